@@ -1,1 +1,1 @@
-"""Cores of the client: protocol flows and decisions, without I/O."""
+"""Provides the client's protocol flows and decisions, without I/O."""

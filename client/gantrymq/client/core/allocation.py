@@ -1,14 +1,17 @@
-"""Which queues of a topic are whose: every member of a group works it out alone, from equal lists.
+"""Divides the queues of a topic among a group's consumers; each computes its own share.
 
-    average            blocks, the first members have one more       AllocateMessageQueueAveragely
-    average_by_circle  every m-th queue                     AllocateMessageQueueAveragelyByCircle
-    ConsistentHash     a ring: few queues move when a member comes   …ByConsistentHash
-    MachineRoom        only queues of named rooms ("room@broker")    …ByMachineRoom
-    NearMachineRoom    each room its own, what is left over shared   AllocateMachineRoomNearby
-    Configured         these                                         …ByConfig
+    average            consecutive queues, the first members get one more
+                                                              AllocateMessageQueueAveragely
+    average_by_circle  every m-th queue                       AllocateMessageQueueAveragelyByCircle
+    ConsistentHash     a hash ring: few queues move on a change         …ByConsistentHash
+    MachineRoom        only queues of given rooms ("room@broker")       …ByMachineRoom
+    NearMachineRoom    members get queues of their own room; queues of rooms without members
+                       are divided among all members          AllocateMachineRoomNearby
+    Configured         a fixed list of queues                           …ByConfig
 
-Invariant: for equal lists Java's strategy of that kind gives the same queues, so its members and
-ours share one group without overlap or gap. All members of a group must use the same strategy.
+Invariant: for equal lists of queues and members, the Java strategy of the same kind gives the same
+result. So Java and Gantry consumers share one group without overlap or gap. All members of a group
+must use the same strategy.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from gantrymq.client.core.errors import StateError
 from gantrymq.wire.bodies.shared import MessageQueue
 
 Allocate: TypeAlias = Callable[[str, list[MessageQueue], list[str]], list[MessageQueue]]
-"""The share of this client id, of these queues, among these ids; both lists are in order."""
+"""Returns the queues for a client id, given the topic's queues and the group's client ids, both
+sorted."""
 
 VIRTUAL_NODES: Final = 10
 
@@ -31,14 +35,14 @@ T = TypeVar("T")
 
 
 def in_order(client_ids: Iterable[str]) -> list[str]:
-    """As Java sorts strings: by their UTF-16 units."""
+    """Sort as Java sorts strings: by their UTF-16 units."""
     return sorted(client_ids, key=lambda each: each.encode("utf-16-be", "surrogatepass"))
 
 
 def average(
     client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]
 ) -> list[MessageQueue]:
-    """Neighbouring queues; shares differ by one at most."""
+    """Assign consecutive queues; the sizes of the shares differ by at most one."""
     if client_id not in client_ids:
         return []
     index = client_ids.index(client_id)
@@ -50,7 +54,7 @@ def average(
 def average_by_circle(
     client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]
 ) -> list[MessageQueue]:
-    """Queues dealt like cards."""
+    """Assign the queues in turn, one to each member at a time."""
     if client_id not in client_ids:
         return []
     return list(queues[client_ids.index(client_id) :: len(client_ids)])
@@ -59,7 +63,8 @@ def average_by_circle(
 @final
 @dataclass(frozen=True, slots=True)
 class ConsistentHash:
-    """A queue is the next member's on a ring on which every member stands several times."""
+    """Assigns a queue to the next member on a hash ring, on which each member has several
+    points."""
 
     virtual_nodes: int = VIRTUAL_NODES
 
@@ -85,8 +90,7 @@ class ConsistentHash:
 @final
 @dataclass(frozen=True, slots=True)
 class MachineRoom:
-    """Queues whose broker is called "<room>@<name>" with one of these rooms; others are nobody's
-    here."""
+    """Assigns only queues whose broker is named "<room>@<name>" with one of these rooms."""
 
     rooms: frozenset[str]
 
@@ -111,7 +115,7 @@ class MachineRoom:
 @final
 @dataclass(frozen=True, slots=True)
 class NearMachineRoom:
-    """Each room's queues go to its own members; those of rooms without members to all."""
+    """Assigns the queues of a room to the members there, or to all members if the room has none."""
 
     inner: Allocate
     room_of_queue: Callable[[MessageQueue], str]
@@ -136,7 +140,7 @@ class NearMachineRoom:
 @final
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """These queues, whatever others take."""
+    """Assigns a fixed list of queues, independent of the other members."""
 
     queues: tuple[MessageQueue, ...]
 
@@ -151,8 +155,9 @@ class Configured:
 
 
 def strategy(name: str) -> Allocate:
-    """By Java's name: AVG, AVG_BY_CIRCLE, CONSISTENT_HASH, MACHINE_ROOM:room1,room2. Raises
-    ValueError for others: those need functions or queues, and are given as objects."""
+    """Return the strategy with Java's name: AVG, AVG_BY_CIRCLE, CONSISTENT_HASH,
+    MACHINE_ROOM:room1,room2. Raises ValueError for other names: the remaining strategies need
+    functions or queues and are passed as objects."""
     kind, _, rooms = name.partition(":")
     if kind == "MACHINE_ROOM" and rooms:
         return MachineRoom(frozenset(room.strip() for room in rooms.split(",")))

@@ -1,4 +1,4 @@
-"""The answer to a request that is of no use unless it succeeds."""
+"""Turns refusals of servers into exceptions, for requests that are useless unless they succeed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from gantrymq.wire.command import Command
 
 
 async def success(address: str, command: Command, timeout_s: float) -> Command:
-    """Raises BrokerError when the server refuses, RequestError when it is not heard of."""
+    """Send a request; raises BrokerError on a refusal and RequestError if there is no response."""
     return accepted(await Ask(address, command, timeout_s), address)
 
 
 def accepted(answer: Command, address: str) -> Command:
-    """The answer, unless it is a refusal."""
+    """Return the response; raises BrokerError if it is a refusal."""
     if answer.code != ResponseCode.SUCCESS:
         raise BrokerError(answer.code, answer.remark, address)
     return answer

@@ -1,10 +1,10 @@
-"""Batches: many messages of one topic in one request, all of them stored or none.
+"""Encodes batches: many messages of one topic in one request, stored all or none.
 
     batch = await producer.send_batch(messages)
     for part in split(messages, bytes_max=1 << 20): ...
 
-Invariant: the messages of a batch go to one queue in their order, and each keeps an id of its own:
-a batch has none, since brokers would give it to all of its messages.
+Invariant: the messages of a batch go to one queue in their order, and each has its own unique id.
+The batch itself has none, because brokers would give that id to all of its messages.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.message import property_names
 from gantrymq.wire.message.batch import FIXED_BYTES
 
-# What a message costs besides topic, body and properties, as RocketMQ's users reckon.
+# Overhead of a message besides topic, body and properties, as RocketMQ's users compute it.
 MESSAGE_BYTES: Final = 20
 
 _VALUE_END: Final = 2
 
-# Properties, some values of which keep a message from batches.
+# Properties of which some values exclude a message from batches.
 _LEAVE_ALONE: Final = DELAYS | {property_names.MSG_TYPE}
 
 _WAITS_NOT: Final = f"{property_names.WAIT}\x01false\x02"
@@ -49,7 +49,8 @@ def of_batch(
     wrapped_in: str,
     new_id: Callable[[], str],
 ) -> SendRequest:
-    """Raises MessageError."""
+    """Return the request for a batch of messages; raises MessageError if they do not fit
+    together."""
     if not messages:
         raise MessageError("a batch holds at least one message")
     first = messages[0]
@@ -84,7 +85,7 @@ def joined(
     wrapped_in: str,
     waits: bool,
 ) -> SendRequest:
-    """The request for these parts; MessageError when they are too many."""
+    """Return the request for encoded messages; raises MessageError if the body is too large."""
     body = parts.getvalue()
     if len(body) > settings.message_bytes_max:
         raise MessageError(
@@ -98,8 +99,8 @@ def joined(
 
 
 def add_part(parts: BytesWriter, message: Message, wrapped_in: str, new_id: str) -> str:
-    """One more message, and its id: the new one, should it have none. Hot. Nothing is written when
-    it raises MessageError."""
+    """Append one encoded message and return its id: its UNIQ_KEY, or `new_id` if it has none.
+    Writes nothing if it raises MessageError. Hot path."""
     properties = message.properties
     if properties or wrapped_in:
         if wrapped_in:
@@ -125,7 +126,8 @@ def add_part(parts: BytesWriter, message: Message, wrapped_in: str, new_id: str)
 
 
 def pattern_start(pattern: Message, wrapped_in: str, some_id: str) -> bytes:
-    """The properties of every message like this one, up to its id; raises MessageError."""
+    """Return the encoded properties of every message like the pattern, up to the unique id; raises
+    MessageError."""
     properties = pattern.properties
     if wrapped_in:
         properties = {**properties, property_names.INSTANCE_ID: wrapped_in}
@@ -142,7 +144,8 @@ def add_parts(
     ids: list[str],
     bytes_max: int,
 ) -> int:
-    """As many more messages as there are ids, or as fit, but one at least; how many. Hot."""
+    """Append messages until the ids are used up or `bytes_max` is reached, but at least one;
+    returns how many were appended. Hot path."""
     taken: i64 = 0
     limit: i64 = bytes_max
     flag_bits: i32 = flag
@@ -168,7 +171,7 @@ def add_parts(
 
 
 def unbatchable(message: Message) -> str | None:
-    """Why a message is in no batch, None when it may be."""
+    """Return the reason why a message cannot be in a batch; None if it can."""
     if message.properties and not _LEAVE_ALONE.isdisjoint(message.properties):
         if is_delayed(message):
             return "TimeDelayLevel is not supported for batching: send delayed messages one by one"

@@ -1,9 +1,9 @@
-"""What a setting may be: a value that is none of that is refused when the settings are made.
+"""Validates settings by type and range when a settings object is created.
 
     must_fit(self, {"consume_threads": within(1, 1000), "heartbeat_s": ABOVE_0})
 
-Invariant: whoever has settings need not ask again: a flag is a flag, a number is finite and within
-its bounds, so that no loop runs without a pause and none waits for ever.
+Invariant: code that uses the settings need not check them again. A flag is a bool, and a number is
+finite and within its bounds, so no loop runs without a pause and no wait is infinite.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Of a number."""
+    """The range of a number, and the text that describes it in an error."""
 
     low: float
     high: float
     about: str
     is_open: bool = False
-    """Whether it is more than `low`."""
+    """Whether `low` itself is excluded."""
 
     def has(self, number: float) -> bool:
         return self.low <= number <= self.high and not (self.is_open and number == self.low)
@@ -54,8 +54,8 @@ _KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
 
 
 def must_fit(settings: DataclassInstance, bounds: Mapping[str, Bounds]) -> None:
-    """Raises ConfigurationError for a field that is not what its annotation says, or beyond its
-    bounds. Fields of other types than flags, numbers and texts are left to others."""
+    """Check every field against its annotation and bounds; raises ConfigurationError. Fields that
+    are not flags, numbers or texts are not checked here."""
     for field in fields(settings):
         value = getattr(settings, field.name)
         annotation = str(getattr(field.type, "__name__", field.type))

@@ -1,16 +1,16 @@
-"""Consumes messages in any order, several at a time.
+"""Consumes messages concurrently, without keeping their order.
 
-    what pulls brought ── slices ──> a worker: the listener ──> settled
-                                                └─ later ──> given back to the broker ──> settled
-                                                              └─ refused: here again after 5 s
+    pulled messages ── slices ──> a worker calls the listener ──> settled
+                                        └─ later ──> sent back to the broker ──> settled
+                                                         └─ refused: consumed again after 5 s
 
-Workers are flows, as many as `consume_threads`. One that has a slice goes on through it for as long
-as the listener is plain and content, and lets the others run every few milliseconds; before it
-waits for anything it wakes the next one. So a plain listener costs one step a slice, and an async
-one is run by as many workers as there is work for.
+Workers are flows, as many as `consume_threads`. A worker continues with its slice while the
+listener returns success without awaiting, and yields to other flows every few milliseconds. Before
+a worker waits, it wakes the next one. So a plain listener costs one step per slice, and an async
+listener runs on as many workers as there is work for.
 
-Invariant: a message is settled once its outcome was carried out, or by nobody: what is in the hands
-of a listener when its queue is dropped comes again, by whoever has the queue then.
+Invariant: a message is settled only after its outcome was carried out. Messages that a listener
+holds when their queue is dropped are delivered again, to the next owner of the queue.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from gantrymq.client.core.safe_text import text_of
 from gantrymq.client.core.send_back import SendBack
 from gantrymq.client.core.steps import Call, Signal, Wait
 
-# How long plain listeners may keep everything else of the process waiting, if they can help it.
+# How long plain listeners may block the event loop between two yields, if calls are short.
 TURN_S: Final = 0.005
 
 AGAIN_S: Final = 5.0
 
 TIMEOUT_LEVEL: Final = 3
 
-# Timeouts are minutes: looked for this often within one.
+# Timeouts are minutes; they are checked this many times within one timeout.
 CHECKS_PER_TIMEOUT: Final = 15
 
 
 @final
 class Hand:
-    """What one worker is at. Hot, hence slotted."""
+    """The state of one worker. Hot path, hence slotted."""
 
     __slots__ = ("idle", "is_busy", "listener", "since", "slice")
 
@@ -50,14 +50,14 @@ class Hand:
         self.idle = Signal()
         self.is_busy = False
         self.slice: Slice | None = None
-        """What its listener has; None when there is nothing, or somebody else carried it out."""
+        """What the listener holds; None if nothing, or if the timeout check sent it back."""
         self.since = 0.0
         self.listener: Listener | None = None
 
 
 @final
 class ConcurrentConsumption:
-    """Of one consumer. `start`, then `deliver`; `stop` at the end."""
+    """The workers of one push consumer. Call `start`, then `deliver`; `stop` at the end."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class ConcurrentConsumption:
         stats: ConsumeStats,
         send_back: SendBack | None,
     ) -> None:
-        """`send_back` None: a broadcast group, which drops what is not consumed."""
+        """`send_back` is None for a broadcast group, which drops messages that fail."""
         self._ports = ports
         self._clock = ports.clock
         self._listeners = listeners
@@ -90,24 +90,25 @@ class ConcurrentConsumption:
         self._running.append(start(self._watch(), "consume timeouts"))
 
     def deliver(self, found: Slice) -> None:
-        """What a pull found."""
+        """Queue the messages of one pull for the workers."""
         self._work.extend(self._listeners.split(found))
         self._wake()
 
     def begin(self, process_queue: ProcessQueue) -> None:
-        """Nothing: its slices come by `deliver`."""
+        """Do nothing: the slices of the queue arrive through `deliver`."""
 
     def end(self, process_queue: ProcessQueue) -> bool:
-        """What is in the hands of listeners does not keep another member from the queue."""
+        """Return True: messages that listeners hold do not prevent another member from taking the
+        queue."""
         del process_queue
         return True
 
     def is_worker(self, running: object) -> bool:
-        """Whether it is one of those that call listeners."""
+        """Tell whether this flow is one of the workers, which call listeners."""
         return any(each is running for each in self._running)
 
     async def stop(self, until: float) -> None:
-        """Let listeners end what they have, but begin nothing."""
+        """Start no more slices, and wait until `until` for running listeners."""
         self._is_stopping = True
         self._work.clear()
         while any(hand.is_busy for hand in self._hands) and self._clock.monotonic() < until:
@@ -133,7 +134,7 @@ class ConcurrentConsumption:
             hand.is_busy = True
             try:
                 await self._next(hand, turn_end)
-            except Exception as failure:  # a worker that ended would be missed, and nobody told
+            except Exception as failure:  # a worker must not end unnoticed
                 self._ports.log(f"an outcome was not carried out: {text_of(failure)}", failure)
             finally:
                 hand.is_busy = False
@@ -154,8 +155,9 @@ class ConcurrentConsumption:
             await self._carry_out(held, hand.listener, later)
 
     def _go_through(self, hand: Hand, turn_end: float) -> object:
-        """The first slice that waits, for as long as its listener is content at once; otherwise
-        what the listener returned. Hot: once around for each call of a listener."""
+        """Call the listener for the first waiting slice, until it ends, fails, awaits or exceeds
+        its turn; returns the last result of the listener. Hot path: one iteration per call of a
+        listener."""
         work, listener = self._work[0]
         batch = work.batch
         owner, messages, end = batch.owner, batch.messages, work.end
@@ -178,7 +180,7 @@ class ConcurrentConsumption:
                 if now >= turn_end:
                     break
             else:
-                work.start = end  # of a dropped queue: nobody's any more
+                work.start = end  # the queue was dropped
         finally:
             if start > begun:
                 owner.settle(batch, begun, start, now)
@@ -188,13 +190,13 @@ class ConcurrentConsumption:
             if work.start == end:
                 self._work.popleft()
             if start < work.start:
-                self._wake()  # this worker is about to wait
+                self._wake()  # this worker may wait next
         return outcome
 
     # ------------------------------------------------------------------ outcomes
 
     def _later(self, held: Slice, outcome: object, error: Exception | None) -> Later | None:
-        """None: all of it is consumed."""
+        """Return what to send back; None if all messages are consumed."""
         if error is None and (outcome is None or outcome is SUCCESS):
             return None
         if isinstance(outcome, Later):
@@ -237,7 +239,7 @@ class ConcurrentConsumption:
         if self._send_back is not None:
             try:
                 return await self._send_back.give_back(message, level)
-            except Exception as failure:  # nobody foresaw it: the message is still ours
+            except Exception as failure:  # unexpected: the message is kept
                 self._ports.log(f"{message!r} was not given back: {text_of(failure)}", failure)
                 return False
         self._ports.log(f"BROADCASTING, the message consume failed, drop it, {message!r}")
@@ -258,7 +260,8 @@ class ConcurrentConsumption:
             await self.expire(self._clock.monotonic() - timeout_s)
 
     async def expire(self, before: float) -> None:
-        """Give back what listeners have had since then. They go on; nobody heeds their outcome."""
+        """Send back the messages that listeners have held since before `before`. The listeners
+        continue, but their outcomes are ignored."""
         for hand in self._hands:
             held = hand.slice
             if held is None or hand.since > before:

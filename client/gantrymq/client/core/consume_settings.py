@@ -1,4 +1,4 @@
-"""Settings of a push consumer: Java's defaults, in seconds where Java has other units."""
+"""Defines the settings of a push consumer, with Java's defaults; times are in seconds."""
 
 from __future__ import annotations
 
@@ -13,46 +13,47 @@ from gantrymq.client.core.start_offset import ConsumeFrom
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumeSettings:
-    """Of one consumer."""
+    """The settings of one push consumer."""
 
     orderly: bool = False
-    """One message of a queue after the other, in order; a failing one stalls its queue."""
+    """Consume each queue in order, one message after the other; a failing one stalls its queue."""
     broadcasting: bool = False
-    """Every client of the group gets every message; progress is a file of this machine."""
+    """Deliver every message to every client of the group; progress is stored in a local file."""
     allocate: Allocate = average
-    """Must be the same for all clients of the group."""
+    """The allocation strategy; it must be the same for all clients of the group."""
     consume_from: ConsumeFrom = ConsumeFrom.LAST_OFFSET
     consume_timestamp_ms: int | None = None
-    """For ConsumeFrom.TIMESTAMP; None: half an hour before the start."""
+    """The start time for ConsumeFrom.TIMESTAMP; None: half an hour before the consumer starts."""
     consume_threads: int = 20
-    """How many calls of async listeners are under way at most (concurrent consumers)."""
+    """Maximum number of concurrent calls of async listeners (concurrent consumers)."""
     consume_batch: int = 1
-    """How many messages a listener is given at most."""
+    """Maximum number of messages per call of a listener."""
     pull_batch: int = 32
     pull_interval_s: float = 0.0
     pull_threshold: int = 1000
-    """Messages of one queue that may be here, unconsumed."""
+    """Maximum number of buffered, unconsumed messages per queue."""
     pull_threshold_bytes: int = 100 << 20
     topic_pull_threshold: int | None = None
-    """Messages of all queues together; each queue has an equal part of it, whatever
-    `pull_threshold` says."""
+    """Maximum number of buffered messages of one topic, divided equally among its queues; replaces
+    `pull_threshold`."""
     topic_pull_threshold_bytes: int | None = None
     max_span: int = 2000
-    """Between the first unconsumed offset of a queue and the last one here (concurrent)."""
+    """Maximum distance between a queue's first unconsumed and last buffered offset (concurrent)."""
     consume_timeout_s: float = 900.0
-    """A listener that has a message for longer: the message comes again (concurrent)."""
+    """After this time a listener's messages are sent back and delivered again (concurrent)."""
     max_reconsume_times: int = -1
-    """Before a message is a dead letter; -1: 16, and without end for orderly consumers."""
+    """Retries before a message becomes a dead letter; -1: 16, or unlimited for orderly
+    consumers."""
     suspend_s: float = 1.0
-    """Before an orderly listener is given the same again."""
+    """Pause before an orderly listener gets the same messages again."""
     auto_commit: bool = True
-    """An orderly listener's SUCCESS is progress; False: only COMMIT is."""
+    """Whether SUCCESS of an orderly listener commits; if False, only COMMIT does."""
     close_timeout_s: float = 10.0
-    """How long closing waits for listeners."""
+    """How long closing waits for running listeners."""
     post_subscription: bool = False
-    """Each pull brings the filter: for groups whose members subscribe differently."""
+    """Send the filter with each pull: for groups whose members have different subscriptions."""
     trace: bool = False
-    """Whether calls of listeners are told to the trace topic."""
+    """Whether calls of listeners are recorded in the trace topic."""
     trace_topic: str = TRACE_TOPIC
 
     def __post_init__(self) -> None:

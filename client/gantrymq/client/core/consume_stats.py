@@ -1,4 +1,4 @@
-"""What a consumer did, counted since its start."""
+"""Counts what a consumer has done since its start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gantrymq.client.core.safe_text import text_of
 
 @final
 class ConsumeStats:
-    """Hot, hence slotted."""
+    """The counters of one consumer. Hot path, hence slotted."""
 
     __slots__ = ("consumed", "failures", "given_back", "last_error")
 
@@ -18,7 +18,7 @@ class ConsumeStats:
         """Messages whose outcome was carried out."""
         self.given_back = 0
         self.failures: dict[str, int] = {}
-        """By topic, how often its listener raised something."""
+        """How often the listener of each topic raised an exception."""
         self.last_error: str | None = None
 
     def failed(self, topic: str, error: Exception) -> None:

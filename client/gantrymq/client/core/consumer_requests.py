@@ -1,9 +1,10 @@
-"""What brokers ask of a consumer on behalf of operators.
+"""Serves the requests that brokers send to a consumer on behalf of operators.
 
-220   RESET_CONSUMER_CLIENT_OFFSET     oneway: go on elsewhere; Java's body or the list form
-221   GET_CONSUMER_STATUS_FROM_CLIENT  how far each queue of a topic is
-307   GET_CONSUMER_RUNNING_INFO        what it is doing (running_info)
-309   CONSUME_MESSAGE_DIRECTLY         give this message to the listener, now, where there is one
+220   RESET_CONSUMER_CLIENT_OFFSET     oneway: continue at other offsets; Java's body or the list
+form
+221   GET_CONSUMER_STATUS_FROM_CLIENT  the offset of each queue of a topic
+307   GET_CONSUMER_RUNNING_INFO        the consumer's state (running_info)
+309   CONSUME_MESSAGE_DIRECTLY         call the listener with this message now, if there is one
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ from gantrymq.wire.message import record
 
 
 class Asked(Protocol):
-    """The consumer that is asked."""
+    """The consumer that answers the requests."""
 
     def reset(self, topic: str, offsets: Mapping[MessageQueue, int]) -> None:
-        """Go on there with those of the queues that are ours."""
+        """Continue at these offsets in those of the queues that this consumer owns."""
 
     def progress(self, topic: str) -> dict[MessageQueue, int]:
-        """How far each queue of ours is."""
+        """Return the offset of each queue that this consumer owns."""
 
     def running_info(self) -> JsonObject: ...
 
 
 Consume: TypeAlias = Callable[[ReceivedMessage], Flow[JsonObject]]
-"""Gives a message to its listener, and says what became of it."""
+"""Calls the listener with a message and returns the result as JSON."""
 
 
 @final
 class ConsumerRequests:
-    """Of one group's member, while it runs."""
+    """The request handlers of one consumer, registered between `begin` and `end`."""
 
     __slots__ = ("_asked", "_consume", "_group", "_handlers", "_instance")
 

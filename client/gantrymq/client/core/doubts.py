@@ -1,9 +1,10 @@
-"""Routes that may be wrong: a broker that is in them gave no answer, or cannot do its work now.
+"""Refreshes routes that may be wrong because one of their brokers did not answer or refused.
 
-    a doubt ──> the route is asked for at once, and again each second, for 10 s after the last doubt
+    a failed request ──> the route is fetched at once, then each second until 10 s after the
+                         last failure
 
-So a new master is found when name servers know it, not with the next poll of all routes. Invariant:
-however many requests fail, a topic's route is asked for once a second at most.
+So the client learns of a new master as soon as the name servers know it, not with the next poll of
+all routes. Invariant: however many requests fail, a topic's route is fetched at most once a second.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from gantrymq.client.core.steps import Flow, Signal, Wait
 
 PAUSE_S: Final = 1.0
 
-# A master is elected, and announced, within a few seconds; whoever goes on failing doubts anew.
+# A master is elected and announced within a few seconds; further failures extend the time.
 DOUBTED_S: Final = 10.0
 
 
 @final
 class Doubts:
-    """Of one client; `run` is a flow for as long as it lives."""
+    """The doubtful routes of one client; `run` is a flow that lives as long as the client."""
 
     def __init__(self, ports: Ports, refresh: Callable[[str], Flow[object]]) -> None:
         self._ports = ports
@@ -32,7 +33,8 @@ class Doubts:
         self._added = Signal()
 
     def add(self, topic: str) -> None:
-        """Plain, and cheap: sends that fail are many."""
+        """Request refreshes of a topic's route. Synchronous and cheap, because many sends can
+        fail."""
         self._until[topic] = self._ports.clock.monotonic() + DOUBTED_S
         self._added.fire()
 
@@ -50,6 +52,6 @@ class Doubts:
     async def _look(self, topic: str) -> None:
         try:
             await self._refresh(topic)
-        except Exception as error:  # whatever it was: other topics are looked at all the same
+        except Exception as error:  # it must not stop other topics' refreshes
             cause, shown = as_told(error)
             self._ports.log(f"the route of {topic} is in doubt, and not known: {cause}", shown)

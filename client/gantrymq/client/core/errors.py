@@ -1,19 +1,18 @@
-"""What users of the client catch. Each text says what, why, and what to do.
+"""Defines the exceptions of the client; each text says what happened, why, and what to do.
 
 ClientError
-    RequestError      no answer: ConnectError, ConnectionLostError, RequestTimeoutError
-    StateError        not started, started twice, closed, a group that is taken
-    MessageError      this message can never be sent
-    RouteError        nobody knows where the topic is
-    BrokerError       a broker refused; `code` and `remark` are its own
-    SendError         no try was answered with a yes; `causes` has one for each
+    RequestError      no response: ConnectError, ConnectionLostError, RequestTimeoutError
+    StateError        not started, started twice, closed, or the group is in use
+    MessageError      the message can never be sent
+    RouteError        no name server knows the topic or broker
+    BrokerError       a server refused; `code` and `remark` come from the server
+    SendError         no attempt succeeded; `causes` has one error per attempt
     CancelledInsideError
-                      a function of yours let a cancellation out that was not its own
+                      a function of the user raised a cancellation that was not its own
 
-Invariant: whatever a server does, or does not do, is a ClientError to whoever uses a client. Three
-more are GantryErrors as well, and nobody gets over them by trying again: ConfigurationError, when
-something is made of settings that cannot be; RemoteError, for an answer that breaks the protocol;
-CorruptionError, for bytes at rest that do.
+Invariant: whatever a server does or fails to do, the user of a client sees a ClientError. Three
+other GantryErrors exist, which a retry does not cure: ConfigurationError for invalid settings,
+RemoteError for a response that violates the protocol, CorruptionError for invalid bytes on disk.
 """
 
 from __future__ import annotations
@@ -36,19 +35,19 @@ __all__ = [
 
 
 class StateError(ClientError):
-    """The producer or consumer is not in a state in which this can be done."""
+    """The producer or consumer is not in a state that permits the operation."""
 
 
 class MessageError(ClientError):
-    """The message breaks a rule that every broker enforces: sending it again is of no use."""
+    """The message violates a rule that every broker enforces; a retry is of no use."""
 
 
 class RouteError(ClientError):
-    """No name server knows the topic, or none could be asked."""
+    """No name server knows the topic, or none could be reached."""
 
 
 class BrokerError(ClientError):
-    """A server's refusal, in its own words."""
+    """A server's refusal, with the server's code and remark."""
 
     def __init__(self, code: int, remark: str | None, address: str) -> None:
         self.code = code
@@ -58,7 +57,7 @@ class BrokerError(ClientError):
 
 
 class SendError(ClientError):
-    """A message was not acknowledged by any broker that was tried; one of them may have it."""
+    """No broker acknowledged the message; a broker that was tried may still have stored it."""
 
     def __init__(self, text: str, causes: Sequence[Exception]) -> None:
         self.causes = tuple(causes)
@@ -66,11 +65,12 @@ class SendError(ClientError):
 
 
 class CancelledInsideError(ClientError):
-    """A listener, or another function of the user's, ended as if it had been cancelled."""
+    """A listener, or another function of the user, ended with a cancellation that was not
+    requested."""
 
 
 def code_name(code: int) -> str:
-    """`17 (TOPIC_NOT_EXIST)`; the bare number where it has no name."""
+    """Return text like `17 (TOPIC_NOT_EXIST)`; only the number if the code has no name."""
     try:
         return f"{code} ({ResponseCode(code).name})"
     except ValueError:

@@ -1,10 +1,10 @@
-"""How long a broker that was slow, or failed, is left alone when there are others.
+"""Tracks slow and failing brokers, and for how long producers avoid them.
 
-    took at least    50   100  550   1800  3000  5000  15000 ms
-    left alone for   0    0    2000  5000  6000  10000 30000 ms
+    latency of at least  50   100  550   1800  3000  5000  15000 ms
+    avoided for          0    0    2000  5000  6000  10000 30000 ms
 
-A try that failed counts as 10 s, however long it took. Invariant: a broker is left alone by choice
-only: when all of them are, one is taken all the same.
+A failed attempt counts as 10 s, however long it took. Invariant: avoidance is a preference only. If
+all brokers are avoided, one of them is used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FAILED_S: Final = 10.0
 
 @final
 class Faults:
-    """Of the brokers that one producer sends to, by their names."""
+    """The avoided brokers of one producer, by broker name."""
 
     __slots__ = ("_until",)
 
@@ -28,7 +28,7 @@ class Faults:
         self._until: dict[str, float] = {}
 
     def took(self, broker_name: str, seconds: float, now: float) -> None:
-        """A try that was answered."""
+        """Record an attempt that succeeded after `seconds`."""
         left_alone_s = _LEFT_ALONE_S[bisect_right(_SLOW_S, seconds)]
         if left_alone_s:
             self._until[broker_name] = now + left_alone_s
@@ -36,7 +36,7 @@ class Faults:
             self._until.pop(broker_name, None)
 
     def failed(self, broker_name: str, now: float) -> None:
-        """A try that was not, or was refused."""
+        """Record an attempt that was refused or had no response."""
         self.took(broker_name, FAILED_S, now)
 
     def is_available(self, broker_name: str, now: float) -> bool:

@@ -1,8 +1,9 @@
-"""Who else is in a consumer group, and which queues are whose.
+"""Finds the members of a consumer group and computes this client's share of the queues.
 
-Any broker of a topic knows the members, for all of them tell all brokers.
+Any broker of a topic knows the members, because each member sends heartbeats to all brokers.
 
-Invariant: nobody's share is worked out of a guess: when no broker can say, there is no answer.
+Invariant: a share is never computed from a guess. If no broker can list the members, the call
+raises an error.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from gantrymq.wire.headers.client import ConsumerGroupRequest
 async def share_of(
     instance: Instance, group: str, route: Route, allocate: Allocate | None
 ) -> list[MessageQueue]:
-    """The queues of a topic that are this client's; `allocate` None: all. Raises GantryError."""
+    """Return the queues of a topic that this client gets; all of them if `allocate` is None. Raises
+    GantryError."""
     queues = sorted(route.subscribe)
     if allocate is None:
         return queues
@@ -38,7 +40,7 @@ async def share_of(
     name = text_of(allocate)
     try:
         share = await Call[object](allocate, instance.client_id, queues, ids)
-    except Exception as error:  # a strategy may be the user's
+    except Exception as error:  # a strategy may be the user's code
         raise ClientError(f"the strategy {name} raised {text_of(error)}") from error
     if isinstance(share, Collection) and all(isinstance(each, MessageQueue) for each in share):
         return list(share)
@@ -49,7 +51,8 @@ async def share_of(
 
 
 async def client_ids(instance: Instance, group: str, route: Route) -> list[str]:
-    """Sorted as all members sort them; raises what the last broker raised that was asked."""
+    """Return the client ids of the group, sorted as all members sort them. Asks the brokers of the
+    route in turn; raises the error of the last one."""
     brokers = route.data.brokers
     first = instance.ports.chance(len(brokers)) if brokers else 0
     failure: Exception = RouteError("get consumer id list failed: the route names no broker")

@@ -1,6 +1,6 @@
-"""A listener with hooks around each call of it; without hooks a listener stays as it is.
+"""Wraps a listener so that hooks run before and after each call.
 
-The hooks hear of an async listener when it has ended, as of a plain one.
+For an async listener the hooks run after it has completed, as for a plain one.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def hooked(
     hooks: Sequence[ConsumeHook],
     ports: Ports,
 ) -> Listener:
-    """`group` as users know it."""
+    """Wrap the listener if there are hooks; `group` is the name without namespace."""
     return HookedListener(listener, group, hooks, ports) if hooks else listener
 
 
 @final
 class HookedListener:
-    """Calls the hooks, the listener, the hooks."""
+    """Calls the hooks before, the listener, and the hooks after."""
 
     __slots__ = ("_group", "_hooks", "_listener", "_ports")
 

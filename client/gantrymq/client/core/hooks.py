@@ -1,7 +1,8 @@
-"""Who wants to see what a client does: what sends, consumers and requests tell, and to whom.
+"""Defines hooks that observe sends, consumption, transactions and requests of a client.
 
-A hook is called where the thing happens, so it does not wait for anything; what it raises is logged
-and changes nothing (a request hook's refuses the request). One object may be several of these.
+Hooks run synchronously, so they must not block. An exception of a hook is logged and has no other
+effect, except that a request hook's exception refuses the request. One object may implement several
+kinds of hooks.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gantrymq.wire.command import Command
 
 
 class MessageKind(IntEnum):
-    """Java's MessageType; traces hold the number."""
+    """Java's MessageType; traces contain the number."""
 
     NORMAL = 0
     HALF = 1
@@ -33,7 +34,7 @@ class MessageKind(IntEnum):
 
 @dataclass(slots=True)
 class SendContext:
-    """One try to send one message, or one batch of them."""
+    """One attempt to send a message or a batch."""
 
     group: str
     messages: Sequence[Message]
@@ -42,13 +43,13 @@ class SendContext:
     address: str
     kind: MessageKind
     began_ms: int
-    """By the calendar; `cost_ms` is measured."""
+    """Wall clock time; `cost_ms` comes from the monotonic clock."""
     body_bytes: int = 0
     cost_ms: int = 0
     result: SendResult | None = None
     error: Exception | None = None
     notes: dict[str, object] = field(default_factory=dict)
-    """What hooks keep from before to after."""
+    """Values that hooks pass from `before_send` to `after_send`."""
 
 
 @dataclass(slots=True)
@@ -68,7 +69,7 @@ class ConsumeContext:
 
 @dataclass(frozen=True, slots=True)
 class EndContext:
-    """How a transaction was ended."""
+    """The end of one transaction: commit or rollback."""
 
     group: str
     topic: str
@@ -83,7 +84,7 @@ class EndContext:
 
 
 class SendHook(Protocol):
-    """Around each try of a send."""
+    """Called before and after each attempt of a send."""
 
     def before_send(self, context: SendContext) -> None: ...
 
@@ -91,7 +92,7 @@ class SendHook(Protocol):
 
 
 class ConsumeHook(Protocol):
-    """Around each call of a listener."""
+    """Called before and after each call of a listener."""
 
     def before_consume(self, context: ConsumeContext) -> None: ...
 
@@ -100,13 +101,14 @@ class ConsumeHook(Protocol):
 
 @runtime_checkable
 class EndHook(Protocol):
-    """After each end of a transaction."""
+    """Called after each end of a transaction."""
 
     def after_end(self, context: EndContext) -> None: ...
 
 
 class RequestHook(Protocol):
-    """Around each request to a server. `before_request` may add to the command's ext."""
+    """Called around each request to a server. `before_request` may add fields to the command's
+    ext."""
 
     def before_request(self, address: str, command: Command) -> None: ...
 
@@ -117,7 +119,7 @@ def call_all(
     calls: Iterable[Callable[[], None]],
     log: Callable[[str], None],
 ) -> None:
-    """Every one of them, whatever the others do."""
+    """Run every call; exceptions are logged and do not stop the remaining calls."""
     for call in calls:
         try:
             call()

@@ -1,16 +1,17 @@
-"""What the producers and consumers of one client id share: routes, heartbeats, periodic work.
+"""Shares routes, heartbeats and periodic tasks among the producers and consumers of a client id.
 
-    route poll     at the start, then every 30 s: the routes of all topics that members use; at once
-                   those of which a broker gives no answer
-    heartbeat      at the start and when a member comes, then every 30 s: consumers to every
-                   broker, producers alone to masters
+    route poll     at the start, then every 30 s: the routes of all topics that members use; at
+                   once the routes with a broker that does not answer
+    heartbeat      at the start and when a member is added, then every 30 s: to every broker if
+                   there are consumers, else to masters only
     offsets        every 5 s, each consumer persists its progress
-    name servers   every 2 min, where a page says which there are
-    rebalance      when a consumer starts, when a broker says that a group changed, and every 20 s;
-                   after 1 s, then ever less often, while a topic is not there that is consumed
+    name servers   every 2 min, if a URL lists them
+    rebalance      when a consumer starts, when a broker reports a change of a group, and every
+                   20 s; while a consumed topic does not exist, after 1 s, then with a growing
+                   pause
 
 Invariant: a member that was added is in every heartbeat until it is removed, and each broker that
-was told of it is told that it is gone.
+received it gets an unregister request when it is removed.
 """
 
 from __future__ import annotations
@@ -35,51 +36,51 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.client import UnregisterClientRequest
 
-# Rebalances that were asked for follow each other no sooner: a group that is starting up asks once
-# for each of its members.
+# Minimum pause between rebalances on request: a group that starts requests one per member.
 REBALANCE_PAUSE_S: Final = 1.0
 
-# A round that could not be finished is tried again this soon.
+# Pause before an incomplete rebalance is repeated.
 REBALANCE_RETRY_S: Final = 1.0
 
-# How often their list is fetched anew.
+# How often the list of name servers is fetched from its URL.
 NAME_SERVERS_S: Final = 120.0
 
 VIP_PORT_DISTANCE: Final = 2
 
 Handler: TypeAlias = Callable[[str, Command], Flow[Command | None]]
-"""Answers a request that a broker (its address) sends to its clients; None: no answer."""
+"""Handles a request from the broker at an address; None means that no response is sent."""
 
 
 class ProducerMember(Protocol):
-    """A producer as its client sees it."""
+    """What the instance needs of a producer."""
 
     @property
     def topics(self) -> Iterable[str]:
-        """Whose routes are kept."""
+        """The topics whose routes are refreshed."""
 
 
 class ConsumerMember(Protocol):
-    """A consumer as its client sees it."""
+    """What the instance needs of a consumer."""
 
     @property
     def topics(self) -> Iterable[str]:
-        """Whose routes are kept."""
+        """The topics whose routes are refreshed."""
 
     @property
     def data(self) -> ConsumerData:
-        """What a heartbeat says of it."""
+        """The consumer's part of a heartbeat."""
 
     async def rebalance(self) -> bool:
-        """Take its share of the queues; whether that was done for all topics."""
+        """Take this consumer's share of the queues; return whether that succeeded for all
+        topics."""
 
     async def persist_offsets(self) -> None:
-        """Let brokers, or a file, know how far it is."""
+        """Commit the offsets to the brokers or to a file."""
 
 
 @final
 class Instance:
-    """Of one client id. `start`, then `stop`; flows of the core, run by a driver."""
+    """The shared state of one client id. `start`, then `stop`; a driver runs its flows."""
 
     def __init__(
         self,
@@ -102,7 +103,7 @@ class Instance:
             RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT: self.replies.take,
         }
         self.group_handlers: dict[tuple[int, str], Handler] = {}
-        """Those of single consumer groups, by code and group."""
+        """Handlers of single consumer groups, by request code and group."""
         self.rebalance_wanted = Signal()
         self._running: list[Running] = []
         self._told: dict[str, set[str]] = {}
@@ -124,13 +125,13 @@ class Instance:
             self._running.append(fetching)
 
     def stop(self) -> None:
-        """Members that are still there are to be removed before."""
+        """Stop the periodic tasks. The caller removes all members first."""
         for running in self._running:
             running.cancel()
         self._running = []
 
     def repeat(self, name: str, work: Callable[[], Flow[None]], period_s: float) -> Running:
-        """Until it is cancelled; the first time after one period."""
+        """Run `work` every `period_s` until cancelled; first after one period."""
         return self.ports.start(self._repeat(name, work, period_s), name)
 
     async def _repeat(self, name: str, work: Callable[[], Flow[None]], period_s: float) -> None:
@@ -138,7 +139,7 @@ class Instance:
             await Wait(self.ports.clock.monotonic() + period_s)
             try:
                 await work()
-            except Exception as error:  # whatever it was: the next time is not the worse for it
+            except Exception as error:  # one failure must not end the loop
                 self.ports.log(f"{name}: {text_of(error)}; tried again in {period_s:g} s", error)
 
     # ------------------------------------------------------------------ members
@@ -154,13 +155,15 @@ class Instance:
         self.consumers[group] = member
 
     async def remove_producer(self, group: str, member: ProducerMember) -> None:
-        """Nothing happens when it is none, be it because another one has the group."""
+        """Remove the producer and unregister its group. Do nothing if the group belongs to another
+        one."""
         if self.producers.get(group) is member:
             del self.producers[group]
             await self._unregister(producer_group=group)
 
     async def remove_consumer(self, group: str, member: ConsumerMember) -> None:
-        """As above."""
+        """Remove the consumer and unregister its group. Do nothing if the group belongs to another
+        one."""
         if self.consumers.get(group) is member:
             del self.consumers[group]
             await self._unregister(consumer_group=group)
@@ -174,7 +177,7 @@ class Instance:
         group = producer_group or consumer_group or ""
         addresses = self._told.pop(group, set())
         timeout_s = self.settings.api_timeout_s
-        # A broker that is not reached forgets the client by itself.
+        # A broker that cannot be reached removes the client by itself after missing heartbeats.
         await All(
             [
                 _asked(
@@ -191,7 +194,7 @@ class Instance:
     # ------------------------------------------------------------------ routes
 
     async def route(self, topic: str) -> Route:
-        """Of a topic that must be there; raises RouteError."""
+        """Return the route of an existing topic; raises RouteError if there is none."""
         known = self.routes.find(topic) or await self.refresh_route(topic)
         if known is None:
             raise RouteError(
@@ -202,21 +205,22 @@ class Instance:
         return known
 
     async def refresh_route(self, topic: str) -> Route | None:
-        """As the name servers know it now; None when they do not."""
+        """Fetch the route from the name servers; None if neither they nor the client know it."""
         data = await self.name_servers.route(topic)
         if data is not None and self.routes.update(topic, data):
             self.rebalance_wanted.fire()
         return self.routes.find(topic)
 
     async def inherit_route(self, topic: str, default_topic: str, queues: int) -> Route | None:
-        """What a topic's route will be when a message creates it from the default topic."""
+        """Derive the route that a topic gets when the first message creates it from the default
+        topic."""
         data = await self.name_servers.route(default_topic)
         if data is not None:
             self.routes.update(topic, inherited(data, queues))
         return self.routes.find(topic)
 
     async def refresh_routes(self) -> None:
-        """Of all topics in use; what cannot be had now stays as it is."""
+        """Fetch the routes of all topics in use; a route that cannot be fetched stays as it is."""
         members = (*self.producers.values(), *self.consumers.values())
         topics = dict.fromkeys(topic for member in members for topic in member.topics)
         for topic in topics:
@@ -226,7 +230,8 @@ class Instance:
                 self.ports.log(f"the route of {topic} was not refreshed: {error}")
 
     async def found_master(self, broker_name: str, topic: str) -> str:
-        """The same, asked for anew when it is not known; raises RouteError."""
+        """Return the master's address, and refresh the topic's route first if it is not known;
+        raises RouteError."""
         address = self.master(broker_name)
         if address is None:
             await self.refresh_route(topic)
@@ -240,7 +245,8 @@ class Instance:
     async def found_member(
         self, broker_name: str, topic: str, broker_id: int = MASTER_ID
     ) -> tuple[str, int]:
-        """Who is read from, as `Routes.member` has it; raises RouteError."""
+        """Return the address and id of the broker to read from, as `Routes.member` does, and
+        refresh the route first if it is not known; raises RouteError."""
         member = self.routes.member(broker_name, broker_id)
         if member is None:
             await self.refresh_route(topic)
@@ -258,7 +264,7 @@ class Instance:
             self.ports.log(f"{error}; those known until now are kept")
 
     def master(self, broker_name: str) -> str | None:
-        """Where to send for this broker name, by the VIP port where that is wanted."""
+        """Return the master's address for sends: its VIP port if `vip_channel` is set."""
         address = self.routes.master(broker_name)
         return address if address is None else self.vip(address)
 
@@ -275,7 +281,7 @@ class Instance:
         await self.heartbeat()
 
     async def heartbeat(self) -> None:
-        """To all brokers side by side; one that is not reached is told of the next time."""
+        """Send a heartbeat to all brokers concurrently; one that fails gets the next heartbeat."""
         if not (self.producers or self.consumers):
             return
         addresses = self.routes.members() if self.consumers else self.routes.masters()
@@ -315,7 +321,7 @@ class Instance:
                 await member.persist_offsets()
             except (GantryError, OSError) as error:
                 self.ports.log(f"offsets were not persisted, tried again soon: {error}")
-            except Exception as error:  # nobody foresaw it: it is no other member's, and may pass
+            except Exception as error:  # unexpected; the other members go on
                 line = f"offsets were not persisted, tried again soon: {text_of(error)}"
                 self.ports.log(line, error)
 
@@ -334,13 +340,13 @@ class Instance:
             await Wait(clock.monotonic() + REBALANCE_PAUSE_S)
 
     def missing_topics(self) -> frozenset[str]:
-        """What is consumed and not there yet: a round looks for it."""
+        """Return the consumed topics that have no route yet; the next rebalance looks for them."""
         members = self.consumers.values()
         topics = frozenset(topic for member in members for topic in member.topics)
         return frozenset(topic for topic in topics if self.routes.find(topic) is None)
 
     async def rebalance(self) -> bool:
-        """Every consumer once; whether all of them have what is theirs."""
+        """Rebalance every consumer once; return whether all of them have their share."""
         is_balanced = True
         for member in tuple(self.consumers.values()):
             try:
@@ -348,7 +354,7 @@ class Instance:
             except GantryError as error:
                 is_balanced = False
                 self.ports.log(f"a rebalance failed, tried again soon: {error}")
-            except Exception as error:  # as above
+            except Exception as error:  # one consumer's failure must not affect the others
                 is_balanced = False
                 self.ports.log(f"a rebalance failed, tried again soon: {text_of(error)}", error)
         return is_balanced
@@ -356,7 +362,7 @@ class Instance:
     # ------------------------------------------------------------------ requests of brokers
 
     async def serve(self, address: str, request: Command) -> Command | None:
-        """What a broker gets that asks its client something."""
+        """Handle a request from a broker; returns the response, or None if there is none."""
         ext = request.ext or {}
         group = ext.get("consumerGroup") or ext.get("group") or ""
         handler = self.handlers.get(request.code) or self.group_handlers.get((request.code, group))

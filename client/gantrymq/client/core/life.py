@@ -1,8 +1,8 @@
-"""The life of a producer, a consumer and the client they share: Java's four states.
+"""Tracks the lifecycle of a producer, a consumer and the client they share: Java's four states.
 
     CREATE_JUST -> START_FAILED (while it starts) -> RUNNING -> SHUTDOWN_ALREADY
 
-Invariant: what is in START_FAILED was begun and never finished: it can only be closed.
+Invariant: an object that stays in START_FAILED did not finish its start; it can only be closed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gantrymq.client.core.errors import StateError
 
 
 class State(Enum):
-    """Java's names: they are in the texts that people search for."""
+    """Java's names, because they are in error texts that users search for."""
 
     CREATE_JUST = "CREATE_JUST"
     START_FAILED = "START_FAILED"
@@ -24,12 +24,12 @@ class State(Enum):
 
 @final
 class Life:
-    """Of one thing that is started once and closed once."""
+    """The lifecycle state of one object that is started once and closed once."""
 
     __slots__ = ("kind", "state")
 
     def __init__(self, kind: str) -> None:
-        """`kind` is what texts call it: "producer", say."""
+        """`kind` is the name in error texts, for example "producer"."""
         self.kind = kind
         self.state = State.CREATE_JUST
 
@@ -40,7 +40,7 @@ class Life:
 
     @property
     def was_begun(self) -> StateError:
-        """For who would start it again."""
+        """Return the error for a second start."""
         return StateError(
             f"The {self.kind} service state not OK, maybe started once, {self.state.value};"
             " make a new one for each start"
@@ -50,14 +50,14 @@ class Life:
         self.state = State.RUNNING
 
     def end(self) -> bool:
-        """Whether there is anything to close."""
+        """Enter SHUTDOWN_ALREADY; return whether there is anything to close."""
         was = self.state
         self.state = State.SHUTDOWN_ALREADY
         return was in {State.RUNNING, State.START_FAILED}
 
     @property
     def is_open(self) -> bool:
-        """Begun, and not ended."""
+        """Whether it is running or starting."""
         return self.state in {State.RUNNING, State.START_FAILED}
 
     def must_run(self) -> None:
@@ -66,7 +66,7 @@ class Life:
 
     @property
     def refusal(self) -> StateError:
-        """Of what can only be done while it runs."""
+        """Return the error for an operation that needs the RUNNING state."""
         return StateError(
             f"The {self.kind} service state not OK, {self.state.value}; start it first (or use"
             " it by `async with`), and not after it was closed"

@@ -1,13 +1,14 @@
-"""Messages that wait a moment for others, so that many of them leave in one request.
+"""Accumulates messages for up to `linger_s` so that many of them leave in one request.
 
-    a batch leaves    when it is as large as it may be, or its first message waited linger_s
-    alone, at once    what no batch takes: delayed, retried, large enough to be compressed or to be
-                      refused for its properties: a broker refuses all of a batch, or nothing
+    a batch is sent      when it is full, or `linger_s` after its first message
+    alone, at once       messages that no batch can contain: delayed, retried, large enough for
+                         compression, or with properties so large that the broker may refuse them,
+                         because a broker refuses a batch as a whole
 
-Invariant: what `add` took is acknowledged, or its batch has an error, or it still counts as
-waiting; the bytes that wait never exceed waiting_bytes_max by more than what was added last: one
-message, or a list that by itself is no larger than that. Batches to a
-queue that was asked for leave one after another, so that their order holds.
+Invariant: each message that `add` accepted is acknowledged, or its batch has an error, or it still
+counts as waiting. The waiting bytes exceed `waiting_bytes_max` by at most the last addition: one
+message, or one list that by itself is no larger than the limit. Batches to an explicitly chosen
+queue are sent one after another, so their order holds.
 """
 
 from __future__ import annotations
@@ -44,45 +45,47 @@ from gantrymq.client.core.turns import Turns
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.message.batch import FIXED_BYTES
 
-# What a message takes in memory besides its part of the batch: its id, and its Sending.
+# Memory of a message besides its part of the batch: its id and its Sending.
 _KEPT_BYTES: Final = 176
 
-# An id, and the end of it, among the properties of a message.
+# Size of a unique id with its terminator in the properties of a message.
 _ID_BYTES: Final = 33
 
-# What it takes besides its body and properties where it is kept as it was given.
+# Memory of a message, besides body and properties, if the Message object is kept.
 _MESSAGE_BYTES: Final = 320
 
-# What a batch takes by itself, with the flow that sends it: much more than a short message.
+# Memory of a batch and the flow that sends it: much more than a short message.
 _BATCH_BYTES: Final = 3_072
 
-# Ids of one look at the clock: far fewer than it tells apart in a millisecond.
+# Ids made per reading of the clock; a millisecond has room for many more.
 _IDS_AT_ONCE: Final = 1024
 
-# Ids that are made ahead, each look at the clock as many as all before: one at a time they would
-# take thrice as long.
+# Ids are made ahead, doubling the number each time: one at a time they would take three times as
+# long.
 _SPARE_IDS_MAX: Final = 64
 
-# Sends under way at a time: enough to keep brokers busy, few enough to be answered in time.
+# Concurrent sends: enough to keep brokers busy, few enough to be answered in time.
 SENDS_MAX: Final = 16
 
-# Half of what a message holds: what brokers add is far less than the other one.
+# Half of the limit for properties; brokers add far less than the other half.
 _PROPERTIES_ALONE_BYTES: Final = 16 << 10
 
-# Who waited for room fills this part of it while nothing leaves and nothing is answered.
+# A waiting caller is woken when this part of the space is free. It fills that part before the next
+# response arrives, so the space must be small.
 _ROOM_PARTS: Final = 16
 
 _Key: TypeAlias = tuple[str, MessageQueue | None, bool]
-"""Topic, the queue that was asked for, whether it waits until it is stored."""
+"""Topic, the explicitly chosen queue if any, and whether the broker answers only once the message
+is stored."""
 
 
 class WaitingFullError(ClientError):
-    """Too many messages wait to be acknowledged."""
+    """Too many messages wait for acknowledgement."""
 
 
 @final
 class Batch:
-    """Messages on their way together. Hot, hence slotted."""
+    """Messages that are sent in one request. Hot path, hence slotted."""
 
     __slots__ = (
         "_places",
@@ -104,19 +107,19 @@ class Batch:
         self.key = key
         self.count = 0
         self.messages: list[Message] = []
-        """What hooks see; without hooks only what is sent alone."""
+        """The Message objects for hooks; without hooks, only a message that is sent alone."""
         self.parts = BytesWriter()
         self.ids: list[str] = []
         self.spare_ids: list[str] = []
-        """Made ahead, the next one last."""
+        """Ids made ahead; the next one is the last of the list."""
         self.bytes = 0
-        """What all of it takes in memory."""
+        """Memory of the whole batch."""
         self.full = Signal()
         self.ended = Signal()
         self.result: SendResult | None = None
         self.error: Exception | None = None
         self.is_watched = False
-        """Whether anybody will see its error."""
+        """Whether a caller will see its error."""
         self._places: list[str] | None = None
 
     @property
@@ -124,10 +127,12 @@ class Batch:
         return self.result is not None or self.error is not None
 
     def result_of(self, index: int) -> SendResult:
-        """Of one of its messages, once it is over; raises what became of it."""
+        """Return the result of one message after the batch is over; raises SendError if it
+        failed."""
         if self.result is None:
             assert self.error is not None, "asked too early"
-            # Each of them gets an error of its own: tracebacks grow where they are raised.
+            # Each call raises its own error, because a traceback grows each time an error is
+            # raised.
             raise SendError(str(self.error), (self.error,)) from self.error
         result = self.result
         ids = self.ids
@@ -150,7 +155,7 @@ class Batch:
 
 @final
 class Share:
-    """Messages that follow each other in one batch."""
+    """Consecutive messages of one batch."""
 
     __slots__ = ("batch", "count", "first")
 
@@ -162,7 +167,7 @@ class Share:
 
 @final
 class Lingering:
-    """Of one producer."""
+    """The record accumulator of one producer."""
 
     def __init__(self, sender: Sender, wrapped_in: str) -> None:
         self._sender = sender
@@ -176,17 +181,18 @@ class Lingering:
         self._under_way: dict[Batch, Running | None] = {}
         self._last: dict[MessageQueue, Batch] = {}
         self._room = Signal()
-        # Half: what is reckoned here is not to the byte what brokers count.
+        # Half, because the sizes computed here differ from those that brokers count.
         settings = sender.settings
         self._batch_bytes_max = min(settings.batch_bytes_max, settings.message_bytes_max // 2)
         self._alone_bytes = min(settings.compress_over_bytes, self._batch_bytes_max)
         self._room_from = settings.waiting_bytes_max * (_ROOM_PARTS - 1) // _ROOM_PARTS
-        """There is room for more when no more than this waits."""
+        """`room` returns when no more than this many bytes wait."""
         self._turns = Turns(SENDS_MAX)
         self.waiting_bytes = 0
 
     def add(self, message: Message, queue: MessageQueue | None = None) -> Batch:
-        """The batch that the message is the last one of; raises MessageError, WaitingFullError."""
+        """Add a message; return the batch whose last message it now is. Raises MessageError,
+        WaitingFullError."""
         settings = self._settings
         must_be_sendable(message, settings)
         if self.waiting_bytes >= settings.waiting_bytes_max:
@@ -196,8 +202,8 @@ class Lingering:
     def add_many(
         self, pattern: Message, bodies: list[bytes], queue: MessageQueue | None = None
     ) -> list[Share]:
-        """Messages like the pattern, but for their bodies: all of them, or none and an error.
-        Raises MessageError, WaitingFullError."""
+        """Add a message like the pattern for each body: all of them, or none and an error. Raises
+        MessageError, WaitingFullError."""
         start = pattern_start(pattern, self._wrapped_in, self._new_id())
         alone_bytes = min(self._alone_bytes, max(0, self._batch_bytes_max - len(start)))
         if len(start) > _PROPERTIES_ALONE_BYTES or unbatchable(pattern) is not None:
@@ -226,7 +232,7 @@ class Lingering:
     def _must_be_sendable(
         self, pattern: Message, bodies: list[bytes], start_bytes: int, alone_bytes: int
     ) -> int:
-        """The size of the longest one; raises MessageError."""
+        """Return the size of the longest body; raises MessageError."""
         settings = self._settings
         must_fit(pattern.topic, 1, settings)
         each, copies = _KEPT_BYTES + FIXED_BYTES + start_bytes + _ID_BYTES, 1
@@ -255,7 +261,7 @@ class Lingering:
         return longest
 
     def _fill(self, batch: Batch, flag: int, start: bytes, bodies: list[bytes], first: int) -> int:
-        """What it takes of the bodies from this one on: how many."""
+        """Add bodies from index `first` on until the batch is full; return how many were added."""
         settings, parts = self._settings, batch.parts
         before = len(parts)
         fit = 1 + (self._batch_bytes_max - before) // (len(start) + len(bodies[first]))
@@ -271,7 +277,7 @@ class Lingering:
         if message.properties:
             own_bytes = property_bytes(message.properties)
             if own_bytes > _PROPERTIES_ALONE_BYTES:
-                property_text(message.properties, self._new_id())  # refused at once, if at all
+                property_text(message.properties, self._new_id())  # raises if they are too long
                 return self._alone(message, queue)
             size += own_bytes
         if (
@@ -296,20 +302,21 @@ class Lingering:
         return batch
 
     def reserve(self, message: Message) -> Batch:
-        """A batch of its own, which leaves when it is known where to: see `release`, `fail`."""
+        """Reserve a batch for one message whose queue is not known yet: see `release` and
+        `fail`."""
         must_be_sendable(message, self._settings)
         if self.waiting_bytes >= self._settings.waiting_bytes_max:
             raise self._full()
         return self._single(message, None)
 
     def release(self, batch: Batch, queue: MessageQueue) -> None:
-        """Let a reserved one leave."""
+        """Send a reserved batch to this queue."""
         topic, _, is_waited_for = batch.key
         batch.key = (topic, queue, is_waited_for)
         self._start(batch)
 
     def fail(self, batch: Batch, error: Exception | None) -> None:
-        """A reserved one will not leave; without an error, because the producer is closed."""
+        """Fail a reserved batch with this error; None means that the producer was closed."""
         batch.error = error
         self._end(batch)
 
@@ -321,14 +328,14 @@ class Lingering:
         )
 
     async def room(self) -> None:
-        """Until a part of what may wait is free: a small one, so that what is added then takes less
-        time than brokers have work for."""
+        """Wait until a small part of `waiting_bytes_max` is free. It is small so that refilling it
+        takes less time than the brokers need for the rest."""
         while self.waiting_bytes > self._room_from:
             await Wait(FOREVER, self._room)
 
     async def flush(self, until: float = FOREVER) -> None:
-        """Until everything that was added before is acknowledged, or has an error; at the longest
-        until then."""
+        """Wait until everything added before is acknowledged or has failed, but no longer than
+        `until`."""
         for batch in tuple(self._open.values()):
             self._leave(batch)
         for batch in tuple(self._under_way):
@@ -337,16 +344,16 @@ class Lingering:
                     return
 
     def abandon(self) -> None:
-        """What is not acknowledged has an error now; brokers may have some of it."""
+        """Fail everything that is not acknowledged; brokers may have stored some of it."""
         for batch, sailing in tuple(self._under_way.items()):
             if sailing is not None:
                 sailing.cancel()
-            self._end(batch)  # here: what is cancelled before it began ends without a word
+            self._end(batch)  # a flow cancelled before it began does not call _end
 
     # ------------------------------------------------------------------ inside
 
     def _with_room(self, key: _Key, size: int) -> Batch:
-        """For a body and properties of that size."""
+        """Return the open batch of the key with room for `size` bytes, or a new batch."""
         batch = self._open.get(key)
         if batch is not None and len(batch.parts) + size > self._batch_bytes_max:
             self._leave(batch)
@@ -392,12 +399,12 @@ class Lingering:
         if queue is not None:
             before = self._last.get(queue)
             if before is not None:
-                self._leave(before)  # what comes later would overtake this batch in it
+                self._leave(before)  # later messages must not join it and overtake this batch
             self._last[queue] = batch
         self._under_way[batch] = self._ports.start(self._sail(batch, before), "batch")
 
     def _leave(self, batch: Batch) -> None:
-        """Nothing is added to it any more."""
+        """Close the batch: nothing is added to it any more."""
         if self._open.get(batch.key) is batch:
             del self._open[batch.key]
         batch.full.fire()
@@ -408,7 +415,7 @@ class Lingering:
             self._leave(batch)
             while before is not None and not before.is_over:
                 await Wait(FOREVER, before.ended)
-            if batch.count:  # else the one that began it was refused
+            if batch.count:  # 0 if its first message was refused
                 batch.result = await self._send(batch)
         except Exception as error:
             batch.error = error
@@ -418,7 +425,8 @@ class Lingering:
             self._end(batch)
 
     async def _send(self, batch: Batch) -> SendResult:
-        """In its turn: the time for a send is not spent on waiting for others."""
+        """Send the batch when a slot is free; the wait for a slot does not count towards its
+        timeout."""
         await self._turns.take()
         try:
             result = await self._sender.send(self._request(batch), queue=batch.key[1])
@@ -428,7 +436,7 @@ class Lingering:
 
     def _end(self, batch: Batch) -> None:
         if batch not in self._under_way:
-            return  # it was given up
+            return  # it was abandoned
         if not batch.is_over:
             batch.error = StateError("the producer was closed before a broker acknowledged it")
         if batch.count and isinstance(batch.error, GantryError) and not batch.is_watched:
@@ -441,7 +449,7 @@ class Lingering:
         if queue is not None and self._last.get(queue) is batch:
             del self._last[queue]
         self.waiting_bytes -= batch.bytes
-        batch.parts = BytesWriter()  # who keeps a Sending keeps its batch, not the bytes
+        batch.parts = BytesWriter()  # a kept Sending keeps the batch, not the bytes
         batch.messages = []
         batch.spare_ids = []
         batch.ended.fire()

@@ -1,7 +1,7 @@
-"""The functions of the user's that messages go to: one for each topic.
+"""Maps topics to the user's listeners.
 
-A retried message comes by the group's retry queue, and goes to the listener of the topic that it
-was sent to.
+A retried message arrives through the group's retry queue and goes to the listener of its original
+topic.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.wire.message import property_names
 
 Listener: TypeAlias = Callable[[list[ReceivedMessage]], Outcome | Awaitable[Outcome]]
-"""Is given messages of one queue, in order; never more than `consume_batch`, never none."""
+"""Receives messages of one queue in order: at least one, at most `consume_batch`."""
 
 
 @runtime_checkable
 class WrappedListener(Protocol):
-    """An async listener around another one, which may be exchanged: one that blocks, say, for one
-    that calls it in a thread."""
+    """An async listener that wraps another one and can wrap a different one instead: for example, a
+    blocking listener is replaced by one that calls it in a thread."""
 
     inner: Listener
 
     def around(self, listener: Listener) -> Listener:
-        """The same around another one."""
+        """Return the same wrapper around another listener."""
 
 
 @final
 class Listeners:
-    """Of one consumer, by topic as brokers call it."""
+    """The listeners of one consumer, by topic name as brokers know it."""
 
     __slots__ = ("_by_topic", "_rename")
 
     def __init__(self, rename: Callable[[str], str] | None) -> None:
-        """`rename`: what users call a topic, where that is different."""
+        """`rename` maps a topic to the user's name for it; None if both are the same."""
         self._by_topic: dict[str, Listener] = {}
         self._rename = rename
 
@@ -49,11 +49,11 @@ class Listeners:
         self._by_topic.pop(topic, None)
 
     def find(self, topic: str) -> Listener:
-        """That of the topic, else one that fails."""
+        """Return the topic's listener, or one that raises StateError."""
         return self._by_topic.get(topic, _nobody)
 
     def split(self, found: Slice) -> Iterator[tuple[Slice, Listener]]:
-        """What was pulled, by the listeners it is for."""
+        """Split pulled messages into slices with their listeners."""
         topic = found.batch.owner.queue.topic
         if self._rename is not None:
             for message in found.messages:
@@ -70,7 +70,7 @@ class Listeners:
                 start = place + 1
 
     def of_message(self, message: ReceivedMessage) -> Listener:
-        """That of a message which no pull brought."""
+        """Return the listener for a message that did not come from a pull."""
         if self._rename is not None:
             self._name(message, self._rename)
         return self.find(_sent_to(message))

@@ -1,13 +1,13 @@
-"""A consumer that is asked for messages: it has queues, pulls them ahead, and keeps their progress.
+"""Provides the pull consumer core: owns queues, pulls ahead, hands out messages, keeps offsets.
 
-    subscribe   the group's members share the queues of topics (rebalance)
-    assign      exactly these queues, whoever else reads them
+    subscribe   the members of the group share the queues of topics (rebalance)
+    assign      exactly these queues, independent of other consumers
 
-    poll        what one pull brought; what polls before gave out is done by that
-    commit      every `auto_commit_s` when automatic, and at the end; or when the application says
+    poll        returns messages of one pull; messages of earlier polls count as consumed
+    commit      automatic: every `auto_commit_s` and on close; manual: when the application calls
 
-Invariant: progress that is stored covers only what the application came back from, unless it
-commits itself: a process that dies gets again what it was handed last.
+Invariant: unless the application commits offsets itself, committed offsets cover only messages of
+polls before the last one. A process that dies gets the messages of its last poll again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from gantrymq.wire.jsonvalue import JsonObject
 
 @final
 class LitePull:
-    """Of one group in one client. `start`, then `close`."""
+    """One member of a consumer group in one client. `start`, then `close`."""
 
     def __init__(
         self, instance: Instance, group: str, settings: LiteSettings, offsets: OffsetStore
@@ -99,7 +99,7 @@ class LitePull:
         self._instance.rebalance_wanted.fire()
 
     async def close(self, *, commit: bool = True) -> None:
-        """`commit`: what was handed out last is done as well."""
+        """`commit` also marks the messages handed out last as consumed."""
         if not self.life.end():
             return
         self._requests.end()
@@ -144,7 +144,8 @@ class LitePull:
         await self._offsets.persist(tuple(self._queues))
 
     async def rebalance(self) -> bool:
-        """Whether its queues are what is its share."""
+        """Take this consumer's share of the queues; return whether that succeeded for all
+        topics."""
         if self.life.state is not State.RUNNING or self._is_assigned:
             return True
         is_balanced = True
@@ -162,13 +163,13 @@ class LitePull:
                 is_balanced = False
             else:
                 await self._take_share(topic, share)
-        if not self._is_assigned:  # by now: the application may have thought better of sharing
+        if not self._is_assigned:  # `assign` may have been called meanwhile
             gone = [queue for queue in self._queues if queue.topic not in self._subscriptions]
             await self._give_up(gone)
         return is_balanced
 
     async def _introduce(self, subscribed: Subscription) -> None:
-        """Brokers know of the subscription before its queues are shared out."""
+        """Register the subscription with the brokers before its queues are allocated."""
         instance = self._instance
         await check(instance, self.group, subscribed)
         await instance.route(subscribed.topic)
@@ -186,7 +187,7 @@ class LitePull:
             return
         mine = [queue for queue in self._queues if queue.topic == topic]
         await self._give_up([queue for queue in mine if queue not in share])
-        subscribed = self._wanted(topic)  # looked up anew: brokers were waited for
+        subscribed = self._wanted(topic)  # it may have changed during the await
         if subscribed is None:
             return
         for queue in share:
@@ -194,7 +195,7 @@ class LitePull:
                 self._take(queue, subscribed)
 
     def _wanted(self, topic: str) -> Subscription | None:
-        """The subscription by which queues of it are taken; None once there is none any more."""
+        """Return the current subscription of a topic; None if unsubscribed or not running."""
         return self._subscriptions.get(topic) if self.life.state is State.RUNNING else None
 
     def _take(self, queue: MessageQueue, subscribed: Subscription) -> None:
@@ -258,7 +259,8 @@ class LitePull:
     # ------------------------------------------------------------------ which queues
 
     def subscribe(self, topic: str, expression: Expression = EVERYTHING) -> None:
-        """Raises SubscriptionError. What only brokers can refuse is raised by `poll`."""
+        """Subscribe to a topic; raises SubscriptionError. Refusals of brokers are raised by
+        `poll`."""
         if self._is_assigned:
             raise _exclusive()
         subscribed = subscription(topic, expression, self._next_version())
@@ -275,7 +277,7 @@ class LitePull:
     async def assign(
         self, queues: Iterable[MessageQueue], expression: Expression = EVERYTHING
     ) -> None:
-        """These and no others; those that stay go on where they are."""
+        """Read exactly these queues; queues that it already reads continue at their offsets."""
         if self._subscriptions:
             raise _exclusive()
         self._is_assigned = True
@@ -295,27 +297,28 @@ class LitePull:
 
     @property
     def assignment(self) -> list[MessageQueue]:
-        """The queues it reads now."""
+        """The queues that the consumer reads now, sorted."""
         return sorted(self._queues)
 
     async def queues_of(self, topic: str) -> list[MessageQueue]:
-        """All that a topic has for reading; raises RouteError."""
+        """Return all readable queues of a topic; raises RouteError."""
         await self._instance.refresh_route(topic)
         return sorted((await self._instance.route(topic)).subscribe)
 
     def on_queues_changed(self, topic: str, listener: QueuesChanged) -> None:
-        """Tell the listener when a topic has other queues than it had."""
+        """Call the listener when the queues of the topic change."""
         self._watch.listen(topic, listener)
 
     # ------------------------------------------------------------------ messages
 
     def at_hand(self, limit: int = 0) -> list[ReceivedMessage]:
-        """What `poll` would give without waiting, or so many of them at most. Hot."""
+        """Return what `poll` would return without waiting; at most `limit` messages if given. Hot
+        path."""
         with self._polled:
             return self.take(limit or self._settings.pull_batch)
 
     async def poll(self, timeout_s: float | None = None) -> list[ReceivedMessage]:
-        """What one pull brought, of one queue; nothing when nothing comes in time."""
+        """Return messages of one pull from one queue; empty after the timeout."""
         wait_s = self._settings.poll_timeout_s if timeout_s is None else timeout_s
         until = self._now() + wait_s
         with self._polled:
@@ -325,7 +328,7 @@ class LitePull:
         return messages
 
     async def next_message(self) -> ReceivedMessage | None:
-        """None when the consumer is closed."""
+        """Return the next message; None when the consumer is closed."""
         with self._polled:
             while self.life.state is State.RUNNING:
                 taken = self.take(1)
@@ -335,7 +338,7 @@ class LitePull:
         return None
 
     def take(self, limit: int) -> list[ReceivedMessage]:
-        """What is there, without waiting. Hot."""
+        """Return buffered messages without waiting. Hot path."""
         self.life.must_run()
         if self._failure is not None:
             failure, self._failure = self._failure, None
@@ -357,7 +360,7 @@ class LitePull:
         messages = queue.take(limit)
         self._handed.append(queue)
         if queue.is_between_pulls:
-            self._ready.rotate(-1)  # the others have their turn
+            self._ready.rotate(-1)  # round robin among the queues
         if was_full and buffered.count < room:
             for each in self._queues.values():
                 each.wake()
@@ -371,8 +374,8 @@ class LitePull:
     # ------------------------------------------------------------------ where to go on
 
     async def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Go on there; raises StateError when the queue is not this consumer's, or does not reach
-        there."""
+        """Continue at this offset; raises StateError if the queue is not assigned to this consumer
+        or does not contain the offset."""
         self._mine(queue)
         low = await queue_offsets.first(self._instance, queue)
         high = await queue_offsets.end(self._instance, queue)
@@ -399,7 +402,8 @@ class LitePull:
         self._mine(queue).go_to(offset, self._instance.ports)
 
     def pause(self, queues: Iterable[MessageQueue]) -> None:
-        """`poll` gives nothing of these, and no more than is under way is pulled."""
+        """Stop returning messages of these queues; a pull in flight completes, no further one
+        starts."""
         for queue in queues:
             self._mine(queue).is_paused = True
 
@@ -422,8 +426,8 @@ class LitePull:
     # ------------------------------------------------------------------ progress
 
     async def commit(self, offsets: Mapping[MessageQueue, int] | None = None) -> None:
-        """All that was handed out, or these offsets: each is where to go on. Raises when a broker
-        has not taken it."""
+        """Commit everything that was handed out, or these offsets, each of which is the next to
+        consume. Raises if a broker did not accept a commit."""
         self.life.must_run()
         if offsets is None:
             self._settle()
@@ -438,17 +442,17 @@ class LitePull:
         await self._offsets.persist(tuple(offsets), confirm=True)
 
     async def committed(self, queue: MessageQueue) -> int | None:
-        """Where the group goes on; None when it has never been there."""
+        """Return the committed offset; None if the group has none."""
         return await self._offsets.read(queue)
 
     def _settle(self) -> None:
-        """What was handed out is done."""
+        """Mark the messages handed out as consumed."""
         for queue in self._handed:
             queue.settle()
         self._handed.clear()
 
     def _note(self) -> None:
-        """What is done is progress."""
+        """Copy the consumed offsets to the offset store."""
         for queue, mine in self._queues.items():
             if mine.consumed is not None:
                 self._offsets.update(queue, mine.consumed)

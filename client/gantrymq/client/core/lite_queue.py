@@ -1,11 +1,11 @@
-"""One queue of a pull consumer: a flow pulls ahead of the application, which takes what is there.
+"""Pulls one queue of a pull consumer ahead of the application, which takes buffered messages.
 
-    consumed  <=  handed out  <=  buffered  <=  position
-    done          the             waits         where the
-                  application's   to be taken   next pull begins
+    consumed  <=  handed out    <=  buffered    <=  position
+    done          held by the       waits to        offset of the
+                  application       be taken        next pull
 
-Invariant: `consumed` passes a message only when the application came back for more after it had
-that message. What is buffered is bounded: pulling waits until there is room.
+Invariant: `consumed` passes a message only when the application polls again after it received that
+message. The buffer is bounded: pulling waits until there is room.
 """
 
 from __future__ import annotations
@@ -23,38 +23,40 @@ from gantrymq.client.core.safe_text import as_told
 from gantrymq.client.core.steps import Signal, Wait
 from gantrymq.wire.bodies.shared import MessageQueue
 
-# After a pull that failed, as Java waits.
+# Pause after a failed pull; Java's.
 FAILURE_PAUSE_S: Final = 1.0
 
-# After an answer that asked for less.
+# Pause after a FLOW_CONTROL response.
 FLOW_CONTROL_PAUSE_S: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buffering:
-    """How far pulls run ahead; Java's defaults."""
+    """Bounds of the pull-ahead buffer; Java's defaults."""
 
     messages_max: int = 10_000
-    """Of all queues together."""
+    """Maximum number of buffered messages of all queues together."""
     queue_messages_max: int = 1_000
     queue_bytes_max: int = 100 << 20
     span_max: int = 2_000
-    """From the first to the last offset in one queue: filters leave holes."""
+    """Maximum distance between the first and last buffered offset of a queue: filters leave
+    gaps."""
 
     def __post_init__(self) -> None:
         must_fit(self, {field.name: ABOVE_0 for field in fields(self)})
 
 
 class Starts(Protocol):
-    """Knows where a queue is begun."""
+    """Determines the offset at which a queue begins."""
 
     async def of(self, queue: MessageQueue) -> int:
-        """Raises BrokerError, RequestError or RouteError: then it is asked again."""
+        """Return the offset; raises BrokerError, RequestError or RouteError, after which it is
+        retried."""
 
 
 @final
 class Buffered:
-    """How many messages wait in all queues together."""
+    """The number of buffered messages of all queues together."""
 
     __slots__ = ("count",)
 
@@ -64,21 +66,21 @@ class Buffered:
 
 @final
 class _Batch:
-    """What one pull brought, and where the queue goes on behind it."""
+    """The messages of one pull, and the offset of the next pull after them."""
 
     __slots__ = ("bytes", "messages", "next_offset", "taken")
 
     def __init__(self, result: PullResult) -> None:
         self.messages = result.messages
         self.bytes = result.bytes
-        """Held until all of it is taken."""
+        """Counted until the whole batch is taken."""
         self.next_offset = result.next_offset
         self.taken = 0
 
 
 @final
 class LiteQueue:
-    """`start`, then `stop`."""
+    """The buffer and the pull flow of one queue, owned by LitePull. `start`, then `stop`."""
 
     def __init__(
         self,
@@ -88,7 +90,7 @@ class LiteQueue:
         buffered: Buffered,
         arrived: Callable[[LiteQueue], None],
     ) -> None:
-        """`arrived` is told when there is something to take."""
+        """`arrived` is called when there is something to take."""
         self.pulls = pulls
         self.is_paused = False
         self.consumed: int | None = None
@@ -114,12 +116,12 @@ class LiteQueue:
 
     @property
     def is_between_pulls(self) -> bool:
-        """What one pull brought was taken whole; what the next one brought is not touched."""
+        """Whether the current batch was taken completely and the next one is untouched."""
         return not self._batches or self._batches[0].taken == 0
 
     @property
     def waiting(self) -> tuple[int, int, int, int]:
-        """The first offset of what waits to be taken, the last, how many, and their bytes."""
+        """The first and last buffered offset, the number of buffered messages, and their bytes."""
         if not self._batches:
             return 0, 0, 0, 0
         first = self._batches[0]
@@ -136,27 +138,28 @@ class LiteQueue:
         self._running = ports.start(self._keep_pulling(ports), f"pull {self.queue}")
 
     def stop(self) -> None:
-        """What is buffered is gone, and comes again from where it is consumed."""
+        """Stop pulling and discard the buffer; discarded messages are pulled again later."""
         if self._running is not None:
             self._running.cancel()
             self._running = None
         self._drop()
 
     def go_to(self, offset: int, ports: Ports) -> None:
-        """The next message taken is that one; what was handed out before no longer counts."""
+        """Continue at this offset; messages handed out before no longer affect `consumed`."""
         self.stop()
         self._position = self.consumed = offset
         self.handed = None
         self.start(ports)
 
     def wake(self) -> None:
-        """There may be room now, or it is paused no longer."""
+        """Let the pull flow check again, after room was made or the queue was resumed."""
         self._wake.fire()
 
     # ------------------------------------------------------------------ what the application takes
 
     def take(self, limit: int) -> list[ReceivedMessage]:
-        """Messages of one pull. Hot: one by one, should somebody iterate."""
+        """Take up to `limit` messages of one pull. Hot path: iteration takes messages one at a
+        time."""
         was_full = self._is_full()
         batch = self._batches[0]
         first = batch.taken
@@ -175,7 +178,7 @@ class LiteQueue:
         return taken
 
     def settle(self) -> None:
-        """The application is done with what it was handed."""
+        """Mark the messages handed out as consumed."""
         if self.handed is not None:
             self.consumed, self.handed = self.handed, None
 
@@ -192,14 +195,14 @@ class LiteQueue:
                     self._position = self.consumed = await self._starts.of(self.queue)
                 wish = self.pulls.subscription.wish
                 result = await self.pulls.pull(self._position)
-            except Exception as error:  # a flow that ended would be missed: the queue stands still
+            except Exception as error:  # the flow must not end, or the queue would stall
                 cause, shown = as_told(error)
                 ports.log(f"pull of {self.queue} failed, tried again soon: {cause}", shown)
                 await Wait(clock.monotonic() + FAILURE_PAUSE_S)
                 continue
             if result.status is PullStatus.FLOW_CONTROL:
                 await Wait(clock.monotonic() + FLOW_CONTROL_PAUSE_S)
-            elif self.pulls.subscription.wish == wish:  # else it may lack what is wanted by now
+            elif self.pulls.subscription.wish == wish:  # else it was pulled with an old filter
                 self._keep(result, ports)
 
     def _keep(self, result: PullResult, ports: Ports) -> None:

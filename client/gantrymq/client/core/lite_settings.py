@@ -1,4 +1,4 @@
-"""Settings of a pull consumer: Java's defaults, in seconds where Java has milliseconds."""
+"""Defines the settings of a pull consumer, with Java's defaults; times are in seconds."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from gantrymq.client.core.start_offset import ConsumeFrom
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiteSettings:
-    """Of one consumer."""
+    """The settings of one pull consumer."""
 
     pull_batch: int = 10
-    """Messages that one pull brings at most."""
+    """Maximum number of messages per pull."""
     auto_commit: bool = True
     auto_commit_s: float = 5.0
     poll_timeout_s: float = 5.0
     queue_check_s: float = 30.0
-    """How often listeners hear of topics that have other queues."""
+    """How often topics are checked for changed queues."""
     broadcasting: bool = False
-    """Each client gets every message, and keeps its progress in a file of its own."""
+    """Deliver every message to every client; each keeps its progress in a local file."""
     consume_from: ConsumeFrom = ConsumeFrom.LAST_OFFSET
     consume_timestamp_ms: int | None = None
-    """For ConsumeFrom.TIMESTAMP; None: half an hour before the start."""
+    """The start time for ConsumeFrom.TIMESTAMP; None: half an hour before the consumer starts."""
     buffering: Buffering = Buffering()  # noqa: RUF009 - frozen
     allocate: Allocate = average
 

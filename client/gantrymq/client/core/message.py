@@ -1,12 +1,12 @@
-"""A message as an application makes it. Its properties are RocketMQ's; the names are below.
+"""Defines the message that an application sends; its properties are RocketMQ's.
 
     Message("orders", b"...", tag="paid", keys=["4711"], properties={"region": "eu"})
     Message("orders", b"...", delay_level=3)          one of the broker's 18 levels
-    Message("orders", b"...", delay_s=90.0)           any time, to the millisecond
-    Message("orders", b"...", deliver_at_ms=...)      a moment by the calendar
+    Message("orders", b"...", delay_s=90.0)           any delay, in milliseconds' resolution
+    Message("orders", b"...", deliver_at_ms=...)      a wall clock time
 
-Invariant: a message that exists breaks no rule that can be seen without its broker, but for sizes,
-which depend on settings; it is never changed by sending it.
+Invariant: an existing message violates no rule that can be checked without its broker, except for
+sizes, which depend on settings. Sending never changes it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAME: Final = re.compile(r"[%|a-zA-Z0-9_-]+")
 
 @final
 class Message:
-    """What is sent. Hot, hence slotted; treat it as a value."""
+    """A message to send. Hot path, hence slotted; treat it as immutable."""
 
     __slots__ = ("body", "flag", "properties", "topic")
 
@@ -48,7 +48,8 @@ class Message:
         deliver_at_ms: int = 0,
         wait_until_stored: bool = True,
     ) -> None:
-        """Raises MessageError. `wait_until_stored=False` is acknowledged before it is safe."""
+        """Raises MessageError. With `wait_until_stored=False` the broker acknowledges the message
+        before it is flushed or replicated."""
         fault = _topic_fault(topic)
         if fault is not None:
             raise MessageError(fault)
@@ -100,7 +101,7 @@ class Message:
 
     @property
     def id(self) -> str:
-        """The id it will be sent with, "" when each send gives it one."""
+        """Its unique id, or "" if each send assigns one."""
         return self.properties.get(property_names.UNIQ_KEY, "")
 
     @property
@@ -112,11 +113,11 @@ class Message:
         return self.properties.get(property_names.KEYS, "").split()
 
     def __reduce__(self) -> tuple[object, ...]:
-        """For copy and pickle, which know nothing of compiled classes."""
+        """Support copy and pickle, which cannot handle compiled classes by themselves."""
         return _remade, (self.topic, self.body, self.flag, self.properties)
 
     def with_body(self, body: bytes) -> Message:
-        """The same with another body, sharing the properties."""
+        """Return a copy with another body; both share the properties."""
         other = Message(self.topic, body, flag=self.flag)
         other.properties = self.properties
         return other
@@ -126,7 +127,7 @@ class Message:
 
 
 def as_bytes(body: bytes | str) -> bytes:
-    """A body as it is sent."""
+    """Return a body as bytes; str is encoded as UTF-8."""
     if type(body) is bytes:
         return body
     if isinstance(body, str):
@@ -135,7 +136,8 @@ def as_bytes(body: bytes | str) -> bytes:
 
 
 def as_bodies(bodies: Iterable[bytes | str] | bytes) -> list[bytes]:
-    """Those of several messages. A text is a sequence of texts to Python, and hardly ever meant."""
+    """Return several bodies as bytes. A single str is refused: Python would iterate over its
+    characters."""
     if isinstance(bodies, (str, bytes)):
         raise TypeError(
             f"bodies are a list of bytes or str, not {type(bodies).__name__}: send_soon takes one"
@@ -152,12 +154,12 @@ def _remade(topic: str, body: bytes, flag: int, properties: dict[str, str]) -> M
 
 @lru_cache(maxsize=1024)
 def _topic_fault(topic: str) -> str | None:
-    """Remembered: the same few topics are asked about for every message."""
+    """Cached, because every message of a few topics asks."""
     return name_fault("topic", topic, TOPIC_CHARACTERS_MAX)
 
 
 def name_fault(kind: str, name: str, characters_max: int) -> str | None:
-    """Why a topic or group cannot be called so, None when it can."""
+    """Return why a topic or group name is invalid; None if it is valid."""
     if not name.strip():
         return f"The specified {kind} is blank"
     if not _NAME.fullmatch(name):

@@ -1,8 +1,8 @@
-"""Questions to the name servers: one is kept to until it fails, then the next one is.
+"""Sends requests to the name servers: always to the same one until it fails, then to the next.
 
-Where they are is given, or is the first line of a page ("host:port;host:port"), which is fetched
-when it is first needed and then now and again. Invariant: a list that was known is given up only
-for another one: a page that cannot be had, or is empty, changes nothing.
+The addresses are given, or are the first line of a page ("host:port;host:port"), which is fetched
+when first needed and then periodically. Invariant: a known list is replaced only by another list.
+If the page cannot be fetched or is empty, the list stays.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ FETCH_TIMEOUT_S: Final = 3.0
 
 @final
 class NameServers:
-    """Of one client."""
+    """The name servers of one client."""
 
     __slots__ = ("_current", "_fetched", "_first", "addresses", "timeout_s", "url")
 
     def __init__(
         self, addresses: Sequence[str], first: int, timeout_s: float, url: str = ""
     ) -> None:
-        """`first` spreads clients over the servers; `url`: of their list, where none is given."""
+        """`first` selects the first server, to spread clients; `url` is the page with the list,
+        used if no addresses are given."""
         self.timeout_s = timeout_s
         self.url = "" if addresses else url
         self._first = first
@@ -44,7 +45,8 @@ class NameServers:
         self._current = self._first % len(self.addresses) if self.addresses else 0
 
     async def fetch(self) -> None:
-        """Let the page say where they are; raises RouteError. Who asks meanwhile waits for it."""
+        """Fetch the list of addresses; raises RouteError. Concurrent callers wait for the first
+        one's fetch."""
         if self._fetched is not None:
             await Wait(FOREVER, self._fetched)
             return
@@ -67,11 +69,12 @@ class NameServers:
 
     @property
     def current(self) -> str:
-        """The one that is asked first: after an answer, the one that gave it."""
+        """The server that is asked first: the one that answered last."""
         return self.addresses[self._current]
 
     async def ask(self, command: Command) -> Command:
-        """What the first one that can be reached answers; raises RouteError when none can."""
+        """Return the response of the first server that can be reached; raises RouteError if none
+        can."""
         if self.url and not self.addresses:
             await self.fetch()
         failures = []
@@ -83,7 +86,8 @@ class NameServers:
                 answer = await Ask(address, command, self.timeout_s)
             except RequestError as error:
                 failures.append(f"{address}: {error}")
-                # Others who asked it may have left it already; a page may have named new ones.
+                # A concurrent request may have moved on already, or a page may have replaced the
+                # list.
                 if self._current == place and self.addresses is addresses:
                     self._current = (place + 1) % count
             else:
@@ -101,7 +105,8 @@ class NameServers:
         )
 
     async def route(self, topic: str) -> TopicRouteData | None:
-        """None when they do not know the topic; raises RouteError when none can be asked."""
+        """Return a topic's route, or None if the name server does not know the topic; raises
+        RouteError if none can be reached."""
         header = GetRouteInfoRequest(topic=topic, accept_standard_json_only=True)
         command = Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, ext=header.encode())
         answer = await self.ask(command)

@@ -1,10 +1,11 @@
-"""Namespaces: tenants of one cluster use the same names without meeting.
+"""Maps names to and from a namespace, so that tenants of one cluster can use the same names.
 
     topic, group     ns%name
     retry, dead      %RETRY%ns%group, %DLQ%ns%group
 
-Only clients know of them: what they send is wrapped, what they hand to users is unwrapped. Brokers'
-own topics and groups belong to all, and stay as they are; so does what is wrapped already.
+Namespaces exist only in clients: a client wraps names in requests and unwraps names for the user.
+System topics and groups of the brokers are shared and stay unchanged, as do names that are wrapped
+already.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ _SYSTEM_TOPICS: Final = frozenset(
 _SYSTEM_PREFIXES: Final = ("rmq_sys_", "CID_RMQ_SYS_")
 
 NOT_FOR_CLIENTS: Final = _SYSTEM_TOPICS - {DEFAULT_TOPIC, TRACE_TOPIC, "BenchmarkTest"}
-"""Topics that no client sends to."""
+"""Topics to which clients must not send."""
 
 
 def wrap(namespace: str, name: str) -> str:
-    """A topic or group as servers know it."""
+    """Return a topic or group name as servers know it."""
     if not namespace or not name or is_system(name):
         return name
     prefix, own = _split(name)
@@ -52,14 +53,14 @@ def wrap(namespace: str, name: str) -> str:
 
 
 def wrapped_queue(namespace: str, queue: MessageQueue) -> MessageQueue:
-    """As servers know it."""
+    """Return the queue with its topic as servers know it."""
     if not namespace:
         return queue
     return replace(queue, topic=wrap(namespace, queue.topic))
 
 
 def unwrap(namespace: str, name: str) -> str:
-    """A topic or group as users know it."""
+    """Return a topic or group name as users know it."""
     if not namespace:
         return name
     prefix, own = _split(name)
@@ -67,22 +68,22 @@ def unwrap(namespace: str, name: str) -> str:
 
 
 def is_system(name: str) -> bool:
-    """Whether it is a topic or group of the brokers."""
+    """Tell whether it is a system topic or group of the brokers."""
     return name in _SYSTEM_TOPICS or name.startswith(_SYSTEM_PREFIXES)
 
 
 def retry_topic(group: str) -> str:
-    """Where a group, wrapped or not, gets messages again that it could not consume."""
+    """Return the topic through which a group (wrapped or not) gets failed messages again."""
     return RETRY_PREFIX + group
 
 
 def dead_letter_topic(group: str) -> str:
-    """Where messages end that a group, wrapped or not, could not consume at all."""
+    """Return the dead letter topic of a group (wrapped or not)."""
     return DLQ_PREFIX + group
 
 
 def _split(name: str) -> tuple[str, str]:
-    """What the name is for, and the name it is about."""
+    """Split off the retry or dead letter prefix, if there is one."""
     for prefix in (RETRY_PREFIX, DLQ_PREFIX):
         if name.startswith(prefix):
             return prefix, name[len(prefix) :]

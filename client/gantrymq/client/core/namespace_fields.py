@@ -1,7 +1,7 @@
-"""Namespaces of 5.x: requests say theirs in two fields, `nsd` and `ns`, and names stay as they are.
+"""Adds RocketMQ 5's namespace fields `nsd` and `ns` to requests; names stay unchanged.
 
-What becomes of it is the servers' affair. Invariant: the fields are there before a request is
-signed, as signatures cover them.
+The servers interpret the fields. Invariant: the fields are added before a request is signed,
+because the signature covers them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gantrymq.wire.command import Command
 
 @final
 class NamespaceFields:
-    """A request hook."""
+    """A request hook that adds the fields."""
 
     def __init__(self, namespace: str) -> None:
         self._fields = {"nsd": "true", "ns": namespace}
@@ -23,4 +23,4 @@ class NamespaceFields:
         command.ext = {**(command.ext or {}), **self._fields}
 
     def after_response(self, address: str, command: Command, response: Command) -> None:
-        """Nothing is to be done."""
+        """Do nothing."""

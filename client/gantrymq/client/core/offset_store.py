@@ -1,12 +1,12 @@
-"""How far a group is: in memory, and where that outlives the process.
+"""Stores the consumed offsets of a group in memory and persistently.
 
-    a group that shares    the broker of each queue, told oneway every few seconds
-    a broadcast group      a file of this client's, as Java's clients write it:
-                           <folder>/<clientId>/<group>/offsets.json, the one before it in .bak;
-                           unless it is named, the instance is DEFAULT there: a name that stays
+    clustering groups      at the broker of each queue, by oneway requests every few seconds
+    broadcasting groups    in a file of this client, in the format of Java's clients:
+                           <folder>/<clientId>/<group>/offsets.json, the previous one in .bak;
+                           an unnamed instance is called DEFAULT there, so that the path is stable
 
-Invariant: an offset says that everything before it is consumed. What is in memory is never behind
-what was stored from there, unless somebody resets it.
+Invariant: an offset says that everything before it is consumed. The offset in memory is never
+behind the persistent one that came from it, unless an operator or the application resets it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from gantrymq.wire.headers.offset import (
     UpdateConsumerOffsetRequest,
 )
 
-# Longer than other requests have: Java's.
+# Longer than the timeout of other requests; Java's.
 OFFSET_TIMEOUT_S: Final = 5.0
 
-# How often brokers are told of what has not changed. Pulls tell them as well.
+# How often unchanged offsets are sent to brokers. Pull requests carry them as well.
 TELL_AGAIN_S: Final = 30.0
 
 FILE: Final = "offsets.json"
@@ -43,34 +43,36 @@ BACKUP: Final = ".bak"
 
 
 class OffsetStore(Protocol):
-    """Of one group."""
+    """The offsets of one group."""
 
     async def load(self) -> None:
-        """Before anything else."""
+        """Read the persistent offsets, if they are in a file. Call this first."""
 
     def find(self, queue: MessageQueue) -> int | None:
-        """As memory has it."""
+        """Return the offset in memory, if there is one."""
 
     async def read(self, queue: MessageQueue, *, from_store: bool = False) -> int | None:
-        """As memory has it, else (or at once) as it is stored, which memory then has; None when
-        there is none. Raises BrokerError, RequestError and RouteError when nobody can tell."""
+        """Return the offset in memory; if there is none, or with `from_store`, read the persistent
+        one into memory. None if there is none. Raises BrokerError, RequestError and RouteError if
+        it cannot be read."""
 
     def update(self, queue: MessageQueue, offset: int, *, increase_only: bool = False) -> None:
-        """`increase_only`: an offset below the known one is of somebody who comes late."""
+        """Set the offset in memory. With `increase_only`, ignore an offset that is not above the
+        known one, because it comes from a late caller."""
 
     async def persist(self, queues: Collection[MessageQueue], *, confirm: bool = False) -> None:
-        """Store what memory has of these queues. Without `confirm` what goes wrong at a broker is
-        not heard of; it is told again by the next call."""
+        """Persist the offsets of these queues. Without `confirm`, failures at a broker are not
+        detected; the next call sends the offset again."""
 
     def forget(self, queue: MessageQueue) -> None:
-        """Memory no longer has it."""
+        """Remove the offset from memory."""
 
     def offsets(self, topic: str = "") -> dict[MessageQueue, int]:
-        """All that memory has, or a topic's."""
+        """Return all offsets in memory, or those of one topic."""
 
 
 class Known:
-    """The offsets in memory, which both stores have."""
+    """The offsets in memory, common to both stores."""
 
     def __init__(self) -> None:
         self._offsets: dict[MessageQueue, int] = {}
@@ -96,7 +98,7 @@ class Known:
 
 @final
 class RemoteOffsets(Known):
-    """Stored by the brokers: QUERY_CONSUMER_OFFSET, UPDATE_CONSUMER_OFFSET."""
+    """Stores offsets at the brokers with QUERY_CONSUMER_OFFSET and UPDATE_CONSUMER_OFFSET."""
 
     def __init__(self, instance: Instance, group: str) -> None:
         super().__init__()
@@ -110,7 +112,7 @@ class RemoteOffsets(Known):
         self._told.pop(queue, None)
 
     async def load(self) -> None:
-        """Each queue's is asked for when it is wanted."""
+        """Do nothing: offsets are read when needed."""
 
     async def read(self, queue: MessageQueue, *, from_store: bool = False) -> int | None:
         known = self._offsets.get(queue)
@@ -134,7 +136,7 @@ class RemoteOffsets(Known):
         return offset
 
     async def persist(self, queues: Collection[MessageQueue], *, confirm: bool = False) -> None:
-        """Brokers side by side, so that silent ones take their time together."""
+        """With `confirm` ask the brokers concurrently, so that timeouts do not add up."""
         by_broker: dict[str, list[MessageQueue]] = {}
         for queue in queues:
             if queue in self._offsets:
@@ -148,7 +150,8 @@ class RemoteOffsets(Known):
                 raise result
 
     async def _persist(self, queues: list[MessageQueue], *, confirm: bool = False) -> None:
-        """With `confirm` those of one broker: silent once, it is not waited for again."""
+        """Send these offsets. With `confirm` all queues belong to one broker, and after its first
+        timeout the rest is sent oneway."""
         failure: GantryError | None = None
         for queue in queues:
             offset = self._offsets.get(queue)
@@ -163,8 +166,8 @@ class RemoteOffsets(Known):
             raise failure
 
     def _is_news(self, queue: MessageQueue, offset: int) -> bool:
-        """Most queues stand still most of the time: that is told now and then, for nobody says
-        that it was heard."""
+        """Tell whether to send the offset: it changed, or TELL_AGAIN_S passed, because oneway
+        requests are not confirmed and may be lost."""
         known, at = self._told.get(queue, (-1, 0.0))
         return known != offset or self._clock.monotonic() - at >= TELL_AGAIN_S
 
@@ -185,13 +188,13 @@ class RemoteOffsets(Known):
         await success(address, Command(code, ext=header.encode()), OFFSET_TIMEOUT_S)
 
     async def _address(self, queue: MessageQueue) -> str:
-        """The master's, else any member's: replicas pass offsets on when they can."""
+        """Return the master's address, or else a slave's: slaves forward offsets when they can."""
         return (await self._instance.found_member(queue.broker_name, queue.topic))[0]
 
 
 @final
 class LocalOffsets(Known):
-    """Stored in a file of this machine, for a group of which each client gets every message."""
+    """Stores offsets in a local file, for a broadcasting group."""
 
     def __init__(self, folder: str, client_id: str, group: str) -> None:
         super().__init__()
@@ -200,7 +203,7 @@ class LocalOffsets(Known):
         self._content = b""
 
     async def load(self) -> None:
-        """Raises CorruptionError when neither the file nor the one before it can be read."""
+        """Read the file, or else its backup; raises CorruptionError if neither is readable."""
         failures = []
         for path in (self.path, self.path + BACKUP):
             content = await LoadFile(path)
@@ -225,8 +228,9 @@ class LocalOffsets(Known):
         return self._stored.get(queue) if known is None else known
 
     async def persist(self, queues: Collection[MessageQueue], *, confirm: bool = False) -> None:
-        """Only changes are written; queues that are not among these keep what was stored."""
-        del confirm  # a file is written or the error is told
+        """Write the file if something changed; offsets of queues not listed stay as they were
+        stored."""
+        del confirm  # a failed write raises anyway
         stored = dict(self._stored)
         stored.update({queue: self._offsets[queue] for queue in queues if queue in self._offsets})
         if stored == self._stored:
@@ -239,7 +243,8 @@ class LocalOffsets(Known):
 
 
 def offset_store(instance: Instance, group: str, folder: str | None) -> OffsetStore:
-    """`folder`: of a broadcast group's files; None: the group shares."""
+    """Return the store of a group: a file below `folder` for broadcasting, or the brokers if it is
+    None."""
     if folder is None:
         return RemoteOffsets(instance, group)
     return LocalOffsets(folder, instance.settings.client_id(DEFAULT_INSTANCE), group)

@@ -1,4 +1,4 @@
-"""Who waits for the messages of a pull consumer: one task at a time."""
+"""Ensures that only one task at a time polls a pull consumer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from gantrymq.client.core.errors import StateError
 
 @final
 class OnePoll:
-    """`with` it, around the waiting: a poll says that the messages of the last one are done, and
-    nobody can say so who has not got them."""
+    """Context manager around a poll. A poll marks the messages of the previous poll as consumed, so
+    a second task must not poll before the first one has received its messages."""
 
     __slots__ = ("_is_under_way",)
 

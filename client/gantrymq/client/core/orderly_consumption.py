@@ -1,17 +1,18 @@
-"""Consumes each queue in order: one flow a queue, one call of its listener at a time.
+"""Consumes each queue in order: one flow per queue, one call of its listener at a time.
 
-    outcome     auto_commit            without it
-    SUCCESS     progress               waits for COMMIT
-    COMMIT      (as SUCCESS)           progress, of all since the last one
-    ROLLBACK    (as SUCCESS)           all since the last COMMIT again, after a pause
-    SUSPEND     the same again after a pause, as often as it takes: the queue stands still
+    outcome     auto_commit            without auto_commit
+    SUCCESS     commits                waits for COMMIT
+    COMMIT      (as SUCCESS)           commits everything since the last COMMIT
+    ROLLBACK    (as SUCCESS)           delivers everything since the last COMMIT again, after a
+                                       pause
+    SUSPEND     delivers the same messages again after a pause, without limit: the queue stalls
 
-A message that came again `max_reconsume_times` times becomes a dead letter, and its queue goes on;
-by default there is no such bound.
+A message that was retried `max_reconsume_times` times becomes a dead letter, and the queue
+continues; by default there is no such limit.
 
-Invariant: a message is given to a listener only while the lock of its queue is ours, and only after
-all before it are consumed or were given up. A queue that stands still says so: `trouble`, a log
-line at the first failure, then one a minute.
+Invariant: a listener gets a message only while this consumer holds the lock of the queue, and only
+after all messages before it are consumed or dead letters. A stalled queue reports itself: it sets
+`trouble`, and logs the first failure and then once a minute.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from gantrymq.client.core.safe_text import text_of
 from gantrymq.client.core.send_back import FIRST_LEVEL, SendBack
 from gantrymq.client.core.steps import FOREVER, Call, Signal, Wait
 
-# A queue that always has work lets the others run as often as a concurrent worker does.
+# A busy queue yields to other flows as often as a concurrent worker does.
 TURN_S: Final = 0.005
 
-# Java's longest turn of one queue, and its pause then.
+# Java's maximum continuous consumption of one queue, and the pause after it.
 CONTINUOUS_S: Final = 60.0
 YIELD_S: Final = 0.01
 
-# Between looks at a lock that is not ours now; it is renewed elsewhere.
+# Interval of checks for a lost queue lock; the queue lock flow renews it.
 UNLOCKED_PAUSE_S: Final = 0.1
 
 SUSPEND_MIN_S: Final = 0.01
@@ -47,7 +48,7 @@ COMPLAINT_S: Final = 60.0
 
 @final
 class Line:
-    """One queue's messages, waiting their turn."""
+    """The messages of one queue that wait for its listener."""
 
     __slots__ = ("arrived", "complained_at", "is_calling", "process_queue", "slices", "taken")
 
@@ -55,13 +56,13 @@ class Line:
         self.process_queue = process_queue
         self.slices: deque[tuple[Slice, Listener]] = deque()
         self.taken: list[tuple[Slice, Listener]] = []
-        """What was consumed and not committed yet, in order."""
+        """Consumed messages that are not committed yet, in order."""
         self.arrived = Signal()
         self.is_calling = False
         self.complained_at = -FOREVER
 
     def take(self, count: int) -> tuple[Slice, Listener]:
-        """The next messages; there are some."""
+        """Remove and return up to `count` messages; there must be some."""
         waiting, listener = self.slices[0]
         part = waiting.take(count)
         if waiting.start == waiting.end:
@@ -74,7 +75,7 @@ class Line:
 
 @final
 class OrderlyConsumption:
-    """Of one consumer."""
+    """The queue flows of one orderly push consumer."""
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class OrderlyConsumption:
         stats: ConsumeStats,
         send_back: SendBack | None,
     ) -> None:
-        """`send_back` None: a broadcast group, whose queues need no locks."""
+        """`send_back` is None for a broadcast group, whose queues need no locks."""
         self._ports = ports
         self._clock = ports.clock
         self._listeners = listeners
@@ -97,7 +98,7 @@ class OrderlyConsumption:
     # ------------------------------------------------------------------ life
 
     def start(self) -> None:
-        """Each queue's flow begins with it."""
+        """Do nothing: each queue's flow starts with the queue."""
 
     def begin(self, process_queue: ProcessQueue) -> None:
         line = self._lines[process_queue] = Line(process_queue)
@@ -105,14 +106,15 @@ class OrderlyConsumption:
         self._running[process_queue] = self._ports.start(self._run(line), name)
 
     def deliver(self, found: Slice) -> None:
-        """What a pull found."""
+        """Queue the messages of one pull for their listener."""
         line = self._lines.get(found.batch.owner)
         if line is not None:
             line.slices.extend(self._listeners.split(found))
             line.arrived.fire()
 
     def end(self, process_queue: ProcessQueue) -> bool:
-        """Whether no listener has a message of it: only then may another member have it."""
+        """Stop consuming the queue; return False if a listener still has a message of it, in which
+        case no other member may take the queue yet."""
         line = self._lines.get(process_queue)
         if line is not None and line.is_calling:
             return False
@@ -123,11 +125,11 @@ class OrderlyConsumption:
         return True
 
     def is_worker(self, running: object) -> bool:
-        """Whether it is one of those that call listeners."""
+        """Tell whether this flow is one of those that call listeners."""
         return any(each is running for each in self._running.values())
 
     async def stop(self, until: float) -> None:
-        """Let listeners end what they have, but begin nothing."""
+        """Start no more calls, and wait until `until` for running listeners."""
         for line in self._lines.values():
             line.slices.clear()
         while any(line.is_calling for line in self._lines.values()):
@@ -164,7 +166,7 @@ class OrderlyConsumption:
                     await Wait(clock.monotonic() + pause_s)
 
     async def _next(self, line: Line) -> float | None:
-        """How long the queue is to wait after this call of its listener."""
+        """Call the listener once; return how long the queue pauses after it, None for no pause."""
         part, listener = taken = line.take(self._settings.consume_batch)
         line.is_calling = True
         try:
@@ -172,7 +174,7 @@ class OrderlyConsumption:
             if line.process_queue.is_moved:
                 return None
             return await self._carry_out(line, taken, outcome)
-        except Exception as failure:  # a queue whose flow ended would stand still, and nobody told
+        except Exception as failure:  # the flow must not end, or the queue would stall unnoticed
             return self._not_carried_out(line, taken, failure)
         finally:
             line.is_calling = False
@@ -180,7 +182,8 @@ class OrderlyConsumption:
     def _not_carried_out(
         self, line: Line, part: tuple[Slice, Listener], failure: Exception
     ) -> float:
-        """Whatever it was: the same again after a pause, as when the listener fails."""
+        """Handle an unexpected error like a failing listener: the same messages again after a
+        pause."""
         trouble = f"what the listener returned was not carried out: {text_of(failure)}"
         line.process_queue.trouble = trouble
         self._ports.log(trouble, failure)
@@ -241,7 +244,7 @@ class OrderlyConsumption:
     async def _suspend(
         self, line: Line, part: tuple[Slice, Listener], outcome: Suspend
     ) -> float | None:
-        """Again after a pause, but for what came again too often."""
+        """Deliver the messages again after a pause, unless they all became dead letters."""
         held = part[0]
         if await self._given_up(held):
             line.taken.append(part)
@@ -255,7 +258,8 @@ class OrderlyConsumption:
         return pause_s
 
     async def _given_up(self, held: Slice) -> bool:
-        """Whether all of them are dead letters now; counts one more time of those that are not."""
+        """Make dead letters of messages that reached their maximum of retries; count one more retry
+        of the others. Return whether all are dead letters now."""
         is_over = True
         for message in held.messages:
             times = message.reconsume_times

@@ -1,17 +1,18 @@
-"""What a listener says of the messages it was given.
+"""Defines the outcomes that a listener returns for the messages it received.
 
-    concurrent   None, SUCCESS     they are consumed
-                 LATER             all again later: after 10 s, 30 s, 1 min … up to 16 times, then
-                                   they are dead letters
-                 Later(level=4)    again after that delay level; -1 makes them dead letters now
-                 Later(done=3)     the first three are consumed, the others come again
-    orderly      None, SUCCESS     they are consumed
-                 SUSPEND           the same again after a second, the queue waits for them
-                 Suspend(5.0)      the same again after five
-                 COMMIT, ROLLBACK  with auto_commit=False: all since the last of these is consumed,
-                                   or comes again after a pause
+    concurrent   None, SUCCESS     all are consumed
+                 LATER             all are redelivered: after 10 s, 30 s, 1 min … up to 16 times,
+                                   then they become dead letters
+                 Later(level=4)    all are redelivered after that delay level; -1 makes them dead
+                                   letters now
+                 Later(done=3)     the first three are consumed, the rest is redelivered
+    orderly      None, SUCCESS     all are consumed
+                 SUSPEND           the same messages again after a second; the queue waits
+                 Suspend(5.0)      the same messages again after five seconds
+                 COMMIT, ROLLBACK  with auto_commit=False: everything since the last of these is
+                                   consumed, or delivered again after a pause
 
-Both know an exception as well: it is LATER, or SUSPEND.
+An exception counts as LATER or SUSPEND.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from typing import Final, TypeAlias, final
 
 from gantrymq.wire.jsonvalue import INT32_MAX
 
-# The level of what is not to come again.
+# The delay level that makes a message a dead letter.
 DEAD_LETTER: Final = -1
 
 
 class Verdict(Enum):
-    """The outcomes that say all by their name."""
+    """The outcomes without parameters."""
 
     SUCCESS = "SUCCESS"
     COMMIT = "COMMIT"
@@ -37,12 +38,12 @@ class Verdict(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Later:
-    """Not now: the broker brings them again."""
+    """The messages failed; the broker redelivers them."""
 
     level: int = 0
-    """A delay level; 0 lets the broker choose by how often it was tried, -1 is a dead letter."""
+    """A delay level; 0 lets the broker choose by the number of retries, -1 makes dead letters."""
     done: int = 0
-    """How many of the first ones are consumed all the same."""
+    """How many of the first messages are consumed nevertheless."""
 
     def __post_init__(self) -> None:
         if not all(isinstance(number, int) for number in (self.level, self.done)):
@@ -57,10 +58,10 @@ class Later:
 @final
 @dataclass(frozen=True, slots=True)
 class Suspend:
-    """Not now: the queue waits."""
+    """The messages failed; the queue waits and delivers them again."""
 
     seconds: float | None = None
-    """None: the consumer's `suspend_s`."""
+    """The pause; None: the consumer's `suspend_s`."""
 
     def __post_init__(self) -> None:
         if self.seconds is not None and not self.seconds >= 0:

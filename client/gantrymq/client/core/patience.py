@@ -1,10 +1,10 @@
-"""How long a try waits for a broker that did not answer the last send in its time.
+"""Adapts the timeout of a send attempt to a broker that did not answer the previous send.
 
-    the last send had no answer    the tries of the next one wait 1 s each, then 2, 4 and so on
+    previous send timed out    attempts of the next send wait 1 s each, then 2, 4 and so on
 
-The way there may lead elsewhere by now: another master behind the same address, another address.
-Who is merely slow gets the time it needs after a few sends. Invariant: an answer, whichever, ends
-the impatience; the last try of a send always has all the time that is left.
+By the next send the broker may be reachable elsewhere: a new master behind the same address, or a
+new address. A broker that is merely slow gets the time it needs after a few sends. Invariant: any
+response resets the timeout, and the last attempt of a send always has all the remaining time.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from gantrymq.client.core.steps import FOREVER
 
 FIRST_S: Final = 1.0
 
-# Longer than sends are waited for.
+# Longer than the timeout of any send.
 LAST_S: Final = 64.0
 
 
 @final
 class Patience:
-    """Of one producer with its brokers, by their names."""
+    """The attempt timeouts of one producer, by broker name."""
 
     __slots__ = ("_brokers",)
 
@@ -29,18 +29,19 @@ class Patience:
         self._brokers: dict[str, tuple[float, float]] = {}
 
     def with_broker(self, broker_name: str) -> float:
-        """How long a try waits. Hot."""
+        """Return the timeout of an attempt in seconds. Hot path."""
         if not self._brokers:
             return FOREVER
         return self._brokers.get(broker_name, (FOREVER, 0.0))[0]
 
     def had_no_answer(self, broker_name: str, began_at: float, now: float) -> None:
-        """To the last try of a send that began then: sends side by side count once."""
+        """Record that the last attempt of a send begun at `began_at` timed out; concurrent sends
+        count once."""
         limit_s, counted_at = self._brokers.get(broker_name, (FIRST_S / 2, 0.0))
         if began_at >= counted_at:
             self._brokers[broker_name] = min(2 * limit_s, LAST_S), now
 
     def was_heard(self, broker_name: str) -> None:
-        """Hot."""
+        """Record a response from the broker. Hot path."""
         if self._brokers:
             self._brokers.pop(broker_name, None)

@@ -1,8 +1,9 @@
-"""A consumer whose broker shares out the messages: no queues, no rebalance, no offsets (5.x).
+"""Provides the core of the pop consumer, whose messages the brokers distribute (5.x).
 
-One flow for each broker of a topic pops when nothing is left to hand out, so that no message waits
-here while its time runs off. One whose time is over before it was handed out is dropped: somebody
-else has it by then.
+So it has no queues, no rebalance and no offsets. One flow per broker and topic pops only when no
+messages are left to hand out, so that no message waits here while its invisible time runs. A
+message whose invisible time ended before it was handed out is dropped, because the broker delivers
+it to another consumer.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from gantrymq.client.core.subscriptions import (
 )
 from gantrymq.wire.bodies.heartbeat import ConsumerData
 
-# After a pop that failed.
+# Pause after a failed pop.
 FAILURE_PAUSE_S: Final = 1.0
 
-# After a broker answered at once that it has nothing and that nobody may wait there.
+# Pause after a broker answered at once that it has nothing and accepts no more held pops.
 EMPTY_PAUSE_S: Final = 0.1
 
 
 @final
 class PopMember:
-    """Of one group in one client. `subscribe`, `start`, then `close`."""
+    """One member of a pop group in one client. `subscribe`, `start`, then `close`."""
 
     def __init__(self, instance: Instance, group: str, settings: PopSettings) -> None:
         self.life = Life("pop consumer")
@@ -52,7 +53,8 @@ class PopMember:
     # ------------------------------------------------------------------ life
 
     async def start(self) -> None:
-        """Raises SubscriptionError and RouteError: a topic is there before it is popped."""
+        """Start; raises SubscriptionError, and RouteError because a topic must exist before it is
+        popped."""
         self.life.begin()
         for subscribed in self._subscriptions.values():
             await self._instance.route(subscribed.topic)
@@ -63,7 +65,7 @@ class PopMember:
         await self.rebalance()
 
     async def close(self) -> None:
-        """What was not handed out comes again when its time is over."""
+        """Stop; messages not handed out are redelivered after their invisible time."""
         if not self.life.end():
             return
         for running in self._popping.values():
@@ -74,7 +76,7 @@ class PopMember:
         await self._instance.remove_consumer(self.group, self)
 
     def subscribe(self, topic: str, expression: Expression = EVERYTHING) -> None:
-        """Before the start."""
+        """Subscribe to a topic; call this before `start`."""
         version_ms = self._instance.ports.clock.wall_ms()
         self._subscriptions[topic] = subscription(topic, expression, version_ms)
 
@@ -94,10 +96,10 @@ class PopMember:
         )
 
     async def persist_offsets(self) -> None:
-        """Brokers keep them."""
+        """Do nothing: brokers keep the offsets."""
 
     async def rebalance(self) -> bool:
-        """Pop at every broker that has a topic now."""
+        """Start a flow for each broker and topic of the current routes, and stop the others."""
         if self.life.state is not State.RUNNING:
             return True
         places: dict[tuple[str, str], Subscription] = {}
@@ -126,7 +128,7 @@ class PopMember:
             began = clock.monotonic()
             try:
                 found = await pops.pop(broker_name)
-            except Exception as error:  # a flow that ended would be missed: nothing more comes
+            except Exception as error:  # the flow must not end, or messages would stop
                 cause, shown = as_told(error)
                 text = f"pop of {pops.topic} at {broker_name} failed, tried again soon: {cause}"
                 log(text, shown)
@@ -140,7 +142,7 @@ class PopMember:
                 await Wait(began + EMPTY_PAUSE_S)
 
     async def receive(self, timeout_s: float = FOREVER) -> tuple[Pops, Out] | None:
-        """None when nothing comes in time, or the consumer is closed."""
+        """Return a message; None after the timeout, or if the consumer is closed."""
         until = self._instance.ports.clock.monotonic() + timeout_s
         self._waiting += 1
         try:
@@ -157,7 +159,7 @@ class PopMember:
         return None
 
     def take(self) -> tuple[Pops, Out] | None:
-        """What is here and still ours."""
+        """Return a buffered message whose invisible time has not ended, if there is one."""
         now_ms = self._instance.ports.clock.wall_ms()
         while self._ready:
             pops, out = self._ready.popleft()

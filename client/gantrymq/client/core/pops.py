@@ -1,13 +1,15 @@
-"""Pops: the broker hands out messages one by one, and takes back those nobody acknowledges in time.
+"""Implements pop requests, by which brokers deliver messages with an invisible time.
+
+A broker redelivers a message that is not acknowledged before its invisible time ends.
 
     handle   startOffset popTime invisibleTime reviveQueue kind brokerName queueId offset
     kind     0 the topic itself, 1 %RETRY%group_topic, 2 %RETRY%group+topic
 
-A message from a retry topic brings its handle in POP_CK; for others it is made of the answer's
-startOffsetInfo ("kind queueId startOffset;..."), as Java's clients make it.
+A message from a retry topic carries its handle in POP_CK. For other messages the handle is built
+from the response's startOffsetInfo ("kind queueId startOffset;..."), as Java's clients do.
 
-Invariant: each message goes back under the newest handle that it has: an older one names a time
-when it was out before.
+Invariant: each message is acknowledged with its newest handle; an older one refers to an earlier
+delivery.
 """
 
 from __future__ import annotations
@@ -44,13 +46,13 @@ from gantrymq.wire.message.record import Record, decode_all
 RETRY_PREFIX: Final = "%RETRY%"
 ANY_QUEUE: Final = -1
 
-# What brokers give out at most in one answer.
+# Maximum number of messages per response.
 COUNT_MAX: Final = 32
 
-# A pop is answered a little after its time to wait is over; Java's.
+# Time for the response after the broker's hold time; Java's.
 ANSWER_S: Final = 10.0
 
-# Bits of one batch acknowledgement: messages of one pop lie close together.
+# Maximum number of bits of one batch acknowledgement; offsets of one pop lie close together.
 _BITS_MAX: Final = 1 << 16
 
 _NOTHING: Final = frozenset(
@@ -60,7 +62,7 @@ _NOTHING: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """What a message is given back by."""
+    """The receipt handle of one delivery, needed to acknowledge it."""
 
     start: int
     pop_ms: int
@@ -96,7 +98,7 @@ class Handle:
         )
 
     def topic(self, group: str, topic: str) -> str:
-        """Where the message really is."""
+        """Return the topic that stores the message: the topic itself or a retry topic."""
         if self.kind == "0":
             return topic
         return f"{RETRY_PREFIX}{group}{'_' if self.kind == '1' else '+'}{topic}"
@@ -104,15 +106,16 @@ class Handle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PopSettings:
-    """How a group pops."""
+    """The settings of a pop consumer."""
 
     count: int = COUNT_MAX
     invisible_s: float = 60.0
-    """How long others do not get a message that is out."""
+    """How long a delivered message is invisible to other consumers."""
     hold_s: float = 15.0
     """How long a broker may hold a pop that finds nothing."""
     from_first: bool = False
-    """Where a new group begins: with the oldest message there is, or with what is sent now."""
+    """Whether a new group begins with the oldest message; if False, with messages sent from now
+    on."""
 
     def __post_init__(self) -> None:
         must_fit(self, _BOUNDS)
@@ -128,17 +131,17 @@ _BOUNDS: Final = {
 @final
 @dataclass(slots=True)
 class Out:
-    """A message that is out: it comes again unless it is acknowledged until `due_ms`."""
+    """An in-flight message: it is redelivered unless it is acknowledged by `due_ms`."""
 
     message: ReceivedMessage
     handle: Handle
     due_ms: int
-    """By this machine's clock, from when it was asked for: rather early than late."""
+    """By this machine's clock, counted from the request, so never later than at the broker."""
 
 
 @final
 class Pops:
-    """Of one group and one topic."""
+    """Pop requests of one group for one topic."""
 
     def __init__(
         self, instance: Instance, group: str, subscription: Subscription, settings: PopSettings
@@ -150,7 +153,8 @@ class Pops:
         self._settings = settings
 
     async def pop(self, broker_name: str, *, hold_s: float | None = None) -> list[Out]:
-        """Of any queue there. Raises BrokerError, RequestError, RouteError, CorruptionError."""
+        """Pop from all queues of a broker. Raises BrokerError, RequestError, RouteError,
+        CorruptionError."""
         settings, data = self._settings, self._subscription.data
         wait_s = settings.hold_s if hold_s is None else hold_s
         asked_ms = self._instance.ports.clock.wall_ms()
@@ -192,7 +196,7 @@ class Pops:
     # ------------------------------------------------------------------ what becomes of them
 
     async def ack(self, out: Out) -> None:
-        """It is done. Raises when the broker does not say that it knows."""
+        """Acknowledge a message; raises if the broker does not confirm it."""
         handle = out.handle
         header = AckMessageRequest(
             consumer_group=self._group,
@@ -205,7 +209,7 @@ class Pops:
         await self._done(handle.broker_name, RequestCode.ACK_MESSAGE, header.encode())
 
     async def ack_all(self, out: Sequence[Out]) -> None:
-        """Many at once, with one request to each broker (5.x)."""
+        """Acknowledge many messages with one request per broker (5.x)."""
         by_broker: dict[str, list[Out]] = {}
         for each in out:
             by_broker.setdefault(each.handle.broker_name, []).append(each)
@@ -239,7 +243,7 @@ class Pops:
         ]
 
     async def keep(self, out: Out, seconds: float) -> None:
-        """It stays out for so long from now on; with 0 it comes again at once."""
+        """Keep a message invisible for `seconds` from now; 0 makes it visible at once."""
         handle = out.handle
         asked_ms = self._instance.ports.clock.wall_ms()
         header = ChangeInvisibleTimeRequest(
@@ -274,7 +278,7 @@ class Pops:
 
 
 def _starts(info: str) -> dict[tuple[str, int], int]:
-    """By kind and queue."""
+    """Parse startOffsetInfo into start offsets by kind and queue."""
     try:
         entries = [entry.split(" ") for entry in info.split(";") if entry]
         return {(kind, int(queue_id)): int(start) for kind, queue_id, start in entries}

@@ -1,4 +1,4 @@
-"""What the core needs of the world: time, chance, and somebody who runs flows."""
+"""Defines what the core needs from its environment: time, randomness, ids and a flow runner."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from gantrymq.client.core.steps import Flow
 
 
 class Clock(Protocol):
-    """Time: `monotonic` in seconds for what is due, `wall_ms` for what is stored or sent."""
+    """Clock of the client: `monotonic` in seconds for deadlines, `wall_ms` for stored or sent
+    times."""
 
     def monotonic(self) -> float: ...
 
@@ -18,35 +19,36 @@ class Clock(Protocol):
 
 
 class Running(Protocol):
-    """A flow that was started."""
+    """A started flow."""
 
     def cancel(self) -> object:
-        """End it where it waits: its `finally` clauses run, nothing else does."""
+        """Cancel the flow where it waits; only its `finally` clauses still run."""
 
 
 class Start(Protocol):
-    """Runs a flow beside the caller's. What it raises is told to the log, and ends it alone."""
+    """Runs a flow concurrently with the caller's. An exception ends only that flow and is
+    logged."""
 
     def __call__(self, flow: Flow[None], name: str) -> Running: ...
 
 
 class Log(Protocol):
-    """A line for people: what went wrong and is tried again, what changed. With the error when it
-    is the user's code that raised it: they want to see where."""
+    """Logs a line for operators: failures that are retried, and changes. `error` is given if user
+    code raised it, so that the log has its traceback."""
 
     def __call__(self, line: str, error: Exception | None = None) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """The world of one client."""
+    """The environment of one client."""
 
     clock: Clock
     start: Start
     chance: Callable[[int], int]
-    """A number from 0 to below this one."""
+    """Return a random number from 0 to below the argument."""
     new_id: Callable[[], str]
-    """An id for a message, as no other has it: UNIQ_KEY."""
+    """Return a new unique message id: UNIQ_KEY."""
     new_ids: Callable[[int], list[str]]
-    """So many of them, 65536 at the most."""
+    """Return that many new ids, at most 65536."""
     log: Log

@@ -1,14 +1,14 @@
-"""What was pulled of one queue and is not consumed yet.
+"""Tracks the messages of one queue that were pulled and are not consumed yet.
 
     offsets    … 40 | 41 42 43 44 | 45 46 47 48 | 49 …
                       settled ^ 43              ^ next to pull
-               batches are what pulls brought; 43 is the commit offset: the smallest unsettled one
+               each batch is one pull; 43 is the commit offset: the smallest unsettled one
 
-A slice of a batch is settled when nobody needs it any more: it was consumed, or given back to the
-broker. Slices may be settled in any order; the commit offset passes only what is settled without a
-gap, so a consumer that ends here gets everything else again.
+A slice of a batch is settled when it was consumed or sent back to the broker. Slices are settled in
+any order. The commit offset passes only a gapless settled range, so after a stop the consumer gets
+everything else again.
 
-Invariant: bookkeeping is by slices and batches, never by messages: a batch is one pull's.
+Invariant: bookkeeping is per slice and batch, never per message; a batch is one pull.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.steps import Signal
 from gantrymq.wire.bodies.shared import MessageQueue
 
-# An orderly queue is consumed only while the broker surely keeps its lock for us: it does so for
-# 60 s after a renewal, of which there is one every 20 s.
+# An orderly queue is consumed only while the broker certainly keeps this client's lock: the broker
+# keeps it for 60 s after a renewal, and renewals run every 20 s.
 LOCK_LIVE_S: Final = 30.0
 
-# A queue that was not pulled for so long has lost its flow: it is given up and taken again.
+# A queue not pulled for this long has lost its flow: it is released and taken again.
 PULL_IDLE_S: Final = 120.0
 
 
 @final
 class Batch:
-    """The messages of one pull, by ascending offset. Hot, hence slotted."""
+    """The messages of one pull, by ascending offset. Hot path, hence slotted."""
 
     __slots__ = ("_ahead", "bytes", "messages", "owner", "settled")
 
@@ -47,7 +47,7 @@ class Batch:
         return self.settled == len(self.messages)
 
     def settle(self, start: int, end: int) -> None:
-        """These are not needed any more."""
+        """Mark the messages from index `start` to `end` as settled."""
         if start != self.settled:
             self._ahead[start] = end
             return
@@ -59,8 +59,8 @@ class Batch:
 
 @final
 class Slice:
-    """Messages of a batch that are consumed one after the other; `start` moves on as they are
-    taken. Hot, hence slotted."""
+    """Consecutive messages of a batch; `start` advances as they are taken. Hot path, hence
+    slotted."""
 
     __slots__ = ("batch", "end", "start")
 
@@ -74,7 +74,7 @@ class Slice:
         return self.batch.messages[self.start : self.end]
 
     def take(self, count: int) -> Slice:
-        """The first of them, which this one then has no more."""
+        """Remove and return the first `count` messages."""
         start = self.start
         self.start = min(start + count, self.end)
         return Slice(self.batch, start, self.start)
@@ -82,7 +82,7 @@ class Slice:
 
 @final
 class Limits:
-    """How much of one queue may be pulled ahead."""
+    """Limits of pulling one queue ahead."""
 
     __slots__ = ("bytes", "count", "span")
 
@@ -90,12 +90,13 @@ class Limits:
         self.count = count
         self.bytes = bytes_
         self.span = span
-        """Between the first unsettled offset and the last one; None: orderly, as it may be."""
+        """Maximum distance from the first unsettled to the last offset; None (orderly):
+        unlimited."""
 
 
 @final
 class ProcessQueue:
-    """Of one queue that is ours, from when it was given to us until it is taken away."""
+    """The buffered messages of one queue while it is assigned to this consumer."""
 
     __slots__ = (
         "_batches",
@@ -121,25 +122,25 @@ class ProcessQueue:
         self.is_dropped = False
         self.is_moved = False
         self.pulled_at = now
-        """When it was last about to be pulled, by the monotonic clock."""
+        """When the last pull began, by the monotonic clock."""
         self.settled_at = now
         self.locked_at: float | None = None
-        """When the broker last confirmed our lock; None without one."""
+        """When the broker last confirmed this client's lock; None without one."""
         self.pull_trouble: str | None = None
-        """Why nothing comes, for people."""
+        """Why pulls bring nothing, as text for operators."""
         self.trouble: str | None = None
-        """Why nothing is consumed."""
+        """Why nothing is consumed, as text for operators."""
         self.changed = Signal()
-        """Room was made, or it was dropped: what its pulls wait for."""
+        """Fires when room was made or the queue was dropped; the pull loop waits for it."""
         self.wakes_at = -1
-        """How few messages are room enough to fire it."""
+        """`changed` fires when no more than this many messages are left."""
         self._batches: deque[Batch] = deque()
         self._next: int | None = None
 
     # ------------------------------------------------------------------ content
 
     def put(self, messages: list[ReceivedMessage], size: int) -> Slice:
-        """What a pull found: at least one message, and how many bytes all of them take."""
+        """Add the messages of a pull (at least one) and their total bytes."""
         batch = Batch(self, messages, size)
         self._batches.append(batch)
         self.count += len(messages)
@@ -148,12 +149,13 @@ class ProcessQueue:
         return Slice(batch, 0, len(messages))
 
     def pass_to(self, offset: int) -> None:
-        """Nothing for us lies before this offset, but for what is here."""
+        """Advance the next offset of an empty queue: no matching message lies before it."""
         if not self._batches:
             self._next = offset
 
     def move_to(self, offset: int) -> None:
-        """Its place is another one now; what was pulled is void, and it is to be taken anew."""
+        """Continue at another offset: discard the messages and drop the queue so that it is taken
+        anew."""
         self._batches.clear()
         self.count = self.bytes = 0
         self._next = offset
@@ -161,7 +163,7 @@ class ProcessQueue:
         self.drop()
 
     def settle(self, batch: Batch, start: int, end: int, now: float) -> None:
-        """These are not needed any more. Hot: once for many messages where that can be."""
+        """Settle messages of a batch. Hot path: called once for many messages where possible."""
         if self.is_moved:
             return
         batch.settle(start, end)
@@ -175,7 +177,7 @@ class ProcessQueue:
 
     @property
     def commit_offset(self) -> int | None:
-        """The smallest offset that is still to be consumed; None before the first pull."""
+        """The smallest offset that is not consumed; None before the first pull."""
         if self._batches:
             batch = self._batches[0]
             return batch.messages[batch.settled].offset
@@ -183,14 +185,14 @@ class ProcessQueue:
 
     @property
     def span(self) -> int:
-        """From the smallest unsettled offset to the largest one here."""
+        """Distance from the smallest unsettled to the largest buffered offset."""
         if not self._batches:
             return 0
         first = self._batches[0]
         return self._batches[-1].messages[-1].offset - first.messages[first.settled].offset
 
     def pending(self) -> tuple[int, int, int] | None:
-        """Smallest and largest offset that are here, and how many messages; None when empty."""
+        """Return the smallest and largest buffered offset and the message count; None if empty."""
         if not self._batches:
             return None
         first = self._batches[0]
@@ -200,7 +202,7 @@ class ProcessQueue:
     # ------------------------------------------------------------------ states
 
     def excess(self, limits: Limits) -> str | None:
-        """Why no more may be pulled now."""
+        """Return why no more may be pulled now; None if more may be."""
         if self.count > limits.count:
             return f"{self.count} messages are cached, over {limits.count}"
         if self.bytes > limits.bytes:
@@ -210,7 +212,7 @@ class ProcessQueue:
         return None
 
     def drop(self) -> None:
-        """It is no more ours: what runs ends soon, what does not run never begins."""
+        """Mark the queue as no longer assigned: running work ends soon, and no new work starts."""
         self.is_dropped = True
         self.changed.fire()
 

@@ -1,4 +1,4 @@
-"""Settings of a producer: Java's defaults, in seconds where Java has milliseconds."""
+"""Defines the settings of a producer, with Java's defaults; times are in seconds."""
 
 from __future__ import annotations
 
@@ -12,36 +12,37 @@ from gantrymq.wire.message.compression import LEVEL_DEFAULT, CompressionType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerSettings:
-    """How one producer sends."""
+    """The settings of one producer."""
 
     send_timeout_s: float = 3.0
-    """For a whole send, all of its tries."""
+    """Timeout of a whole send with all its attempts."""
     try_timeout_s: float = 0.0
-    """For each try, where there is another one after it; 0: what is left of the whole."""
+    """Timeout of each attempt except the last one; 0: all the remaining time."""
     retries: int = 2
     async_retries: int = 2
-    """The same for sends with SendMode.ASYNC."""
+    """Retries of sends with SendMode.ASYNC."""
     retry_when_not_stored: bool = False
-    """Whether FLUSH_DISK_TIMEOUT and the like are tried again at another broker: then the message
-    may be there twice."""
+    """Whether FLUSH_DISK_TIMEOUT and similar results are retried at another broker, which may store
+    the message twice."""
     compress_over_bytes: int = 4096
     compression: CompressionType = CompressionType.ZLIB
     compression_level: int = LEVEL_DEFAULT
     message_bytes_max: int = 4 << 20
     default_topic: str = DEFAULT_TOPIC
-    """What topics that nobody created inherit from."""
+    """The topic whose settings a new topic inherits when the first message creates it."""
     default_topic_queues: int = 4
     latency_faults: bool = False
-    """Whether brokers that were slow are left alone for a while."""
+    """Whether slow brokers are avoided for a while."""
 
     linger_s: float = 0.005
     """How long `send_soon` waits for more messages of a batch."""
     batch_bytes_max: int = 256 << 10
     batch_messages_max: int = 1_000
     close_timeout_s: float = 10.0
-    """How long closing waits for what `send_soon` took."""
+    """How long closing waits for messages of `send_soon` to be acknowledged."""
     waiting_bytes_max: int = 32 << 20
-    """Of messages that `send_soon` took and no broker has acknowledged: they live in memory."""
+    """Maximum bytes of messages that `send_soon` accepted and no broker has acknowledged yet; they
+    are in memory."""
 
     trace: bool = False
     trace_topic: str = TRACE_TOPIC

@@ -1,1 +1,2 @@
-"""Administration: flows by noun, each a question or an order to name servers and brokers."""
+"""Provides the administration requests to name servers and brokers, one class per kind of
+resource."""

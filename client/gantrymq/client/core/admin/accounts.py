@@ -1,4 +1,4 @@
-"""Accounts of access control as 4.9 and Gantry have it: keys, their rights, addresses let in."""
+"""Manages the ACL accounts of RocketMQ 4.9 and Gantry: keys, permissions, allowed addresses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from gantrymq.wire.jsonvalue import Json, JsonObject, list_of, object_of
 
 @dataclass(frozen=True, slots=True)
 class AccountTable:
-    """All accounts of a broker, as PlainAccessConfig beans; those of Java have secrets."""
+    """All accounts of a broker, as PlainAccessConfig beans. Java brokers include the secret
+    keys."""
 
     white_addresses: tuple[str, ...]
     accounts: tuple[JsonObject, ...]
@@ -27,7 +28,7 @@ class AccountTable:
 
 @final
 class Accounts:
-    """Of single brokers, by address. Raises BrokerError where access control is off."""
+    """ACL requests to single brokers, by address. Each raises BrokerError if ACL is off there."""
 
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
@@ -37,15 +38,16 @@ class Accounts:
         return await self._asking.read(address, code, _table)
 
     async def versions(self, address: str) -> GetBrokerAclInfoResponse:
-        """Which state of its accounts a broker has."""
+        """Return the data versions of the broker's ACL files."""
         code = RequestCode.GET_BROKER_CLUSTER_ACL_INFO
         return GetBrokerAclInfoResponse.decode((await self._asking.ask(address, code)).ext)
 
     async def update(
         self, address: str, account: UpdateAclConfigRequest, old_secret_seconds: int | None = None
     ) -> None:
-        """Make an account, or change what is given of it. A broker of Gantry keeps a secret key
-        that is replaced valid for so long, -1: until 0 is asked for; brokers of Java do not."""
+        """Create an account, or change the given fields of an existing one. A Gantry broker accepts
+        a replaced secret key for `old_secret_seconds` more (-1: until a request with 0); Java
+        brokers ignore that field."""
         code = RequestCode.UPDATE_AND_CREATE_ACL_CONFIG
         seconds = old_secret_seconds
         own = None if seconds is None else {"oldSecretSeconds": str(seconds)}
@@ -56,7 +58,7 @@ class Accounts:
         await self._asking.ask(address, RequestCode.DELETE_ACL_CONFIG, header)
 
     async def set_white_addresses(self, address: str, patterns: str, path: str = "") -> None:
-        """Who is let in without a key, separated by commas."""
+        """Set the addresses that need no key: patterns separated by commas."""
         header = UpdateGlobalWhiteAddrsRequest(global_white_addrs=patterns, acl_file_full_path=path)
         code = RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG
         await self._asking.ask(address, code, header)

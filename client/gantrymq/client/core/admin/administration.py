@@ -1,4 +1,5 @@
-"""All that an administrator can ask and order, by noun: what CLI, console and operator stand on."""
+"""Collects all administration requests in one object, used by the CLI, the console and the
+operator."""
 
 from __future__ import annotations
 
@@ -23,15 +24,15 @@ from gantrymq.client.core.routes import MASTER_ID
 from gantrymq.wire.bodies.shared import TopicConfig
 
 TIMEOUT_S: Final = 5.0
-"""As long as mqadmin waits for an answer."""
+"""Timeout of one request; mqadmin has the same."""
 
 QUEUES: Final = 8
-"""Of a new topic at each broker, unless told otherwise: as mqadmin has it."""
+"""Default number of queues of a new topic at each broker; mqadmin has the same."""
 
 
 @final
 class Administration:
-    """Of one client."""
+    """The administration requests of one client, grouped by the kind of resource."""
 
     def __init__(self, instance: Instance, timeout_s: float = TIMEOUT_S) -> None:
         asking = self._asking = Asking(instance, timeout_s)
@@ -53,7 +54,7 @@ class Administration:
 
     @property
     def pace(self) -> Pace:
-        """Hears how far long work is."""
+        """Receives the progress of long operations."""
         return self._asking.pace
 
     @pace.setter
@@ -63,14 +64,15 @@ class Administration:
     # ------------------------------------------------------------------ what most want
 
     async def create_topic(self, topic: str, *, queues: int = QUEUES, cluster: str = "") -> None:
-        """Make it, or change how many queues it has, at every master of a cluster, or of all
-        clusters. Raises what a broker refused; others may have it by then."""
+        """Create the topic, or change its number of queues, at every master of a cluster, or of all
+        clusters if none is given. Raises the first refusal of a broker; other brokers may have
+        applied it."""
         config = TopicConfig(topic, read_queue_nums=queues, write_queue_nums=queues)
         (await self.topics.create(await self._masters(cluster), config)).all()
 
     async def delete_topic(self, topic: str, *, cluster: str = "") -> None:
-        """With its messages and everybody's offsets in it, at every master of a cluster, or of all
-        clusters, and at the name servers."""
+        """Delete the topic with its messages and all consumer offsets, at every master of a cluster
+        (or of all clusters) and at the name servers."""
         (await self.topics.delete(topic, await self._masters(cluster))).all()
         (await self.topics.forget(topic, cluster or None)).all()
 

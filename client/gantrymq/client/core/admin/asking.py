@@ -1,7 +1,8 @@
-"""How an administrator asks: what a server refuses is raised, with its address, code and remark.
+"""Sends administration requests and raises refusals with the server's address, code and remark.
 
-Invariant: of several servers that are asked the same, each outcome is kept; `Each.all()` is for
-those who need every one. So many are asked at once, and no more: names can be thousands.
+Invariant: a request to several servers keeps the outcome of each server; `Each.all()` is for
+callers that need every server to succeed. At most AT_ONCE_MAX requests run concurrently, because
+the addresses or names can be thousands.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ AT_ONCE_MAX: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Each(Generic[T]):
-    """What came of asking several servers, by address."""
+    """The outcomes of one request to several servers, by address."""
 
     done: Mapping[str, T] = field(default_factory=dict)
     failed: Mapping[str, Exception] = field(default_factory=dict)
 
     def all(self) -> Mapping[str, T]:
-        """Every answer; raises the first failure when there is one."""
+        """Return every response; raise the first failure if there is one."""
         for failure in self.failed.values():
             raise failure
         return self.done
@@ -41,7 +42,7 @@ class Each(Generic[T]):
 
 @final
 class Asking:
-    """Of one administrator."""
+    """Sends the requests of one Administration object."""
 
     def __init__(self, instance: Instance, timeout_s: float) -> None:
         self.instance = instance
@@ -58,8 +59,9 @@ class Asking:
         timeout_s: float | None = None,
         own_fields: Mapping[str, str] | None = None,
     ) -> Command:
-        """The answer of a server that did it; raises BrokerError, or RequestError. `own_fields` are
-        beside those of the header, which is Java's: servers of Java ignore them."""
+        """Return the response of a server that accepted the request; raises BrokerError or
+        RequestError. `own_fields` are Gantry's additions to the fields of Java's header; Java
+        servers ignore them."""
         fields = None if header is None else header.encode()
         if own_fields:
             fields = {**(fields or {}), **own_fields}
@@ -76,12 +78,12 @@ class Asking:
         *,
         timeout_s: float | None = None,
     ) -> T:
-        """The body of the answer."""
+        """Send a request and parse the JSON body of the response."""
         answer = await self.ask(address, code, header, timeout_s=timeout_s)
         return parse(javajson.loads(answer.body, references=True))
 
     async def ask_a_name_server(self, code: RequestCode, header: Header | None = None) -> Command:
-        """The first one that can be reached; raises BrokerError, or RouteError."""
+        """Ask the first name server that can be reached; raises BrokerError or RouteError."""
         names = self.instance.name_servers
         answer = await names.ask(Command(code, ext=None if header is None else header.encode()))
         return accepted(answer, names.current)
@@ -89,7 +91,8 @@ class Asking:
     async def ask_every_name_server(
         self, code: RequestCode, header: Header | None = None, body: bytes = b""
     ) -> Each[Command]:
-        """They know nothing of each other: what is changed is changed at each."""
+        """Send a request to every name server. They do not replicate, so each change goes to all of
+        them."""
 
         async def ask(address: str) -> Command:
             command = Command(code, ext=None if header is None else header.encode(), body=body)
@@ -101,7 +104,7 @@ class Asking:
 async def on_each(
     addresses: Iterable[str], flow: Callable[[str], Flow[T]], pace: Pace = SILENT
 ) -> Each[T]:
-    """The flow of every address (or name), side by side."""
+    """Run the flow for each distinct address (or name), AT_ONCE_MAX at a time."""
     each = tuple(dict.fromkeys(addresses))
     done: dict[str, T] = {}
     failed: dict[str, Exception] = {}

@@ -1,4 +1,4 @@
-"""Single brokers: their settings, figures, upkeep and replication."""
+"""Reads and changes single brokers: settings, runtime figures, clean-up and replication."""
 
 from __future__ import annotations
 
@@ -15,63 +15,66 @@ from gantrymq.wire.headers.admin import ViewBrokerStatsRequest
 from gantrymq.wire.headers.ha import ResetMasterFlushOffsetRequest
 
 UPKEEP_TIMEOUT_S: Final = 60.0
-"""Deleting files takes as long as there are files."""
+"""Timeout of clean-up requests: the broker answers after it has deleted the files."""
 
 
 @final
 class Brokers:
-    """By their addresses."""
+    """Requests to single brokers, by address."""
 
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
 
     async def figures(self, address: str) -> dict[str, str]:
-        """Runtime information: what the broker counts."""
+        """Return the broker's runtime information (its counters and gauges)."""
         code = RequestCode.GET_BROKER_RUNTIME_INFO
         return await self._asking.read(address, code, kv_table_from_json)
 
     async def settings(self, address: str) -> dict[str, str]:
-        """Every setting as it is in force."""
+        """Return every setting with its current value."""
         answer = await self._asking.ask(address, RequestCode.GET_BROKER_CONFIG)
         return parse_properties(decode_properties(answer.body))
 
     async def change(self, address: str, settings: Mapping[str, str]) -> None:
-        """Settings for good: the broker writes them into its file."""
+        """Change settings permanently: the broker writes them to its configuration file."""
         body = format_properties(settings).encode()
         await self._asking.ask(address, RequestCode.UPDATE_BROKER_CONFIG, body=body)
 
     async def stats(self, address: str, name: str, key: str) -> BrokerStatsData:
-        """What a topic or group did lately; raises BrokerError (1) where it did nothing yet."""
+        """Return recent traffic of a topic or group; raises BrokerError (1) if there was none
+        yet."""
         header = ViewBrokerStatsRequest(stats_name=name, stats_key=key)
         code = RequestCode.VIEW_BROKER_STATS_DATA
         return await self._asking.read(address, code, BrokerStatsData.from_json, header)
 
     async def replication(self, address: str) -> HaStatus:
-        """How its slaves keep up, or it with its master (5.x)."""
+        """Return the replication progress: of a master's slaves, or of a slave towards its master
+        (5.x)."""
         code = RequestCode.GET_BROKER_HA_STATUS
         return await self._asking.read(address, code, HaStatus.from_json)
 
     async def reset_master_flush_offset(self, address: str, offset: int) -> None:
-        """At a slave: how far its master is safe, as the slave shall take it (5.x)."""
+        """Set the position up to which a slave takes its master's log as flushed (5.x)."""
         header = ResetMasterFlushOffsetRequest(master_flush_offset=offset)
         await self._asking.ask(address, RequestCode.RESET_MASTER_FLUSH_OFFSET, header)
 
     async def clean_expired_queues(self, address: str) -> None:
-        """Delete the files of queues whose messages are gone."""
+        """Delete the consume queue files whose messages were deleted."""
         code = RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE
         await self._asking.ask(address, code, timeout_s=UPKEEP_TIMEOUT_S)
 
     async def clean_unused_topics(self, address: str) -> None:
-        """Delete the queues of topics that are no more."""
+        """Delete the consume queues of topics that no longer exist."""
         code = RequestCode.CLEAN_UNUSED_TOPIC
         await self._asking.ask(address, code, timeout_s=UPKEEP_TIMEOUT_S)
 
     async def delete_expired_log(self, address: str) -> None:
-        """Delete the files of the log that are old enough, now."""
+        """Delete expired commit log files now."""
         code = RequestCode.DELETE_EXPIRED_COMMITLOG
         await self._asking.ask(address, code, timeout_s=UPKEEP_TIMEOUT_S)
 
 
 def day_total(stats: BrokerStatsData) -> int:
-    """Messages of a day; a broker that is young has none yet, nor an hour."""
+    """Return the messages of a day. A broker that started recently has only an hour's or a
+    minute's."""
     return stats.day.total or stats.hour.total or stats.minute.total

@@ -1,11 +1,11 @@
-"""What is usually wrong with a cluster, looked for from a client: each finding names its fix.
+"""Checks a cluster for common problems from a client's side; each finding names its fix.
 
-    servers   who answers, and whether name servers say the same
-    brokers   disks, clocks, what is behind, addresses that others cannot reach
-    topics    queues that are missing, closed, or in one place only
-    groups    who lags without members, and members that cannot all work
+    servers   whether each answers, and whether the name servers agree
+    brokers   disks, clocks, dispatch lag, addresses that clients cannot reach
+    topics    queues that are missing, not writable, or on one broker only
+    groups    lag without members, and members that cannot all consume
 
-Invariant: a checkup changes nothing, and what it could not look at is a finding too.
+Invariant: a checkup changes nothing, and reports a part that it could not check as a finding.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gantrymq.wire.bodies.cluster import ClusterInfo
 
 
 async def check_up(admin: Administration) -> list[Finding]:
-    """Everything; the worst first."""
+    """Run all checks; the findings are sorted by level, worst first."""
     told = await admin.name_servers.clusters()
     found = [
         Finding(
@@ -47,7 +47,7 @@ def _no_name_server() -> Finding:
 
 
 async def _below(admin: Administration, info: ClusterInfo) -> list[Finding]:
-    """Brokers, and what is at those that answer."""
+    """Check the brokers, and the topics and groups of those that answer."""
     if not info.brokers:
         return [
             Finding(
@@ -85,7 +85,7 @@ def _masterless(info: ClusterInfo) -> list[Finding]:
 
 
 def _disagreements(told: dict[str, ClusterInfo]) -> list[Finding]:
-    """Brokers that some name servers know and others do not, or know otherwise."""
+    """Find brokers that only some name servers know, or know with other addresses."""
     known = {
         address: {
             (name, number, place)

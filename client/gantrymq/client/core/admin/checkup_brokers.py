@@ -1,6 +1,6 @@
-"""A checkup of brokers, from what they count.
+"""Checks brokers by their runtime figures.
 
-A broker does not tell its time; when it began and for how long it has run add up to it.
+Brokers do not report their clock; it is computed as boot timestamp plus uptime.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Final
 from gantrymq.client.core.admin.asking import Each
 from gantrymq.client.core.admin.findings import Finding, Level
 
-# Java's own: from here on it deletes files before their time, and takes no more messages.
+# Java's thresholds: above them a broker deletes files early, then refuses messages.
 DISK_WARNING: Final = 0.75
 DISK_ERROR: Final = 0.85
 
-# Routes and delays bear it; transactions and time stamps begin to mislead.
+# Routing and delays tolerate this much; beyond it transactions and timestamps are misleading.
 CLOCK_MS_MAX: Final = 5_000
 
-# Consumers see nothing of what is not dispatched.
+# Consumers do not see messages that are not dispatched.
 DISPATCH_BYTES_MAX: Final = 64 << 20
 
-# Above, brokers refuse messages with SYSTEM_BUSY.
+# Above this, brokers refuse messages with SYSTEM_BUSY.
 LOCK_MS_MAX: Final = 1_000
 
 _UPTIME: Final = re.compile(r"(\d+) days, (\d+) hours, (\d+) minutes, (\d+) seconds")
@@ -30,7 +30,7 @@ _LOOPBACK: Final = ("127.", "localhost:", "[::1]:")
 
 
 def broker_findings(now_ms: int, figures: Each[dict[str, str]]) -> list[Finding]:
-    """Of all brokers that name servers know."""
+    """Return the findings about all brokers that the name servers list."""
     found = [
         Finding(
             Level.ERROR,
@@ -100,7 +100,8 @@ def _number(figures: Mapping[str, str], name: str) -> float:
 
 
 def _loopbacks(addresses: list[str]) -> list[Finding]:
-    """An address that means another machine to everybody; where all do, all are on this one."""
+    """Find loopback addresses, which lead each client to its own machine. They are correct if all
+    brokers have one, because then the cluster runs on this machine."""
     local = [address for address in addresses if address.startswith(_LOOPBACK)]
     if len(local) == len(addresses):
         return []

@@ -1,4 +1,4 @@
-"""A checkup of groups: whether somebody consumes, and whether all members can."""
+"""Checks consumer groups: whether they have members, and whether all members can consume."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 async def group_findings(admin: Administration) -> list[Finding]:
-    """Of all groups that have consumed anything."""
+    """Return the findings about all groups that have consumed at least once."""
     names = await admin.groups.names()
     told = await on_each(names, lambda group: _of_one(admin, group), admin.pace)
     found = [each for findings in told.done.values() for each in findings]
@@ -86,7 +86,8 @@ def _members(
 
 
 def _conflicts(group: str, running: dict[str, JsonObject]) -> Iterator[Finding]:
-    """Members must subscribe to the same: each believes that the others do."""
+    """Find members whose subscriptions differ: the rebalance assumes that all members have the
+    same."""
     wanted = {client: _subscribed(each) for client, each in sorted(running.items())}
     kinds = Counter(wanted.values())
     if len(kinds) > 1:

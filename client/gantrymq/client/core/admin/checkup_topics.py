@@ -1,4 +1,4 @@
-"""A checkup of topics: whether they can be written and read, and where they are."""
+"""Checks topics: whether they can be written and read, and which brokers have them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 async def topic_findings(
     admin: Administration, info: ClusterInfo, masters: list[str]
 ) -> list[Finding]:
-    """Of the topics that the brokers at these addresses have."""
+    """Return the findings about the topics of the brokers at these addresses."""
     configs = await on_each(masters, admin.topics.configs)
     system = await on_each(masters, admin.topics.system_names)
     left_out = {name for names in system.done.values() for name in names}
@@ -84,7 +84,7 @@ def _wiped(
     route: TopicRouteData,
     configs: Mapping[str, Mapping[str, TopicConfig]],
 ) -> Iterator[Finding]:
-    """Name servers take from a broker what the broker itself would allow."""
+    """Find topics whose write permission the name servers removed although the broker grants it."""
     addresses = {broker.broker_name: broker.addresses.get(MASTER_ID) for broker in route.brokers}
     for queues in route.queues:
         own = configs.get(addresses.get(queues.broker_name) or "", {}).get(topic)

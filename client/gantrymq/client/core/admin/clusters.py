@@ -1,4 +1,4 @@
-"""Clusters: which brokers there are, and who of them is whose master."""
+"""Lists the clusters, their brokers, and the master of each broker name."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from gantrymq.wire.codes import RequestCode
 
 @final
 class Clusters:
-    """As the name servers know them."""
+    """Queries about clusters, answered by a name server."""
 
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
 
     async def info(self) -> ClusterInfo:
-        """All of them."""
+        """Return all clusters and brokers."""
         answer = await self._asking.ask_a_name_server(RequestCode.GET_BROKER_CLUSTER_INFO)
         return ClusterInfo.from_json(javajson.loads(answer.body))
 
     async def brokers(self, cluster: str) -> list[BrokerData]:
-        """Of one cluster, in the order of their names; raises RouteError when it is not there."""
+        """Return the brokers of one cluster, sorted by name; raises RouteError for an unknown
+        cluster."""
         info = await self.info()
         names = info.clusters.get(cluster)
         if names is None:
@@ -38,17 +39,17 @@ class Clusters:
         return [info.brokers[name] for name in sorted(names) if name in info.brokers]
 
     async def masters(self, cluster: str) -> list[str]:
-        """Addresses of the brokers that are written to."""
+        """Return the addresses of the masters."""
         brokers = await self.brokers(cluster)
         return [each.addresses[MASTER_ID] for each in brokers if MASTER_ID in each.addresses]
 
     async def members(self, cluster: str) -> list[str]:
-        """Addresses of all brokers, masters and slaves."""
+        """Return the addresses of all masters and slaves."""
         brokers = await self.brokers(cluster)
         return [each.addresses[number] for each in brokers for number in sorted(each.addresses)]
 
     async def master(self, broker_name: str) -> str:
-        """The address of a broker name's master; raises RouteError."""
+        """Return the address of a broker name's master; raises RouteError if it has none."""
         info = await self.info()
         broker = info.brokers.get(broker_name)
         address = None if broker is None else broker.addresses.get(MASTER_ID)

@@ -1,4 +1,4 @@
-"""Clients: who is connected to which broker, and what they say of themselves."""
+"""Lists the clients connected to brokers, and queries single clients through their broker."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from gantrymq.wire.headers.offset import GetConsumerStatusRequest
 from gantrymq.wire.jsonvalue import Json, JsonObject, object_of
 
 CLIENT_TIMEOUT_S: Final = 12.0
-"""A broker waits ten seconds for the client that it passes a question on to."""
+"""A broker forwards the request to the client and waits ten seconds for its response."""
 
 
 @final
 class Connections:
-    """As brokers know them."""
+    """Queries about connected clients, answered by brokers."""
 
     def __init__(self, asking: Asking, topics: Topics, groups: Groups) -> None:
         self._asking = asking
@@ -37,31 +37,33 @@ class Connections:
         self._groups = groups
 
     async def consumers(self, group: str) -> ConsumerConnection:
-        """Who consumes for a group: every consumer tells every broker, so one is asked."""
+        """Return the consumers of a group. Every consumer registers with every broker of its
+        topics, so one broker is asked."""
         return await self.consumers_at((await self._groups.brokers(group))[0], group)
 
     async def consumers_at(self, address: str, group: str) -> ConsumerConnection:
-        """Raises BrokerError (206) when nobody does."""
+        """Return the consumers of a group at one broker; raises BrokerError (206) if there are
+        none."""
         header = ConsumerGroupRequest(consumer_group=group)
         code = RequestCode.GET_CONSUMER_CONNECTION_LIST
         return await self._asking.read(address, code, ConsumerConnection.from_json, header)
 
     async def producers(self, group: str, topic: str) -> ProducerConnection:
-        """Who produces for a group, at a broker that has the topic."""
+        """Return the producers of a group, as one broker of the topic knows them."""
         header = GetProducerConnectionListRequest(producer_group=group)
         address = (await self._topics.brokers(topic))[0]
         code = RequestCode.GET_PRODUCER_CONNECTION_LIST
         return await self._asking.read(address, code, ProducerConnection.from_json, header)
 
     async def all_producers(self, address: str) -> ProducerTable:
-        """Of one broker."""
+        """Return all producers that are connected to one broker."""
         code = RequestCode.GET_ALL_PRODUCER_INFO
         return await self._asking.read(address, code, ProducerTable.from_json)
 
     async def running(
         self, address: str, group: str, client_id: str, *, with_threads: bool = False
     ) -> JsonObject:
-        """ConsumerRunningInfo, as the client itself tells it."""
+        """Return ConsumerRunningInfo as the client reports it."""
         header = GetConsumerRunningInfoRequest(
             consumer_group=group, client_id=client_id, jstack_enable=with_threads
         )
@@ -76,7 +78,7 @@ class Connections:
     async def progress(
         self, address: str, group: str, topic: str, client_id: str = ""
     ) -> ConsumerStatus:
-        """How far the clients of a group say they are, through a broker."""
+        """Return the offsets that the clients of a group report, queried through a broker."""
         header = GetConsumerStatusRequest(topic=topic, group=group, client_addr=client_id)
         return await self._asking.read(
             address,
@@ -89,7 +91,7 @@ class Connections:
     async def consume(
         self, address: str, group: str, client_id: str, topic: str, offset_id: str
     ) -> JsonObject:
-        """Let one client consume one stored message now; ConsumeMessageDirectlyResult."""
+        """Make one client consume one stored message now; returns ConsumeMessageDirectlyResult."""
         header = ConsumeMessageDirectlyRequest(
             consumer_group=group, client_id=client_id, msg_id=offset_id, topic=topic
         )

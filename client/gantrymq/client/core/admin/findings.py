@@ -1,4 +1,4 @@
-"""What a checkup finds."""
+"""Defines the findings of a checkup."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class Level(IntEnum):
-    """The larger the worse."""
+    """Severity of a finding; a larger value is worse."""
 
     NOTE = 0
     WARNING = 1
@@ -16,7 +16,7 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`fix` is a command or a setting, as one types it."""
+    """One problem of a cluster; `fix` is the command or setting that corrects it."""
 
     level: Level
     subject: str

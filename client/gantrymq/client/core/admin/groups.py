@@ -1,6 +1,6 @@
-"""Consumer groups: their settings at each broker, how far they are, and their making and deleting.
+"""Manages consumer groups: their settings at each broker, their progress, creation and deletion.
 
-A group is found by its retry topic: brokers that know the one have the other.
+A group is found through its retry topic: the brokers that have the one have the other.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DEAD_LETTER_PREFIX: Final = "%DLQ%"
 
 @final
 class Groups:
-    """Of all clusters that the name servers know."""
+    """Requests about consumer groups of all clusters that the name servers know."""
 
     def __init__(self, asking: Asking, topics: Topics) -> None:
         self._asking = asking
@@ -42,34 +42,37 @@ class Groups:
     # ------------------------------------------------------------------ looking
 
     async def names(self) -> list[str]:
-        """Of the groups that have a retry topic, which is to say: ever consumed."""
+        """Return the groups that have a retry topic, which are those that ever consumed."""
         topics = await self._topics.names()
         retries = (topic for topic in topics if topic.startswith(RETRY_PREFIX))
         return sorted(topic.removeprefix(RETRY_PREFIX) for topic in retries)
 
     async def brokers(self, group: str) -> list[str]:
-        """One address of each broker name that has it; raises BrokerError (17) when none has."""
+        """Return one address per broker name that has the group; raises BrokerError (17) if none
+        has."""
         return await self._topics.brokers(f"{RETRY_PREFIX}{group}")
 
     async def config(self, address: str, group: str) -> GroupConfig:
-        """At one broker (5.x); raises BrokerError (26)."""
+        """Return the group's settings at one broker (5.x); raises BrokerError (26) if it has
+        none."""
         header = GetSubscriptionGroupConfigRequest(group=group)
         code = RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG
         return await self._asking.read(address, code, GroupConfig.from_json, header)
 
     async def configs(self, address: str) -> dict[str, GroupConfig]:
-        """All that one broker has."""
+        """Return the settings of all groups of one broker."""
         code = RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG
         return await self._asking.read(address, code, _configs)
 
     async def config_table(self, address: str) -> JsonObject:
-        """The same as the broker tells it, with its DataVersion."""
+        """Return the same settings as the broker's JSON table, with its DataVersion."""
         return await self._asking.read(
             address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, _table
         )
 
     async def progress(self, group: str, topic: str | None = None) -> ConsumeStats:
-        """How far it is in every queue, of one topic or of all that it consumed."""
+        """Return the group's offset and the end of every queue, of one topic or of all its
+        topics."""
 
         async def of_one(address: str) -> ConsumeStats:
             return await self.progress_at(address, group, topic)
@@ -88,7 +91,7 @@ class Groups:
     async def all_progress_at(
         self, address: str, *, is_order: bool = False, timeout_s: float | None = None
     ) -> ConsumeStatsList:
-        """Of all groups of one broker."""
+        """Return the progress of all groups of one broker."""
         header = GetBrokerConsumeStatsRequest(is_order=is_order)
         return await self._asking.read(
             address,
@@ -99,13 +102,13 @@ class Groups:
         )
 
     async def time_spans(self, address: str, group: str, topic: str) -> QueryConsumeTimeSpanBody:
-        """When the messages that it is at were stored."""
+        """Return the store times of the messages at the group's offsets."""
         header = QueryConsumeTimeSpanRequest(topic=topic, group=group)
         code = RequestCode.QUERY_CONSUME_TIME_SPAN
         return await self._asking.read(address, code, QueryConsumeTimeSpanBody.from_json, header)
 
     async def topics(self, address: str, group: str) -> tuple[str, ...]:
-        """What it has offsets in at one broker (5.x)."""
+        """Return the topics in which the group has offsets at one broker (5.x)."""
         header = QueryTopicsByConsumerRequest(group=group)
         code = RequestCode.QUERY_TOPICS_BY_CONSUMER
         return (await self._asking.read(address, code, TopicList.from_json, header)).topics
@@ -113,7 +116,7 @@ class Groups:
     # ------------------------------------------------------------------ changing
 
     async def create(self, addresses: Iterable[str], config: GroupConfig) -> Each[Command]:
-        """Make it, or replace its settings, at each of these masters."""
+        """Create the group, or replace its settings, at each of these masters."""
         body = javajson.dumps_fastjson(config.to_json())
         code = RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP
 
@@ -123,7 +126,7 @@ class Groups:
         return await on_each(addresses, at_one, self._asking.pace)
 
     async def create_all(self, address: str, configs: Sequence[GroupConfig]) -> None:
-        """Several at once, at one broker (5.3)."""
+        """Create several groups in one request to one broker (5.3)."""
         groups: list[Json] = [config.to_json() for config in configs]
         body = javajson.dumps_fastjson({"groupConfigList": groups})
         code = RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST
@@ -132,7 +135,7 @@ class Groups:
     async def delete(
         self, addresses: Iterable[str], group: str, *, with_offsets: bool = False
     ) -> Each[Command]:
-        """Its settings, and if wanted how far it is; its retry topic stays."""
+        """Delete the group's settings, and on request its offsets; the retry topic stays."""
         header = DeleteSubscriptionGroupRequest(
             group_name=group, remove_offset=with_offsets, clean_offset=with_offsets
         )
@@ -145,7 +148,7 @@ class Groups:
     async def set_mode(
         self, address: str, group: str, topic: str, mode: str, pop_share_queues: int
     ) -> None:
-        """Whether its consumers pop or pull a topic (5.x)."""
+        """Set whether the group's consumers pop or pull a topic (5.x)."""
         body = javajson.dumps_fastjson(
             {
                 "consumerGroup": group,

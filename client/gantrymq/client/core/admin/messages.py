@@ -1,4 +1,4 @@
-"""Stored messages: finding them by id, key, time or place, without consuming them."""
+"""Finds stored messages by id, key, time or offset without consuming them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gantrymq.wire.headers.query import (
 from gantrymq.wire.message import offset_id, property_names, record
 
 PULL_GROUP: Final = "TOOLS_CONSUMER"
-"""Java's tools read as this group; every broker has it."""
+"""The group as which Java's tools pull; every broker has it."""
 
 PULL_MESSAGES_MAX: Final = 32
 TIME_MAX: Final = (1 << 63) - 1
@@ -40,7 +40,7 @@ _STATUS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """What a queue had at an offset; `status` is Java's word for it."""
+    """The result of one pull; `status` is Java's name for it."""
 
     status: str
     next_offset: int
@@ -51,14 +51,15 @@ class Pulled:
 
 @final
 class Messages:
-    """Of all brokers that the name servers know."""
+    """Requests for messages of all brokers that the name servers know."""
 
     def __init__(self, asking: Asking, topics: Topics) -> None:
         self._asking = asking
         self._topics = topics
 
     async def by_offset_id(self, message_id: str, topic: str | None = None) -> ReceivedMessage:
-        """The id says where it lies; raises RemoteError when it is no such id."""
+        """Return a message by its offset message id, which names the broker and the position;
+        raises RemoteError if it is not such an id."""
         host, offset = offset_id.decode(message_id)
         address = hosts.text(host)
         header = ViewMessageRequest(topic=topic, offset=offset)
@@ -75,8 +76,8 @@ class Messages:
         end_ms: int = TIME_MAX,
         is_unique: bool = False,
     ) -> list[ReceivedMessage]:
-        """By one of its keys, or by its UNIQ_KEY, at all brokers; the index finds those whose key
-        has the same hash too, which are left out."""
+        """Find messages by one of their keys, or by UNIQ_KEY, at all brokers. The index compares
+        hashes, so messages with another key of the same hash are filtered out here."""
         header = QueryMessageRequest(
             topic=topic,
             key=key,
@@ -109,7 +110,8 @@ class Messages:
         expression: str = "*",
         most: int = PULL_MESSAGES_MAX,
     ) -> Pulled:
-        """What a queue has from an offset on; answered at once, and nobody's offset is moved."""
+        """Pull from an offset of a queue. The broker answers at once, and no group's offset
+        changes."""
         header = PullMessageRequest(
             consumer_group=PULL_GROUP,
             topic=queue.topic,
@@ -124,7 +126,7 @@ class Messages:
             expression_type="TAG",
             broker_name=queue.broker_name,
         )
-        # Not by the VIP port, which serves no pulls.
+        # Not through the VIP port, which serves no pulls.
         command = Command(RequestCode.PULL_MESSAGE, ext=header.encode())
         answer = await Ask(address, command, self._asking.timeout_s)
         try:
@@ -143,8 +145,8 @@ class Messages:
     async def units(
         self, address: str, queue: MessageQueue, index: int, count: int, group: str | None = None
     ) -> ConsumeQueueBody | None:
-        """The entries of a queue as they are stored, and what a group's filter makes of each; None
-        when it has none from there on."""
+        """Return consume queue units as stored, with the result of a group's filter for each; None
+        if the queue has none from `index` on."""
         header = QueryConsumeQueueRequest(
             topic=queue.topic,
             queue_id=queue.queue_id,

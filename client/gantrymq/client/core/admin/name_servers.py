@@ -1,6 +1,6 @@
-"""Name servers: their settings, their table of keys and values, brokers' permission to be written.
+"""Manages name servers: settings, KV configuration, and write permission of brokers.
 
-What is changed is changed at every one of them; what is read is read of one.
+Changes go to every name server; reads of the KV configuration ask one of them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from gantrymq.wire.headers.route import (
 )
 
 ORDER_NAMESPACE: Final = "ORDER_TOPIC_CONFIG"
-"""Where ordered topics' queues are fixed: topic -> "broker-a:4;broker-b:4"."""
+"""KV namespace with the fixed queues of ordered topics: topic -> "broker-a:4;broker-b:4"."""
 
 
 @final
 class NameServerOrders:
-    """Questions and orders to the name servers of one client."""
+    """Requests to the name servers of one client."""
 
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
@@ -41,7 +41,7 @@ class NameServerOrders:
         return self._asking.instance.name_servers.addresses
 
     async def settings(self) -> Each[dict[str, str]]:
-        """Of each of them."""
+        """Return the settings of each name server."""
 
         async def of_one(address: str) -> dict[str, str]:
             answer = await self._asking.ask(address, RequestCode.GET_NAMESRV_CONFIG)
@@ -50,13 +50,13 @@ class NameServerOrders:
         return await on_each(self.addresses, of_one)
 
     async def change(self, settings: Mapping[str, str]) -> Each[Command]:
-        """Settings, for good."""
+        """Change settings permanently at every name server."""
         body = format_properties(settings).encode()
         code = RequestCode.UPDATE_NAMESRV_CONFIG
         return await self._asking.ask_every_name_server(code, body=body)
 
     async def clusters(self) -> Each[ClusterInfo]:
-        """What each of them knows: they should agree."""
+        """Return the cluster table of each name server; they should be equal."""
 
         async def of_one(address: str) -> ClusterInfo:
             code = RequestCode.GET_BROKER_CLUSTER_INFO
@@ -67,13 +67,13 @@ class NameServerOrders:
     # ------------------------------------------------------------------ keys and values
 
     async def value(self, namespace: str, key: str) -> str:
-        """Raises BrokerError (22) when there is none."""
+        """Return one value; raises BrokerError (22) if the key does not exist."""
         header = KvConfigKeyRequest(namespace=namespace, key=key)
         answer = await self._asking.ask_a_name_server(RequestCode.GET_KV_CONFIG, header)
         return GetKvConfigResponse.decode(answer.ext).value or ""
 
     async def values(self, namespace: str) -> dict[str, str]:
-        """Raises BrokerError (22) when there is no such namespace."""
+        """Return all values of a namespace; raises BrokerError (22) if it does not exist."""
         header = GetKvListRequest(namespace=namespace)
         code = RequestCode.GET_KVLIST_BY_NAMESPACE
         answer = await self._asking.ask_a_name_server(code, header)
@@ -90,7 +90,8 @@ class NameServerOrders:
     # ------------------------------------------------------------------ permission to be written
 
     async def wipe_write(self, broker_name: str) -> Each[int]:
-        """Producers shall leave a broker; how many topics that changed, at each name server."""
+        """Remove the write permission of a broker, so that producers stop using it. Returns how
+        many topics changed, for each name server."""
         header = WritePermRequest(broker_name=broker_name)
 
         async def at_one(address: str) -> int:
@@ -101,7 +102,7 @@ class NameServerOrders:
         return await on_each(self.addresses, at_one)
 
     async def add_write(self, broker_name: str) -> Each[int]:
-        """Producers may come back."""
+        """Restore the write permission of a broker; returns how many topics changed."""
         header = WritePermRequest(broker_name=broker_name)
 
         async def at_one(address: str) -> int:

@@ -1,4 +1,4 @@
-"""Offsets: of queues and of groups; asking, resetting, copying."""
+"""Reads, resets and copies the offsets of queues and consumer groups."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from gantrymq.wire.headers.offset import (
 )
 
 END: Final = -1
-"""For a timestamp: behind the last message."""
+"""As a timestamp: the end of the queue."""
 
 RESET_TIMEOUT_S: Final = 15.0
-"""A broker of 4.9 asks every consumer before it answers."""
+"""A 4.9 broker asks every consumer before it answers."""
 
 
 @final
 class Offsets:
-    """Of queues, which are asked at their brokers' addresses, and of groups."""
+    """Requests about offsets of queues, sent to the given address, and of consumer groups."""
 
     def __init__(self, asking: Asking, clusters: Clusters, topics: Topics) -> None:
         self._asking = asking
@@ -45,19 +45,19 @@ class Offsets:
     # ------------------------------------------------------------------ of queues
 
     async def first(self, address: str, queue: MessageQueue) -> int:
-        """Of the oldest message that is left."""
+        """Return the offset of the oldest message of a queue."""
         header = GetMinOffsetRequest(topic=queue.topic, queue_id=queue.queue_id)
         answer = await self._asking.ask(address, RequestCode.GET_MIN_OFFSET, header)
         return OffsetResponse.decode(answer.ext).offset
 
     async def end(self, address: str, queue: MessageQueue) -> int:
-        """Behind the newest message."""
+        """Return the offset after the newest message of a queue."""
         header = GetMaxOffsetRequest(topic=queue.topic, queue_id=queue.queue_id)
         answer = await self._asking.ask(address, RequestCode.GET_MAX_OFFSET, header)
         return OffsetResponse.decode(answer.ext).offset
 
     async def at(self, address: str, queue: MessageQueue, moment_ms: int) -> int:
-        """Of the first message that was stored then or later."""
+        """Return the offset of the first message stored at `moment_ms` or later."""
         header = SearchOffsetRequest(
             topic=queue.topic, queue_id=queue.queue_id, timestamp=moment_ms
         )
@@ -65,7 +65,7 @@ class Offsets:
         return OffsetResponse.decode(answer.ext).offset
 
     async def first_stored_ms(self, address: str, queue: MessageQueue) -> int:
-        """When the oldest message that is left was stored; -1 when there is none."""
+        """Return the store time of the oldest message; -1 if the queue is empty."""
         header = GetEarliestMsgStoretimeRequest(topic=queue.topic, queue_id=queue.queue_id)
         answer = await self._asking.ask(address, RequestCode.GET_EARLIEST_MSG_STORETIME, header)
         return GetEarliestMsgStoretimeResponse.decode(answer.ext).timestamp
@@ -73,7 +73,8 @@ class Offsets:
     # ------------------------------------------------------------------ of groups
 
     async def of(self, address: str, group: str, queue: MessageQueue) -> int:
-        """Where a group goes on; raises BrokerError (22) when it never was there."""
+        """Return a group's committed offset; raises BrokerError (22) if it has none in this
+        queue."""
         header = QueryConsumerOffsetRequest(
             consumer_group=group, topic=queue.topic, queue_id=queue.queue_id
         )
@@ -81,7 +82,7 @@ class Offsets:
         return OffsetResponse.decode(answer.ext).offset
 
     async def move(self, address: str, group: str, queue: MessageQueue, offset: int) -> None:
-        """For a group without consumers: those that run overwrite it with their own."""
+        """Commit an offset for a group without consumers: running consumers overwrite it."""
         header = UpdateConsumerOffsetRequest(
             consumer_group=group,
             topic=queue.topic,
@@ -93,9 +94,9 @@ class Offsets:
     async def reset(
         self, group: str, topic: str, moment_ms: int, *, force: bool = True
     ) -> Mapping[MessageQueue, int]:
-        """Let a group go on where a moment is, at all brokers; where each queue goes on.
+        """Reset a group to a time at all brokers of a topic; returns the new offset of each queue.
 
-        Raises BrokerError (206) at a broker of 4.9 when no consumer of the group runs.
+        Raises BrokerError (206) at a 4.9 broker if no consumer of the group runs.
         """
 
         async def at_one(address: str) -> Mapping[MessageQueue, int]:
@@ -116,7 +117,7 @@ class Offsets:
         offset: int | None = None,
         force: bool = True,
     ) -> Mapping[MessageQueue, int]:
-        """At one broker; one queue, and to an offset, are for 5.x."""
+        """Reset a group at one broker. `queue_id` and `offset` need 5.x."""
         header = ResetOffsetRequest(
             topic=topic,
             group=group,
@@ -134,13 +135,14 @@ class Offsets:
         return ResetOffsetBody.from_json(javajson.loads(answer.body) or {}).offsets
 
     async def clone(self, address: str, source: str, target: str, topic: str) -> None:
-        """At one broker: let a group be where another one is. Java's takes groups it never heard
-        of; `copy` does not."""
+        """Copy a group's offsets to another group at one broker. Java brokers accept an unknown
+        target group; `copy` does not."""
         header = CloneGroupOffsetRequest(src_group=source, dest_group=target, topic=topic)
         await self._asking.ask(address, RequestCode.CLONE_GROUP_OFFSET, header)
 
     async def copy(self, progress: ConsumeStats, target: str) -> None:
-        """Let a group be where this progress is; raises BrokerError (26) when it is not there."""
+        """Commit this progress for another group; raises BrokerError (26) if that does not
+        exist."""
         info = await self._clusters.info()
         for queue, offset in sorted(progress.queues.items()):
             broker = info.brokers.get(queue.broker_name)

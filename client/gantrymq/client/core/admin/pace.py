@@ -1,10 +1,10 @@
-"""How far a long piece of work is, told to whoever shows it; by itself nobody does.
+"""Defines how long operations report their progress; by default the reports are discarded.
 
-admin.pace.begin(340)    work of so many parts begins
-admin.pace.advance()     one of them is over, done or failed
-admin.pace.end()
+    admin.pace.begin(340)    an operation of 340 parts begins
+    admin.pace.advance()     one part has finished, successfully or not
+    admin.pace.end()
 
-Work may consist of other work: the outermost is what counts.
+Operations may be nested: only the outermost one counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, Protocol, final
 
 
 class Pace(Protocol):
-    """Hears of one piece of work after another."""
+    """Receives the progress of one operation after another."""
 
     def begin(self, parts: int) -> None: ...
 
@@ -24,16 +24,16 @@ class Pace(Protocol):
 
 @final
 class SilentPace:
-    """For programs that wait without looking."""
+    """Discards the progress."""
 
     def begin(self, parts: int) -> None:
-        """Nobody looks."""
+        """Do nothing."""
 
     def advance(self, parts: int = 1) -> None:
-        """As before."""
+        """Do nothing."""
 
     def end(self) -> None:
-        """As before."""
+        """Do nothing."""
 
 
 SILENT: Final[Pace] = SilentPace()

@@ -1,4 +1,4 @@
-"""Quotas of single brokers: requests of Gantry's own, which brokers of Java do not know."""
+"""Manages quotas of single brokers by Gantry's own requests, which Java brokers do not know."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from gantrymq.wire.headers.quota import DeleteQuotaRequest, SetQuotaRequest
 
 @final
 class Quotas:
-    """The quotas of brokers, by the address of a master."""
+    """Quota requests, by the address of a master."""
 
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
 
     async def table(self, address: str) -> QuotaTableBody:
-        """All quotas, and those users, topics, groups and addresses that use most of them."""
+        """Return all quotas, and the users, topics, groups and addresses that use most of
+        theirs."""
         code = RequestCode.GANTRY_LIST_QUOTAS
         return await self._asking.read(address, code, QuotaTableBody.from_json)
 
     async def set(self, address: str, change: SetQuotaRequest) -> None:
-        """Change the limits that are given of one quota, which is made where there is none."""
+        """Set the given limits of one quota; the quota is created if it does not exist."""
         await self._asking.ask(address, RequestCode.GANTRY_SET_QUOTA, change)
 
     async def delete(self, address: str, kind: str, name: str) -> None:
-        """Wider quotas apply from then on. Raises BrokerError where there is no such quota."""
+        """Delete a quota, after which wider quotas apply. Raises BrokerError if it does not
+        exist."""
         header = DeleteQuotaRequest(kind=kind, name=name)
         await self._asking.ask(address, RequestCode.GANTRY_DELETE_QUOTA, header)

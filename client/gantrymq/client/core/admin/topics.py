@@ -1,4 +1,4 @@
-"""Topics: where they are, what is in them, and their making, changing and deleting."""
+"""Manages topics: their routes, statistics and settings, creation, change and deletion."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DEFAULT_TOPIC: Final = "TBW102"
 
 @final
 class Topics:
-    """Of all clusters that the name servers know."""
+    """Requests about topics of all clusters that the name servers know."""
 
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
@@ -43,7 +43,7 @@ class Topics:
     # ------------------------------------------------------------------ finding
 
     async def names(self) -> tuple[str, ...]:
-        """Of all topics, those of the system included."""
+        """Return the names of all topics, including system topics."""
         answer = await self._asking.ask_a_name_server(
             RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER
         )
@@ -55,12 +55,13 @@ class Topics:
         return TopicList.from_json(javajson.loads(answer.body)).topics
 
     async def system_names(self, address: str) -> tuple[str, ...]:
-        """What one broker calls a topic of the system."""
+        """Return the names that one broker reserves for system topics."""
         code = RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER
         return (await self._asking.read(address, code, TopicList.from_json)).topics
 
     async def route(self, topic: str) -> TopicRouteData:
-        """As the name servers have it now; raises BrokerError (17) when they do not know it."""
+        """Return the current route; raises BrokerError (17) if the name servers do not know the
+        topic."""
         names = self._asking.instance.name_servers
         header = GetRouteInfoRequest(topic=topic, accept_standard_json_only=True)
         command = Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, ext=header.encode())
@@ -68,17 +69,18 @@ class Topics:
         return TopicRouteData.from_json(javajson.loads(answer.body))
 
     async def route_by(self, name_server: str, topic: str) -> TopicRouteData:
-        """As one name server has it."""
+        """Return the route that one name server has."""
         header = GetRouteInfoRequest(topic=topic, accept_standard_json_only=True)
         code = RequestCode.GET_ROUTEINFO_BY_TOPIC
         return await self._asking.read(name_server, code, TopicRouteData.from_json, header)
 
     async def brokers(self, topic: str) -> list[str]:
-        """One address of each broker name that has it: the master's, where there is one."""
+        """Return one address per broker name of the topic: the master's, if it has one."""
         return [readable(broker) for broker in (await self.route(topic)).brokers]
 
     async def groups(self, topic: str) -> tuple[str, ...]:
-        """Who has consumed it, as a broker that has it knows."""
+        """Return the groups that have consumed the topic, as the first broker of its route knows
+        them."""
         header = QueryTopicConsumeByWhoRequest(topic=topic)
         code = RequestCode.QUERY_TOPIC_CONSUME_BY_WHO
         for address in await self.brokers(topic):
@@ -88,7 +90,7 @@ class Topics:
     # ------------------------------------------------------------------ looking
 
     async def stats(self, topic: str) -> TopicStatsTable:
-        """The queues of all brokers."""
+        """Return the offsets of the topic's queues at all brokers."""
 
         async def of_one(address: str) -> TopicStatsTable:
             return await self.stats_of(address, topic)
@@ -105,23 +107,23 @@ class Topics:
         return await self._asking.read(address, code, TopicStatsTable.from_json, header)
 
     async def config(self, address: str, topic: str) -> TopicConfig:
-        """At one broker (5.x)."""
+        """Return the topic's settings at one broker (5.x)."""
         header = GetTopicConfigRequest(topic=topic, logical=True)
         code = RequestCode.GET_TOPIC_CONFIG
         return await self._asking.read(address, code, TopicConfig.from_json, header)
 
     async def configs(self, address: str) -> dict[str, TopicConfig]:
-        """All that one broker has."""
+        """Return the settings of all topics of one broker."""
         return await self._asking.read(address, RequestCode.GET_ALL_TOPIC_CONFIG, _configs)
 
     async def config_table(self, address: str) -> JsonObject:
-        """The same as the broker tells it, with its DataVersion."""
+        """Return the same settings as the broker's JSON table, with its DataVersion."""
         return await self._asking.read(address, RequestCode.GET_ALL_TOPIC_CONFIG, _table)
 
     # ------------------------------------------------------------------ changing
 
     async def create(self, addresses: Iterable[str], config: TopicConfig) -> Each[Command]:
-        """Make it, or change it, at each of these masters."""
+        """Create the topic, or change its settings, at each of these masters."""
         pairs = (f"{name}={value}" if value else name for name, value in config.attributes.items())
         header = CreateTopicRequest(
             topic=config.topic_name,
@@ -142,13 +144,13 @@ class Topics:
         return await on_each(addresses, at_one, self._asking.pace)
 
     async def create_all(self, address: str, configs: Sequence[TopicConfig]) -> None:
-        """Several at once, at one broker (5.3)."""
+        """Create several topics in one request to one broker (5.3)."""
         topics: list[Json] = [config.to_json() for config in configs]
         body = javajson.dumps_fastjson({"topicConfigList": topics})
         await self._asking.ask(address, RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, body=body)
 
     async def delete(self, topic: str, addresses: Iterable[str]) -> Each[Command]:
-        """With its messages and everybody's offsets in it, at each of these brokers."""
+        """Delete the topic with its messages and all consumer offsets, at each of these brokers."""
         header = DeleteTopicRequest(topic=topic)
 
         async def at_one(address: str) -> Command:
@@ -157,14 +159,14 @@ class Topics:
         return await on_each(addresses, at_one, self._asking.pace)
 
     async def forget(self, topic: str, cluster: str | None = None) -> Each[Command]:
-        """Let the name servers forget its routes."""
+        """Delete the topic's routes at the name servers."""
         header = DeleteTopicInNamesrvRequest(topic=topic, cluster_name=cluster)
         code = RequestCode.DELETE_TOPIC_IN_NAMESRV
         return await self._asking.ask_every_name_server(code, header)
 
 
 def readable(broker: BrokerData) -> str:
-    """The address to ask a broker name at."""
+    """Return the address for reads: the master's, else that of the slave with the lowest id."""
     addresses = broker.addresses
     return addresses[MASTER_ID if MASTER_ID in addresses else min(addresses)]
 

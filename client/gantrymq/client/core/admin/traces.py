@@ -1,7 +1,7 @@
-"""What stored traces say about one message: see `client.core.trace_text` for their fields.
+"""Parses stored traces of one message; `client.core.trace_text` describes their fields.
 
-Invariant: a line that is cut short, or has other fields than it should, tells what it can: traces
-come from clients of all versions and languages.
+Invariant: a line that is truncated or has unexpected fields still yields what it has, because
+traces come from clients of all versions and languages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gantrymq.wire import hosts
 
 
 class TraceKind(Enum):
-    """What was done with the message; the values are how lines begin."""
+    """What the client did with the message; the values are the first field of a line."""
 
     SENT = "Pub"
     CONSUMED = "SubAfter"
@@ -23,7 +23,7 @@ class TraceKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """By a client of this group, at this host."""
+    """One send or consumption by a client of this group at this host."""
 
     kind: TraceKind
     group: str
@@ -34,7 +34,7 @@ class Trace:
 
 
 def traces_of(message_id: str, stored: ReceivedMessage) -> list[Trace]:
-    """Those in a message of the trace topic that are about this message."""
+    """Return the traces about `message_id` in one message of the trace topic."""
     address, _ = hosts.unpack(stored.record.born_host)
     host = hosts.address_text(address)
     found = []
@@ -48,12 +48,12 @@ def traces_of(message_id: str, stored: ReceivedMessage) -> list[Trace]:
 
 
 def _is_about(message_id: str, ids: str) -> bool:
-    """A batch has several."""
+    """Tell whether a comma-separated list has the id; a batch has several ids."""
     return message_id in ids.split(",")
 
 
 def _sent(fields: _Fields, host: str) -> Trace:
-    success = 12 if fields.count == 13 else 13  # the oldest clients tell no offsetMsgId
+    success = 12 if fields.count == 13 else 13  # the oldest clients have no offsetMsgId
     return Trace(
         TraceKind.SENT,
         fields.text(3),
@@ -65,7 +65,7 @@ def _sent(fields: _Fields, host: str) -> Trace:
 
 
 def _consumed(fields: _Fields, host: str) -> Trace:
-    """The oldest clients tell neither time nor group."""
+    """Parse a consumption; the oldest clients record neither time nor group."""
     return Trace(
         TraceKind.CONSUMED,
         fields.text(8),
@@ -77,7 +77,7 @@ def _consumed(fields: _Fields, host: str) -> Trace:
 
 
 class _Fields:
-    """Of one line."""
+    """The fields of one line; a missing field is empty or 0."""
 
     def __init__(self, fields: list[str]) -> None:
         self._fields = fields

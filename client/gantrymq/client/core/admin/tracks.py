@@ -1,4 +1,4 @@
-"""Who has consumed a message: for each group that consumes its topic, what became of it there."""
+"""Determines for each consumer group of a topic whether it has consumed one message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ACTIVELY: Final = "CONSUME_ACTIVELY"
 
 
 class Fate(Enum):
-    """Java's names."""
+    """Java's names of the possible results."""
 
     CONSUMED = "CONSUMED"
     CONSUMED_BUT_FILTERED = "CONSUMED_BUT_FILTERED"
@@ -34,7 +34,8 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """`why` is an error's text, where the fate could not be found out."""
+    """The result for one group; `why` is the error's text if the result is UNKNOWN or
+    NOT_ONLINE."""
 
     group: str
     fate: Fate
@@ -43,7 +44,7 @@ class Track:
 
 @final
 class Tracks:
-    """Of messages that are stored."""
+    """Computes the tracks of stored messages."""
 
     def __init__(
         self, clusters: Clusters, topics: Topics, groups: Groups, connections: Connections
@@ -54,7 +55,7 @@ class Tracks:
         self._connections = connections
 
     async def of(self, message: ReceivedMessage) -> list[Track]:
-        """A track for each group, in the order of their names."""
+        """Return a track for each group, sorted by group name."""
         groups = await self._topics.groups(message.record.topic.decode("utf-8", "replace"))
         found = await on_each(sorted(groups), lambda group: self._track(message, group))
         failed = (Track(group, Fate.UNKNOWN, _text(why)) for group, why in found.failed.items())
@@ -77,7 +78,7 @@ class Tracks:
         return Track(group, Fate.CONSUMED if is_wanted else Fate.CONSUMED_BUT_FILTERED)
 
     async def _is_behind(self, message: ReceivedMessage, group: str) -> bool:
-        """Whether the group's offset is behind the message."""
+        """Tell whether the group's committed offset is past the message."""
         progress = await self._groups.progress(group)
         info = await self._clusters.info()
         topic = message.record.topic.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Users and policies of RocketMQ 5 at single brokers: requests 3001 to 3010."""
+"""Manages RocketMQ 5 users and policies of single brokers by the requests 3001 to 3010."""
 
 from __future__ import annotations
 
@@ -20,47 +20,48 @@ from gantrymq.wire.headers.admin import (
 from gantrymq.wire.jsonvalue import Json, JsonObject, list_of
 
 UNTIL_REMOVED: Final = -1
-"""The old password of `rotate` signs until `end_rotation`."""
+"""The old password stays valid until `end_rotation`."""
 
 
 @final
 class Users:
-    """The users of brokers, by the broker's address. Raises BrokerError where users are off."""
+    """User requests, by the broker's address. Each raises BrokerError if users are off there."""
 
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
 
     async def create(self, address: str, user: UserInfo) -> None:
-        """A user that is not there yet: its name and password, perhaps its type."""
+        """Create a user with a name, a password and optionally a type."""
         await self._change(address, RequestCode.AUTH_CREATE_USER, user)
 
     async def update(self, address: str, user: UserInfo) -> None:
-        """Change what is given of a user; the rest stays."""
+        """Change the given fields of a user; the others stay."""
         await self._change(address, RequestCode.AUTH_UPDATE_USER, user)
 
     async def rotate(
         self, address: str, name: str, password: str, old_seconds: int = UNTIL_REMOVED
     ) -> None:
-        """A new password; the one before signs as well for so long, or until `end_rotation`."""
+        """Set a new password. The old one stays valid for `old_seconds`, or until
+        `end_rotation`."""
         user = UserInfo(username=name, password=password, old_password_seconds=old_seconds)
         await self.update(address, user)
 
     async def end_rotation(self, address: str, name: str) -> None:
-        """Only the new password signs from now on."""
+        """Make the old password invalid at once."""
         await self.update(address, UserInfo(username=name, old_password_seconds=0))
 
     async def delete(self, address: str, name: str) -> None:
-        """The user and its policies."""
+        """Delete the user and its policies."""
         await self._asking.ask(address, RequestCode.AUTH_DELETE_USER, UserRequest(username=name))
 
     async def get(self, address: str, name: str) -> UserInfo | None:
-        """None where there is no such user. Brokers of Java show the password."""
+        """Return the user, or None if there is none. Java brokers include the password."""
         header = UserRequest(username=name)
         value = await _value(self._asking, address, RequestCode.AUTH_GET_USER, header)
         return None if value is None else UserInfo.from_json(value)
 
     async def listed(self, address: str, text: str = "") -> list[UserInfo]:
-        """Those that have the text in their name."""
+        """Return the users whose name contains the text."""
         header = ListUsersRequest(filter=text or None)
         value = await _value(self._asking, address, RequestCode.AUTH_LIST_USER, header)
         return [UserInfo.from_json(each) for each in list_of(value or [], "users")]
@@ -72,32 +73,33 @@ class Users:
 
 @final
 class Policies:
-    """What the users of brokers may do, by the broker's address. A subject is `User:name`."""
+    """Policy requests, by the broker's address. A subject is `User:name`."""
 
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
 
     async def create(self, address: str, acl: AclInfo) -> None:
-        """Entries, each in the place of one for the same resource; the user has to be there."""
+        """Add entries, each replacing one for the same resource; the user must exist."""
         await self._change(address, RequestCode.AUTH_CREATE_ACL, acl)
 
     async def update(self, address: str, acl: AclInfo) -> None:
-        """The same as `create`, for brokers of RocketMQ and of Gantry."""
+        """Do the same as `create`; RocketMQ and Gantry brokers handle both alike."""
         await self._change(address, RequestCode.AUTH_UPDATE_ACL, acl)
 
     async def delete(self, address: str, subject: str, resource: str | None = None) -> None:
-        """The entry for one resource, or all policies of the subject."""
+        """Delete the entry for one resource, or all policies of the subject."""
         header = DeleteAclRequest(subject=subject, resource=resource)
         await self._asking.ask(address, RequestCode.AUTH_DELETE_ACL, header)
 
     async def get(self, address: str, subject: str) -> AclInfo | None:
-        """None where the user has no policies. Raises BrokerError where there is no such user."""
+        """Return the policies, or None if the user has none. Raises BrokerError for an unknown
+        user."""
         header = AclRequest(subject=subject)
         value = await _value(self._asking, address, RequestCode.AUTH_GET_ACL, header)
         return None if value is None else AclInfo.from_json(value)
 
     async def listed(self, address: str, subject: str = "", resource: str = "") -> list[AclInfo]:
-        """Those that have these texts in their subjects and resources."""
+        """Return the policies whose subject and resources contain these texts."""
         header = ListAclsRequest(subject_filter=subject or None, resource_filter=resource or None)
         value = await _value(self._asking, address, RequestCode.AUTH_LIST_ACL, header)
         return [AclInfo.from_json(each) for each in list_of(value or [], "policies")]
@@ -107,7 +109,7 @@ class Policies:
 
 
 async def _value(asking: Asking, address: str, code: RequestCode, header: Header) -> Json:
-    """The body of the answer; None where it has none, which says that there is nothing."""
+    """Return the parsed body; None if the response has no body, which means that nothing exists."""
     answer: Command = await asking.ask(address, code, header)
     return javajson.loads(answer.body, references=True) if answer.body else None
 
