@@ -1,6 +1,6 @@
-"""What a producer does, as flows: sends of every kind, for one group of one client.
+"""Provides the producer core: flows for sends of every kind, for one group of one client.
 
-Invariant: names of users' topics are wrapped here, and in results they are the users' again.
+Invariant: topics are wrapped in the namespace here, and results have the user's names again.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from gantrymq.wire.headers.transaction import CheckTransactionStateRequest
 DEFAULT_GROUP: Final = "DEFAULT_PRODUCER"
 
 Check: TypeAlias = Callable[[str, CheckTransactionStateRequest, ReceivedMessage], Flow[None]]
-"""Tells a broker (its address) how the transaction of a half message ended."""
+"""Reports the state of a half message's transaction to the broker at an address."""
 
 
 @final
 class ProducerCore:
-    """A member of its client."""
+    """One producer of a client, registered in its instance between `start` and `close`."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ProducerCore:
         settings: ProducerSettings,
         hooks: Sequence[SendHook] = (),
     ) -> None:
-        """`group` as users know it; see `must_be_group`."""
+        """`group` is the user's name; see `must_be_group`."""
         self.instance = instance
         self.namespace = instance.settings.namespace
         self.group = namespace.wrap(self.namespace, group)
@@ -69,7 +69,7 @@ class ProducerCore:
         self.lingering = Lingering(self.sender, self.namespace)
         self._selecting_soon = SelectingSoon(self.sender, self.lingering, self.namespace)
         self.check: Check | None = None
-        """Set by what sends transactions of this group."""
+        """Set by the transaction support of this group."""
         self._known_for: set[str] = set()
 
     @property
@@ -85,7 +85,7 @@ class ProducerCore:
         await self.instance.heartbeat()
 
     async def close(self) -> None:
-        """What waits is sent before."""
+        """Send waiting messages for up to `close_timeout_s`, fail the rest, and unregister."""
         if self.life.end():
             clock = self.instance.ports.clock
             await self.lingering.flush(clock.monotonic() + self.settings.close_timeout_s)
@@ -155,7 +155,8 @@ class ProducerCore:
         return self.unwrapped(result)
 
     def _must_be_open(self, error: ClientError) -> None:
-        """Without connections every server seems to be gone."""
+        """Raise StateError instead if the producer was closed, because the send then fails for lack
+        of connections."""
         if not self.life.is_open:
             raise StateError(
                 "the producer was closed before a broker acknowledged the message; one may have it"
@@ -168,7 +169,7 @@ class ProducerCore:
         select: Selector | None = None,
         key: object = None,
     ) -> Batch:
-        """The batch that it is the last one of; see `lingering`."""
+        """Return the batch whose last message it now is; see `lingering`."""
         self.life.must_run()
         if select is not None:
             if queue is not None:
@@ -183,7 +184,7 @@ class ProducerCore:
     def send_soon_many(
         self, pattern: Message, bodies: list[bytes], queue: MessageQueue | None = None
     ) -> list[Share]:
-        """Where they are, in their order; see `lingering`."""
+        """Return the batches with the messages, in order; see `lingering`."""
         self.life.must_run()
         if queue is not None:
             queue = self.wrapped(must_be_of(pattern, queue))
@@ -208,7 +209,7 @@ class ProducerCore:
         )
 
     async def queues(self, topic: str) -> list[MessageQueue]:
-        """Those that can be sent to, as users know them; raises RouteError."""
+        """Return the writable queues of a topic with the user's topic name; raises RouteError."""
         self.life.must_run()
         route = await self.sender.route(namespace.wrap(self.namespace, topic))
         return choices(route.publish, topic)
@@ -216,7 +217,8 @@ class ProducerCore:
     async def queue_for(
         self, message: Message, queue: MessageQueue | None, select: Selector | None, key: object
     ) -> MessageQueue | None:
-        """As servers know it; None when any will do. Raises MessageError."""
+        """Return the chosen queue as servers know it; None if any queue will do. Raises
+        MessageError."""
         if select is not None:
             if queue is not None:
                 raise queue_or_selector()
@@ -239,7 +241,8 @@ class ProducerCore:
     # ------------------------------------------------------------------ recall
 
     async def recall(self, result: SendResult) -> str:
-        """Take back a delayed message that is not due; its id. Raises BrokerError, MessageError."""
+        """Recall a delayed message that is not due yet; returns its id. Raises BrokerError,
+        MessageError."""
         self.life.must_run()
         if not result.recall_handle:
             raise MessageError(
@@ -265,10 +268,10 @@ class ProducerCore:
                 self.tracer.recalled(self.group, queue.topic, id_, is_done=is_done)
         return RecallMessageResponse.decode(answer.ext).msg_id
 
-    # ------------------------------------------------------------------ who hears of it
+    # ------------------------------------------------------------------ registration
 
     async def be_known(self, topic: str) -> None:
-        """Brokers that may ask this producer something know it: those of the topic among them."""
+        """Register this producer at the brokers of the topic, so that they can send it requests."""
         name = namespace.wrap(self.namespace, topic)
         if name not in self._known_for:
             await self.sender.route(name)
@@ -277,7 +280,7 @@ class ProducerCore:
 
 
 def must_be_group(group: str) -> None:
-    """Raises StateError for a group that no producer may have."""
+    """Raise StateError if a producer cannot have this group name."""
     fault = name_fault("group", group, GROUP_CHARACTERS_MAX)
     if fault is None and group == DEFAULT_GROUP:
         fault = (

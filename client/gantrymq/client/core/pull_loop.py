@@ -1,18 +1,20 @@
-"""Pulls one queue for as long as it is ours: one flow a queue.
+"""Pulls one queue of a push consumer as long as it is assigned: one flow per queue.
 
-    full                 wait until there is room, 50 ms at most, then look again
-    consumer suspended   look again after a second
-    lock not ours        look again after a tenth of one: it is dropped soon, and taken anew
-    another filter       wait until brokers were told of it; what is answered until then is void,
-                         and pulled again: it may lack what is wanted by now
-    found, nothing new   the next pull at once: the broker holds it until there is news
-    broker busy          again after 20 ms
-    an error             again after a second; a broker that has forgotten us is told meanwhile
-    no such offset       the queue is dropped, and taken anew where the broker says
+    buffer full          wait until there is room, 50 ms at most, then check again
+    consumer suspended   check again after a second
+    lock not held        check again after 0.1 s; the queue is soon dropped and taken anew
+    filter changed       wait until the brokers have it; a response to the old filter is discarded
+                         and pulled again, because it may lack messages that match now
+    found, nothing new   pull again at once: the broker holds the pull until there is a message
+    broker busy          pull again after 20 ms
+    error                pull again after a second; if the broker does not know this consumer, a
+                         heartbeat is sent meanwhile
+    no such offset       drop the queue; it is taken anew at the offset that the broker returned
 
-Invariant: what was pulled is handed on in the order of its offsets, and `pass_to` is told only what
-lies before all that is still to come. Of a queue that may be another member's by now nothing is
-pulled, and no broker is told how far we were: that would undo the other one's progress.
+Invariant: pulled messages are delivered in the order of their offsets, and `pass_to` gets only an
+offset before all messages that are still to come. A queue that may belong to another member by now
+is not pulled, and its offset is not committed, since that would overwrite the other member's
+progress.
 """
 
 from __future__ import annotations
@@ -36,37 +38,38 @@ SUSPENDED_PAUSE_S: Final = 1.0
 UNTOLD_PAUSE_S: Final = 1.0
 UNLOCKED_PAUSE_S: Final = 0.1
 
-# What a broker says that missed a heartbeat, or was started since the last one.
+# Codes of a broker that missed a heartbeat or was restarted since the last one.
 _UNTOLD: Final = frozenset(
     {ResponseCode.SUBSCRIPTION_NOT_EXIST, ResponseCode.SUBSCRIPTION_NOT_LATEST}
 )
 
 
 class Puller(Protocol):
-    """The consumer as its pulls see it."""
+    """What the pull loop needs of its consumer."""
 
     @property
     def is_suspended(self) -> bool: ...
 
     def subscription(self, topic: str) -> Subscription | None:
-        """What is wanted of it now; None while brokers were not told, or when nothing is."""
+        """Return the current subscription; None while brokers do not have it, or if there is
+        none."""
 
     def holds(self, process_queue: ProcessQueue) -> bool:
-        """Whether its lock is ours now, where one is needed."""
+        """Tell whether this consumer holds the queue's lock now, if it needs one."""
 
     def committed(self, process_queue: ProcessQueue) -> int | None:
-        """How far brokers may be told that it is; None when they are told nothing."""
+        """Return the offset to commit with the pull; None to commit nothing."""
 
     def tell_again(self) -> None:
-        """A broker does not know what is wanted."""
+        """Send a heartbeat again, because a broker does not know the subscription."""
 
     def deliver(self, found: Slice) -> None:
-        """To be consumed."""
+        """Hand the messages over for consumption."""
 
 
 @final
 class PullLoop:
-    """Of one consumer; `run` is a flow for one queue."""
+    """The pulls of one push consumer; `run` is a flow for one queue."""
 
     __slots__ = ("_clock", "_group", "_instance", "_interval_s", "_limits", "_puller", "_settings")
 
@@ -102,7 +105,7 @@ class PullLoop:
             committed = self._puller.committed(process_queue)
             try:
                 result = await pulls.pull(offset, commit_offset=committed)
-            except Exception as error:  # a flow that ended would be missed: the queue stands still
+            except Exception as error:  # the flow must not end, or the queue would stall
                 await self._failed(process_queue, offset, error)
                 continue
             process_queue.pull_trouble = None
@@ -111,14 +114,15 @@ class PullLoop:
                 await self._take(process_queue, result)
 
     def _is_wanted_still(self, subscription: Subscription) -> bool:
-        """Brokers answer by the newest filter they were told of, whichever a pull was made by."""
+        """Tell whether the subscription is still current. A broker filters by the newest
+        subscription that it knows, regardless of the one a pull was made with."""
         current = self._puller.subscription(subscription.topic)
         return current is not None and current.wish == subscription.wish
 
     async def _may_pull(
         self, process_queue: ProcessQueue, subscription: Subscription | None
     ) -> bool:
-        """Now; if not, it has been waited until that may have changed."""
+        """Tell whether to pull now; if not, first wait until that may have changed."""
         now = process_queue.pulled_at = self._clock.monotonic()
         if self._puller.is_suspended:
             await Wait(now + SUSPENDED_PAUSE_S, process_queue.changed)
@@ -155,7 +159,7 @@ class PullLoop:
             process_queue.pass_to(result.next_offset)
 
     async def _failed(self, process_queue: ProcessQueue, offset: int, error: Exception) -> None:
-        """Told once, not once a second."""
+        """Record a failed pull and wait; only the first of consecutive failures is logged."""
         cause, shown = as_told(error)
         trouble = f"pulls from offset {offset} fail: {cause}"
         if process_queue.pull_trouble is None:
@@ -169,7 +173,8 @@ class PullLoop:
 
 
 def _is_forgotten(error: Exception) -> bool:
-    """A broker keeps a member for as long as its connection."""
+    """Tell whether the broker has forgotten this consumer, as it does when the connection
+    closes."""
     if isinstance(error, BrokerError):
         return error.code in _UNTOLD
     return isinstance(error, ConnectionLostError)

@@ -1,15 +1,15 @@
-"""Pulls of one queue: what is asked, whom, and what the answer means.
+"""Encodes pull requests of one queue, chooses the broker to ask, and decodes the responses.
 
-    sysFlag bits   0 the request commits an offset    1 the broker may hold it until there is news
-                   2 it brings the filter             3 the filter is a class    4 a lite pull
-    answer         0 found    19 nothing new    20 nothing that matches    21 no such offset
-                   215 later: the broker is busy       anything else is a BrokerError
+    sysFlag bits   0 the request commits an offset    1 the broker may hold it until a message
+                   arrives    2 it contains the filter    3 the filter is a class    4 lite pull
+    response       0 found    19 nothing new    20 nothing that matches    21 no such offset
+                   215 later: the broker is busy       any other code raises BrokerError
 
-The broker says which member to ask the next time: a replica, while much lies behind. What bit 0
-commits goes to masters alone.
+Each response says which member of the group to ask next: a slave, while the consumer is far behind.
+Offsets are committed (bit 0) at masters only.
 
-Invariant: `next_offset` passes a message only when the message is in the result, or is not for the
-group. A damaged record therefore raises CorruptionError, and the queue stands still for all to see.
+Invariant: `next_offset` passes a message only if the message is in the result or does not match the
+subscription. Therefore a damaged record raises CorruptionError, and the queue visibly stalls.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ SUBSCRIPTION: Final = 4
 CLASS_FILTER: Final = 8
 LITE: Final = 16
 
-# 5.x clients say so when they pull by themselves, rather than have a listener called.
+# 5.x clients set this when they pull for the application rather than for a listener.
 _STREAM: Final = 0
 
 
 class PullStatus(Enum):
-    """What there was."""
+    """The result of a pull."""
 
     FOUND = 0
-    """Messages; none is left of them where tags only had the same hash."""
+    """Messages were found; the list may be empty if only their tags' hashes matched."""
     NO_NEW = 19
     NO_MATCHED = 20
     OFFSET_ILLEGAL = 21
-    """The queue begins or ends elsewhere: `next_offset` is where to go on."""
+    """The offset is outside of the queue: continue at `next_offset`."""
     FLOW_CONTROL = 215
-    """Ask again, a little later."""
+    """The broker is busy: retry a little later."""
 
 
 _STATUSES: Final = {status.value: status for status in PullStatus}
@@ -62,7 +62,7 @@ _FOUND: Final = PullStatus.FOUND
 
 @final
 class PullResult:
-    """Hot, hence slotted; treat it as a value."""
+    """The decoded response to a pull. Hot path, hence slotted; treat it as immutable."""
 
     __slots__ = ("bytes", "max_offset", "messages", "min_offset", "next_offset", "status")
 
@@ -76,7 +76,7 @@ class PullResult:
         size: int = 0,
     ) -> None:
         self.bytes = size
-        """Of the records that came, those that are not for the group among them."""
+        """Bytes of the received records, including those that do not match the subscription."""
         self.status = status
         self.next_offset = next_offset
         self.min_offset = min_offset
@@ -92,17 +92,18 @@ class PullResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSettings:
-    """How a consumer pulls; the defaults are a push consumer's."""
+    """The settings of pulls; the defaults are a push consumer's."""
 
     count: int = 32
-    """Messages at most in one answer."""
+    """Maximum number of messages per response."""
     bytes_max: int = 256 << 10
-    """Of their records; only 5.x brokers heed it. A larger one still comes, alone."""
+    """Maximum bytes of records per response, respected by 5.x brokers only. A larger record comes
+    alone."""
     hold_s: float = 15.0
     """How long a broker may hold a pull that finds nothing."""
     timeout_s: float = 30.0
     sends_filter: bool = False
-    """Each pull brings the filter; otherwise the broker goes by the last heartbeat."""
+    """Whether each pull contains the filter; otherwise the broker uses the last heartbeat."""
 
 
 LITE_SETTINGS: Final = PullSettings(
@@ -112,7 +113,8 @@ LITE_SETTINGS: Final = PullSettings(
 
 @final
 class QueuePulls:
-    """Of one queue by one group. Pull one after the other: each answer says whom to ask next."""
+    """Pull requests of one queue for one group. Pull sequentially, because each response says which
+    broker to ask next."""
 
     __slots__ = (
         "_code",
@@ -140,19 +142,19 @@ class QueuePulls:
         self.queue = queue
         self.settings = settings
         self.broker_id = MASTER_ID
-        """Whom of the queue's members to ask."""
+        """The broker id to ask next."""
         self._instance = instance
         self._code = RequestCode.LITE_PULL_MESSAGE if is_lite else RequestCode.PULL_MESSAGE
         self._flags = (SUBSCRIPTION if settings.sends_filter else 0) | (LITE if is_lite else 0)
         self.subscribe(subscription)
 
     def subscribe(self, subscription: Subscription) -> None:
-        """The next pull is by this subscription."""
+        """Use this subscription from the next pull on."""
         data, settings, queue = subscription.data, self.settings, self.queue
         is_lite = bool(self._flags & LITE)
         is_by_tags = data.expression_type == EXPRESSION_TAG
         self.subscription = subscription
-        # Made once: a header of its own for each pull would cost as much as ten messages.
+        # Encoded once: a new header for each pull would cost as much as ten messages.
         self._template = PullMessageRequest(
             consumer_group=self.group,
             topic=queue.topic,
@@ -173,10 +175,7 @@ class QueuePulls:
     async def pull(
         self, offset: int, *, commit_offset: int | None = None, may_hold: bool = True
     ) -> PullResult:
-        """Messages from this offset on; what `commit_offset` says is consumed on the way.
-
-        Raises BrokerError, RequestError, RouteError, and CorruptionError for a damaged answer.
-        """
+        """Pull messages from this offset on; the request also commits `commit_offset`, if given."""
         queue, instance = self.queue, self._instance
         member = instance.routes.member(queue.broker_name, self.broker_id)
         if member is None:
@@ -194,7 +193,7 @@ class QueuePulls:
         timeout_s = self.settings.timeout_s
         answer = await Ask(address, Command(self._code, ext=ext), timeout_s)
         if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED and self._flags & LITE:
-            self._code = RequestCode.PULL_MESSAGE  # a broker of before 5.0
+            self._code = RequestCode.PULL_MESSAGE  # a broker older than 5.0
             answer = await Ask(address, Command(self._code, ext=ext), timeout_s)
         return self._read(answer, address, offset)
 
@@ -214,7 +213,7 @@ class QueuePulls:
 def received(
     body: bytes, queue: MessageQueue, subscription: Subscription, bounds: tuple[int, int]
 ) -> list[ReceivedMessage]:
-    """The messages of a body that are for the group. Hot."""
+    """Decode the messages of a body that match the subscription. Hot path."""
     records = decode_all(body)
     if subscription.tags:
         wants = subscription.wants
@@ -223,7 +222,7 @@ def received(
 
 
 def _place(ext: Mapping[str, str] | None) -> tuple[int, int, int, int]:
-    """Whom to ask next, from where, and the queue's bounds."""
+    """Return the broker id to ask next, the next offset, and the queue's bounds."""
     fields = ext or {}
     try:
         return (
@@ -233,7 +232,7 @@ def _place(ext: Mapping[str, str] | None) -> tuple[int, int, int, int]:
             int(fields["maxOffset"]),
         )
     except (KeyError, ValueError):
-        said = PullMessageResponse.decode(fields)  # raises: it knows which field is wrong
+        said = PullMessageResponse.decode(fields)  # raises and names the wrong field
         return (
             said.suggest_which_broker_id,
             said.next_begin_offset,

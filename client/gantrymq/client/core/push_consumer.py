@@ -1,9 +1,10 @@
-"""A member of a consumer group to whose listeners messages are brought.
+"""Provides the push consumer core: a member of a consumer group that calls listeners.
 
     heartbeat ── rebalance ──> a queue ── pulls ──> process queue ── listener ──> settled
-                     every 5 s, and when a queue is given up: the commit offset is stored
+            the commit offset is persisted every 5 s, and when a queue is released
 
-Invariant: progress passes a message only when its listener consumed it, or a broker has it again.
+Invariant: progress passes a message only after its listener consumed it, or a broker stored it
+again.
 """
 
 from __future__ import annotations
@@ -53,28 +54,29 @@ from gantrymq.wire.jsonvalue import JsonObject
 
 DEFAULT_CONSUMER: Final = "DEFAULT_CONSUMER"
 
-# Brokers that have forgotten a member, or what it wants, are told no sooner again.
+# Minimum pause between heartbeats on request of pulls, for brokers that forgot this member.
 TELL_PAUSE_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
-    """How one queue of a consumer is."""
+    """The state of one queue of a consumer."""
 
     queue: MessageQueue
     commit_offset: int | None
-    """What is consumed up to here; None before the first pull."""
+    """The offset up to which everything is consumed; None before the first pull."""
     cached: int
-    """Messages that are here and not consumed yet."""
+    """Number of buffered messages that are not consumed yet."""
     is_locked: bool
-    """Whether an orderly consumer may consume it now."""
+    """Whether this consumer holds the queue's lock, which an orderly consumer needs."""
     trouble: str | None
-    """Why it stands still."""
+    """Why the queue is stalled, as text for operators."""
 
 
 @final
 class PushGroupMember:
-    """Of one client. `subscribe`, `start`, `close`; a ConsumerMember of its instance."""
+    """One push consumer of a client. `subscribe`, `start`, `close`; a ConsumerMember of its
+    instance."""
 
     def __init__(
         self,
@@ -85,7 +87,7 @@ class PushGroupMember:
         *,
         offset_folder: str = "",
     ) -> None:
-        """`offset_folder`: of a broadcast group's progress."""
+        """`offset_folder` is the folder of a broadcasting group's offsets."""
         check_group(group)
         self.settings = settings
         self.stats = ConsumeStats()
@@ -161,7 +163,7 @@ class PushGroupMember:
     # ------------------------------------------------------------------ life
 
     async def start(self) -> None:
-        """Raises SubscriptionError when no broker takes a filter."""
+        """Start; raises SubscriptionError if a broker refuses a filter."""
         self.life.begin()
         await self._offsets.load()
         for topic in self.topics:
@@ -183,21 +185,23 @@ class PushGroupMember:
         self.life.began()
 
     async def _heartbeat(self) -> None:
-        """Pulls that wait for brokers to know what is wanted go on then."""
+        """Send a heartbeat and record what it told; then wake pulls that wait for brokers to know
+        the subscription."""
         self._told_at = self._instance.ports.clock.monotonic()
         await self._wishes.tell(self._instance.heartbeat())
         for process_queue in self._rebalance.queues.values():
             process_queue.changed.fire()
 
     async def _find(self, topic: str) -> None:
-        """A topic that is not there yet may come later."""
+        """Fetch the route of a topic; a topic that does not exist yet may be created later."""
         try:
             await self._instance.refresh_route(topic)
         except GantryError as error:
             self._instance.ports.log(f"the route of {topic} is not known yet: {error}")
 
     async def close(self) -> None:
-        """Let listeners end, store progress, give queues up, tell brokers."""
+        """Stop: wait for listeners, persist offsets, release the queues, unregister at the
+        brokers."""
         if not self.life.end():
             return
         if self._instance.consumers.get(self.group) is not self:
@@ -216,7 +220,7 @@ class PushGroupMember:
         await self._instance.remove_consumer(self.group, self)
 
     def must_not_be_called_by(self, running: object) -> None:
-        """Raises StateError for one of its own workers, at whose end `close` would wait for
+        """Raise StateError if `running` is one of this consumer's workers: `close` would wait for
         itself."""
         if self._consumption.is_worker(running):
             raise StateError(
@@ -226,7 +230,7 @@ class PushGroupMember:
             )
 
     def suspend(self) -> None:
-        """Pull no more; what is here is still consumed."""
+        """Stop pulling; buffered messages are still consumed."""
         self.is_suspended = True
 
     def resume(self) -> None:
@@ -240,8 +244,8 @@ class PushGroupMember:
     # ------------------------------------------------------------------ subscriptions
 
     def subscribe(self, topic: str, expression: Expression, listener: Listener) -> None:
-        """Before the start or at any time; a topic that is subscribed already is so anew. Raises
-        SubscriptionError when the expression is none."""
+        """Subscribe, before or after the start; a second call for a topic replaces the first.
+        Raises SubscriptionError if the expression is invalid."""
         topic = wrap(self._namespace, topic)
         self._wishes.subscribe(topic, expression, self._now_ms())
         group = unwrap(self._namespace, self.group)
@@ -294,9 +298,9 @@ class PushGroupMember:
 
     async def _round(self) -> bool:
         changed: list[str] = []
-        # Of a topic that no broker was told of yet, no queue could be pulled.
+        # Queues of a topic whose subscription no broker knows yet could not be pulled.
         is_balanced = await self._rebalance.round(self._wishes.told, changed.append)
-        for topic in changed:  # brokers take its newest version for what the group wants
+        for topic in changed:  # brokers use the subscription with the highest version
             self._wishes.renew(topic, self._now_ms())
         if changed:
             self._divide_limits()
@@ -304,7 +308,7 @@ class PushGroupMember:
         return is_balanced
 
     def _divide_limits(self) -> None:
-        """What may be pulled ahead of all queues together is shared out among them."""
+        """Divide the limits per topic equally among all queues."""
         settings, count = self.settings, max(1, len(self._rebalance.queues))
         if settings.topic_pull_threshold is not None:
             self._limits.count = max(1, settings.topic_pull_threshold // count)
@@ -336,13 +340,14 @@ class PushGroupMember:
         return self._rebalance.holds(process_queue)
 
     def committed(self, process_queue: ProcessQueue) -> int | None:
-        """A broadcast group's progress is no broker's."""
+        """Return the offset to commit; None for a broadcasting group, whose offsets are in a
+        file."""
         return None if self.settings.broadcasting else self._rebalance.committed(process_queue)
 
     # ------------------------------------------------------------------ as operators see it
 
     def status(self) -> list[QueueStatus]:
-        """Of each queue that is ours."""
+        """Return the state of each queue that is assigned to this consumer."""
         now = self._instance.ports.clock.monotonic()
         return [
             QueueStatus(
@@ -414,7 +419,7 @@ class PushGroupMember:
 
 
 def check_group(group: str) -> None:
-    """Raises StateError when no group can be called so."""
+    """Raise StateError if the name is not valid for a consumer group."""
     fault = name_fault("group", group, GROUP_CHARACTERS_MAX)
     if fault is not None:
         raise StateError(fault)

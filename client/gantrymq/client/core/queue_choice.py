@@ -1,7 +1,7 @@
-"""Which queue a message goes to: in turn, from a random start, elsewhere than where it failed.
+"""Chooses the queue of a message: round robin from a random start, avoiding failed brokers.
 
-Invariant: as long as a topic has a queue, one is chosen; what should be avoided is taken when there
-is nothing else.
+Invariant: as long as a topic has a queue, one is chosen; an avoided broker is used if there is no
+other.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from gantrymq.wire.bodies.shared import MessageQueue
 
 QueueFilter: TypeAlias = Callable[[MessageQueue], bool]
 
-# Where turns start: far above any number of queues.
+# Upper bound of the random start, far above any number of queues.
 _START_MAX: Final = 1 << 30
 
 
 @final
 class QueueChoice:
-    """Of one producer; topics are those it sent to."""
+    """The round robin positions of one producer, for each topic that it sent to."""
 
     __slots__ = ("_chance", "_faults", "_turns")
 
     def __init__(self, chance: Callable[[int], int], faults: Faults | None) -> None:
-        """`faults`: brokers to leave alone, None where they are not counted."""
+        """`faults` tracks brokers to avoid; None if latencies are not tracked."""
         self._chance = chance
         self._faults = faults
         self._turns: dict[str, int] = {}
@@ -33,7 +33,7 @@ class QueueChoice:
     def choose(
         self, topic: str, queues: Sequence[MessageQueue], failed_broker: str | None, now: float
     ) -> MessageQueue:
-        """The next one. `failed_broker` has just failed for this message."""
+        """Return the next queue. `failed_broker` is the one that just failed for this message."""
         faults = self._faults
         if faults is None and failed_broker is None:
             return self._next(topic, queues)

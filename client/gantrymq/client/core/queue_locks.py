@@ -1,12 +1,12 @@
-"""The locks that orderly consumers hold at brokers: one client consumes a queue at a time.
+"""Acquires and renews the queue locks of orderly consumers: one client consumes a queue at a time.
 
-    LOCK_BATCH_MQ     at taking a queue, then every 20 s for all that are held
-    here              a lock counts for 30 s after its last confirmation (process_queue)
-    at the broker     for 60 s; it gives a free or expired one, and its own holder's again
-    UNLOCK_BATCH_MQ   oneway, at giving a queue up
+    LOCK_BATCH_MQ     when queues are taken, then every 20 s for all held queues
+    at the client     a lock is valid for 30 s after its last confirmation (process_queue)
+    at the broker     for 60 s; it grants a free or expired lock, and renews its holder's
+    UNLOCK_BATCH_MQ   oneway, when a queue is released
 
-Invariant: a queue whose lock was refused, or ran out here, is dropped and taken anew: somebody else
-may have consumed of it meanwhile.
+Invariant: a queue whose lock was refused or expired at the client is dropped and taken anew,
+because another client may have consumed from it meanwhile.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RENEWAL_S: Final = 20.0
 
 @final
 class QueueLocks:
-    """Of one group's member."""
+    """The lock requests of one orderly consumer."""
 
     __slots__ = ("_group", "_instance")
 
@@ -43,12 +43,12 @@ class QueueLocks:
         self._group = group
 
     async def lock(self, queues: Collection[MessageQueue]) -> dict[MessageQueue, bool]:
-        """Whether each is ours; one that nobody could be asked about is missing."""
+        """Return whether each lock was granted; queues whose broker did not answer are missing."""
         granted: dict[MessageQueue, bool] = {}
         for broker_name, those in _by_broker(queues).items():
             try:
                 ours = await self._ask(broker_name, those)
-            except Exception as error:  # whatever it was: other brokers are asked all the same
+            except Exception as error:  # it must not affect the other brokers
                 cause, shown = as_told(error)
                 self._instance.ports.log(f"lockBatchMQ exception, {broker_name}: {cause}", shown)
                 continue
@@ -56,7 +56,7 @@ class QueueLocks:
         return granted
 
     async def renew(self, held: Iterable[ProcessQueue]) -> None:
-        """Confirm these; drop what is not ours any more."""
+        """Renew the locks of these queues; drop a queue whose lock was refused or has expired."""
         clock, log = self._instance.ports.clock, self._instance.ports.log
         asked_at = clock.monotonic()
         queues = {each.queue: each for each in held if not each.is_dropped}
@@ -72,7 +72,7 @@ class QueueLocks:
             self._instance.rebalance_wanted.fire()
 
     async def unlock(self, queues: Collection[MessageQueue]) -> None:
-        """What is not heard of it expires at the broker."""
+        """Release locks by oneway requests; a lock whose request is lost expires at the broker."""
         for broker_name, those in _by_broker(queues).items():
             address = self._instance.master(broker_name)
             if address is None:

@@ -1,4 +1,4 @@
-"""Where a queue begins and ends, and what lies at a moment: asked of its master."""
+"""Queries a queue's first offset, its end, and the offset at a time from its master."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gantrymq.wire.headers.offset import (
 
 
 async def first(instance: Instance, queue: MessageQueue) -> int:
-    """Of the oldest message that is still there."""
+    """Return the offset of the oldest message."""
     header = GetMinOffsetRequest(
         topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name
     )
@@ -25,7 +25,7 @@ async def first(instance: Instance, queue: MessageQueue) -> int:
 
 
 async def end(instance: Instance, queue: MessageQueue) -> int:
-    """What the next message will have."""
+    """Return the offset that the next message will have."""
     header = GetMaxOffsetRequest(
         topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name
     )
@@ -33,7 +33,8 @@ async def end(instance: Instance, queue: MessageQueue) -> int:
 
 
 async def at_time(instance: Instance, queue: MessageQueue, timestamp_ms: int) -> int:
-    """Of the first message that was stored then or later; the end when there is none."""
+    """Return the offset of the first message stored at `timestamp_ms` or later; the end if there is
+    none."""
     header = SearchOffsetRequest(
         topic=queue.topic,
         queue_id=queue.queue_id,
@@ -44,7 +45,7 @@ async def at_time(instance: Instance, queue: MessageQueue, timestamp_ms: int) ->
 
 
 async def _asked(instance: Instance, queue: MessageQueue, code: RequestCode, header: Header) -> int:
-    """Raises BrokerError, RequestError and RouteError."""
+    """Send the request; raises BrokerError, RequestError and RouteError."""
     address = await instance.found_master(queue.broker_name, queue.topic)
     command = Command(code, ext=header.encode())
     answer = await success(address, command, instance.settings.api_timeout_s)

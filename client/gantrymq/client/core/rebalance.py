@@ -1,13 +1,14 @@
-"""Which queues a member of a group has: it takes and gives up until they are its share.
+"""Takes and releases queues until a consumer owns exactly its share of the group's queues.
 
-    share     of each subscribed topic: its queues in order, the group's client ids in order, the
-              strategy; broadcasting: all queues
-    give up   what is no longer its share, was dropped, or is idle: progress is stored, the lock is
-              released, then it is gone
-    take      an orderly consumer has the lock first; where to begin, then its pulls begin
+    share     for each subscribed topic: the strategy, applied to the sorted queues and client
+              ids; broadcasting: all queues
+    release   queues that are not in the share, dropped, or idle: persist the offset, then
+              release the lock
+    take      an orderly consumer acquires the lock first; then determine the start offset and
+              start pulling
 
-Invariant: a queue is given up only after its progress was told, and taken only when it is known
-where to begin; what could not be done is done in the next round, which then is soon.
+Invariant: a queue is released only after its offset was sent, and taken only after its start offset
+is known. What failed is repeated in the next round, which then follows soon.
 """
 
 from __future__ import annotations
@@ -28,18 +29,19 @@ from gantrymq.wire.bodies.shared import MessageQueue
 
 
 class Consuming(Protocol):
-    """What becomes of the queues."""
+    """What the rebalance needs of the consumer."""
 
     def begin(self, process_queue: ProcessQueue, offset: int) -> None:
-        """Pull it from here, and consume it."""
+        """Start pulling and consuming the queue at this offset."""
 
     def end(self, process_queue: ProcessQueue) -> bool:
-        """It was dropped; whether nobody consumes it any more, so that another one may."""
+        """Stop a dropped queue; return whether no listener uses it any more, so that another member
+        may take it."""
 
 
 @final
 class Rebalance:
-    """Of one group's member."""
+    """The queues of one consumer."""
 
     def __init__(
         self,
@@ -52,7 +54,8 @@ class Rebalance:
         allocate: Allocate | None,
         locks: QueueLocks | None,
     ) -> None:
-        """`allocate` None: all queues, of a broadcast group. `locks`: of an orderly consumer."""
+        """`allocate` is None for a broadcasting group, which takes all queues. `locks` is given for
+        an orderly consumer."""
         self.queues: dict[MessageQueue, ProcessQueue] = {}
         self._instance = instance
         self._group = group
@@ -66,7 +69,8 @@ class Rebalance:
     # ------------------------------------------------------------------ rounds
 
     async def round(self, topics: Iterable[str], changed: Callable[[str], None]) -> bool:
-        """Whether all is as it should be; `changed` is told the topics of which it was not."""
+        """Rebalance all topics; return whether everything succeeded. Calls `changed` for each topic
+        whose queues changed."""
         is_balanced = True
         wanted = tuple(topics)
         for topic in wanted:
@@ -82,7 +86,8 @@ class Rebalance:
         return await self._give_up(gone) and is_balanced
 
     async def _share(self, topic: str) -> list[MessageQueue] | None:
-        """None when the topic is not there: what we have of it stays ours."""
+        """Return this consumer's share; None if the topic has no route, in which case its queues
+        stay."""
         instance = self._instance
         route = instance.routes.find(topic) or await instance.refresh_route(topic)
         if route is None:
@@ -113,7 +118,7 @@ class Rebalance:
     # ------------------------------------------------------------------ taking and giving up
 
     async def _take(self, queues: list[MessageQueue]) -> bool:
-        """Whether all of them are ours now."""
+        """Take queues; return whether all of them were taken."""
         asked_at = self._instance.ports.clock.monotonic()
         granted = dict.fromkeys(queues, True) if self._locks is None else {}
         if self._locks is not None:
@@ -139,8 +144,9 @@ class Rebalance:
         process_queue = ProcessQueue(queue, self._instance.ports.clock.monotonic())
         if self._locks is not None:
             process_queue.locked_at = locked_at
-        # Progress from now on, not from the first answer on, which a broker may hold: who begins
-        # at the end, and is started again meanwhile, would begin at the end of that time.
+        # The start offset counts as progress at once, not only after the first response, which a
+        # broker may hold. Otherwise a consumer that starts at the end and restarts meanwhile would
+        # start at a later end and skip messages.
         if not self._starts.is_guess(queue, offset):
             process_queue.pass_to(offset)
         self.queues[queue] = process_queue
@@ -148,14 +154,14 @@ class Rebalance:
         return True
 
     async def _give_up(self, those: Collection[ProcessQueue]) -> bool:
-        """Whether all of them are gone."""
+        """Release queues; return whether all of them were released."""
         if not those:
             return True
         for each in those:
             each.drop()
         ended = [each for each in those if self._consuming.end(each)]
         is_stored = await self._store(ended)
-        # Without that a queue that was moved would begin where it was.
+        # If its new offset is not persisted, a moved queue would start at its old offset.
         gone = [each for each in ended if is_stored or not each.is_moved]
         locked = []
         for each in gone:
@@ -168,7 +174,8 @@ class Rebalance:
         return len(gone) == len(those)
 
     async def _store(self, those: Collection[ProcessQueue]) -> bool:
-        """Whether the progress is surely stored. The next owners ask for it soon."""
+        """Persist the offsets with confirmation, because the next owners read them soon; return
+        whether that succeeded."""
         queues = []
         for each in those:
             offset = self.committed(each)
@@ -184,12 +191,12 @@ class Rebalance:
         return True
 
     def holds(self, process_queue: ProcessQueue) -> bool:
-        """Whether its lock is ours now; without locks no member needs one."""
+        """Tell whether this consumer holds the queue's lock now; True if it uses no locks."""
         now = self._instance.ports.clock.monotonic()
         return self._locks is None or process_queue.is_locked(now)
 
     def committed(self, process_queue: ProcessQueue) -> int | None:
-        """What may be told of it: nothing of a queue that may be another one's by now."""
+        """Return the offset to commit; None if the queue may belong to another member by now."""
         if process_queue.is_moved or self.holds(process_queue):
             return process_queue.commit_offset
         return None
@@ -197,8 +204,8 @@ class Rebalance:
     # ------------------------------------------------------------------ between rounds
 
     def note_offsets(self) -> list[MessageQueue]:
-        """Let the store know how far each queue is; of which ones brokers may be told: another
-        member's progress would be overwritten by ours."""
+        """Copy offsets to the store; return the queues whose offsets may be committed. Others are
+        excluded because the commit could overwrite another member's progress."""
         noted = []
         for queue, process_queue in self.queues.items():
             offset = None if process_queue.is_dropped else self.committed(process_queue)
@@ -208,7 +215,7 @@ class Rebalance:
         return noted
 
     async def close(self) -> None:
-        """Give up all; what does not end is given up all the same."""
+        """Release all queues, even those that a listener still uses."""
         self._is_closed = True
         await self._give_up(tuple(self.queues.values()))
         self.queues.clear()

@@ -1,8 +1,8 @@
-"""A message as a consumer gets it: a view of the stored record.
+"""Presents a stored record as the message that a consumer receives.
 
-Invariant: what the record holds is read when it is asked for. So a body that cannot be decompressed
-fails in the listener that wants it, as any message fails that nobody can process: it does not keep
-those behind it from being consumed.
+Invariant: the record's parts are decoded on access. So a body that cannot be decompressed fails in
+the listener that reads it, like any message that cannot be processed, and does not block the
+messages after it.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from gantrymq.wire.message import properties as codec
 from gantrymq.wire.message.record import Record
 from gantrymq.wire.message.sys_flag import COMPRESSED
 
-# A body that claims to be larger than this when it is decompressed is refused.
+# Maximum size of a decompressed body; a larger one is refused.
 BODY_BYTES_MAX = 256 << 20
 
 
 @final
 class ReceivedMessage:
-    """What a listener is given. Hot, hence slotted; treat it as a value."""
+    """A message for a listener. Hot path, hence slotted; treat it as immutable."""
 
     __slots__ = ("_body", "_bounds", "_properties", "_topic", "queue", "record")
 
     def __init__(
         self, record: Record, queue: MessageQueue, bounds: tuple[int, int] | None = None
     ) -> None:
-        """`bounds` are the queue's, first offset and end, when it was read."""
+        """`bounds` are the queue's first offset and end at the time of the read."""
         self.record = record
         self.queue = queue
-        """Where it was read; `topic` says what it was sent to."""
+        """The queue from which it was read; `topic` is the topic to which it was sent."""
         self._bounds = bounds
         self._body: bytes | None = None if record.sys_flag & COMPRESSED else record.body
         self._properties: dict[str, str] | None = None
@@ -40,7 +40,7 @@ class ReceivedMessage:
 
     @property
     def body(self) -> bytes:
-        """As it was sent; raises RemoteError when it cannot be decompressed."""
+        """The body as sent; raises RemoteError if it cannot be decompressed."""
         if self._body is None:
             record = self.record
             kind = compression.of(record.sys_flag)
@@ -50,7 +50,8 @@ class ReceivedMessage:
 
     @property
     def properties(self) -> dict[str, str]:
-        """The user's and RocketMQ's own, with the queue's bounds as MIN_OFFSET and MAX_OFFSET."""
+        """The user's and RocketMQ's properties, plus the queue's bounds as MIN_OFFSET and
+        MAX_OFFSET."""
         if self._properties is None:
             self._properties = codec.parse(self.record.properties)
             if self._bounds is not None:
@@ -61,13 +62,13 @@ class ReceivedMessage:
 
     @property
     def topic(self) -> str:
-        """What it was sent to: a retried message's is not that of its queue."""
+        """The topic to which it was sent; for a retried message not that of its queue."""
         return self._topic or (
             self.properties.get(property_names.RETRY_TOPIC) or self.record.topic.decode()
         )
 
     def rename(self, topic: str) -> None:
-        """Without its namespace."""
+        """Set the topic name without the namespace."""
         self._topic = topic
 
     @property
@@ -80,7 +81,7 @@ class ReceivedMessage:
 
     @property
     def id(self) -> str:
-        """The id it was given when it was sent, else the one that says where it lies."""
+        """Its unique id, or its offset message id if it has none."""
         return self.properties.get(property_names.UNIQ_KEY) or self.offset_id
 
     @property
@@ -89,7 +90,7 @@ class ReceivedMessage:
 
     @property
     def offset(self) -> int:
-        """In its queue."""
+        """Its queue offset."""
         return self.record.queue_offset
 
     @property
@@ -98,7 +99,7 @@ class ReceivedMessage:
 
     @property
     def reconsume_times(self) -> int:
-        """How often it was given back before."""
+        """How often it was sent back before."""
         return self.record.reconsume_times
 
     @property
@@ -118,7 +119,7 @@ class ReceivedMessage:
         return hosts.text(self.record.store_host)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """For copy and pickle, which know nothing of compiled classes."""
+        """Support copy and pickle, which cannot handle compiled classes by themselves."""
         return _remade, (self.record, self.queue, self._bounds, self._topic)
 
     def __repr__(self) -> str:

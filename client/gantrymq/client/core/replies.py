@@ -1,9 +1,9 @@
-"""Replies to requests that were sent as messages: who waits for which.
+"""Matches reply messages to the requests that wait for them.
 
-A request says who asks (REPLY_TO_CLIENT: a client id), by what its reply is known (CORRELATION_ID)
-and how long it is waited for (TTL, ms). The broker pushes the reply to that client.
+A request message contains the requester (REPLY_TO_CLIENT: a client id), the id of the reply
+(CORRELATION_ID) and the timeout (TTL, ms). The broker pushes the reply to that client.
 
-Invariant: a reply is handed to the one that waits for it, once; what comes too late is dropped.
+Invariant: a reply is delivered once, to the request that waits for it; a late reply is dropped.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _OF_THE_REQUEST: Final = (
 
 
 class NoReplyError(ClientError):
-    """The request was sent, and nobody replied in time."""
+    """The request was sent, but no reply arrived in time."""
 
 
 @final
 class Awaited:
-    """A reply that somebody waits for."""
+    """A reply that a request waits for."""
 
     __slots__ = ("came", "message")
 
@@ -49,7 +49,7 @@ class Awaited:
 
 @final
 class Replies:
-    """Of one client. As many wait as there are requests under way."""
+    """The expected replies of one client, one per request in flight."""
 
     __slots__ = ("_awaited", "_log")
 
@@ -62,11 +62,11 @@ class Replies:
         return awaited
 
     def forget(self, correlation_id: str) -> None:
-        """Nobody waits any longer."""
+        """Stop expecting the reply."""
         self._awaited.pop(correlation_id, None)
 
     async def take(self, address: str, command: Command) -> Command:
-        """PUSH_REPLY_MESSAGE_TO_CLIENT."""
+        """Handle PUSH_REPLY_MESSAGE_TO_CLIENT."""
         message = _received(ReplyMessageRequest.decode(command.ext), command.body)
         correlation_id = message.properties.get(property_names.CORRELATION_ID, "")
         awaited = self._awaited.pop(correlation_id, None)
@@ -82,7 +82,7 @@ class Replies:
 
 
 def reply(request: ReceivedMessage, body: bytes | str) -> Message:
-    """The message that replies to one that was consumed; send it by any producer.
+    """Return the message that replies to a consumed request; send it with any producer.
 
     await producer.send(reply(message, b"pong"))
     """

@@ -1,4 +1,4 @@
-"""A message as a question: sent, then waited for until somebody replies to it."""
+"""Sends a message as a request and waits for its reply."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def ask(
     select: Selector | None = None,
     key: object = None,
 ) -> ReceivedMessage:
-    """The reply. Raises NoReplyError, and what a send raises."""
+    """Send the request and return the reply. Raises NoReplyError, and what a send raises."""
     core.life.must_run()
     instance = core.instance
     clock = instance.ports.clock

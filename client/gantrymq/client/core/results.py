@@ -1,4 +1,4 @@
-"""What became of a message that was sent."""
+"""Defines the result of a send."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from gantrymq.wire.bodies.shared import MessageQueue
 
 
 class SendStatus(IntEnum):
-    """How safe it is; all of them mean that the broker has it. The values are response codes, of
-    which SEND_OK is 0 and so false: compare them."""
+    """How safely the message is stored; with every status the broker has it. The values are
+    response codes. SEND_OK is 0 and therefore false, so compare values instead of testing truth."""
 
     SEND_OK = 0
     FLUSH_DISK_TIMEOUT = 10
@@ -22,7 +22,7 @@ class SendStatus(IntEnum):
         return self.name
 
 
-# What a result consists of; compiled classes have no __slots__ to ask.
+# The fields of a result, because compiled classes have no __slots__ to read.
 _FIELDS: Final = (
     "status",
     "message_id",
@@ -38,7 +38,8 @@ _FIELDS: Final = (
 
 @final
 class SendResult:
-    """Where it is. Hot, hence slotted and not frozen; treat it as a value all the same."""
+    """Where the message is stored. Hot path, hence slotted and not frozen; treat it as
+    immutable."""
 
     __slots__ = _FIELDS
 
@@ -57,19 +58,19 @@ class SendResult:
     ) -> None:
         self.status: SendStatus = status
         self.message_id: str = message_id
-        """UNIQ_KEY; those of a batch, joined by commas."""
+        """The unique id; for a batch, the ids joined by commas."""
         self.queue: MessageQueue = queue
         self.queue_offset: int = queue_offset
         self.offset_message_id: str = offset_message_id
-        """Where it lies in the broker's log."""
+        """Names the broker and the position in its commit log."""
         self.transaction_id: str = transaction_id
         self.region_id: str = region_id
         self.is_traced: bool = is_traced
         self.recall_handle: str = recall_handle
-        """What a delayed message is taken back by (5.x brokers)."""
+        """Identifies a delayed message for a recall (5.x brokers)."""
 
     def of_topic(self, topic: str) -> SendResult:
-        """The same by another name of its topic."""
+        """Return the same result with another topic name."""
         queue = self.queue
         return SendResult(
             self.status,
@@ -92,7 +93,7 @@ class SendResult:
         return hash((self.message_id, self.queue, self.queue_offset))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """For copy and pickle, which know nothing of compiled classes."""
+        """Support copy and pickle, which cannot handle compiled classes by themselves."""
         return _remade, ({name: getattr(self, name) for name in _FIELDS},)
 
     def __repr__(self) -> str:

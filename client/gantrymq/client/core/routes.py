@@ -1,10 +1,10 @@
-"""Where topics are: which queues to send to and to read from, and who serves them.
+"""Caches routes: the queues of each topic for sending and reading, and the broker addresses.
 
-    publish    orderTopicConf "a:4;b:4" when there is one; else the write queues of every broker
-               name, in order, that may be written and has a master (id 0)
-    subscribe  the read queues of every broker name that may be read, master or not
+    publish    the queues of orderTopicConf "a:4;b:4" if it is set; else the write queues of every
+               broker name, sorted, that is writable and has a master (id 0)
+    subscribe  the read queues of every broker name that is readable, with or without a master
 
-Invariant: what is derived from a route is derived when the route changes, never when it is asked.
+Invariant: derived lists are computed when a route changes, not when they are read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MASTER_ID: Final = 0
 
 @final
 class Route:
-    """One topic's."""
+    """The route of one topic, with its derived queues."""
 
     __slots__ = ("data", "is_ordered", "publish", "subscribe")
 
@@ -34,7 +34,7 @@ class Route:
 
 @final
 class Routes:
-    """Of the topics that a client uses."""
+    """The routes of the topics that a client uses."""
 
     __slots__ = ("_addresses", "_routes")
 
@@ -46,7 +46,7 @@ class Routes:
         return self._routes.get(topic)
 
     def update(self, topic: str, data: TopicRouteData) -> bool:
-        """Take a route as a name server told it; whether anything is different now."""
+        """Store a route from a name server; return whether it changed."""
         known = self._routes.get(topic)
         if known is not None and known.data == data:
             return False
@@ -56,7 +56,7 @@ class Routes:
         return True
 
     def forget_offline(self) -> None:
-        """Drop the addresses that no route names any more."""
+        """Remove addresses that are in no route any more."""
         named: dict[str, dict[int, str]] = {}
         for route in self._routes.values():
             for broker in route.data.brokers:
@@ -64,11 +64,11 @@ class Routes:
         self._addresses = named
 
     def master(self, broker_name: str) -> str | None:
-        """Who is written to."""
+        """Return the master's address."""
         return self._addresses.get(broker_name, {}).get(MASTER_ID)
 
     def member(self, broker_name: str, broker_id: int) -> tuple[str, int] | None:
-        """The address to read from and its id: the wanted one, else any other."""
+        """Return the address to read from and its broker id: the wanted one, else the lowest id."""
         members = self._addresses.get(broker_name)
         if not members:
             return None
@@ -81,14 +81,14 @@ class Routes:
         return [address for address in found if address is not None]
 
     def members(self) -> list[str]:
-        """Every address of every broker, each once."""
+        """Return the addresses of all brokers, without duplicates."""
         every = (address for each in self._addresses.values() for address in each.values())
         return list(dict.fromkeys(every))
 
 
 def inherited(data: TopicRouteData, queues: int) -> TopicRouteData:
-    """The route that a topic will have once it is created by a message: the default topic's, with
-    this many queues at most."""
+    """Return the route that a topic gets when a message creates it: the default topic's, with at
+    most this many queues."""
     return replace(
         data,
         order_topic_conf=None,

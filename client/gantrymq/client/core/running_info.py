@@ -1,10 +1,11 @@
-"""What a consumer tells operators of itself: ConsumerRunningInfo and ConsumeMessageDirectlyResult.
+"""Builds the reports of a consumer for operators: ConsumerRunningInfo and
+ConsumeMessageDirectlyResult.
 
     {"mqPopTable":{},"mqTable":{MQ:ProcessQueueInfo},"properties":{"PROP_CONSUME_TYPE":…},
      "statusTable":{topic:ConsumeStatus},"subscriptionSet":[SubscriptionData],"userConsumerInfo":{}}
     {"autoCommit":true,"consumeResult":"CR_SUCCESS","order":false,"remark":"…","spentTimeMills":3}
 
-Times are of the calendar, as Java's. The rates of ConsumeStatus are not measured, and 0.
+Times are wall clock times, as in Java. The rates of ConsumeStatus are not measured and are 0.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MEBI: Final = 1 << 20
 
 
 def queue_info(process_queue: ProcessQueue, now: float, wall_ms: int) -> JsonObject:
-    """ProcessQueueInfo."""
+    """Return ProcessQueueInfo of a push consumer's queue."""
 
     def at(moment: float | None) -> int:
         return 0 if moment is None else wall_ms - round((now - moment) * 1000)
@@ -49,7 +50,7 @@ def queue_info(process_queue: ProcessQueue, now: float, wall_ms: int) -> JsonObj
 
 
 def lite_queue_info(queue: LiteQueue, now: float, wall_ms: int) -> JsonObject:
-    """The same of a pull consumer's queue, of which no times are noted."""
+    """Return ProcessQueueInfo of a pull consumer's queue, which records no times."""
     unknown = ProcessQueue(queue.queue, now)
     smallest, largest, count, size = queue.waiting
     return {
@@ -70,7 +71,7 @@ def running_info(
     subscriptions: Iterable[SubscriptionData],
     failures: Mapping[str, int],
 ) -> JsonObject:
-    """`queues`: what `queue_info` or `lite_queue_info` says of each."""
+    """Return ConsumerRunningInfo; `queues` has the results of `queue_info` or `lite_queue_info`."""
     subscribed = [each.to_json() for each in subscriptions]
     table: JsonObject = {queue.to_key(): queues[queue] for queue in sorted(queues)}
     statuses: JsonObject = {
@@ -99,7 +100,7 @@ def running_info(
 def directly_result(
     outcome: object, error: Exception | None, spent_ms: int, *, is_orderly: bool, auto_commit: bool
 ) -> JsonObject:
-    """What became of a message that an operator had consumed."""
+    """Return the result of CONSUME_MESSAGE_DIRECTLY."""
     bean: JsonObject = {
         "autoCommit": auto_commit,
         "consumeResult": _result_name(outcome, error),

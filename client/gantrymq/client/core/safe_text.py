@@ -1,8 +1,7 @@
-"""Texts of what users' code hands us: exceptions it raises, outcomes it returns.
+"""Makes log texts of values from user code, such as exceptions and outcomes.
 
-Invariant: a text is always got. A repr is the user's code as well, and may fail: that of an object
-of a database, say, whose session is closed. Whoever only wants to tell of a failure must not fail
-for it.
+Invariant: a text is always returned. A repr is user code as well and may raise, for example that of
+a database object whose session is closed. Reporting a failure must not fail.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ from gantrymq.base.errors import GantryError
 
 
 def text_of(thing: object) -> str:
-    """Its repr; where that fails, what kind of thing it is."""
+    """Return the repr, or the type's name if the repr raises."""
     try:
         return repr(thing)
-    except Exception as failure:  # of the user's code
+    except Exception as failure:  # raised by user code
         return f"<{type(thing).__name__}; its repr raised {type(failure).__name__}>"
 
 
 def as_told(error: Exception) -> tuple[str, Exception | None]:
-    """How a log line tells of what is tried again, and what to show with it: that which no error of
-    ours is, as a hook of the user's may raise, is shown with where it was raised."""
+    """Return the text of an error and the error to log with its traceback. An error that is not a
+    GantryError may come from user code, so its traceback is logged."""
     return (str(error), None) if isinstance(error, GantryError) else (text_of(error), error)

@@ -1,10 +1,10 @@
-"""Choosing a message's queue by what it is about, so that messages of one thing stay in order.
+"""Selects a message's queue by a key, so that messages with the same key stay in order.
 
     await producer.send(message, select=by_key, key="order 4711")
     await producer.send(message, select=lambda queues, message, key: queues[0])
 
-Invariant of `by_key`: the same key and number of queues give the same queue, and the same as Java's
-SelectMessageQueueByHash for a String.
+Invariant of `by_key`: the same key and number of queues give the same queue, and the same queue as
+Java's SelectMessageQueueByHash for a String.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from gantrymq.client.core.message import Message
 from gantrymq.wire import java_string
 from gantrymq.wire.bodies.shared import MessageQueue
 
-# Any: a key is what its user's selector takes.
+# Any: the type of a key depends on the user's selector.
 Selector: TypeAlias = Callable[
     [list[MessageQueue], Message, Any], MessageQueue | Awaitable[MessageQueue]
 ]
-"""Gets the topic's queues, the message and the key of the send; gives one of these queues."""
+"""Receives the topic's queues, the message and the key of the send; returns one of the queues."""
 
 
 def by_key(queues: Sequence[MessageQueue], message: Message, key: object) -> MessageQueue:
-    """By Java's hash of the key: of a string, or of an int as Java's Integer or Long."""
+    """Select by Java's hash of the key: of a string, or of an int as Java's Integer or Long."""
     del message
     return queues[abs(hash_code(key)) % len(queues)]
 
 
 def random_queue(chance: Callable[[int], int]) -> Selector:
-    """Any of them; `chance(n)` gives a number below n."""
+    """Return a selector of random queues; `chance(n)` returns a number below n."""
 
     def select(queues: Sequence[MessageQueue], message: Message, key: object) -> MessageQueue:
         del message, key
@@ -42,12 +42,12 @@ def random_queue(chance: Callable[[int], int]) -> Selector:
 
 
 def choices(queues: Sequence[MessageQueue], topic: str) -> list[MessageQueue]:
-    """As users know them, whatever servers call the topic."""
+    """Return the queues with the user's topic name."""
     return [replace(queue, topic=topic) for queue in queues]
 
 
 def chosen(found: object, select: Selector, message: Message) -> MessageQueue:
-    """What a selector gave; raises MessageError."""
+    """Check the result of a selector; raises MessageError if it is not a queue of the topic."""
     if not isinstance(found, MessageQueue):
         raise MessageError(
             f"select queue return null: the selector {select} gave {found!r}; it must give"
@@ -57,7 +57,7 @@ def chosen(found: object, select: Selector, message: Message) -> MessageQueue:
 
 
 def must_be_of(message: Message, queue: MessageQueue) -> MessageQueue:
-    """Raises MessageError."""
+    """Return the queue; raises MessageError if it belongs to another topic."""
     if queue.topic != message.topic:
         raise MessageError(
             "message's topic not equal mq's topic:"
@@ -67,17 +67,17 @@ def must_be_of(message: Message, queue: MessageQueue) -> MessageQueue:
 
 
 def queue_or_selector() -> MessageError:
-    """For who gives both."""
+    """Return the error for a send with both a queue and a selector."""
     return MessageError("a send is given a queue or a selector, not both")
 
 
 def key_without_selector() -> MessageError:
-    """For who gives a key alone."""
+    """Return the error for a send with a key but no selector."""
     return MessageError("a key is for a selector: give select=by_key, or your own, as well")
 
 
 def hash_code(key: object) -> int:
-    """Java's `hashCode()` of an int, or of the text of anything else."""
+    """Return Java's `hashCode()` of an int, or of the text of any other key."""
     if isinstance(key, int) and not isinstance(key, bool):
         if -(1 << 31) <= key < 1 << 31:
             return key

@@ -1,9 +1,9 @@
-"""Queues chosen for messages that `send_soon` takes: a plain selector, called at once.
+"""Selects queues for messages of `send_soon` by calling a plain selector at once.
 
-Before the route of a topic is known there is nothing to choose from: such messages wait for it, and
-their selectors are called in the order in which the messages came.
+Until the route of a topic is known, its messages wait. Then their selectors are called in the order
+of the messages.
 
-Invariant: messages that were given the same queue leave in the order in which they came.
+Invariant: messages with the same queue are sent in the order in which they were added.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gantrymq.wire.bodies.shared import MessageQueue
 
 @final
 class SelectingSoon:
-    """Of one producer."""
+    """The messages of one producer that wait for a route."""
 
     def __init__(self, sender: Sender, lingering: Lingering, wrapped_in: str) -> None:
         self._sender = sender
@@ -33,7 +33,8 @@ class SelectingSoon:
         self._waiting: dict[str, list[tuple[Batch, Selector, object]]] = {}
 
     def add(self, message: Message, select: Selector, key: object) -> Batch:
-        """As Lingering has it. Raises MessageError, and what the selector raises."""
+        """Add a message, like `Lingering.add`. Raises MessageError, and what the selector
+        raises."""
         topic = message.topic
         if topic not in self._waiting:
             wrapped = namespace.wrap(self._namespace, topic)
@@ -49,7 +50,7 @@ class SelectingSoon:
         return batch
 
     async def _find(self, topic: str) -> None:
-        failure: Exception | None = None  # none is known of what is cancelled
+        failure: Exception | None = None  # stays None if the flow is cancelled
         route: Route | None = None
         try:
             route = await self._sender.route(namespace.wrap(self._namespace, topic))
@@ -66,11 +67,11 @@ class SelectingSoon:
 
     def _release(self, route: Route, waiting: list[tuple[Batch, Selector, object]]) -> None:
         for batch, select, key in waiting:
-            if batch.is_over:  # given up meanwhile
+            if batch.is_over:  # abandoned meanwhile
                 continue
             try:
                 queue = self._select(route.publish, batch.messages[0], select, key)
-            except Exception as error:  # the user's function: whoever awaits the message sees it
+            except Exception as error:  # user code; awaiting the message raises it
                 self._lingering.fail(batch, error)
             else:
                 self._lingering.release(batch, queue)

@@ -1,10 +1,10 @@
-"""Gives messages back to the broker that they may come again later, or become dead letters.
+"""Sends failed messages back to the broker, for a later retry or as dead letters.
 
-    CONSUMER_SEND_MSG_BACK   names the record, which the broker stores again in %RETRY%<group>
-    where that fails         the message itself is sent to %RETRY%<group>, with the same effect;
-                             orderly consumers do only this, for messages they gave up
+    CONSUMER_SEND_MSG_BACK   identifies the record, which the broker stores again in %RETRY%<group>
+    if that fails            the message itself is sent to %RETRY%<group>, with the same effect;
+                             orderly consumers do only this, for messages that exceeded max_times
 
-Invariant: True means that a broker has acknowledged it; whoever hears False still has the message.
+Invariant: True means that a broker acknowledged the message; after False the caller still owns it.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from gantrymq.wire.message import sys_flag as flags
 
 TIMEOUT_S: Final = 5.0
 
-# The first delay of a retried message, to which each retry adds one level.
+# The delay level of the first retry; each further retry adds one level.
 FIRST_LEVEL: Final = 3
 
 MAX_CONCURRENT: Final = 16
 MAX_ORDERLY: Final = 0x7FFFFFFF
 
-# Java sends with the producer that every client has for itself.
+# Java sends them with the inner producer of each client.
 INNER_GROUP: Final = "CLIENT_INNER_PRODUCER"
 DEFAULT_QUEUES: Final = 4
 
-# A body is sent as it was stored: one that cannot be unpacked shall become a dead letter as well.
+# The body is sent as stored, so that one that cannot be decompressed becomes a dead letter too.
 _PACKING: Final = flags.COMPRESSED | flags.COMPRESSION_MASK
 
 _KEPT_STATUSES: Final = frozenset(int(status) for status in SendStatus)
@@ -47,18 +47,19 @@ _KEPT_STATUSES: Final = frozenset(int(status) for status in SendStatus)
 
 @final
 class SendBack:
-    """Of one group."""
+    """Sends back the messages of one group."""
 
     __slots__ = ("_group", "_instance", "max_times")
 
     def __init__(self, instance: Instance, group: str, max_times: int) -> None:
-        """`max_times`: how often a message may come again before it is a dead letter."""
+        """`max_times` is the number of retries before a message becomes a dead letter."""
         self._instance = instance
         self._group = group
         self.max_times = max_times
 
     async def give_back(self, message: ReceivedMessage, level: int) -> bool:
-        """Level 0: the broker's choice, -1: a dead letter."""
+        """Send a message back; return whether a broker acknowledged it. Level 0: the broker chooses
+        the delay; -1: dead letter."""
         try:
             await self._name(message, level)
         except GantryError as error:
@@ -85,8 +86,9 @@ class SendBack:
         await success(address, command, TIMEOUT_S)
 
     async def send(self, message: ReceivedMessage, times: int, level: int) -> bool:
-        """As a message of its own that was given back so often; brokers make it a dead letter when
-        that is too often, or when the group is orderly."""
+        """Send the message itself to the retry topic, with its number of retries; return whether a
+        broker acknowledged it. The broker makes it a dead letter if `times` exceeds the maximum, or
+        if the group is orderly."""
         try:
             await self._send(message, times, level)
         except GantryError as error:
@@ -131,7 +133,7 @@ class SendBack:
 
 
 def _properties(message: ReceivedMessage, level: int) -> dict[str, str]:
-    """The message's own, and what brokers need to bring it again."""
+    """Return the message's properties, and those that brokers need for the retry."""
     kept = codec.parse(message.record.properties)
     kept.pop(names.TRANSACTION_PREPARED, None)
     kept.setdefault(names.ORIGIN_MESSAGE_ID, message.id)
@@ -141,5 +143,5 @@ def _properties(message: ReceivedMessage, level: int) -> dict[str, str]:
 
 
 def _origin_topic(message: ReceivedMessage) -> str:
-    """What it was first sent to, with its namespace."""
+    """Return the topic to which it was first sent, with its namespace."""
     return message.properties.get(names.RETRY_TOPIC) or message.queue.topic

@@ -1,4 +1,13 @@
-r"""One message, ready to be sent: what stays the same for all tries, and the request of each.
+r"""Encodes a message or batch as a send request, once for all attempts.
+
+    SEND_MESSAGE_V2 (310)         one message
+    SEND_REPLY_MESSAGE_V2 (325)   one reply
+    SEND_BATCH_MESSAGE (320)      a batch
+
+    properties    name \x01 value \x02 ..., including UNIQ_KEY
+    body          compressed from a minimum size on, unless that makes it longer; see sysFlag
+
+Invariant: every attempt has the same UNIQ_KEY, so that a duplicate can be recognized.
 
     SEND_MESSAGE_V2 (310)         one message
     SEND_REPLY_MESSAGE_V2 (325)   one reply
@@ -35,19 +44,19 @@ DELAYS: Final = frozenset(
     }
 )
 
-# Brokers add the names of their region and cluster, and whether they trace: 36 bytes and two names.
+# Brokers add the names of their region and cluster, and the trace flag: 36 bytes and two names.
 _BROKERS_BYTES: Final = 256
 
-# What a message's own properties may take: brokers refuse more, and the whole batch with it.
+# Limit of a message's own properties: brokers refuse more, and the whole batch with it.
 _OWN_BYTES_MAX: Final = PROPERTIES_BYTES_MAX - _BROKERS_BYTES
 
-# Of a character in UTF-8.
+# Maximum bytes of a character in UTF-8.
 _CHARACTER_BYTES_MAX: Final = 4
 
 
 @final
 class SendRequest:
-    """Of one message, or one batch. Hot, hence slotted."""
+    """The request of one message or batch. Hot path, hence slotted."""
 
     __slots__ = (
         "_ext",
@@ -70,7 +79,7 @@ class SendRequest:
         message_ids: list[str],
         kind: MessageKind = MessageKind.NORMAL,
     ) -> None:
-        """`group` and `topic` as servers know them."""
+        """`group` and `topic` are the names that servers know."""
         self.code = code
         self.topic = topic
         self.body = body
@@ -88,7 +97,7 @@ class SendRequest:
         flag: int = 0,
         reconsumed: tuple[str | None, str | None] = (None, None),
     ) -> None:
-        """What the header says, but for the try's own."""
+        """Set the header fields that are the same for all attempts."""
         self._ext = {
             "a": self._group,
             "b": self.topic,
@@ -105,7 +114,7 @@ class SendRequest:
             self._ext["l"] = reconsumed[1]
 
     def command(self, queue: MessageQueue, born_ms: int, *, is_oneway: bool = False) -> Command:
-        """Of one try."""
+        """Return the command of one attempt."""
         ext = self._ext.copy()
         ext["e"] = str(queue.queue_id)
         ext["g"] = str(born_ms)
@@ -115,7 +124,7 @@ class SendRequest:
 
     @property
     def message_id(self) -> str:
-        """Those of a batch joined by commas."""
+        """The unique id; for a batch, the ids joined by commas."""
         return ",".join(self.message_ids)
 
 
@@ -130,8 +139,8 @@ def of_message(
     flags: int = 0,
     kind: MessageKind = MessageKind.NORMAL,
 ) -> SendRequest:
-    """Raises MessageError. `extra` properties come on top, `flags` into sysFlag; `new_id` is for a
-    message that has none."""
+    """Return the request of one message; raises MessageError. `extra` properties are added, `flags`
+    are set in sysFlag; `new_id` is used if the message has no id."""
     must_be_sendable(message, settings)
     properties = message.properties
     if extra or wrapped_in:
@@ -146,7 +155,7 @@ def of_message(
         kind = MessageKind.DELAYED
     is_reply = properties.get(property_names.MSG_TYPE) == "reply"
     code = RequestCode.SEND_REPLY_MESSAGE_V2 if is_reply else RequestCode.SEND_MESSAGE_V2
-    # The topic of replies is the cluster's own.
+    # The topic of replies belongs to the cluster, not to the namespace.
     topic = message.topic if is_reply else namespace.wrap(wrapped_in, message.topic)
     request = SendRequest(code, group, topic, body, [message], [message_id], kind)
     reconsumed: tuple[str | None, str | None] = (None, None)
@@ -161,7 +170,7 @@ def of_message(
 
 
 def compressed(body: bytes, flags: int, settings: ProducerSettings) -> tuple[bytes, int]:
-    """The body and sysFlag as they are sent."""
+    """Return the body, compressed if that is shorter, and the matching sysFlag."""
     kind: CompressionType = settings.compression
     shorter = compression.compress(kind, body, settings.compression_level)
     if len(shorter) >= len(body):
@@ -170,7 +179,7 @@ def compressed(body: bytes, flags: int, settings: ProducerSettings) -> tuple[byt
 
 
 def property_text(properties: dict[str, str], message_id: str) -> str:
-    """With the id; MessageError when it is longer than a message can hold. Hot."""
+    """Encode the properties and the id; raises MessageError if they are too long. Hot path."""
     text = ""
     for name, value in properties.items():
         if name != property_names.UNIQ_KEY:
@@ -187,7 +196,7 @@ def property_text(properties: dict[str, str], message_id: str) -> str:
 
 
 def property_bytes(properties: dict[str, str]) -> int:
-    """No less than what they take, and the same where all is ASCII. Hot."""
+    """Return an upper bound of the encoded size, exact if all is ASCII. Hot path."""
     size = 0
     for name, value in properties.items():
         length = len(name) + len(value)
@@ -198,12 +207,12 @@ def property_bytes(properties: dict[str, str]) -> int:
 
 
 def must_be_sendable(message: Message, settings: ProducerSettings) -> None:
-    """Raises MessageError."""
+    """Check the size and the topic; raises MessageError."""
     must_fit(message.topic, len(message.body), settings)
 
 
 def must_fit(topic: str, size: int, settings: ProducerSettings) -> None:
-    """A body of that size into a message of the topic; raises MessageError."""
+    """Check that a body of this size can be sent to the topic; raises MessageError."""
     if size == 0:
         raise MessageError("the message body length is zero: brokers take none without a body")
     if size > settings.message_bytes_max:
@@ -220,7 +229,7 @@ def is_delayed(message: Message) -> bool:
 
 
 def prepared(message: Message, new_id: str) -> Message:
-    """A copy that knows its id, and has no delay: transactions have none."""
+    """Return a copy with an id and without a delay, which transactions do not support."""
     copy = Message(message.topic, message.body, flag=message.flag)
     copy.properties = {
         name: value for name, value in message.properties.items() if name not in DELAYS

@@ -1,12 +1,12 @@
-"""How a message gets to a broker: tries, all within one span of time, at one queue after another.
+"""Sends messages to brokers: several attempts within one timeout, each at another queue.
 
-    SYNC     1 + retries tries; what the network or the broker may do better next time is tried
-             again: no answer, no connection, and the refusals in `RETRIED`
-    ASYNC    1 + async_retries tries; only what the network did is tried again
-    oneway   one try; nobody knows what became of it
+    SYNC     1 + retries attempts; retried are a missing response, a failed connection, and the
+             refusals in `RETRIED`
+    ASYNC    1 + async_retries attempts; only network failures are retried
+    oneway   one attempt; its outcome is unknown
 
-Invariant: a result is only returned when a broker said that it has the message; whatever else
-happens is raised, with the cause of each try.
+Invariant: a result is returned only if a broker said that it has the message. Any other outcome
+raises an error with the cause of each attempt.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ RETRIED: Final = frozenset(
     }
 )
 
-# Refusals of a broker that is not, or not any more, the one to send to.
+# Refusals of a broker that is not, or no longer, the right one for the queue.
 _ELSEWHERE: Final = RETRIED - {ResponseCode.SYSTEM_BUSY}
 
 _STATUSES: Final = {int(status): status for status in SendStatus}
 
 
 class SendMode(Enum):
-    """Which failures are tried again."""
+    """Selects which failures are retried."""
 
     SYNC = "sync"
     ASYNC = "async"
@@ -62,7 +62,7 @@ class SendMode(Enum):
 
 @final
 class Attempts:
-    """One send under way. Hot, hence slotted."""
+    """The state of one send. Hot path, hence slotted."""
 
     __slots__ = ("began_at", "brokers", "causes", "gives_up_at", "mode", "tries_max")
 
@@ -77,12 +77,12 @@ class Attempts:
 
 @final
 class Sender:
-    """Of one producer."""
+    """Sends the messages of one producer."""
 
     def __init__(
         self, instance: Instance, group: str, settings: ProducerSettings, hooks: Sequence[SendHook]
     ) -> None:
-        """`group` as servers know it."""
+        """`group` is the name that servers know."""
         self.instance = instance
         self.group = group
         self.settings = settings
@@ -97,7 +97,8 @@ class Sender:
     # ------------------------------------------------------------------ where to
 
     async def route(self, topic: str) -> Route:
-        """Of a topic that can be sent to, be it by what it will inherit; raises RouteError."""
+        """Return the route of a writable topic, or the route it will inherit if it does not exist;
+        raises RouteError."""
         self.topics[topic] = None
         instance = self.instance
         route = instance.routes.find(topic)
@@ -119,7 +120,7 @@ class Sender:
         return route
 
     async def address(self, queue: MessageQueue) -> str:
-        """Of the broker that the queue is on; raises RouteError."""
+        """Return the address of the queue's master; raises RouteError."""
         address = self.instance.master(queue.broker_name)
         if address is None:
             await self.route(queue.topic)
@@ -141,9 +142,9 @@ class Sender:
         mode: SendMode = SendMode.SYNC,
         timeout_s: float | None = None,
     ) -> SendResult:
-        """To the queue, once, or else to one after another."""
+        """Send to the given queue once, or else to several queues until one succeeds."""
         attempts = self._attempts(queue, mode, timeout_s)
-        stored: SendResult | None = None  # if not as safely as it should be
+        stored: SendResult | None = None  # a result with a status other than SEND_OK
         while len(attempts.brokers) < attempts.tries_max:
             if attempts.brokers and self._clock.monotonic() >= attempts.gives_up_at:
                 break
@@ -161,7 +162,7 @@ class Sender:
         return stored or self._failed(request, attempts)
 
     async def send_oneway(self, request: SendRequest, *, queue: MessageQueue | None = None) -> None:
-        """Raises RouteError and SendError; knows nothing of what became of it."""
+        """Send without a response; raises RouteError and SendError, but the outcome is unknown."""
         if queue is None:
             route = await self.route(request.topic)
             now = self._clock.monotonic()
@@ -197,7 +198,7 @@ class Sender:
         settings = self.settings
         now = self._clock.monotonic()
         retries = settings.retries if mode is SendMode.SYNC else settings.async_retries
-        # Who chose a queue wants that one or none: as Java, one try.
+        # An explicitly chosen queue gets one attempt, as in Java.
         tries_max = 1 if queue is not None else 1 + retries
         budget_s = settings.send_timeout_s if timeout_s is None else timeout_s
         return Attempts(now, budget_s, tries_max, mode)
@@ -234,7 +235,7 @@ class Sender:
         return result
 
     def _has_failed(self, error: ClientError, queue: MessageQueue) -> None:
-        """What may help the next try."""
+        """Record the failure so that the next attempt can avoid the broker or learn a new route."""
         if self._faults is not None:
             self._faults.failed(queue.broker_name, self._clock.monotonic())
         if isinstance(error, BrokerError):
@@ -290,11 +291,11 @@ class Sender:
 def result_of(
     answer: Command, request: SendRequest, queue: MessageQueue, address: str
 ) -> SendResult:
-    """Raises BrokerError when the broker has not got it."""
+    """Decode the response; raises BrokerError if the broker does not have the message."""
     status = _STATUSES.get(answer.code)
     if status is None:
         raise BrokerError(answer.code, answer.remark, address)
-    # Read here: a header object of its own takes three times as long.
+    # Decoded inline: a header object takes three times as long.
     ext = answer.ext or {}
     try:
         queue_id, queue_offset = int(ext["queueId"]), int(ext["queueOffset"])
@@ -315,7 +316,7 @@ def result_of(
 
 
 def _fault(ext: dict[str, str]) -> str:
-    """Why an answer cannot be read."""
+    """Return why a response cannot be decoded."""
     try:
         SendMessageResponse.decode(ext)
     except HeaderError as error:

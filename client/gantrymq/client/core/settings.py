@@ -1,4 +1,4 @@
-"""Settings of a client: Java's defaults, in seconds where Java has milliseconds."""
+"""Defines the settings of a client, with Java's defaults; times are in seconds."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ PORT_MAX: Final = 65_535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
-    """What the producers and consumers of one client id share."""
+    """The settings that the producers and consumers of one client id share."""
 
     name_servers: tuple[str, ...] = ()
     name_server_url: str = ""
-    """Of a page that lists the name servers, for where `name_servers` does not."""
+    """URL of a page that lists the name servers; used if `name_servers` is empty."""
     client_ip: str = ""
     instance_name: str = DEFAULT_INSTANCE
     unit_name: str = ""
     unit_mode: bool = False
-    """Brokers are told that this client is one of a unit of several sites."""
+    """Tell brokers that this client belongs to one unit of a multi-site deployment."""
     namespace: str = ""
-    """Names are wrapped here: brokers know nothing of it."""
+    """Prefix of names on the wire, added and removed by the client; brokers do not interpret it."""
     namespace_v2: str = ""
-    """Brokers are told it with each request: it is theirs to heed (5.x)."""
+    """Namespace that each request carries, interpreted by the servers (5.x)."""
     vip_channel: bool = False
-    """Send and administer by the port two below the broker's own."""
+    """Use the port two below the broker's own for sends and administration."""
     poll_name_server_s: float = 30.0
     heartbeat_s: float = 30.0
     persist_offsets_s: float = 5.0
     rebalance_s: float = 20.0
     api_timeout_s: float = 3.0
-    """For one request that is no message and no pull."""
+    """Timeout of a request that is neither a send nor a pull."""
 
     def __post_init__(self) -> None:
         must_fit(self, _BOUNDS)
@@ -47,7 +47,7 @@ class ClientSettings:
                 )
 
     def must_name_servers(self) -> None:
-        """For whom nothing can be found without them; raises ConfigurationError."""
+        """Raise ConfigurationError if neither name servers nor a URL are set."""
         if not (self.name_servers or self.name_server_url):
             raise ConfigurationError(
                 "no name server address is set: give name_servers, or set NAMESRV_ADDR to"
@@ -55,8 +55,8 @@ class ClientSettings:
             )
 
     def client_id(self, process: str) -> str:
-        """`ip@instance`; `process` stands in for the instance that was not named, so that two
-        processes of one machine are told apart."""
+        """Return `ip@instance`. `process` replaces the default instance name, so that two processes
+        of one machine have different ids."""
         instance = process if self.instance_name == DEFAULT_INSTANCE else self.instance_name
         unit = f"@{self.unit_name}" if self.unit_name else ""
         return f"{self.client_ip}@{instance}{unit}"

@@ -1,7 +1,7 @@
-"""What became of messages that were given together, and share their batches with others.
+"""Collects the results of messages that were sent as one list and spread over batches.
 
-Invariant: each position is that of the message in the list that was given; a result is made when it
-is looked at, so that who wants none pays for none.
+Invariant: each position is that of the message in the given list. A result is created when it is
+read, so that unused results cost nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from gantrymq.client.core.results import SendResult
 
 
 class SomeUnsentError(SendError):
-    """Some of the messages that were given together were not acknowledged. `failed` has their
-    positions; the others are stored. `causes` has one error for each request that failed."""
+    """Some messages of a list were not acknowledged. `failed` has their positions; the others are
+    stored. `causes` has one error per failed request."""
 
     def __init__(self, text: str, causes: Sequence[Exception], failed: Sequence[int]) -> None:
         self.failed = tuple(failed)
@@ -27,10 +27,10 @@ class SomeUnsentError(SendError):
 
 @final
 class SendResults(Sequence[SendResult]):
-    """Of each message, in the order in which they were given."""
+    """The results of all messages, in the order of the list."""
 
     def __init__(self, shares: Sequence[Share]) -> None:
-        """Once all of them are stored."""
+        """All batches must be stored."""
         self._shares = shares
         self._ends = list(accumulate(share.count for share in shares))
 
@@ -62,7 +62,7 @@ class SendResults(Sequence[SendResult]):
 
 
 def results_of(shares: Sequence[Share]) -> SendResults:
-    """Once all of them are over; raises SomeUnsentError."""
+    """Return the results after all batches are over; raises SomeUnsentError."""
     failed: list[int] = []
     unsent: dict[Batch, Exception] = {}
     position = 0

@@ -1,12 +1,12 @@
-"""Where a group begins in a queue.
+"""Determines the offset at which a group starts to consume a queue.
 
-    stored progress, always; without any:
-    LAST_OFFSET    the end: what is sent from now on      a retry queue: its beginning
-    FIRST_OFFSET   0, which the broker corrects to the first offset there is
-    TIMESTAMP      the first message stored then or later  a retry queue: its end
+    the committed offset, if there is one; otherwise:
+    LAST_OFFSET    the end: only messages sent from now on   a retry queue: its beginning
+    FIRST_OFFSET   0, which the broker corrects to the first existing offset
+    TIMESTAMP      the first message stored at or after it   a retry queue: its end
 
-A broker that still has a queue from its very first message says 0 instead of "no progress": there
-every new group begins with that message.
+A broker that still has the very first message of a queue returns 0 instead of "no offset", so a new
+group starts with that message there.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from gantrymq.client.core.namespace import RETRY_PREFIX
 from gantrymq.client.core.offset_store import OffsetStore
 from gantrymq.wire.bodies.shared import MessageQueue
 
-# What Java's clients begin with when they are to begin at a time and are not told which.
+# The default for TIMESTAMP, as in Java's clients.
 TIMESTAMP_AGO_MS: Final = 30 * 60 * 1000
 
 
 class ConsumeFrom(Enum):
-    """Where a group begins that has no progress; the values are Java's."""
+    """Where a group without a committed offset starts; the values are Java's."""
 
     LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
     FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
@@ -34,7 +34,7 @@ class ConsumeFrom(Enum):
 
 @final
 class StartOffsets:
-    """Of one group."""
+    """Start offsets of one group."""
 
     __slots__ = ("_consume_from", "_instance", "_store", "_timestamp_ms")
 
@@ -45,7 +45,7 @@ class StartOffsets:
         consume_from: ConsumeFrom,
         timestamp_ms: int | None,
     ) -> None:
-        """`timestamp_ms`: for TIMESTAMP; None: half an hour before now."""
+        """`timestamp_ms` is for TIMESTAMP; None: half an hour before now."""
         if timestamp_ms is None:
             timestamp_ms = instance.ports.clock.wall_ms() - TIMESTAMP_AGO_MS
         self._instance = instance
@@ -54,7 +54,8 @@ class StartOffsets:
         self._timestamp_ms = timestamp_ms
 
     async def of(self, queue: MessageQueue) -> int:
-        """Raises BrokerError, RequestError or RouteError: then nobody knows."""
+        """Return the start offset; raises BrokerError, RequestError or RouteError if it is
+        unknown."""
         stored = await self._store.read(queue, from_store=True)
         if stored is not None:
             return stored
@@ -68,8 +69,8 @@ class StartOffsets:
         return await queue_offsets.at_time(self._instance, queue, self._timestamp_ms)
 
     def is_guess(self, queue: MessageQueue, offset: int) -> bool:
-        """Whether it is the 0 that stands for the oldest message, wherever that is: no progress
-        before a broker has corrected it, and whoever starts again guesses the same."""
+        """Tell whether the offset is the 0 that stands for the oldest message. It is not progress
+        until a broker has corrected it, and a restarted consumer computes the same."""
         if offset != 0 or self._consume_from is ConsumeFrom.TIMESTAMP:
             return False
         is_retry = queue.topic.startswith(RETRY_PREFIX)

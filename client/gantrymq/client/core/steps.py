@@ -1,12 +1,12 @@
-"""What flows wait for: a flow is a coroutine that awaits nothing but the steps of this module.
+"""Defines flows: coroutines that await only the steps of this module.
 
     async def end_of(queue: MessageQueue) -> int:
         answer = await Ask(address, command, timeout_s=3.0)
         await Wait(clock.monotonic() + 1.0)
         ...
 
-Invariant: a driver carries out each step that a flow yields and sends the result in, or throws what
-kept it from doing so; nothing else wakes a flow. So the same flows run on asyncio
+Invariant: a driver executes each step that a flow yields, and sends the result into the flow or
+throws the error. Nothing else resumes a flow. So the same flows run on asyncio
 (`client.aio.driver`) and in virtual time (tests), and a flow does no I/O itself.
 """
 
@@ -19,7 +19,7 @@ from gantrymq.wire.command import Command
 
 T = TypeVar("T")
 
-# Any: what is sent into a flow is the result of whichever step it yielded last.
+# Any: the value sent into a flow is the result of the step it yielded last.
 Flow: TypeAlias = Coroutine[Any, Any, T]
 
 FOREVER: Final = float("inf")
@@ -27,7 +27,7 @@ FOREVER: Final = float("inf")
 
 @final
 class Signal:
-    """Something happened: wakes the flows that wait for it, or else the next one that does."""
+    """An event that wakes all flows that wait for it, or else the next flow that does."""
 
     __slots__ = ("_listeners", "is_set")
 
@@ -42,18 +42,18 @@ class Signal:
             listener()
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """For drivers: called once, by the next `fire`."""
+        """For drivers: call the listener once, at the next `fire`."""
         self._listeners.append(listener)
 
     def ignore(self, listener: Callable[[], None]) -> None:
-        """For drivers: who listened does so no longer."""
+        """For drivers: remove the listener."""
         if listener in self._listeners:
             self._listeners.remove(listener)
 
 
 @final
 class Ask:
-    """A request to a server; gives its response, or raises a RequestError."""
+    """Sends a request; returns its response, or raises a RequestError."""
 
     __slots__ = ("address", "command", "timeout_s")
 
@@ -68,7 +68,7 @@ class Ask:
 
 @final
 class Tell:
-    """A oneway request; raises ConnectError, and knows nothing of what became of it."""
+    """Sends a oneway request; raises ConnectError, but its outcome is unknown."""
 
     __slots__ = ("address", "command")
 
@@ -82,7 +82,7 @@ class Tell:
 
 @final
 class Wait:
-    """Until this moment, or until the signal is fired; gives whether it was."""
+    """Waits until a time or until the signal fires; returns whether it fired."""
 
     __slots__ = ("signal", "until")
 
@@ -102,8 +102,8 @@ class Wait:
 
 @final
 class Call(Generic[T]):
-    """A function of the user's; gives what it returns (awaited, should it be awaitable), or
-    raises what it raises."""
+    """Calls a user's function; returns its result (awaited if it is awaitable), or raises its
+    exception."""
 
     __slots__ = ("arguments", "function")
 
@@ -117,7 +117,7 @@ class Call(Generic[T]):
 
 @final
 class All(Generic[T]):
-    """Several flows side by side; gives, in their order, what each returned or raised."""
+    """Runs flows concurrently; returns what each returned or raised, in their order."""
 
     __slots__ = ("flows",)
 
@@ -130,7 +130,7 @@ class All(Generic[T]):
 
 @final
 class LoadFile:
-    """A file of this machine; gives its content, None when there is none, or raises an OSError."""
+    """Reads a local file; returns its content, None if it does not exist, or raises an OSError."""
 
     __slots__ = ("path",)
 
@@ -143,7 +143,7 @@ class LoadFile:
 
 @final
 class SaveFile:
-    """Replace a file of this machine, whole or not at all; raises an OSError."""
+    """Replaces a local file atomically; raises an OSError."""
 
     __slots__ = ("content", "path")
 
@@ -157,7 +157,7 @@ class SaveFile:
 
 @final
 class Fetch:
-    """The text at a URL; raises an OSError."""
+    """Fetches the text at a URL; raises an OSError."""
 
     __slots__ = ("timeout_s", "url")
 

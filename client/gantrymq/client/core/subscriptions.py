@@ -1,10 +1,10 @@
-"""What a group wants of a topic: tags, or an SQL92 expression that the broker evaluates.
+"""Parses subscriptions: tags, or an SQL92 expression that the broker evaluates.
 
-    "*"                 everything
+    "*"                 all messages
     "paid || shipped"   messages with one of these tags
-    Sql("price > 3")    messages whose properties make it true (brokers with enablePropertyFilter)
+    Sql("price > 3")    messages whose properties match (brokers with enablePropertyFilter)
 
-Brokers compare the hashes of tags, which collide; so a consumer compares the tags themselves again.
+Brokers compare hashes of tags, which can collide, so a consumer compares the tags again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gantrymq.wire.message.property_names import TAGS
 
 
 class SubscriptionError(ClientError):
-    """What is subscribed to cannot be: the expression is no expression, or no broker takes it."""
+    """The subscription is invalid: the expression cannot be parsed, or a broker refuses it."""
 
 
 @final
@@ -45,32 +45,36 @@ Expression: TypeAlias = str | Sql
 @final
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """To one topic. `data` is what brokers are told; a new version replaces an older one there."""
+    """The subscription to one topic. `data` is sent to brokers, where a newer version replaces an
+    older one."""
 
     data: SubscriptionData
     tags: frozenset[str]
-    """Those that are wanted; empty when the broker alone decides."""
+    """The subscribed tags; empty if only the broker filters."""
     wish: int
-    """The version with which the application said it. Brokers are told of newer ones of the same
-    wish; an expression that is said again, after another one or not, is another wish."""
+    """The version of the application's `subscribe` call. Renewals for brokers have a higher version
+    and the same `wish`; another `subscribe` call has another `wish`, even with the same
+    expression."""
 
     @property
     def topic(self) -> str:
         return self.data.topic
 
     def renewed(self, version: int) -> Subscription:
-        """The same wish, for brokers to take it for the newest."""
+        """Return the same subscription with a higher version, so that brokers take it as the
+        newest."""
         return replace(self, data=replace(self.data, sub_version=version))
 
     def wants(self, properties: bytes) -> bool:
-        """Whether a message with these properties is for the group. Hot where there are tags."""
+        """Tell whether a message with these encoded properties matches the tags. Hot path with
+        tags."""
         return not self.tags or get(properties, TAGS) in self.tags
 
 
 @final
 class Versions:
-    """Of one consumer's subscriptions. Brokers heed the highest of a topic: each is higher than all
-    before it, be it that the clock was set back meanwhile."""
+    """Versions of one consumer's subscriptions. Brokers use the highest version of a topic, so each
+    one is higher than all before it, even if the clock is set back."""
 
     __slots__ = ("_last",)
 
@@ -86,7 +90,7 @@ EVERYTHING: Final = tags.ALL
 
 
 def subscription(topic: str, expression: Expression, version_ms: int) -> Subscription:
-    """Raises SubscriptionError when the expression means nothing."""
+    """Return the subscription; raises SubscriptionError if the expression is invalid."""
     if isinstance(expression, Sql):
         if not expression.text.strip():
             raise SubscriptionError(f"the SQL expression for {topic} is blank; write one, or '*'")
@@ -120,7 +124,7 @@ def _data(
 
 
 async def check(instance: Instance, group: str, subscribed: Subscription) -> None:
-    """Ask a broker of the topic whether it takes the expression; raises SubscriptionError."""
+    """Ask a broker of the topic whether it accepts the expression; raises SubscriptionError."""
     data = subscribed.data
     if data.expression_type == EXPRESSION_TAG:
         return

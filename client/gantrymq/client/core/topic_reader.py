@@ -1,12 +1,12 @@
-"""Reads a topic without a group: from where it is told, and on; nobody's progress moves.
+"""Reads a topic from a given place without a consumer group; no group's offset changes.
 
     reader = TopicReader(instance, subscription("orders", "paid", 0), Beginning(Begin.FIRST))
     await reader.start()
-    messages = await reader.poll(5.0)          what one pull brought, of one queue
+    messages = await reader.poll(5.0)          messages of one pull from one queue
 
-It pulls as the group of Java's tools, which every broker has, and never stores an offset. Queues
-that the topic gets later are read from their first message. Invariant: what waits to be polled is
-bounded, and each queue's messages come in their order, each once.
+It pulls as the group of Java's tools, which every broker has, and commits no offsets. Queues that
+are added to the topic later are read from their first message. Invariant: the buffer is bounded,
+and each queue's messages are returned in their order, each once.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from gantrymq.client.core.steps import FOREVER, All, Signal, Wait
 from gantrymq.client.core.subscriptions import Subscription, check
 from gantrymq.wire.bodies.shared import MessageQueue
 
-# As often as Java's clients ask for routes.
+# The interval of Java's clients for route updates.
 LOOK_S: Final = 30.0
 
 _PULLS: Final = PullSettings(sends_filter=True)
 
-# Less than consumers keep: whoever reads a topic to look at it may have hundreds of queues.
+# Smaller than the buffer of a consumer, because a reader may read hundreds of queues.
 _BUFFERING: Final = Buffering(
     messages_max=4096, queue_messages_max=512, queue_bytes_max=8 << 20, span_max=1 << 30
 )
 
 
 class Begin(Enum):
-    """Where in each queue."""
+    """Where to start in each queue."""
 
     FIRST = "the oldest message that is there"
     LAST = "the next message that is sent"
@@ -53,7 +53,7 @@ class Begin(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """`value` is milliseconds of a MOMENT, or an OFFSET."""
+    """The start of the reader; `value` is the time of a MOMENT in milliseconds, or an OFFSET."""
 
     begin: Begin
     value: int = 0
@@ -61,7 +61,7 @@ class Beginning:
 
 @final
 class _Starts:
-    """Where queues are begun; those that appear while the topic is read, at their first message."""
+    """The start offsets of queues that exist when the reader starts."""
 
     def __init__(self, instance: Instance, beginning: Beginning) -> None:
         self.beginning = beginning
@@ -79,7 +79,7 @@ class _Starts:
 
 @final
 class TopicReader:
-    """`start`, then `poll`, then `close`."""
+    """Reads one topic for its caller. `start`, then `poll`, then `close`."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class TopicReader:
         *,
         wanted: Callable[[MessageQueue], bool] = lambda queue: True,
     ) -> None:
-        """`wanted` says which of the topic's queues are read."""
+        """`wanted` tells which of the topic's queues to read."""
         self.life = Life("topic reader")
         self._instance = instance
         self._subscribed = subscribed
@@ -104,8 +104,8 @@ class TopicReader:
     # ------------------------------------------------------------------ life
 
     async def start(self) -> None:
-        """Every queue is begun when it returns, but for those whose broker does not answer. Raises
-        RouteError for a topic that is not there, SubscriptionError, and what the brokers say when
+        """Determine the start of every queue; a queue whose broker does not answer is started
+        later. Raises RouteError for an unknown topic, SubscriptionError, and a broker's error if
         none of them answers."""
         self.life.begin()
         await check(self._instance, PULL_GROUP, self._subscribed)
@@ -133,7 +133,7 @@ class TopicReader:
             self._arrived.fire()
 
     async def _new_queues(self) -> list[MessageQueue]:
-        """Those that are wanted and not read yet; raises RouteError."""
+        """Return the wanted queues that are not read yet; raises RouteError."""
         topic = self._subscribed.topic
         await self._instance.refresh_route(topic)
         queues = (await self._instance.route(topic)).subscribe
@@ -157,14 +157,14 @@ class TopicReader:
             try:
                 for queue in await self._new_queues():
                     self._read(queue, 0)
-            except Exception as error:  # whatever it was: the next look is not the worse for it
+            except Exception as error:  # one failure must not end the loop
                 cause, shown = as_told(error)
                 self._instance.ports.log(f"new queues are not looked for now: {cause}", shown)
 
     # ------------------------------------------------------------------ messages
 
     async def poll(self, timeout_s: float = FOREVER) -> list[ReceivedMessage]:
-        """What one pull brought, of one queue; nothing when nothing comes in time, or it is
+        """Return messages of one pull from one queue; empty after the timeout, or if the reader is
         closed."""
         until = self._instance.ports.clock.monotonic() + timeout_s
         while self.life.is_open:
@@ -175,7 +175,7 @@ class TopicReader:
         return []
 
     def _take(self, queue: LiteQueue) -> list[ReceivedMessage]:
-        """Its next ones; the others have their turn before it has another."""
+        """Take the queue's next messages, and move it to the end of the round robin."""
         was_full = self._buffered.count >= _BUFFERING.messages_max
         messages = queue.take(_PULLS.count)
         if queue.can_give:

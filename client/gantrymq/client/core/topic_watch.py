@@ -1,4 +1,4 @@
-"""Tells listeners when a topic has other queues than it had."""
+"""Notifies listeners when the queues of a topic change."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gantrymq.client.core.steps import Call, Wait
 from gantrymq.wire.bodies.shared import MessageQueue
 
 QueuesChanged: TypeAlias = Callable[[str, frozenset[MessageQueue]], object]
-"""Told a topic and the queues it has now; plain or async."""
+"""Called with a topic and its current queues; plain or async."""
 
 
 @final
 class TopicWatch:
-    """Of one consumer; `run` is a flow that ends with its client."""
+    """The watched topics of one consumer; `run` is a flow that lives as long as the client."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -42,7 +42,7 @@ class TopicWatch:
         try:
             await self._instance.refresh_route(topic)
             now = frozenset((await self._instance.route(topic)).subscribe)
-        except Exception as error:  # whatever it was: the next look is not the worse for it
+        except Exception as error:  # one failure must not end the loop
             cause, shown = as_told(error)
             log(f"the queues of {topic} are not known now: {cause}", shown)
             return
@@ -52,5 +52,5 @@ class TopicWatch:
             return
         try:
             await Call(listener, topic, now)
-        except Exception as error:  # the application's own: it ends nothing
+        except Exception as error:  # user code; the loop goes on
             log(f"the listener of {topic}'s queues raised {text_of(error)}")

@@ -1,4 +1,15 @@
-r"""What message traces look like: lines that RocketMQ's tools and consoles read.
+r"""Encodes message traces: text lines that RocketMQ's tools and consoles read.
+
+    record       type \x01 field \x01 field ... \x02
+    Pub          time region group topic msgId tags keys storeHost bodyLength costMs msgType
+                 offsetMsgId success
+    SubBefore    time region group requestId msgId retryTimes keys
+    SubAfter     requestId msgId costMs success keys contextCode time group
+    EndTransaction   time region group topic msgId tags keys storeHost msgType transactionId state
+                 fromCheck
+    Recall       time region group topic msgId success
+
+Each record comes with the keys under which it is found: message ids and the messages' own keys.
 
     record       type \x01 field \x01 field ... \x02
     Pub          time region group topic msgId tags keys storeHost bodyLength costMs msgType
@@ -25,14 +36,14 @@ RECORD_END: Final = "\x02"
 
 @dataclass(frozen=True, slots=True)
 class TraceRecord:
-    """Some lines about one thing, and the keys they are found by."""
+    """The lines about one event, and the keys under which they are found."""
 
     text: str
     keys: tuple[str, ...]
 
 
 def published(context: SendContext) -> TraceRecord:
-    """A send that was answered, or failed."""
+    """Describe a send that succeeded or failed."""
     result = context.result
     first = context.messages[0]
     keys = " ".join(first.keys)
@@ -57,7 +68,7 @@ def published(context: SendContext) -> TraceRecord:
 
 
 def consuming(context: ConsumeContext, request_id: str) -> TraceRecord:
-    """Messages that a listener is about to get."""
+    """Describe messages before the call of their listener."""
     lines = []
     keys: list[str] = []
     for message in context.messages:
@@ -78,7 +89,8 @@ def consuming(context: ConsumeContext, request_id: str) -> TraceRecord:
 
 
 def consumed(context: ConsumeContext, request_id: str) -> TraceRecord:
-    """What became of them. The cost is for each: they were one call."""
+    """Describe messages after the call of their listener; each gets an equal part of the call's
+    duration."""
     lines = []
     keys: list[str] = []
     each_ms = context.cost_ms // max(1, len(context.messages))
@@ -100,7 +112,7 @@ def consumed(context: ConsumeContext, request_id: str) -> TraceRecord:
 
 
 def ended(context: EndContext) -> TraceRecord:
-    """A transaction that was ended."""
+    """Describe the end of a transaction."""
     fields = (
         "EndTransaction",
         context.at_ms,
@@ -120,7 +132,7 @@ def ended(context: EndContext) -> TraceRecord:
 
 
 def recalled(at_ms: int, group: str, topic: str, message_id: str, *, is_done: bool) -> TraceRecord:
-    """A delayed message that was taken back, or was not."""
+    """Describe the recall of a delayed message, successful or not."""
     region = "DefaultRegion"
     fields = ("Recall", at_ms, region, group, topic, message_id, _bool(is_true=is_done))
     return TraceRecord(_line(fields), (message_id,))

@@ -1,11 +1,11 @@
-"""Message traces on their way to brokers: collected, sent some at a time, by a sender of their own.
+"""Collects message traces and sends them in groups through a sender of their own.
 
-    who        group _INNER_TRACE_PRODUCER-<group>-PRODUCE-1 or -CONSUME-1
-    where      RMQ_SYS_TRACE_TOPIC, or a topic of the user's
-    when       every 5 s, or as soon as a message is full (128 000 bytes)
+    group      _INNER_TRACE_PRODUCER-<group>-PRODUCE-1 or -CONSUME-1
+    topic      RMQ_SYS_TRACE_TOPIC, or the user's
+    time       every 5 s, or as soon as a message is full (128 000 bytes)
 
-Invariant: traces are never traced, never hold up what they are about, and never take more memory
-than `RECORDS_MAX` records: what is more is dropped, and counted in the log.
+Invariant: traces are never traced, never delay the traced operation, and never take more memory
+than `RECORDS_MAX` records: further records are dropped, and their number is logged.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from gantrymq.wire.message import property_names
 
 FLUSH_S: Final = 5.0
 BODY_BYTES_MAX: Final = 128_000
-# Java's queue holds 2048.
+# The length of Java's queue.
 RECORDS_MAX: Final = 2_048
-# As many records wake the sender before its time.
+# This many records wake the sender early.
 RECORDS_READY: Final = 100
-# Keys of one message: its properties hold 32 767 bytes.
+# Limit of one message's keys, because its properties hold at most 32 767 bytes.
 KEYS_CHARACTERS_MAX: Final = 24_000
 _REQUEST_ID: Final = "trace request"
 
 
 @final
 class Tracer:
-    """Of one producer or consumer: a send hook, a consume hook and an end hook. `start`, then
-    `close`."""
+    """The traces of one producer or consumer: a send hook, a consume hook and an end hook. `start`,
+    then `close`."""
 
     def __init__(
         self, instance: Instance, group: str, kind: str, topic: str = namespace.TRACE_TOPIC
@@ -61,7 +61,7 @@ class Tracer:
         self._running = self._ports.start(self._work(), "traces")
 
     async def close(self) -> None:
-        """What was collected is sent before."""
+        """Stop after sending the collected records."""
         if self._running is not None:
             self._running.cancel()
             self._running = None
@@ -70,7 +70,7 @@ class Tracer:
     # ------------------------------------------------------------------ hooks
 
     def before_send(self, context: SendContext) -> None:
-        """Nothing: one record tells all of a send."""
+        """Do nothing: one record after the send has everything."""
 
     def after_send(self, context: SendContext) -> None:
         if context.result is not None and not context.result.is_traced:
@@ -93,7 +93,7 @@ class Tracer:
         self._add(trace_text.ended(context))
 
     def recalled(self, group: str, topic: str, message_id: str, *, is_done: bool) -> None:
-        """A delayed message was taken back, or was not."""
+        """Record the recall of a delayed message, successful or not."""
         at_ms = self._ports.clock.wall_ms()
         self._add(trace_text.recalled(at_ms, group, topic, message_id, is_done=is_done))
 
@@ -123,8 +123,9 @@ class Tracer:
             await self.flush()
 
     async def flush(self, *, is_last: bool = False) -> None:
-        """Send what there is; what cannot be sent is lost, as traces may be: the last time with all
-        that is left, as a broker that is silent would be so for each of them."""
+        """Send the collected records. Records that cannot be sent are lost. On the last flush one
+        failure drops all remaining records, because a silent broker would delay each further
+        send."""
         if self._dropped:
             self._ports.log(f"{self._dropped} traces were dropped: more than can be sent")
             self._dropped = 0
@@ -132,7 +133,7 @@ class Tracer:
             part = self._taken()
             try:
                 await self._sender.send(self._request(part))
-            except Exception as error:  # whatever it was: later traces are sent all the same
+            except Exception as error:  # it must not stop later traces
                 lost = len(part)
                 if is_last:
                     lost += len(self._records)
@@ -141,7 +142,7 @@ class Tracer:
                 self._ports.log(f"{lost} traces were not sent: {cause}", shown)
 
     def _taken(self) -> list[TraceRecord]:
-        """As many as one message holds, at least one."""
+        """Remove as many records as fit in one message, at least one."""
         part: list[TraceRecord] = []
         size = keys_size = 0
         while self._records:
@@ -156,7 +157,7 @@ class Tracer:
     def _request(self, part: Sequence[TraceRecord]) -> SendRequest:
         text = "".join(record.text for record in part)
         keys = " ".join(dict.fromkeys(key for record in part for key in record.keys))
-        if len(keys) > KEYS_CHARACTERS_MAX:  # one record, of a large batch
+        if len(keys) > KEYS_CHARACTERS_MAX:  # a single record of a large batch
             keys = keys[:KEYS_CHARACTERS_MAX].rpartition(" ")[0]
         message = Message(self._topic, text.encode("utf-8", "replace"), keys=keys)
         return of_message(

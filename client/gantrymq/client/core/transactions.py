@@ -1,10 +1,10 @@
-"""Transactions: a message that consumers see once the sender's own work is done, or never.
+"""Implements transactions: a message becomes visible when the local transaction commits, or never.
 
-    half message sent      -> the local part runs; its state is told to the broker
-    not stored safely      -> the local part does not run, the half message is rolled back
-    state unknown or lost  -> the broker asks any producer of the group, as often as it likes
+    half message sent      -> the local transaction runs; its state is sent to the broker
+    not stored safely      -> it does not run, and the half message is rolled back
+    state unknown or lost  -> the broker asks any producer of the group, repeatedly
 
-Invariant: COMMIT is told only when the local part, or the check, said so. Whatever goes wrong there
+Invariant: COMMIT is sent only if the local transaction or the check returned it. Any failure there
 is UNKNOWN, and the broker asks again.
 """
 
@@ -35,12 +35,12 @@ from gantrymq.wire.headers.transaction import CheckTransactionStateRequest, EndT
 from gantrymq.wire.message import offset_id, property_names, sys_flag
 from gantrymq.wire.message.record import decode
 
-# Checks under way at a time, as Java's checkRequestHoldMax: brokers ask again what was dropped.
+# Concurrent checks, as Java's checkRequestHoldMax; brokers repeat dropped ones.
 CHECKS_MAX: Final = 2_000
 
 
 class TransactionState(IntEnum):
-    """What became of the sender's own work. The values are the protocol's."""
+    """The state of the local transaction. The values are the protocol's."""
 
     UNKNOWN = sys_flag.TRANSACTION_NONE
     COMMIT = sys_flag.TRANSACTION_COMMIT
@@ -57,26 +57,27 @@ _NAMES: Final = {
 }
 
 Local: TypeAlias = Callable[[Message, object], object]
-"""The sender's own work: gets the message, which knows its `id` by now, and the argument of the
-send; gives a TransactionState, or awaits it."""
+"""The local transaction: receives the message, whose `id` is set, and the argument of the send;
+returns a TransactionState or an awaitable of one."""
 
 Checker: TypeAlias = Callable[[ReceivedMessage], object]
-"""Gets a half message; gives the TransactionState of its transaction, or awaits it."""
+"""Receives a half message; returns the TransactionState of its transaction or an awaitable of
+it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionResult:
-    """What became of a message and of the work that belongs to it."""
+    """The result of a transactional send."""
 
     sent: SendResult
     state: TransactionState
     error: Exception | None = None
-    """What the local part raised; the state is UNKNOWN then."""
+    """The exception of the local transaction; the state is UNKNOWN then."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Half:
-    """A half message, as its broker knows it."""
+    """A half message with the fields by which its broker identifies it."""
 
     address: str
     broker_name: str
@@ -92,10 +93,10 @@ class _Half:
 
 @final
 class Transactions:
-    """Of one producer."""
+    """The transactions of one producer."""
 
     def __init__(self, core: ProducerCore, checker: Checker) -> None:
-        """Send hooks that are end hooks as well see the ends."""
+        """Send hooks of `core` that implement EndHook are called at the end of each transaction."""
         self._core = core
         self._checker = checker
         self._hooks = [hook for hook in core.sender.hooks if isinstance(hook, EndHook)]
@@ -105,8 +106,9 @@ class Transactions:
         self._checks = 0
 
     async def send(self, message: Message, local: Local, argument: object) -> TransactionResult:
-        """Raises what a send raises, when there is no half message, or none that its broker could
-        be told the end of: the local part did not run then."""
+        """Send a half message and run the local transaction. Raises what a send raises if there is
+        no half message, or if its broker could not be told the end; the local transaction did not
+        run then."""
         core = self._core
         core.life.must_run()
         extra = {
@@ -117,7 +119,7 @@ class Transactions:
         request = core.request_of(message, extra, sys_flag.TRANSACTION_PREPARED, MessageKind.HALF)
         await core.be_known(message.topic)
         sent = await core.sender.send(request)
-        half = await self._half(sent, message)  # what may fail fails before the local part
+        half = await self._half(sent, message)  # may raise, so it comes first
         state = TransactionState.ROLLBACK
         failure: Exception | None = None
         if sent.status is SendStatus.SEND_OK:
@@ -126,7 +128,7 @@ class Transactions:
         return TransactionResult(core.unwrapped(sent), state, failure)
 
     async def _state_of(self, call: Call[object]) -> tuple[TransactionState, Exception | None]:
-        """What a function of the user's says."""
+        """Return the state and the exception of a user's function."""
         try:
             told = await call
         except Exception as error:
@@ -165,7 +167,7 @@ class Transactions:
     async def _end(
         self, half: _Half, state: TransactionState, failure: Exception | None = None
     ) -> None:
-        """What is lost is asked for by the broker."""
+        """Send the end by a oneway request; if it is lost, the broker asks for it."""
         header = EndTransactionRequest(
             producer_group=self._core.group,
             tran_state_table_offset=half.queue_offset,
@@ -206,7 +208,7 @@ class Transactions:
     # ------------------------------------------------------------------ checks
 
     async def _asked(self, address: str, request: Command) -> None:
-        """CHECK_TRANSACTION_STATE, for whichever producer of the client it is."""
+        """Handle CHECK_TRANSACTION_STATE for any producer of the client."""
         message = ReceivedMessage(decode(request.body), MessageQueue("", "", 0))
         group = message.properties.get(property_names.PRODUCER_GROUP, "")
         producer = self._core.instance.producers.get(group)

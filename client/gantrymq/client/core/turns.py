@@ -1,11 +1,11 @@
-"""Turns at something that only so many flows may do at a time: first come, first served.
+"""Limits how many flows do something at a time: a semaphore, first come, first served.
 
     await turns.take()
     try: ...
     finally: turns.give_back()
 
-Invariant: a place that is given back goes to the one that waits longest, and wakes nobody else:
-with thousands who wait, waking all of them each time would be most of the work.
+Invariant: a released slot goes to the flow that has waited longest and wakes only that one. With
+thousands of waiting flows, waking all of them each time would be most of the work.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gantrymq.client.core.steps import FOREVER, Signal, Wait
 
 @final
 class Turns:
-    """Flows that end while they wait for their turn lose it, and keep nobody from his."""
+    """A semaphore of flows. A flow that is cancelled while it waits gives up its slot."""
 
     __slots__ = ("_free", "_waiting")
 

@@ -1,10 +1,10 @@
-"""What a consumer subscribes to, and what of it brokers were told.
+"""Tracks a consumer's subscriptions, and which of them brokers have received by heartbeats.
 
-    subscribe ──> wanted ── heartbeat ──> told      pulls go by what is both
-    a renewal: the same wish with a higher version, which brokers take for what the group wants
+    subscribe ──> wanted ── heartbeat ──> told      pulls use what is both wanted and told
+    a renewal: the same subscription with a higher version, which brokers take as the group's
 
-Two heartbeats may be answered in another order than they were sent. Invariants: what is told never
-goes back to what an earlier heartbeat said; each version is higher than all before it.
+Heartbeats may be answered in another order than they were sent. Invariants: what counts as told
+never returns to the content of an earlier heartbeat; each version is higher than all before it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gantrymq.client.core.subscriptions import Expression, Subscription, Version
 
 @final
 class Wishes:
-    """Of one consumer, by topic."""
+    """The subscriptions of one consumer, by topic."""
 
     def __init__(self) -> None:
         self._versions = Versions()
@@ -35,7 +35,7 @@ class Wishes:
         return tuple(self._wanted)
 
     def subscribe(self, topic: str, expression: Expression, now_ms: int) -> None:
-        """Raises SubscriptionError when the expression means nothing."""
+        """Add or replace a subscription; raises SubscriptionError if the expression is invalid."""
         version = self._versions.next(now_ms)
         self._wanted[topic] = subscription(topic, expression, version)
 
@@ -43,14 +43,14 @@ class Wishes:
         self._wanted.pop(topic, None)
 
     def renew(self, topic: str, now_ms: int) -> None:
-        """For brokers to take it for the newest of its group."""
+        """Raise the version, so that brokers take this subscription as the newest of the group."""
         known = self._wanted.get(topic)
         if known is not None:
             self._wanted[topic] = known.renewed(self._versions.next(now_ms))
 
     def find(self, topic: str) -> Subscription | None:
-        """As brokers were told of it, while that is what is wanted: a pull of what they were not
-        told of is refused."""
+        """Return the subscription as brokers know it; None if it is not the wanted one, because a
+        broker refuses pulls of a subscription that it does not know."""
         told, wanted = self._told.get(topic), self._wanted.get(topic)
         if told is None or wanted is None or told.wish != wanted.wish:
             return None
@@ -58,11 +58,11 @@ class Wishes:
 
     @property
     def told(self) -> Iterable[str]:
-        """The topics of which there is something to pull."""
+        """The topics that can be pulled."""
         return [topic for topic in self._wanted if topic in self._told]
 
     async def tell(self, heartbeat: Flow[None]) -> None:
-        """Brokers know what is wanted now, once this heartbeat has ended."""
+        """Await the heartbeat, then count the current subscriptions as told."""
         self._sent = number = self._sent + 1
         said = dict(self._wanted)
         await heartbeat
