@@ -19,7 +19,7 @@ from typing import Final
 from gantrymq.operator.plan.actions import Apply, Json, Wait
 from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.kinds import CONFIG_MAP, SECRET
-from gantrymq.operator.plan.objects.names import BROKER
+from gantrymq.operator.plan.objects.names import BROKER, MANAGED_BY
 from gantrymq.operator.plan.objects.repair import Repairs
 from gantrymq.operator.plan.objects.security import (
     ACCOUNTS_ENTRIES,
@@ -34,7 +34,7 @@ from gantrymq.operator.plan.objects.security import (
     tls_name,
 )
 from gantrymq.operator.plan.snapshot import NewSecurity
-from gantrymq.operator.plan.view.fields import list_at, text_at, version_of
+from gantrymq.operator.plan.view.fields import label_of, list_at, text_at, version_of
 from gantrymq.operator.plan.view.secret import AUTHORITY, ENTRIES
 
 ADMINISTRATOR: Final = "gantry-administrator"
@@ -52,6 +52,7 @@ accounts:
   defaultTopicPerm: PUB|SUB
   defaultGroupPerm: SUB
 """
+_GANTRY: Final = "gantry"
 _KEYS: Final = "accessKey: {key}\nsecretKey: {secret}\n"
 _CLIENT_TLS: Final = f"tls.enable=true\ntls.client.trustCertPath=/etc/gantry-ca/{AUTHORITY_ENTRY}\n"
 _TLS_TYPE: Final = "kubernetes.io/tls"
@@ -62,40 +63,63 @@ def want_security(cluster: Cluster, repairs: Repairs, new: NewSecurity | None) -
     if not cluster.spec.security.is_secure:
         return []
     security = cluster.spec.security
+    waits: list[Wait] = []
     if security.accounts_secret is None:
-        _want_accounts(cluster, repairs, new)
+        waits += _want_accounts(cluster, repairs, new)
     if security.tls_secret is None:
-        _want_own(repairs, cluster, cluster.names.tls, None if new is None else _tls(cluster, new))
+        tls = None if new is None else _tls(cluster, new)
+        waits += _want_own(repairs, cluster, cluster.names.tls, tls)
     found = repairs.observed.find(SECRET, tls_name(cluster))
     authority = text_at(found, AUTHORITY)
     if authority:
         repairs.want(_authority(cluster, authority))
-    waits = _missing(repairs, accounts_name(cluster), ACCOUNTS_ENTRIES, "accountsSecret")
+    waits += _missing(repairs, accounts_name(cluster), ACCOUNTS_ENTRIES, "accountsSecret")
     waits += _missing(repairs, tls_name(cluster), TLS_ENTRIES, "tlsSecret")
     repairs.waits.extend(waits)
     return waits
 
 
-def _want_accounts(cluster: Cluster, repairs: Repairs, new: NewSecurity | None) -> None:
+def _want_accounts(cluster: Cluster, repairs: Repairs, new: NewSecurity | None) -> list[Wait]:
     names = cluster.names
     is_new = repairs.observed.find(SECRET, names.accounts) is None
-    _want_own(repairs, cluster, names.accounts, None if new is None else _accounts(cluster, new))
+    accounts = None if new is None else _accounts(cluster, new)
+    waits = _want_own(repairs, cluster, names.accounts, accounts)
     client = repairs.observed.find(SECRET, names.client)
     if client is not None and is_new and new is not None:  # its key belonged to the old accounts
         reason = f"Secret {names.client}: the accounts are made anew"
         repairs.actions.append(Apply(_client(cluster, new), reason, version_of(client)))
-    else:
-        _want_own(repairs, cluster, names.client, None if new is None else _client(cluster, new))
+        return waits
+    return waits + _want_own(
+        repairs, cluster, names.client, None if new is None else _client(cluster, new)
+    )
 
 
-def _want_own(repairs: Repairs, cluster: Cluster, name: str, wanted: Json | None) -> None:
-    """Make a Secret that is not there; of one that is, keep labels and owner alone."""
-    if repairs.observed.find(SECRET, name) is not None:
+def _want_own(repairs: Repairs, cluster: Cluster, name: str, wanted: Json | None) -> list[Wait]:
+    """Make a Secret that is not there; of one that the operator made, keep labels and owner alone.
+    A Secret of another maker is left as it is: it would be deleted with the cluster."""
+    found = repairs.observed.find(SECRET, name)
+    if found is not None and not _is_ours(found, cluster.names.cluster):
+        words = (
+            "a Secret of this name exists, and the operator did not make it: delete or rename it,"
+            " or name it in spec.security (accountsSecret, tlsSecret)"
+        )
+        return [Wait(f"Secret {name}", words)]
+    if found is not None:
         repairs.own(cluster.owned(SECRET, name, BROKER))
     elif wanted is not None:
         repairs.want(wanted)
     else:
         repairs.waits.append(Wait(f"Secret {name}", "no random values were given"))
+    return []
+
+
+def _is_ours(found: Json, cluster: str) -> bool:
+    """Whether the operator made a Secret, by its label or, should a user have removed that, by its
+    owner."""
+    owners = list_at(found, "metadata", "ownerReferences")
+    return label_of(found, MANAGED_BY) == _GANTRY or any(
+        text_at(owner, "name") == cluster for owner in owners
+    )
 
 
 def _missing(repairs: Repairs, name: str, entries: tuple[str, ...], field: str) -> list[Wait]:

@@ -162,6 +162,20 @@ def test_secrets_that_were_changed_by_hand_stay_as_they_are() -> None:
     assert data_of(made, "orders-accounts")["plain_acl.yml"] == "accounts: []"
 
 
+def test_a_secret_that_the_operator_did_not_make_is_left_alone_and_the_wait_says_so() -> None:
+    made = world()
+    metadata = {"name": "orders-accounts", "namespace": "mq"}
+    made.api.create({"kind": "Secret", "metadata": metadata, "data": {"plain_acl.yml": "eA=="}})
+    for _ in range(6):
+        made.reconcile()
+    waits = {each.what: each.why for each in made.plan().waits}
+    assert "the operator did not make it" in waits["Secret orders-accounts"]
+    found = made.api.get("Secret", "orders-accounts")
+    assert found is not None
+    assert "ownerReferences" not in found["metadata"]
+    assert not made.api.of_kind("StatefulSet")
+
+
 def test_accounts_that_were_deleted_are_made_anew_together_with_the_application() -> None:
     made = world()
     made.settle()
