@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 
 import pytest
 
@@ -24,7 +24,7 @@ from gantrymq.wire.headers.topic import (
     GetTopicConfigRequest,
 )
 from gantrymq.wire.javajson import dumps_fastjson, loads
-from gantrymq.wire.jsonvalue import object_of
+from gantrymq.wire.jsonvalue import Json, object_of
 from gantrymq.wire.version import V4_9_8, V5_0_0
 
 SYSTEM = frozenset(OpenedBroker().state.topics.all)
@@ -315,3 +315,29 @@ def test_a_topic_keeps_its_queues_where_the_bound_was_lowered_below_what_there_i
     broker.state.settings = BrokerSettings(max_queues_of_topics=1)
     assert create(broker, "A", queues=10, perm=4).code == ResponseCode.SUCCESS
     assert create(broker, "A", queues=11).code == ResponseCode.SYSTEM_ERROR
+
+
+def test_lists_at_the_same_time_make_no_more_topics_than_may_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(topic_requests, "TOPICS_A_TURN", 2)
+    broker = OpenedBroker()
+    monkeypatch.setattr(topic_requests, "TOPICS_MAX", len(SYSTEM) + 8)
+    lists: list[list[Json]] = [
+        [TopicConfig(topic_name=f"{letter}{number}").to_json() for number in range(6)]
+        for letter in "AB"
+    ]
+    answers: list[object] = []
+    for wanted in lists:
+        body = dumps_fastjson({"topicConfigList": wanted})
+        command = Command(RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, body=body)
+        request = Request(command, broker.channel)
+        work = topic_requests.update_and_create_topic_list(broker.state, request)
+        assert isinstance(work, Generator)
+        broker.state.works.start(work, answers.append, failed)
+    broker.settle()
+    for _ in range(20):
+        broker.pass_time(0.1)
+
+    assert len(made(broker)) == 8
+    assert sorted(type(each).__name__ for each in answers) == ["Reply", "Reply"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gantrymq.broker.core import attributes, steps
+from gantrymq.broker.core import attributes, slaves, steps
 from gantrymq.broker.core.group_creation import ensure_group, why_no_group
 from gantrymq.broker.core.groups import GROUPS_MAX, READ_FORBIDDEN
 from gantrymq.broker.core.handler import Handlers
@@ -23,7 +23,12 @@ from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.system_topics import SYSTEM_GROUPS
 from gantrymq.broker.core.table_changes import stored
 from gantrymq.broker.core.table_memory import GROUP_BYTES
-from gantrymq.broker.core.topic_requests import QUEUES_MAX, TOPICS_A_TURN, not_saved
+from gantrymq.broker.core.topic_requests import (
+    QUEUES_MAX,
+    TOPICS_A_TURN,
+    not_saved,
+    slices,
+)
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.consumption import GroupForbidden
 from gantrymq.wire.bodies.groups import GroupConfig
@@ -54,7 +59,8 @@ def update_and_create_group_list(state: State, request: Request) -> Outcome | St
 
 def _change_list(state: State, request: Request, groups: Sequence[Json]) -> Steps[Outcome]:
     """Change many groups in slices. Another client may change one of them in between: then it is
-    as the last of both wants it."""
+    as the last of both wants it. Where others take the room, or this broker is not the master any
+    more, the rest of the list is not made."""
     wanted: list[GroupConfig] = []
     yield from steps.each(
         groups, lambda group: wanted.append(GroupConfig.from_json(group)), TOPICS_A_TURN
@@ -68,10 +74,15 @@ def _change_list(state: State, request: Request, groups: Sequence[Json]) -> Step
     refusal = _no_room(state, configs)
     if refusal is not None:
         return refusal
-    yield from steps.each(
-        configs.values(), lambda config: _put(state, request, config), TOPICS_A_TURN
-    )
-    return (yield from _saved(state, File.GROUPS))
+    for part in slices(configs):
+        refusal = slaves.refuse(state, request) or _no_room(state, part)
+        if refusal is not None:
+            break
+        for config in part.values():
+            _put(state, request, config)
+        yield from steps.wait()
+    saved = yield from _saved(state, File.GROUPS)
+    return refusal or saved
 
 
 def _change(

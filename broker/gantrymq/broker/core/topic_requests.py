@@ -7,11 +7,11 @@ a topic in it that is as it was does not keep the others from changing, as it do
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
-from gantrymq.broker.core import attributes, steps, topic_creation
+from gantrymq.broker.core import attributes, slaves, steps, topic_creation
 from gantrymq.broker.core.copying import OWN_MARK
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Register, Reply, Request
@@ -39,6 +39,8 @@ from gantrymq.wire.version import V5_0_0
 QUEUES_MAX: Final = 16_384
 
 _PERM_MAX: Final = 7
+
+T = TypeVar("T")
 
 # Topics of one request that are checked, or made, in one turn: each takes about 45 us, most of it
 # for its text in the file. Fewer would cost more, for the file may be written after each turn.
@@ -77,7 +79,8 @@ def update_and_create_topic_list(state: State, request: Request) -> Outcome | St
 
 def _change_list(state: State, request: Request, topics: Sequence[Json]) -> Steps[Outcome]:
     """Change many topics in slices. Another client may change one of them in between: then it is
-    as the last of both wants it."""
+    as the last of both wants it. Where others take the room, or this broker is not the master any
+    more, the rest of the list is not made."""
     wanted: list[TopicConfig] = []
     yield from steps.each(
         topics, lambda topic: wanted.append(TopicConfig.from_json(topic)), TOPICS_A_TURN
@@ -91,11 +94,25 @@ def _change_list(state: State, request: Request, topics: Sequence[Json]) -> Step
     refusal = _no_room(state, configs)
     if refusal is not None:
         return refusal
+    put: list[str] = []
     changed: list[str] = []
-    yield from steps.each(
-        configs.values(), lambda config: _put(state, request, config, changed), TOPICS_A_TURN
-    )
-    return (yield from _announced(state, tuple(configs), tuple(changed)))
+    for part in slices(configs):
+        refusal = slaves.refuse(state, request) or _no_room(state, part)
+        if refusal is not None:
+            break
+        put += part
+        for config in part.values():
+            _put(state, request, config, changed)
+        yield from steps.wait()
+    announced = yield from _announced(state, tuple(put), tuple(changed))
+    return refusal or announced
+
+
+def slices(configs: Mapping[str, T]) -> Iterator[Mapping[str, T]]:
+    """So many of them as are changed in one turn, one part after the other."""
+    items = list(configs.items())
+    for first in range(0, len(items), TOPICS_A_TURN):
+        yield dict(items[first : first + TOPICS_A_TURN])
 
 
 def _change(
