@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from functools import lru_cache
+from ipaddress import IPv6Address
 from typing import Final, Protocol, final
 
 from gantrymq.base.limits import FRAME_BYTES_MAX
@@ -96,6 +98,11 @@ _EIGHTHS: Final[Mapping[Kind, int]] = {
 # Of one connection and of one address. Many clients may share an address, behind a gateway.
 _CONNECTION_EIGHTHS: Final = 2
 _ADDRESS_EIGHTHS: Final = 4
+
+_NETWORK_BITS: Final = 64
+
+# Connections ask often and are from few addresses.
+_REMEMBERED_MAX: Final = 4096
 
 # A share has room for one frame of any length, and what belongs to it.
 SHARE_MIN: Final = FRAME_BYTES_MAX + (64 << 10)
@@ -272,6 +279,18 @@ class MemoryAccount:
         return found
 
 
+@lru_cache(_REMEMBERED_MAX)
 def address_of(peer: str) -> str:
-    """The host of `host:port`."""
-    return peer.rpartition(":")[0] or peer
+    """The host of `host:port`; of an IPv6 address its network of 64 bits, for that is what one
+    subscriber has, and IPv4 inside IPv6 counts as IPv4."""
+    host = peer.rpartition(":")[0] or peer
+    if ":" not in host:
+        return host
+    try:
+        address = IPv6Address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    network = int(address) >> _NETWORK_BITS << _NETWORK_BITS
+    return f"{IPv6Address(network)}/{_NETWORK_BITS}"

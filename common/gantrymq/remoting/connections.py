@@ -95,7 +95,7 @@ class ConnectionGate(Generic[C]):
         """A connection that came: why it must be closed, or which other one in its place. One that
         a load balancer makes has the balancer's address, and counts in all alone."""
         address = "" if is_proxied else address_of(connection.peer)
-        refusal = self._refusal(address)
+        refusal = self._refusal(address, connection.peer)
         instead = None
         if refusal is None and len(self._entered) >= self._limits.connections_max:
             instead = self._oldest_silent(now)
@@ -130,15 +130,15 @@ class ConnectionGate(Generic[C]):
                 late.append(connection)
         return late
 
-    def _refusal(self, address: str) -> str | None:
+    def _refusal(self, address: str, peer: str) -> str | None:
         count = self._addresses.get(address, 0)
-        if count < self._limits.address_connections_max or self._is_exempt(address):
+        if count < self._limits.address_connections_max or self._is_exempt(peer):
             return None
         return f"{address} has {count}, as maxConnectionsPerAddress allows"
 
-    def _is_exempt(self, address: str) -> bool:
+    def _is_exempt(self, peer: str) -> bool:
         try:
-            parsed = ip_address(address.strip("[]"))
+            parsed = ip_address(peer.rpartition(":")[0].strip("[]"))
         except ValueError:
             return True  # a socket of another kind has no address
         mapped = getattr(parsed, "ipv4_mapped", None)

@@ -90,3 +90,17 @@ def test_who_asks_nothing_is_named_when_its_time_is_over() -> None:
 def test_what_is_no_network_is_told() -> None:
     with pytest.raises(ConfigurationError, match=r"10\.0\.0/33 is no address"):
         parse_networks("127.0.0.1, 10.0.0/33")
+
+
+def test_a_network_of_ipv6_has_the_share_of_one_address() -> None:
+    made = gate(total=9)
+    peers = [Peer(f"[2001:db8::{number}]:5") for number in range(1, 4)]
+    assert [made.enter(peer, 0.0) for peer in peers] == [
+        None,
+        None,
+        "2001:db8::/64 has 2, as maxConnectionsPerAddress allows",
+    ]
+    assert made.enter(Peer("[2001:db8:0:1::1]:5"), 0.0) is None
+    for peer in peers:
+        made.leave(peer)
+    assert made.enter(Peer("[2001:db8::9]:5"), 0.0) is None
