@@ -1,1 +1,1 @@
-"""Replication: what a master and those that follow it say to each other, and what each believes."""
+"""Replication and master election: protocol cores of masters, slaves and members, without I/O."""

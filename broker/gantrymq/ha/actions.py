@@ -1,4 +1,4 @@
-"""What a member wants done: it is a core, and touches neither network nor lease by itself."""
+"""Defines the actions that a member asks its I/O layer to carry out; the member does no I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gantrymq.ha.lease import Lease
 @final
 @dataclass(frozen=True, slots=True)
 class ReadLease:
-    """Then call `lease_answered` with this number."""
+    """Read the lease, then call `lease_answered` with this number."""
 
     number: int
 
@@ -19,8 +19,8 @@ class ReadLease:
 @final
 @dataclass(frozen=True, slots=True)
 class WriteLease:
-    """Replace the object of `lease.version`, "" where there is to be none yet; then call
-    `lease_answered` with this number. The outcome is unknown unless the store says it."""
+    """Replace the object of `lease.version` ("" creates it), then call `lease_answered` with this
+    number. The outcome is unknown unless the lease store reports it."""
 
     number: int
     lease: Lease
@@ -29,7 +29,8 @@ class WriteLease:
 @final
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """The group's one address is ours now: `endpoint` of this epoch. Then call `published`."""
+    """Publish this broker as the group's address: write `endpoint` of this epoch, then call
+    `published`."""
 
     epoch: int
 
@@ -38,7 +39,7 @@ class Publish:
 @dataclass(frozen=True, slots=True)
 class Dial:
     """Connect to a member's HA address, then call `connected`, `received`, `closed` with this
-    number; before the first of them `closed` says that it could not be."""
+    number. `closed` before `connected` means that the connection failed."""
 
     link: int
     address: str
@@ -47,7 +48,7 @@ class Dial:
 @final
 @dataclass(frozen=True, slots=True)
 class HangUp:
-    """Close this connection; `closed` need not be called any more."""
+    """Close this connection; calling `closed` for it is not necessary."""
 
     link: int
     reason: str
@@ -56,8 +57,8 @@ class HangUp:
 @final
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """Stop this process at once, and start it again: the next start cuts the log, or begins it
-    anew, as the store was told."""
+    """Stop this process at once and start it again. The next start truncates the log, or begins it
+    anew, as requested in the store's directory."""
 
     reason: str
 
@@ -65,7 +66,7 @@ class Restart:
 @final
 @dataclass(frozen=True, slots=True)
 class Say:
-    """A line for the log."""
+    """Write a log line."""
 
     text: str
     is_warning: bool = False

@@ -1,17 +1,17 @@
-"""A member's dealings with the lease: it watches, seeks, renews and gives away.
+"""Runs the leader election of one member: watches, seeks, renews and releases the Lease.
 
-    watching      somebody else is master, or nobody; read again and again
-    seeking       a write is under way that makes us master, or its outcome is not known
-    leading       master: renewed in time, the in-sync set changed by the same write
-    handing over  master still: nothing new is taken until somebody of the set has everything
-    released      not master: the lease was given away, and this process is to end
+    watching      another member is master, or none is; the lease is read periodically
+    seeking       a write that makes this member master is under way, or its outcome is unknown
+    leading       master: renews in time; changes of the in-sync set are part of a renewal
+    handing over  still master: rejects new requests until an in-sync member has everything
+    released      not master: the lease was released, and this process is to end
 
-Time. A master counts from when it *sent* what renewed its lease (tenure.py), who watches from when
-the answer that showed a change *arrived*. Both by their own clocks, so that the one is over before
-the other, however long answers take.
+Time. A master counts from when it *sent* a renewal (tenure.py), a watching member from when the
+answer that showed a change *arrived*. Each uses its own clock, so that the master's deadline ends
+before the lease expires for others, however long answers take.
 
-Invariant. A write whose outcome is unknown may still be carried out as long as the version it
-wanted to replace is the last one: until another version is seen both outcomes count.
+Invariant. A write whose outcome is unknown may still be carried out as long as the version that it
+replaces is the current one: until another version is seen, both outcomes are possible.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from gantrymq.ha.surroundings import Surroundings
 from gantrymq.ha.switchover import Switchover
 from gantrymq.ha.tenure import ASK_AFTER_SECONDS, Tenure
 
-# A hand-over that does not get there in time is given up, and the master goes on.
+# A hand-over that takes longer is given up, and the master continues.
 HANDOVER_SECONDS: Final = 1.0
 
-# A master that cannot take messages tries so often to leave that to somebody who can.
+# How often a master that cannot accept messages tries to hand over.
 YIELD_SECONDS: Final = 5.0
 
-# A master that does not take us out of the set in time is not waited for.
+# How long a leaving follower waits to be removed from the in-sync set.
 LEAVE_SECONDS: Final = 1.0
 
 NEVER: Final = float("inf")
@@ -53,7 +53,8 @@ NEVER: Final = float("inf")
 
 @final
 class Agent:
-    """Of one member. `decide` after everything that happened, and at `deadline`."""
+    """The leader elector of one member. The member calls `decide` after every event and at
+    `deadline`."""
 
     __slots__ = (
         "_candidacy",
@@ -79,8 +80,8 @@ class Agent:
     def __init__(
         self, place: Place, now: float, *, is_new: bool, kept: Lease | None = None
     ) -> None:
-        """`is_new`: no earlier life of ours has promised anything; `kept`: the lease that one has
-        seen last."""
+        """`is_new`: this disk has never been used by a member, so it can have promised nothing.
+        `kept`: the lease that this disk has seen last."""
         self._candidacy = Candidacy(place, now, is_new=is_new)
         self._chosen = NOBODY
         self._desk = LeaseDesk(now, kept)
@@ -88,28 +89,29 @@ class Agent:
         self._leaves_by = NEVER
         self._place = place
         self._proposal: Lease | None = None
-        """A write of another set, whose outcome is not known."""
+        """A write with another in-sync set whose outcome is unknown."""
         self._said = ""
         self._sought = 0
         self._switchover = Switchover(place.number)
         self._tenure = Tenure(place)
         self._words: list[Say] = []
         self._yields = False
-        """Whether somebody else is to go on, because our disk does not answer."""
+        """Whether this member lets the lease go because its disk does not respond."""
         self._yields_at = -NEVER
         self.epoch = 0
-        """Of which we are master; 0 while we are not."""
+        """The epoch of which this member is master; 0 while it is not."""
         self.in_sync: InSync | None = None
-        """Of the epoch that we lead; who leads sets it, and takes it away."""
+        """The in-sync set of the epoch that this member leads; the member sets and clears it."""
         self.is_leaving = False
-        """Whether this process is to end: it turns to nobody any more; whom it follows is told."""
+        """Whether this process is about to end: it follows no other master, and its master is told.
+        """
         self.phase = Phase.WATCHING
 
-    # ------------------------------------------------------------------ what others go by
+    # ------------------------------------------------------------------ state
 
     @property
     def lease(self) -> Lease | None:
-        """As it was read or written last."""
+        """The Lease as it was last read or written."""
         return self._desk.lease
 
     @property
@@ -118,43 +120,45 @@ class Agent:
 
     @property
     def master(self) -> int:
-        """Whom the lease names, if that is not us."""
+        """The member that the lease names, if that is another one than this."""
         lease = self.lease
         if lease is None or lease.holder == self._place.number:
             return NOBODY
         return lease.holder
 
     def trusts_master(self, now: float) -> bool:
-        """Whether its lease has not expired for us."""
+        """Whether the lease of the current master has not expired by this member's clock."""
         return now < self._desk.expires_at
 
     def authority(self, around: Surroundings, now: float) -> float:
-        """Until when we may acknowledge."""
+        """Until when this member may acknowledge."""
         if not self.epoch:
             return -NEVER
         promised_since = around.promised_since() if self.asks_promises(now) else None
         return self._tenure.ends_at(promised_since)
 
     def must_promise(self) -> frozenset[int] | None:
-        """Who has to promise for us to go on without the lease; None: nobody's promise helps."""
+        """The members whose promises let this master continue without the lease; None if no
+        promises suffice."""
         in_sync, lease = self.in_sync, self.lease
         if in_sync is None or lease is None:
             return None
         return self._tenure.must_promise(lease, in_sync)
 
     def asks_promises(self, now: float) -> bool:
-        """Whether the lease was not renewed when it should have been."""
+        """Whether a renewal of the lease is overdue, so that promises are needed."""
         return self.epoch > 0 and not self._yields and now >= self._tenure.asks_at
 
     def promise(self, epoch: int, now: float) -> bool:
-        """Not to seek the lease for its duration; False where we cannot say so."""
+        """Promise not to seek the lease for its duration; False if this member cannot promise
+        that."""
         if self.phase is not Phase.WATCHING or self.lease_epoch > epoch:
             return False
         self._candidacy.promise(now)
         return True
 
     def look(self, now: float) -> None:
-        """Something may have changed: the lease is read soon."""
+        """Read the lease soon, because it may have changed."""
         self._desk.look(now)
 
     def take_actions(self) -> Sequence[Action]:
@@ -164,7 +168,7 @@ class Agent:
     # ------------------------------------------------------------------ answers of the lease store
 
     def lease_answered(self, number: int, answer: LeaseAnswer, now: float) -> None:
-        """What became of a request."""
+        """Process the answer to a request."""
         if isinstance(answer, Unanswered):
             self._say(f"the lease could not be reached: {answer.text}", is_warning=True)
         outcome = self._desk.answered(number, answer, now, leads=self.epoch > 0)
@@ -175,9 +179,10 @@ class Agent:
             self._see(lease, now)
 
     def _see(self, lease: Lease | None, now: float) -> None:
-        """As it is, or was a moment ago."""
+        """Act on the lease that was read."""
         if self.phase is Phase.SEEKING and not self._has_won(lease):
-            # Not us, unless what we wrote is still on its way: then our next write finds it.
+            # Another holder, unless this member's write is still under way: then its next write
+            # detects that.
             self.phase = Phase.WATCHING
         if not self.epoch:
             return
@@ -189,8 +194,9 @@ class Agent:
             self._settle(lease)
 
     def _compare_set(self, lease: Lease) -> None:
-        """Somebody else may have written another one, as by restoring an earlier lease of ours:
-        whom it names can be elected, and counts until it is put right."""
+        """Count the members that the lease names as in sync, if they differ from the known set.
+        Another program may have written the lease, for example by restoring an earlier one: the
+        members it names can be elected until the lease is corrected."""
         in_sync, named = self.in_sync, lease.in_sync | lease.claimed
         if in_sync is not None and named | {self._place.number} != in_sync.persisted:
             text = f"somebody else wrote that {sorted(lease.claimed or named)} are in sync"
@@ -198,7 +204,7 @@ class Agent:
             self._settle(lease)
 
     def _wrote(self, lease: Lease) -> None:
-        """It is as we wanted it."""
+        """Act on a successful write."""
         if not lease.is_by(self._place):
             self.phase = Phase.RELEASED if self.is_leaving else Phase.WATCHING
         elif self.phase is Phase.SEEKING and self._has_won(lease):
@@ -210,19 +216,20 @@ class Agent:
             self._settle(lease)
 
     def _has_won(self, lease: Lease | None) -> bool:
-        """By this very process: another one in our seat may have sought the same epoch."""
+        """Whether this very process holds the lease: another process with this member's number may
+        have sought the same epoch."""
         return lease is not None and lease.is_by(self._place) and lease.epoch == self._sought
 
     def _settle(self, lease: Lease) -> None:
-        """Whatever we proposed is decided."""
+        """Record that the outcome of the last proposal is known."""
         self._proposal = None
         if self.in_sync is not None:
             self.in_sync.settled(lease.in_sync, lease.claimed)
 
-    # ------------------------------------------------------------------ what to do now
+    # ------------------------------------------------------------------ decisions
 
     def decide(self, around: Surroundings, now: float) -> None:
-        """Everything there is to do."""
+        """Do everything that is due."""
         if self.epoch and now >= self.authority(around, now):
             self.step_down("the lease could not be renewed in time", now)
         if self.epoch:
@@ -233,11 +240,12 @@ class Agent:
             self._desk.read(now)
 
     def _successor_at(self) -> float:
-        """When to look whether somebody else is master, for whoever still sends to us."""
+        """When to look for a new master, which clients that still send to this member need to
+        know."""
         return NEVER if self.has_successor else self._desk.look_at(is_urgent=True)
 
     def deadline(self, around: Surroundings, now: float) -> float:
-        """When `decide` has something to do, if nothing happens before."""
+        """When `decide` has something to do, if no event occurs before."""
         due = NEVER
         for each in self._times(around, now):
             if now < each < due:
@@ -245,7 +253,8 @@ class Agent:
         return due
 
     def _times(self, around: Surroundings, now: float) -> Sequence[float]:
-        """When something is due; what was and could not be done waits for an answer."""
+        """The times at which something is due. Work that was due and could not be done waits for an
+        answer."""
         desk = self._desk
         requests = () if desk.is_busy else (desk.read_at, desk.tried_at + RENEW_SECONDS)
         if self.phase is Phase.RELEASED:
@@ -285,12 +294,12 @@ class Agent:
             self._judge(around, now)
 
     def _look_at(self, around: Surroundings) -> float:
-        """When the lease is to be read again."""
+        """When to read the lease again."""
         is_quiet = around.hears_master() or self.phase is Phase.SEEKING
         return self._desk.look_at(is_urgent=not is_quiet)
 
     def _judge(self, around: Surroundings, now: float) -> None:
-        """Seek the lease if we may."""
+        """Seek the lease if this member may become master."""
         verdict = self._candidacy.judge(self._desk, around, now)
         if verdict is None:
             return
@@ -306,7 +315,7 @@ class Agent:
             self._say(f"not master: {verdict.reason}")
 
     def _make(self, around: Surroundings, now: float) -> None:
-        """A lease of our group that says nothing else; its UUID is made here if there is none."""
+        """Create a lease that only names the group. If the group has no UUID, make one."""
         known = self.lease
         blank = Lease(group=around.standing().group or around.new_id())
         if known is not None:
@@ -314,8 +323,8 @@ class Agent:
         self._desk.write(blank, now)
 
     def _seek(self, verdict: Verdict, around: Surroundings, now: float) -> None:
-        """Make us master, with those of the set who are there: the others come back when they
-        have everything again."""
+        """Write this member as master, with the in-sync members that are present; the others return
+        to the set once they have everything again."""
         if verdict.epoch > EPOCH_MAX:
             self._say(f"not master: {_NO_EPOCH_LEFT}", is_warning=True)
             return
@@ -326,7 +335,7 @@ class Agent:
         assert lease is not None
         sightings = around.sightings()
         group = lease.group or around.standing().group
-        if not group:  # an empty disk, and a lease that cannot be read: others may know the group
+        if not group:  # an empty disk and an unreadable lease: others may know the group
             group = next(iter(groups_heard(sightings, now)), "") or around.new_id()
         disks = {each: sightings[each].standing.disk for each in verdict.in_sync & set(sightings)}
         disks |= {each: lease.disks[each] for each in verdict.in_sync & set(lease.disks)}
@@ -340,7 +349,7 @@ class Agent:
         desk, in_sync = self._desk, self.in_sync
         if in_sync is None:
             return
-        if self.phase is Phase.LEADING and self.is_leaving:  # it was told so while it sought it
+        if self.phase is Phase.LEADING and self.is_leaving:  # told to leave while seeking
             self._begin_handover(NOBODY, now)
         elif self.phase is Phase.LEADING:
             self._consider_yielding(around, now)
@@ -351,7 +360,7 @@ class Agent:
         if not self.epoch:
             return
         if in_sync.lets_go or in_sync.misses_somebody(now):
-            around.secure(now)  # what is acknowledged meanwhile waits for it
+            around.secure(now)  # sends wait for it
         if desk.is_busy:
             return
         if now >= desk.read_at:
@@ -360,7 +369,7 @@ class Agent:
             self._write_on(around, in_sync, now)
 
     def _write_on(self, around: Surroundings, in_sync: InSync, now: float) -> None:
-        """Renew, with the set as it should be."""
+        """Renew the lease, with the current in-sync set."""
         stall = around.stall(now)
         if stall is not None:
             self._say(f"the lease is not renewed: {stall}", is_warning=True)
@@ -377,13 +386,14 @@ class Agent:
             self._renew(now)
 
     def _wanted(self, around: Surroundings, in_sync: InSync, now: float) -> frozenset[int] | None:
-        """The set to propose. Before somebody goes all that was acknowledged is on our disk."""
+        """The set to propose. Before a member is removed, everything acknowledged is flushed
+        here."""
         wanted = in_sync.wanted(now)
         in_sync.prepare(wanted)
         return None if in_sync.lets_go and not around.secure(now) else wanted
 
     def _renew(self, now: float, in_sync: frozenset[int] | None = None) -> None:
-        """With another set, if one is given."""
+        """Renew the lease, with another set if one is given."""
         lease = self.lease
         assert lease is not None
         granted = self._switchover.granted(lease, now)
@@ -395,13 +405,14 @@ class Agent:
         self._desk.write(renewed, now)
 
     def saw(self, epoch: int, now: float) -> None:
-        """Another member knows this one, which is later than ours. Where it is the one that we are
-        writing, whoever reads the lease may know of it before we do."""
+        """Step down, because another member has seen a higher epoch. If that is the epoch that this
+        member is seeking, the other member may have read this member's write before its answer
+        arrived here."""
         if not (self.phase is Phase.SEEKING and epoch == self._sought):
             self.step_down(f"another member has seen epoch {epoch}", now)
 
     def step_down(self, reason: str, now: float) -> None:
-        """Not master from this moment on."""
+        """Stop being master at once."""
         if self.epoch:
             self._say(f"not master any more: {reason}", is_warning=True)
         self.phase = Phase.WATCHING
@@ -414,10 +425,11 @@ class Agent:
         self._yields, self._yields_at = False, -NEVER
         self.look(now)
 
-    # ------------------------------------------------------------------ giving it away
+    # ------------------------------------------------------------------ releasing the lease
 
     def leave(self, now: float) -> None:
-        """This process is to end: hand over what there is; who follows is taken out of the set."""
+        """Prepare the end of this process: a master hands over, a follower has itself removed from
+        the in-sync set."""
         if not self.is_leaving:
             self._leaves_by = now + LEAVE_SECONDS
         self.is_leaving = True
@@ -427,7 +439,8 @@ class Agent:
 
     @property
     def has_successor(self) -> bool:
-        """Whether whom we handed over to is master, or it was nobody."""
+        """Whether the member to which this one handed over is master, or there was no such
+        member."""
         lease = self.lease
         return lease is None or lease.heir == NOBODY or lease.holder != NOBODY
 
@@ -438,14 +451,15 @@ class Agent:
         self._say(f"handing over to {f'member {chosen}' if chosen else 'whoever is in sync'}")
 
     def _can_be_taken(self, around: Surroundings, now: float) -> bool:
-        """Whether the lease can be written, so that somebody could take it: ours was a moment ago.
-        By a stall it is not, and then it is known from the last request alone."""
+        """Whether the lease can presumably be written, so that a successor can take it: the last
+        write succeeded a moment ago. A member with a stalled disk does not renew; then the last
+        request decides."""
         desk, stalls = self._desk, around.stall(now) is not None
         return not desk.is_stale if stalls else now < desk.written_at + ASK_AFTER_SECONDS
 
     def _consider_yielding(self, around: Surroundings, now: float) -> None:
-        """Who cannot take messages leaves that to somebody who can. Where there is nobody, a full
-        disk is no reason to go: there would be no master, and consumers could not read on."""
+        """Hand over to a member that can accept messages, if this one cannot. If no member can,
+        stay master even with a full disk: without a master consumers could not read on."""
         trouble = around.trouble(now)
         if trouble is None or not around.others_take():
             self._yields = False
@@ -456,18 +470,18 @@ class Agent:
             self._begin_handover(NOBODY, now)
 
     def _consider_switch(self, around: Surroundings, in_sync: InSync, now: float) -> None:
-        """What an operator wants."""
+        """Carry out an operator's switchover request."""
         lease = self.lease
         heir = None if lease is None else self._switchover.heir(lease, in_sync.persisted, now)
         if heir is not None and self._can_be_taken(around, now):
             self._begin_handover(heir, now)
 
     def _hand_over(self, around: Surroundings, now: float) -> None:
-        """Once somebody has everything, or time is over."""
+        """Release the lease once a member has everything, or the time is over."""
         desk, lease, heir = self._desk, self.lease, around.heir(self._chosen, now)
         is_over, is_stale = now >= self._handing_by, desk.is_stale
         if desk.is_busy and not is_stale:
-            return  # its answer says whether the lease can be written
+            return  # its answer shows whether the lease can be written
         can_be_taken = not is_stale and (self.is_leaving or self._can_be_taken(around, now))
         if is_over and not self.is_leaving and not (can_be_taken and heir):
             reason = "nobody has everything" if can_be_taken else "the lease cannot be written"
@@ -486,8 +500,8 @@ class Agent:
         self._say(f"the switchover was given up: {reason}", is_warning=True)
 
     def _leave(self, around: Surroundings, now: float) -> None:
-        """Nothing of ours is to be left in the lease. A master that has taken us in ends our
-        connection once nobody waits for us any more."""
+        """Remove this member from the lease. If it follows a master, the master closes the
+        connection once no acknowledgement waits for this member."""
         lease, me, disk = self.lease, self._place.number, around.standing().disk
         is_heir = lease is not None and lease.heir == me and lease.holder == NOBODY
         if lease and (lease.is_of(me, disk) or (is_heir and lease.names(me, disk))):
@@ -498,13 +512,13 @@ class Agent:
             self.phase = Phase.RELEASED
 
     def _release(self, lease: Lease, heir: int, now: float, *, goes: bool) -> None:
-        """Nobody's from now on: we are not master any more, whether this is carried out or not. Who
-        goes, or cannot follow, is not waited for by its heir, if it has one."""
+        """Write the lease without a holder. This member is no longer master, whatever the outcome.
+        The successor does not wait for a member that leaves or cannot follow."""
         leaver = self._place.number if goes and heir else NOBODY
         self._desk.write(lease.given_away(heir, leaver), now)
 
     def _say(self, text: str, *, is_warning: bool = False) -> None:
-        """Once, until something else is said."""
+        """Log a line, unless it repeats the previous one."""
         if text != self._said:
             self._said = text
             self._words.append(Say(text, is_warning=is_warning))
@@ -517,7 +531,7 @@ _NO_EPOCH_LEFT: Final = (
 
 
 def _other_master(lease: Lease | None, me: int) -> str:
-    """Who is master, where it is not us."""
+    """Describes the current master, which is another process."""
     if lease is None:
         return "there is no lease any more"
     if lease.holder == me:

@@ -1,7 +1,8 @@
-"""Until when a broker may say that a message is stored for good.
+"""Holds the time until which a broker may acknowledge messages as persisted.
 
-A master of a group that elects has its authority by a lease, whose holder may be another one by the
-time an answer leaves: so whoever sends answers compares this with a clock that was read just then.
+The master of an elected group acknowledges under a lease. Another member may hold the lease by the
+time a response leaves, so the code that sends responses compares this time with a clock that it has
+just read.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ ALWAYS: Final = float("inf")
 
 @final
 class Authority:
-    """Of one broker; of fixed roles it never ends."""
+    """The acknowledgement deadline of one broker. A broker with a fixed role has no deadline."""
 
     __slots__ = ("until",)
 

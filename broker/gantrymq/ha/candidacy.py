@@ -1,8 +1,8 @@
-"""Whether a member that is not master seeks the lease now: by what the logs say (election.py), and
-by what it has promised.
+"""Decides whether a member that is not master seeks the lease now.
 
-Who promised not to seek the lease keeps that for DURATION_SECONDS, unless the master that was
-promised it cannot go on anyway: it gave its lease away, or the lease is our own again.
+The decision combines the comparison of logs (election.py) with the member's promises. A member that
+has promised not to seek the lease keeps the promise for DURATION_SECONDS, unless the master that
+received it cannot continue anyway: it released its lease, or this member holds the lease again.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ NEVER: Final = float("inf")
 
 @final
 class Candidacy:
-    """Of one member."""
+    """The candidate policy of one member."""
 
     __slots__ = ("_place", "_promised_until", "again_at")
 
     def __init__(self, place: Place, now: float, *, is_new: bool) -> None:
-        """`is_new`: no earlier life of ours has promised anything."""
+        """`is_new`: this disk has never been used by a member, so there can be no earlier
+        promises."""
         self._place = place
         self._promised_until = now if is_new else now + DURATION_SECONDS
         self.again_at = NEVER
-        """When it may be another verdict, if nothing happens before."""
+        """When the verdict may change without another event."""
 
     def promise(self, now: float) -> None:
-        """Not to seek the lease for its duration."""
+        """Promise not to seek the lease for its duration."""
         self._promised_until = now + DURATION_SECONDS
 
     def judge(self, desk: LeaseDesk, around: Surroundings, now: float) -> Verdict | None:
-        """Whether to seek it; None: we promised not to."""
+        """The verdict on seeking the lease; None if a promise forbids it."""
         lease = desk.lease
         if lease and now < self._promised_until and self._may_others_lead(lease, around):
             self.again_at = self._promised_until
@@ -58,8 +59,8 @@ class Candidacy:
         return verdict
 
     def _may_others_lead(self, lease: Lease, around: Surroundings) -> bool:
-        """Whether the one to whom we promised may go on: who gives its lease away does not, unless
-        the lease was set back to what it was, or edited."""
+        """Whether the master that received the promise may continue. A master that released its
+        lease may not, unless the lease was set back to an earlier state or edited."""
         if lease.doubt is not None or lease.epoch < around.standing().epoch:
             return True
         return lease.holder not in (NOBODY, self._place.number)

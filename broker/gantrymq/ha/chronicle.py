@@ -1,18 +1,18 @@
-"""What a member's log is, and what the member has seen: on its disk before it acts on it.
+"""Tracks the state of a member's log and what the member has seen, fsynced before it is used.
 
-    the epochs     of our own log, and while we follow those of the master's, of which ours is a
-                   beginning: each counts from where our log has reached its start
-    the highest    epoch that was seen anywhere; nothing is appended in a lower one
-    wholeness      a log that is copied anew, or whose machine went down with it, or whose disk knew
-                   of no epoch when others did, may lack what was acknowledged, until it has caught
-                   up with a master; what was not known to be on the disk when the machine went down
-                   is held against the master's log, or becomes the beginning of the epoch that we
-                   begin with it
-    identity       which disk this is, and of which group; the group is taken when it first follows
-                   or leads
-    the Lease      as it was seen last: one that was set back is told by it
+    epochs         of this member's log. While it follows, they are the master's epochs, as its own
+                   log is a prefix of the master's: each applies once the log has reached its start
+    highest epoch  seen anywhere; nothing is appended in a lower one
+    completeness   acknowledged messages may be missing until this member has caught up with a
+                   master if its log is being copied anew, its machine crashed, or its disk knew no
+                   epoch when other members did. Bytes that were not known to be on the disk at a
+                   machine crash are compared with the master's log; if this member becomes master,
+                   its epoch begins with them
+    identity       which disk this is and to which group it belongs; the group is set when the disk
+                   first follows or leads
+    Lease          as it was last seen, to detect one that was set back
 
-Invariant: nothing here says more than the disk does.
+Invariant: the state in memory is never ahead of the state on the disk.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ _T = TypeVar("_T")
 
 
 def note_doubt(disk: Disk, boot: str) -> None:
-    """Before the store is opened. Where the machine went down, that writes again what may be
-    damaged and calls it known: a start that failed behind it would leave nothing to doubt."""
+    """Record which part of the log is doubtful after a machine crash. Called before the store is
+    opened: opening rewrites bytes that may be damaged and counts them as flushed, so if the start
+    then failed the next start would not know of the doubt."""
     known = kept.read(disk)
     if known.boot in ("", boot):
         return
@@ -48,7 +49,8 @@ def note_doubt(disk: Disk, boot: str) -> None:
 def _save(
     disk: Disk, write: Callable[[Disk, _T], None], content: _T, make_room: Callable[[], bool]
 ) -> None:
-    """On a full disk in what is kept for such: who has to know of a master must not end."""
+    """Write a file; on a full disk release the reserved space and retry: a member that has to
+    record a master must not fail."""
     try:
         write(disk, content)
     except DiskError as error:
@@ -59,7 +61,7 @@ def _save(
 
 @final
 class Chronicle:
-    """Of one store, which is open."""
+    """The replica state of one open store, owned by its member."""
 
     __slots__ = (
         "_disk",
@@ -73,18 +75,18 @@ class Chronicle:
     )
 
     def __init__(self, disk: Disk, store: Store, boot: str) -> None:
-        """`boot` is another one after each start of the machine, and each mount of the disk."""
+        """`boot` differs after each start of the machine and each mount of the disk."""
         self._disk = disk
         self._epochs = epoch_file.read(disk)
         self.identity = identity.read(disk) or Identity()
         self._kept = kept.read(disk)
         self.lease = lease_copy.read(disk)
-        """The last one that was seen, as far as it says more than that it was renewed."""
+        """The last Lease seen, except for changes that are mere renewals."""
         self._now_boot = boot
         self._store = store
         now = replace(self._kept, sure_to=self._doubt(0))
         if self._kept.boot not in ("", boot):
-            # A stop that is clean does not bring back what the machine took with it before.
+            # A clean stop does not bring back what an earlier crash of the machine lost.
             is_partial = self._kept.is_partial or not store.report.is_clean
             sure_to = self._doubt(store.report.rewritten_bytes)
             now = replace(now, boot=boot, is_partial=is_partial, sure_to=sure_to)
@@ -93,7 +95,8 @@ class Chronicle:
         self._sure_to = self._kept.sure_to
 
     def _doubt(self, last_bytes: int) -> int | None:
-        """From where on the log is doubtful, when so many at its end are."""
+        """The position from which the log is doubtful, if its last `last_bytes` bytes are; None if
+        no part is."""
         end = self._store.log.end
         known = self._kept.sure_to
         sure_to = min(end - last_bytes, end if known is None else known)
@@ -101,26 +104,26 @@ class Chronicle:
 
     @property
     def epoch(self) -> int:
-        """The highest that was seen."""
+        """The highest epoch seen."""
         return self._kept.epoch
 
     @property
     def is_new(self) -> bool:
-        """Whether this member has never seen any."""
+        """Whether this disk has never seen an epoch."""
         return self._kept.epoch == 0
 
     @property
     def is_electable(self) -> bool:
-        """Whether all that this member has acknowledged is in its log."""
+        """Whether the log has everything that this member has acknowledged."""
         return not self._kept.is_partial
 
     @property
     def sure_end(self) -> int:
-        """Up to here our log is what was written there, as far as anybody can tell."""
+        """The end of the part of the log that is certainly undamaged."""
         return self._store.log.end if self._sure_to is None else self._sure_to
 
     def standing(self) -> Standing:
-        """What is said of it to others."""
+        """What this member reports about its log to other members."""
         log = self._store.log
         reached = tuple(each for each in self._epochs if each.start <= log.end)
         return Standing(
@@ -137,18 +140,19 @@ class Chronicle:
 
     @property
     def is_of_no_group(self) -> bool:
-        """Whether nothing on this disk has a group yet: it may join any."""
+        """Whether nothing on this disk belongs to a group: it may join any."""
         return not (self.identity.group or self._epochs or self._kept.epoch)
 
-    # ------------------------------------------------------------------ who we are
+    # ------------------------------------------------------------------ identity
 
     def identify(self, disk: str) -> None:
-        """This is our disk's UUID, unless it has one."""
+        """Set the UUID of this disk, unless it has one."""
         if not self.identity.disk:
             self._identify(Identity(disk, self.identity.group))
 
     def join(self, group: str) -> None:
-        """We follow, or are, a master of this group; `group` may be "", of an older version."""
+        """Set the group that this disk follows or leads in, unless it has one; "" comes from a
+        member of an older version and is ignored."""
         if group and not self.identity.group:
             self._identify(replace(self.identity, group=group))
 
@@ -157,57 +161,59 @@ class Chronicle:
         self.identity = now
 
     def note_lease(self, lease: Lease) -> None:
-        """It was read or written, and is believed."""
+        """Record a trusted Lease that was read or written."""
         if lease_copy.is_new(lease, self.lease):
             self._save(lease_copy.write, lease)
             self.lease = lease
 
-    # ------------------------------------------------------------------ what is seen
+    # ------------------------------------------------------------------ epochs and the log
 
     def see(self, epoch: int) -> None:
-        """Somebody is, or is to be, master of it. A disk that knew of none may be a new one, of a
-        member that the lease counts on."""
+        """Record an epoch that has, or is about to have, a master. A disk that knew of no epoch may
+        be a new disk of a member that the lease counts on, so its log counts as incomplete."""
         known = self._kept
         if epoch > known.epoch:
             boot, is_partial = known.boot or self._now_boot, known.is_partial or self.is_new
             self._keep(replace(known, epoch=epoch, boot=boot, is_partial=is_partial))
 
     def begin(self, epoch: int) -> None:
-        """We are master of it, and the log's next record is its first; but for what nobody is sure
-        of: others who have it as well have it from us from now on."""
+        """Record that this member is master of the epoch. The epoch begins with the log's next
+        record, or where the doubtful part of the log begins: members that have that part take this
+        member's version of it."""
         log = self._store.log
         start = max(log.start, self.sure_end)
         self.see(epoch)
         self._write(epochs.begun(epochs.trimmed(self._epochs, log.start), epoch, start))
-        self.caught_up()  # nobody has more who may still be asked
+        self.caught_up()  # no other member that can report has more
 
     def adopt(self, theirs: Epochs) -> None:
-        """Our log is the beginning of a master's, whose epochs these are."""
+        """Record the epochs of a master, of whose log this member's log is a prefix."""
         if theirs != self._epochs:
             self._write(theirs)
 
     def caught_up(self) -> None:
-        """Our log has all that the master's has."""
+        """Record that this log has everything that the master's log has."""
         self._sure_to = None
         whole = replace(self._kept, boot=self._now_boot, is_partial=False, sure_to=None)
         if whole != self._kept:
             self._keep(whole)
 
     def compared(self, position: int) -> None:
-        """Up to here our log is what the master's is."""
+        """Record that the log equals the master's up to this position."""
         self._sure_to = position if position < self._store.log.end else None
         if self._sure_to is None:
             self._keep(replace(self._kept, sure_to=None))
 
-    # ------------------------------------------------------------------ what the next start does
+    # ------------------------------------------------------------------ requests to the next start
 
     def cut(self, position: int) -> None:
-        """Our log goes on with the master's from here."""
+        """Have the next start truncate the log at this position, from where the master's log
+        continues."""
         self._save(log_cut.wish, Wish(position, epoch=self.epoch))
 
     def copy_anew(self, shared: int) -> None:
-        """Our log is the master's up to here at most, and the master has no more what comes
-        next."""
+        """Have the next start begin the log anew. At most the part below `shared` equals the
+        master's log, and the master no longer has the part that follows."""
         self._keep(replace(self._kept, is_partial=True))
         self._write(())
         self._save(log_cut.wish, Wish(0, shared, self.epoch))

@@ -1,15 +1,13 @@
-"""Whom a member connects to: its master, to follow it; while there is none, all others, to hear
-what they have.
+"""Manages a member's outgoing links: to the master, or to all other members while there is none.
 
-    the master     whom the lease names; dialed again and again, and left as soon as somebody else
-                   is named, or it turns out to be behind us in epochs
-    enquiries      each other member every ENQUIRY_SECONDS; what it says of itself is kept, and the
-                   connection ends
+    the master     the member that the lease names, to follow it; redialed until connected, and
+                   disconnected as soon as another member is named or its epoch turns out to be old
+    enquiries      each other member every ENQUIRY_SECONDS: its report is kept, and the link closed
 
-A log that the master's does not go on with is dealt with here: cut where they part, or copied
-anew; both take a restart. Where ours may be damaged the master's comes once more, and is compared.
-A member of the in-sync set does not copy anew: it is taken out of the set first, for whoever is
-elected has to have everything.
+A log of which the master's log is not a continuation is handled here: it is truncated where the two
+diverge, or copied anew; both take a restart. A part of the log that may be damaged is received
+again and compared. An in-sync member does not copy its log anew: it is first removed from the set,
+because a member that is elected has to have everything.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from gantrymq.store.engine import Store
 REDIAL_SECONDS: Final = 0.3
 ENQUIRY_SECONDS: Final = 0.25
 
-# What a master refuses for that lasts until somebody mends it: it is said here as well.
+# Refusals that last until an operator removes their cause: this member logs them too.
 REASONS_SAID: Final = frozenset({"other-group", "seat-taken", "unknown-member"})
 
 NEVER: Final = float("inf")
@@ -45,21 +43,21 @@ NEVER: Final = float("inf")
 
 @final
 class _Dialed:
-    """A connection that we began."""
+    """A connection that this member opened."""
 
     __slots__ = ("address", "following", "is_welcome", "member")
 
     def __init__(self, member: int, address: str) -> None:
         self.address = address
         self.following: MemberFollowing | None = None
-        """Once the connection is there."""
+        """Set once the connection is established."""
         self.is_welcome = False
         self.member = member
 
 
 @final
 class Dials:
-    """Of one member. Links of ours have odd numbers, those of others even ones."""
+    """The outgoing links of one member. They have odd numbers, incoming links even ones."""
 
     __slots__ = (
         "_actions",
@@ -97,14 +95,14 @@ class Dials:
         store: Store,
         roles: Roles,
     ) -> None:
-        """`addresses` of the HA ports of all members."""
+        """`addresses`: the HA addresses of all members."""
         self._actions: list[Action] = []
         self._addresses = addresses
         self._agent = agent
         self._chronicle = chronicle
         self._goal: int | None = None
-        """Where the master's log ended when it first said so on this link: whoever gets there
-        has what was acknowledged without it."""
+        """The end of the master's log in its first beat on this link: once this member's log
+        reaches it, it has what was acknowledged without it."""
         self._last_number = -1
         self._links: dict[int, _Dialed] = {}
         self._master = NOBODY
@@ -119,41 +117,42 @@ class Dials:
         self._standing = standing
         self._stored = 0
         self._taken: deque[tuple[int, str]] = deque()
-        """Tables that came, and are not known to be on our disk."""
+        """Received tables that are not known to be on this member's disk."""
         self.wall_ms = 0
         self.refusal = ""
-        """Why the master does not take us in, where that lasts until an operator mends it."""
+        """Why the master refuses this member, if only an operator can remove the cause."""
         self.is_stray = False
-        """Whether our disk is of another group: nobody is followed, or asked."""
+        """Whether this disk belongs to another group: then this member dials no other member."""
         self.sightings: dict[int, Sighting] = {}
 
-    # ------------------------------------------------------------------ what others go by
+    # ------------------------------------------------------------------ state
 
     @property
     def hears_master(self) -> bool:
-        """Whether the one whom the lease names has taken us in."""
+        """Whether the master that the lease names has accepted this member."""
         return any(each.is_welcome for each in self._links.values())
 
     @property
     def followed(self) -> str:
-        """The address of that one; "" while there is none."""
+        """The HA address of that master; "" while there is none."""
         return next((each.address for each in self._links.values() if each.is_welcome), "")
 
     @property
     def behind_bytes(self) -> int:
-        """What we lack of the log that the master had when its link began."""
+        """How much is missing of the log that the master had when this link began."""
         return 0 if self._goal is None else max(0, self._goal - self._store.log.end)
 
     def saw(self, member: int, standing: Standing, now: float) -> None:
-        """Note what another member said of itself, whichever side opened the link."""
+        """Record the report of another member, whichever side opened the link."""
         known = self.sightings.get(member)
         if known is None or not self._counts(known, member, standing, now):
             self.sightings[member] = Sighting(standing, now)
 
     def _counts(self, known: Sighting, member: int, other: Standing, now: float) -> bool:
-        """Whether of two that live under one number this one counts, and not the other: its disk is
-        the one that the lease names. Without a lease it is the one whose disk knows the group: by
-        the other's word a group would be made that has none of its messages."""
+        """Whether the known report of a member counts rather than a new one from another disk. If
+        two processes use one number, the disk that the lease names counts. Without a lease the disk
+        that knows the group counts: the other one could create a group that has none of the
+        messages."""
         disk, lease = known.standing.disk, self._agent.lease
         if disk == other.disk:
             return False
@@ -166,10 +165,10 @@ class Dials:
         actions, self._actions = self._actions, []
         return actions
 
-    # ------------------------------------------------------------------ whom to dial
+    # ------------------------------------------------------------------ connecting
 
     def turn(self, now: float) -> None:
-        """Connect to whom we should be connected to, report, and give up who is silent."""
+        """Open the links that are wanted, send reports, and close silent links."""
         agent = self._agent
         self._turn_to(NOBODY if agent.epoch or self.is_stray else agent.master, now)
         wanted = self._wanted(now)
@@ -186,7 +185,7 @@ class Dials:
             self._attend(number, link, now)
 
     def deadline(self, now: float) -> float:
-        """When `turn` has something to do, if nothing happens before."""
+        """When `turn` has something to do, if no event occurs before."""
         due = NEVER
         missing = self._wanted(now)
         for link in self._links.values():
@@ -198,7 +197,7 @@ class Dials:
         return due
 
     def _wanted(self, now: float) -> frozenset[int]:
-        """Who is to be connected to."""
+        """The members to be connected to."""
         agent = self._agent
         if agent.epoch or self.is_stray or agent.phase is Phase.RELEASED:
             return frozenset()
@@ -210,7 +209,7 @@ class Dials:
         return frozenset(self._addresses) - {self._settings.me.number}
 
     def _turn_to(self, master: int, now: float) -> None:
-        """This one is master, or nobody is."""
+        """Record a change of the master; NOBODY if there is none."""
         if master == self._master:
             return
         for number, link in list(self._links.items()):
@@ -234,7 +233,7 @@ class Dials:
         is_master = member == self._master
         self._next[member] = now + (REDIAL_SECONDS if is_master else ENQUIRY_SECONDS)
         if not address:
-            return  # a master whom groupMembers does not name, and whose lease says none
+            return  # groupMembers does not name this master, and its lease has no address
         self._last_number += 2
         self._links[self._last_number] = _Dialed(member, address)
         self._actions.append(Dial(self._last_number, address))
@@ -244,7 +243,7 @@ class Dials:
             self._actions.append(HangUp(number, reason))
 
     def _take_out(self, number: int) -> bool:
-        """Whether it was one of ours."""
+        """Whether the number was that of an outgoing link."""
         link = self._links.pop(number, None)
         if link is None:
             return False
@@ -255,7 +254,7 @@ class Dials:
         return True
 
     def _forget_link(self) -> None:
-        """What was said on it counts for no other one."""
+        """Discard the state of the master's link: it does not apply to another link."""
         self._goal = None
         self._promised = self._stored = 0
         self._taken.clear()
@@ -280,15 +279,15 @@ class Dials:
             self._see(number, link, following.expire(now), now)
 
     def _note_stored(self) -> None:
-        """Up to which number all tables are on our disk."""
+        """Advance the number up to which all tables are on this member's disk."""
         unstored = self._roles.unstored_tables
         while self._taken and self._taken[0][1] not in unstored:
             self._stored, _ = self._taken.popleft()
 
-    # ------------------------------------------------------------------ what the network does
+    # ------------------------------------------------------------------ network events
 
     def holds(self, number: int) -> bool:
-        """Whether this connection is one of ours."""
+        """Whether this is an outgoing link."""
         return number in self._links
 
     def connected(self, number: int, now: float) -> None:
@@ -305,7 +304,7 @@ class Dials:
             self._see(number, link, link.following.receive(data, now), now)
 
     def closed(self, number: int, now: float) -> None:
-        """It is gone, or never came to be."""
+        """The connection was closed or could not be established."""
         if self._take_out(number):
             self._agent.look(now)
 
@@ -314,7 +313,7 @@ class Dials:
         return list(self._links)
 
     def leave_all(self, reason: str) -> None:
-        """Nobody is followed, or asked, any more."""
+        """Close all outgoing links."""
         for number in list(self._links):
             self._hang_up(number, reason)
         self._master = NOBODY
@@ -323,7 +322,7 @@ class Dials:
         link = self._links.get(number)
         return link.following.take_output() if link and link.following else ()
 
-    # ------------------------------------------------------------------ what is said
+    # ------------------------------------------------------------------ received frames
 
     def _see(self, number: int, link: _Dialed, events: Sequence[object], now: float) -> None:
         for event in events:
@@ -351,14 +350,14 @@ class Dials:
                     self._agent.look(now)
 
     def _say(self, text: str) -> None:
-        """Once, until something else is said."""
+        """Log a line, unless it repeats the previous one."""
         if text != self._said:
             self._said = text
             self._actions.append(Say(text, is_warning=True))
 
     def _welcomed(self, number: int, link: _Dialed, said: Welcomed, now: float) -> None:
-        """A master. Where the lease cannot be read it is followed as well, unless we know of a
-        newer one: what it may still acknowledge is for its own clock to say."""
+        """Follow the master that accepted this member. That needs no readable lease, unless this
+        member knows a newer epoch: the master's own clock limits what it may still acknowledge."""
         if said.standing.epoch < max(self._chronicle.epoch, self._agent.lease_epoch):
             self._agent.look(now)
             self._hang_up(number, f"a master of epoch {said.standing.epoch}: there is a newer one")
@@ -378,13 +377,13 @@ class Dials:
             link.is_welcome = True
             self.refusal = ""
             if said.standing.epoch > self._agent.lease_epoch:
-                self._agent.look(now)  # it says where this master takes requests
+                self._agent.look(now)  # the lease says where this master accepts requests
             return
         self._part(said.parting, said.standing, now)
         self._hang_up(number, "our logs have parted")
 
     def _part(self, parting: int | None, master: Standing, now: float) -> None:
-        """What is ours alone goes, if that may be."""
+        """Remove what the master's log does not have, if that is allowed."""
         log = self._store.log
         if parting is not None and parting > log.start and parting >= master.start:
             self._cut(parting)
@@ -422,7 +421,7 @@ class Dials:
             self._append(number, position, data, now)
 
     def _compare(self, number: int, position: int, theirs: bytes) -> bool:
-        """Whether what our machine went down with is what the master has there."""
+        """Whether the doubtful part of this log equals the master's bytes."""
         try:
             ours = self._store.log.segments.read(position, len(theirs))
         except DiskError as error:
@@ -449,13 +448,13 @@ class Dials:
         store.safe = max(store.safe or 0, min(beat.safe, end))
         if self._goal is None:
             self._goal = beat.end
-        if self._goal <= end == store.log.end:  # the master waits for it from then on, if it counts
+        if self._goal <= end == store.log.end:  # counted by the master from here on
             self._chronicle.caught_up()
         if beat.asked > self._promised and self._agent.promise(beat.epoch, now):
             self._promised = beat.asked
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """How many bytes they begin with alike."""
+    """The number of leading bytes that are equal."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (ours, theirs) in pairs if ours != theirs), min(len(one), len(other)))

@@ -1,17 +1,17 @@
-"""What a person decided about a disk that its group does not know, and how that is carried out.
+"""Stores and carries out an operator's decision about a disk that does not belong to its group.
 
-gantry/decision    "GDN1" | crc32 of the rest 4 | JSON
+    gantry/decision    "GDN1" | crc32 of the rest 4 | JSON
 
     adopt      the messages of this disk are the group's: its identity names the group from now on,
-               and the copy of the Lease that it kept, which may be another group's, is removed
+               and its copy of the Lease, which may be another group's, is removed
     archive    the store moves into a folder beside it (store/archive.py), and its member begins
                with an empty store and a new UUID
 
-`gantry store adopt` and `archive` write the file, and carry it out where no broker has the store.
-Where one has, that broker restarts and carries it out before it opens the store.
+`gantry store adopt` and `archive` write the file, and carry out the decision if no broker has the
+store open. If one has, that broker restarts and carries it out before it opens the store.
 
-Invariant: the decision is on the disk before anything of it is done, and leaves its place after all
-of it was done. So it may stop anywhere: the next start finishes it.
+Invariant: the decision is on the disk before its first step, and is removed after its last step. So
+the process may stop at any step: the next start finishes the rest.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def encode(decision: Decision) -> bytes:
 
 
 def decode(data: bytes) -> Decision:
-    """StoreRefusedError when it is not what was written."""
+    """Raises StoreRefusedError if the bytes are damaged."""
     return _FILE.decode(data, _parse)
 
 
@@ -90,24 +90,24 @@ def _checked(decision: Decision) -> Decision:
 
 
 def read(disk: Disk) -> Decision | None:
-    """None where nothing was decided."""
+    """None if nothing was decided."""
     return _FILE.read(disk, _parse)
 
 
 def write(disk: Disk, decision: Decision) -> None:
-    """For good, when this returns. ValueError for an argument that means nothing."""
+    """Write the file and fsync it before returning. Raises ValueError for an invalid argument."""
     _FILE.write(disk, _said(_checked(decision)))
 
 
 def drop(disk: Disk) -> None:
-    """Take it back, before anything of it is done."""
+    """Remove the decision before any of it is carried out."""
     own_file.remove(disk, PATH)
     disk.sync_folder(OWN)
 
 
 def carry_out(disk: Disk, decision: Decision, new_uuid: Callable[[], str]) -> str:
-    """Do all that is left of it; what was done. The caller holds the store's lock, and has read
-    the decision from this disk."""
+    """Carry out the remaining steps of the decision; returns what was done. The caller holds the
+    store's lock and has read the decision from this disk."""
     if decision.choice is Choice.ADOPT:
         return _adopt(disk, decision.argument, new_uuid)
     moves = archive.carry_out(disk, decision.argument, PATH)
@@ -119,6 +119,6 @@ def _adopt(disk: Disk, group: str, new_uuid: Callable[[], str]) -> str:
     known = identity.read(disk) or Identity(new_uuid())
     identity.write(disk, replace(known, group=group))
     own_file.remove(disk, lease_copy.PATH)
-    disk.sync_folder(OWN)  # before the decision goes: that says that all of it was done
+    disk.sync_folder(OWN)  # before the decision is removed, as that means "done"
     drop(disk)
     return f"adopted group {group}: disk {known.disk} was of {known.group or 'no group'}"

@@ -1,33 +1,34 @@
-"""Whether a member may become master now: a decision from what it knows, with its reason in words.
+"""Decides whether a member may become master now, and gives the reason as text.
 
-It needs all of these:
-    the lease is free         released, or unchanged for its whole duration by our own clock; the
-                              lease of an earlier life of ours is free for us
-    we may                    we are in the set that the lease says, not fenced, and our disk
-                              answers; where it is full others go first, but not for good
-    our log is whole          all of what was acknowledged is in it: see `Standing.is_electable`
-    nobody is better          of those of the set that can be heard: the one whose log goes further
-                              is waited for, but not for good
+A member may become master if all of these hold:
 
-    our disk is the one       that the lease names for our seat; one of another group has no part
+    the lease is free          it was released, or has not changed for its whole duration by this
+                               member's clock; a lease that this member itself holds is free for it
+    the member is eligible     it is in the set that the lease names, is not fenced, and its disk
+                               responds; if its disk is full, others go first, for a limited time
+    its log is complete        it has everything that was acknowledged: `Standing.is_electable`
+    no other log is longer     among the in-sync members that report; a member with a longer log is
+                               waited for, for a limited time
+    its disk is the right one  the one that the lease names for this member; a disk of another group
+                               does not take part
 
-A lease that knows less than some member does was lost or set back, and one that is doubted was
-edited: what it says of the set means nothing. Then all configured members have to be heard, each
-with the disk that the set was last known with, and the one with the most goes. And where the disks
-of all of the set are empty all are heard as well: others may have what was on them.
+A lease that is older than what a member has seen was lost or set back, and a doubted lease was
+edited: its set is not used. Then all configured members have to report, each with the disk with
+which the set was last known, and the member with the most complete log becomes master. The same
+holds if the disks of all in-sync members are empty: other members may have what was on them.
 
-Where there is no lease, one is made first that is nobody's and names nobody: only what is there has
-a version, and without one nobody could tell whether somebody else had it, and was master,
-meanwhile. A member whose disk knows the group makes it, once a master at work has not; where no
-disk knows one, it is a new group, and all have to be heard.
+If there is no lease, one is created first that has no holder and names no members: only an existing
+object has a version, and without a version a member could not detect that another one had held the
+lease in the meantime. A member whose disk knows the group creates it, if a running master has not
+done so in time. If no disk knows a group, the group is new, and all members have to report.
 
-Whoever would wait for ever is let in by an operator's word alone (`allows_unclean`), after
-UNCLEAN_SECONDS, and it is said what may be lost.
+A group that would wait forever elects a master only if an operator allows it (`allows_unclean`),
+after UNCLEAN_SECONDS, and a warning says what may be lost.
 
-Invariant: whoever is chosen by this has every acknowledged message, unless an operator allowed
+Invariant: a member chosen by these rules has every acknowledged message, unless an operator allowed
 otherwise.
 
-A follower judges in each of its turns, and makes a view and a verdict: hence they are tuples.
+View and Verdict are tuples because a follower creates them in each of its turns.
 """
 
 from __future__ import annotations
@@ -39,17 +40,17 @@ from typing import Final, NamedTuple, final
 from gantrymq.ha.handshake import Standing
 from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Lease
 
-# What a member said of itself says something about now for so long.
+# How long a report of another member describes the present.
 FRESH_SECONDS: Final = 1.0
 
-# The others are heard within it, where they can be heard at all; those outside of the set as well,
-# for they may know that the lease is an old one that somebody restored.
+# The others report within this time if they can report at all; those outside the set as well, as
+# they may know that the lease is an old one that was restored.
 COURTESY_SECONDS: Final = 0.3
 
-# Whoever is better, or was chosen, has had its chance after it.
+# How long a better or chosen member is given to become master.
 PATIENCE_SECONDS: Final = 2.0
 
-# Nobody of the set was heard for so long: it is gone, as far as anybody can tell.
+# If no in-sync member has reported for this long, they are taken to be gone.
 UNCLEAN_SECONDS: Final = 15.0
 
 NEVER: Final = float("inf")
@@ -58,7 +59,7 @@ NEVER: Final = float("inf")
 @final
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What another member said of itself, and when we heard it."""
+    """The last report of another member, and when it arrived."""
 
     standing: Standing
     at: float
@@ -66,45 +67,46 @@ class Sighting:
 
 @final
 class View(NamedTuple):
-    """All that a member goes by."""
+    """Everything the decision is based on."""
 
     me: int
     configured: frozenset[int]
     standing: Standing
-    """Our own; its epoch is the highest we have seen."""
+    """This member's own report; its epoch is the highest this member has seen."""
     lease: Lease | None
-    """As it was read last; None when there is none."""
+    """The Lease as it was last read; None if there is none."""
     changed_at: float
-    """When we first read this renewal of it."""
+    """When this member first read the current renewal of it."""
     touched_at: float
-    """When we first read this version of it."""
+    """When this member first read the current version of it."""
     sightings: Mapping[int, Sighting]
     stall: str | None = None
-    """Why our disk does not answer."""
+    """Why this member's disk does not respond."""
     trouble: str | None = None
-    """Why we could not take messages; consumers can still read."""
+    """Why this member could not accept messages; consumers can still read."""
     stray: str | None = None
-    """Why our disk has no part in this group."""
+    """Why this member's disk does not belong to the group."""
 
 
 @final
 class Verdict(NamedTuple):
-    """With `epoch` it is us, now. Else `again_at` says when it may be, if nothing happens."""
+    """The decision. If `epoch` is not 0, this member seeks that epoch now. Otherwise `again_at` is
+    when the decision may change without another event."""
 
     reason: str
     epoch: int = 0
     again_at: float = float("inf")
     in_sync: frozenset[int] = frozenset()
-    """Who else has all that was acknowledged, and is there."""
+    """The other members that are present and have everything that was acknowledged."""
     is_unclean: bool = False
     is_missing: bool = False
-    """There is no lease: one is to be made that says nothing."""
+    """There is no lease: the member has to create an empty one."""
     is_given_up: bool = False
-    """The lease is that of an earlier life of ours, and somebody else is to have it."""
+    """This member holds the lease from an earlier run, and has to release it to another member."""
 
 
 def judge(view: View, now: float) -> Verdict:
-    """Whether to seek the lease."""
+    """Decide whether to seek the lease."""
     lease = view.lease
     if view.stray is not None:
         return Verdict(view.stray)
@@ -123,7 +125,7 @@ def judge(view: View, now: float) -> Verdict:
 
 
 def _judge(view: View, lease: Lease, now: float) -> Verdict:
-    """As if we could take messages."""
+    """The decision as if this member could accept messages."""
     if not lease.in_sync or _why_not(view, lease, now) is not None:
         return _judge_all(view, lease, now)
     if view.me in lease.fenced:
@@ -140,7 +142,7 @@ def _judge(view: View, lease: Lease, now: float) -> Verdict:
 
 
 def fresh(sightings: Mapping[int, Sighting], now: float) -> Mapping[int, Standing]:
-    """What members said that may be taken for now."""
+    """The reports that are recent enough to describe the present."""
     return {
         member: sighting.standing
         for member, sighting in sightings.items()
@@ -149,21 +151,21 @@ def fresh(sightings: Mapping[int, Sighting], now: float) -> Mapping[int, Standin
 
 
 def _free_at(view: View, lease: Lease) -> float:
-    """When the lease is nobody's, as far as we may know."""
+    """When the lease becomes free, as far as this member can know."""
     if lease.holder == NOBODY or lease.is_of(view.me, view.standing.disk):
         return view.changed_at
     return view.changed_at + DURATION_SECONDS
 
 
 def _surely_free_at(view: View, lease: Lease, now: float) -> float:
-    """When no master can hold the lease, not even one that this member has not read of: an edit, or
-    an older lease that was put back, may have replaced a renewal before it was read."""
+    """When no master can hold the lease any more, not even one that this member has not read of: an
+    edit, or an older lease that was restored, may have replaced a renewal before it was read."""
     is_believed = _why_not(view, lease, now) is None
     return (view.changed_at if is_believed else view.touched_at) + DURATION_SECONDS
 
 
 def _why_not(view: View, lease: Lease, now: float) -> str | None:
-    """Why what the lease says of the set is not believed."""
+    """Why the set that the lease names is not trusted; None if it is."""
     heard = _heard(view, lease, now).values()
     if lease.doubt is not None:
         return lease.doubt
@@ -177,7 +179,7 @@ def _why_not(view: View, lease: Lease, now: float) -> str | None:
 
 
 def _heard(view: View, lease: Lease, now: float) -> dict[int, Standing]:
-    """What others said, but for those whose disk is of another group."""
+    """The reports of other members, except those with a disk of another group."""
     group = lease.group or view.standing.group
     heard = fresh(view.sightings, now)
     return {each: heard[each] for each in heard if heard[each].group in ("", group) or not group}
@@ -189,12 +191,12 @@ def groups_heard(sightings: Mapping[int, Sighting], now: float) -> frozenset[str
 
 
 def _judge_missing(view: View, now: float) -> Verdict:
-    """Whether it is for us to make the lease."""
+    """Decide whether this member creates the lease."""
     heard = fresh(view.sightings, now)
     ours, groups = view.standing.group, groups_heard(view.sightings, now)
     missing = view.configured - {view.me} - frozenset(heard)
     if ours and groups <= {ours}:
-        # A disk of another group may be the only one that is heard so far.
+        # A disk of another group may be the only one that has reported so far.
         made_at = view.changed_at + (UNCLEAN_SECONDS if missing else DURATION_SECONDS)
         if now < made_at:
             return Verdict("there is no lease: a master at work makes it anew", again_at=made_at)
@@ -219,7 +221,7 @@ def _names(members: Iterable[int]) -> str:
 
 
 def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
-    """We are in the set."""
+    """The decision of a member of the in-sync set."""
     if lease.heir == view.me and view.standing.is_electable:
         others = lease.in_sync - {view.me, lease.leaver}
         return Verdict("the last master chose us", lease.epoch + 1, in_sync=others)
@@ -236,7 +238,7 @@ def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
     better = _better(view, lease, said)
     if view.standing.is_electable:
         patient_until = free_at + PATIENCE_SECONDS
-        if lease.holder == view.me:  # who has as much as we is no reason to wait: it is ours
+        if lease.holder == view.me:  # held by us: wait only for a member with more
             better, patient_until = _longer(view, lease, said), float("inf")
         if better and now < patient_until:
             return Verdict(f"member {better} has more", again_at=patient_until)
@@ -248,7 +250,7 @@ def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
         return Verdict(f"{text}: member {better} has more", is_given_up=is_given_up)
     if not are_all_heard:
         return _judge_torn(view, lease, said, free_at, now)
-    if not view.standing.epochs:  # nor do those of the others of the set begin anywhere
+    if not view.standing.epochs:  # nor have the other members of the set any epochs
         return _judge_all(view, lease, now)
     return Verdict("all machines of the set went down, and our log has most", lease.epoch + 1)
 
@@ -256,7 +258,8 @@ def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
 def _judge_torn(
     view: View, lease: Lease, said: Mapping[int, Standing], free_at: float, now: float
 ) -> Verdict:
-    """We are of the set and may lack something, and of the others some are not heard."""
+    """The decision of an in-sync member that may lack messages while other members do not
+    report."""
     missing = _names(lease.in_sync - {view.me} - frozenset(said))
     text = "our machine went down and may have lost what it had"
     if not lease.wishes.allows_unclean:
@@ -268,8 +271,8 @@ def _judge_torn(
 
 
 def _judge_outside(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
-    """We are not in the set: only where its disks are empty, or an operator prefers loss to
-    waiting."""
+    """The decision of a member outside the set: it may become master only if the disks of the set
+    are empty, or if an operator prefers data loss to waiting."""
     heard = _heard(view, lease, now)
     if all(each in heard and _is_replaced(each, heard[each], lease) for each in lease.in_sync):
         return _judge_all(view, lease, now)
@@ -297,13 +300,13 @@ def _unclean(text: str, epoch: int) -> Verdict:
 
 
 def _is_replaced(member: int, standing: Standing, lease: Lease) -> bool:
-    """Whether the disk of this member of the set has lost what was on it. Another disk in its seat
-    says nothing of that one: its process may live on elsewhere, or be about to start."""
+    """Whether the disk of this in-sync member has lost its data. Another disk with its number
+    proves nothing about that one: its process may run elsewhere, or be about to start."""
     return not standing.epochs and lease.names(member, standing.disk)
 
 
 def _judge_all(view: View, lease: Lease, now: float) -> Verdict:
-    """What the lease says counts for nothing: all have to be heard."""
+    """The decision if the lease cannot be trusted: all members have to report."""
     known_group = lease.group or view.standing.group
     if not known_group and len(groups_heard(view.sightings, now)) > 1:
         return Verdict(
@@ -346,7 +349,8 @@ def _judge_able(
     again_at: float,
     now: float,
 ) -> Verdict:
-    """An operator prefers loss to waiting for these others, who are not heard or fenced."""
+    """The decision if an operator prefers data loss to waiting for `others`, the members that do
+    not report or are fenced."""
     better = _better(view, lease, able, by_log=True)
     if better:
         return Verdict(f"member {better} has more")
@@ -370,8 +374,8 @@ def _who_is_missing(view: View, lease: Lease, missing: frozenset[int], now: floa
 
 
 def _missing(view: View, lease: Lease, heard: Mapping[int, Standing], now: float) -> frozenset[int]:
-    """Whose logs are not known. Where the lease is not believed a new disk in a seat of the set
-    says nothing of what was on the old one; where it is, all of the set have new ones."""
+    """The members whose logs are not known. If the lease is not trusted, a new disk of an in-sync
+    member says nothing about the old disk; if it is trusted, all in-sync members have new disks."""
     there = {**heard, view.me: view.standing}
     missing = view.configured - frozenset(there)
     if _why_not(view, lease, now) is None:
@@ -381,15 +385,15 @@ def _missing(view: View, lease: Lease, heard: Mapping[int, Standing], now: float
 
 
 def _is_whole(standing: Standing, epoch: int) -> bool:
-    """Whether its log has all that was acknowledged. A member that knows of no epoch where this one
-    has begun has a new disk, and has not heard yet that it lacks something."""
+    """Whether a log has everything that was acknowledged. A member that has seen no epoch although
+    this one has begun has a new disk, and has not learned yet that it lacks messages."""
     return standing.is_electable and (standing.epoch > 0 or epoch == 0)
 
 
 def _extent(standing: Standing, lease: Lease, *, by_log: bool) -> tuple[bool, int, int]:
-    """How much a member has. In the set a log that is whole outranks a longer one. `by_log`: nobody
-    knows the set, or none of it is there; of all logs the one that goes furthest has whatever any
-    set had."""
+    """Ranks a log. Within the set a complete log ranks above a longer one. `by_log`: the set is not
+    known, or none of its members is present; then the log that goes furthest has everything that
+    any set had."""
     last = standing.epochs[-1].number if standing.epochs else 0
     return by_log or _is_whole(standing, lease.epoch), last, standing.end
 
@@ -397,10 +401,11 @@ def _extent(standing: Standing, lease: Lease, *, by_log: bool) -> tuple[bool, in
 def _better(
     view: View, lease: Lease, others: Mapping[int, Standing], *, by_log: bool = False
 ) -> int:
-    """The one of them that is to be master rather than us; nobody where we are. Of two that have as
-    much the one that is less in doubt: the other may be damaged where no sum tells, and everybody
-    would copy that. `by_log`: a lease that is not believed may be another one to each member, so
-    all go by the epochs that members have seen; else two could wait for each other."""
+    """The other member that should become master instead of this one; NOBODY if there is none. Of
+    two equal logs the one with the longer undoubted part wins: the rest of the other may be damaged
+    where no checksum tells, and all members would copy that. `by_log`: each member may read another
+    untrusted lease, so all go by the epochs that members have seen; otherwise two could wait for
+    each other."""
     seen = max([view.standing.epoch, *(each.epoch for each in others.values())])
     epoch = seen if by_log else lease.epoch
 
@@ -417,7 +422,7 @@ def _better(
 
 
 def _longer(view: View, lease: Lease, others: Mapping[int, Standing]) -> int:
-    """One of them that has more than we have; nobody where there is none."""
+    """A member that has more than this one; NOBODY if there is none."""
 
     def extent(standing: Standing) -> tuple[bool, int, int]:
         return _extent(standing, lease, by_log=False)

@@ -1,22 +1,25 @@
-"""The EndpointSlice (discovery.k8s.io/v1) that leads the group's Service to its master, which
-writes it. The Service has no selector, so Kubernetes itself writes none.
+"""Encodes the EndpointSlice by which the master leads the group's Service to itself.
+
+The Service has no selector, so Kubernetes does not create a slice for it. The object is of
+discovery.k8s.io/v1:
 
     metadata.name                                <service>-master
     metadata.labels  kubernetes.io/service-name  the Service
     metadata.annotations  gantrymq.dev/epoch     of the master that wrote it
-    addressType                                  IPv4 or IPv6; immutable, so another kind of address
-                                                 takes another object of the same name
-    endpoints                                    the master's address, alone; with nodeName, for
-                                                 routing by topology, and the pod, where it is known
+    addressType                                  IPv4 or IPv6; immutable, so for another kind of
+                                                 address the object is deleted and created anew
+    endpoints                                    only the master's address; with nodeName, for
+                                                 routing by topology, and the pod, where known
     ports                                        broker, fast, ha: kube-proxy compares these with
                                                  the names of the Service's ports
 
-Invariant: it never goes back to a lower epoch: a master that does not know yet that it was replaced
-cannot take the clients along. A higher epoch is overruled only by a master that has renewed its
-Lease since it read it: then the slice was edited, or is left of another group.
+Invariant: the slice never goes back to a lower epoch, so a master that does not know yet that it
+was replaced cannot redirect the clients to itself. A master overwrites a higher epoch only if it
+has renewed its Lease after it read the slice: then the slice was edited, or is left over from
+another group.
 
 Kubernetes sends clients to the endpoints of every slice with the label of the Service. The control
-plane writes some itself, as a mirror of an Endpoints object: `foreign` names them.
+plane itself creates slices as mirrors of an Endpoints object: `foreign` finds them.
 """
 
 from __future__ import annotations
@@ -43,12 +46,12 @@ API_VERSION: Final = "discovery.k8s.io/v1"
 
 SERVICE_LABEL: Final = "kubernetes.io/service-name"
 
-# Enough to recognise them; a Service with more of them than this has one cause for all.
+# Enough to recognise them; if a Service has more than this, all have the same cause.
 FOREIGN_MAX: Final = 20
 
 UNREADABLE_EPOCH: Final = 10**18
-"""Stands for an epoch that was edited and is no number. It is above every epoch, so the master
-overrules it as it overrules a higher one."""
+"""Stands for an epoch annotation that was edited and is not a number. It is above every epoch, so
+the master overwrites it as it overwrites a higher epoch."""
 
 _MIRROR: Final = "endpointslicemirroring-controller.k8s.io"
 _MANAGER: Final = "endpointslice.kubernetes.io/managed-by"
@@ -60,44 +63,44 @@ _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
 @final
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Of a master."""
+    """The address of a master."""
 
     epoch: int
     ip: str
     ports: Mapping[str, int]
-    """By their names in the Service."""
+    """By port name of the Service."""
     node: str = ""
-    """That the pod runs on; "" where it is not known."""
+    """The node that runs the pod; "" if it is not known."""
     pod: str = ""
-    """The pod's name; "" where it is not known."""
+    """The pod's name; "" if it is not known."""
     pod_uid: str = ""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class EndpointSlice:
-    """As it was read."""
+    """An EndpointSlice as it was read."""
 
     epoch: int
     content: JsonObject
 
     @property
     def version(self) -> str:
-        """The API's, of this state of the object."""
+        """The API's resource version of this state of the object."""
         return required_text_field(object_of(self.content["metadata"], "metadata"), _VERSION)
 
     def can_become(self, endpoint: Endpoint) -> bool:
-        """Whether a change of the object will do; its address type never changes."""
+        """Whether the object can be updated for this endpoint: its address type is immutable."""
         return self.content.get("addressType") == _address_type(endpoint.ip)
 
 
 def name(service: str) -> str:
-    """Of the one slice of a Service."""
+    """The name of the one slice of a Service."""
     return f"{service}-master"
 
 
 def read(data: bytes) -> EndpointSlice:
-    """What the API answered; RemoteError says what of it cannot be taken."""
+    """The slice in an answer of the API. Raises RemoteError if it is not a valid EndpointSlice."""
     content = object_of(javajson.loads(data, OBJECT_BYTES_MAX), "the EndpointSlice")
     kind = text_field(content, "kind")
     if kind != "EndpointSlice":
@@ -111,8 +114,8 @@ def read(data: bytes) -> EndpointSlice:
 
 
 def foreign(data: bytes, service: str) -> tuple[str, ...]:
-    """What else leads clients of the Service somewhere, by a list of the slices with its label, or
-    of their metadata: what it is, and what to do. RemoteError where it is no list."""
+    """Describes the other slices of the Service and how to delete them, from a list of the slices
+    with its label, or of their metadata. Raises RemoteError if the data is not such a list."""
     content = object_of(javajson.loads(data, OBJECT_BYTES_MAX), "a list of EndpointSlices")
     found = []
     for each in list_of(content.get("items") or [], "items")[:FOREIGN_MAX]:
@@ -137,10 +140,10 @@ def _foreign(slice_name: str, manager: str, service: str) -> str:
 def encode(
     endpoint: Endpoint, before: EndpointSlice | None, place: ObjectName, overruled: str = ""
 ) -> bytes | None:
-    """The slice of this Service with nothing but this endpoint; None: it says so already. An object
-    of the other address type is not continued: it is deleted first.
+    """The slice of this Service with this endpoint only; None if `before` has that content already.
+    An object of the other address type is not updated: the caller deletes it first.
 
-    RemoteError where it is a newer master's, unless it is the `overruled` version.
+    Raises RemoteError if the slice belongs to a newer master, unless it is the `overruled` version.
     """
     is_newer = before is not None and before.epoch > endpoint.epoch
     if before is not None and is_newer and before.version != overruled:

@@ -1,9 +1,10 @@
-"""The epochs of the log of this directory, on the disk before the first record of each.
+"""Stores the epochs of the log of this directory, fsynced before the first record of each.
 
     gantry/epochs   "GFE1" | crc32 of the rest 4 | epochs
-    epoch           8 bytes each: number | where it begins in the log
+    epoch           8 bytes each: number | start position in the log
 
-A member that has lost them knows of no common point with anybody, and copies everything anew.
+A member that has lost this file finds no common position with any other log, and copies the whole
+log anew.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gantrymq.store.layout import OWN, StoreRefusedError
 PATH: Final = f"{OWN}/epochs"
 MAGIC: Final = b"GFE1"
 
-# A group that elects a master each minute for a year, and keeps all of its log.
+# Enough for a group that elects a master each minute for a year and keeps all of its log.
 EPOCHS_MAX: Final = 1 << 19
 
 _CRC: Final = struct.Struct(">I")
@@ -34,7 +35,7 @@ def encode(epochs: Epochs) -> bytes:
 
 
 def decode(data: bytes) -> Epochs:
-    """StoreRefusedError when it is not what was written: nobody can tell what it said."""
+    """Raises StoreRefusedError if the bytes are damaged."""
     body = data[8:]
     if data[:8] != MAGIC + _CRC.pack(zlib.crc32(body)) or len(body) % _EPOCH.size:
         raise StoreRefusedError(
@@ -45,11 +46,11 @@ def decode(data: bytes) -> Epochs:
 
 
 def read(disk: Disk) -> Epochs:
-    """What the file says; none when there is no file."""
+    """The epochs in the file; empty if there is no file."""
     data = own_file.content(disk, PATH, FILE_BYTES_MAX)
     return () if data is None else decode(data)
 
 
 def write(disk: Disk, epochs: Epochs) -> None:
-    """For good, when this returns."""
+    """Write the file and fsync it before returning."""
     own_file.replace(disk, PATH, encode(epochs))

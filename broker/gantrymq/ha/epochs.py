@@ -1,16 +1,16 @@
-"""Which master wrote which part of the log, and where two logs part.
+"""Records which epoch wrote which part of a log, and finds where two logs diverge.
 
-One epoch has one writer, and begins where its writer's log ended when it became master; where the
-writer's machine had gone down, with what it was not yet sure of. Two logs in which an epoch begins
-at the same position are therefore equal up to where that epoch ends in either of them, and have
-nothing in common behind.
+Each epoch has one writer. It begins where the writer's log ended when that member became master,
+or, if the writer's machine had crashed, where the part of its log begins that may not be on the
+disk. Two logs in which an epoch begins at the same position are therefore equal up to the first end
+of that epoch in either of them, and have nothing in common after it.
 
     epochs of A   1 at 0     4 at 73216                     the log ends at 90000
     epochs of B   1 at 0     4 at 73216     5 at 81000      the log ends at 85000
-    they part at  81000
+    diverge at    81000
 
-Invariant: numbers rise, and so do positions. Of an epoch in which nothing was written nothing is
-known any more once the next one has begun.
+Invariant: numbers rise, and so do positions. An epoch in which nothing was written is forgotten
+once the next one has begun.
 """
 
 from __future__ import annotations
@@ -24,36 +24,37 @@ from gantrymq.base.errors import LocalError
 @final
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """It ends where the next one begins, or with the log."""
+    """One epoch. It ends where the next one begins, or at the end of the log."""
 
     number: int
     start: int
 
 
 Epochs: TypeAlias = tuple[Epoch, ...]
-"""Of one log, the oldest first."""
+"""The epochs of one log, oldest first."""
 
 
 def begun(epochs: Epochs, number: int, start: int) -> Epochs:
-    """With a new epoch, to which everything belongs that is, and will be, behind this place."""
+    """The epochs with a new one added, to which all records from position `start` on belong."""
     if epochs and number <= epochs[-1].number:
         raise LocalError(f"epoch {number} cannot begin behind {epochs[-1]}: numbers rise")
     return (*cut(epochs, start), Epoch(number, start))
 
 
 def cut(epochs: Epochs, log_end: int) -> Epochs:
-    """Of a log that ends here now."""
+    """The epochs of a log that now ends at this position."""
     return tuple(each for each in epochs if each.start < log_end)
 
 
 def trimmed(epochs: Epochs, log_start: int) -> Epochs:
-    """Of a log whose oldest files were deleted: those that ended before it begins are left out."""
+    """The epochs of a log whose oldest files were deleted: epochs that ended before its start are
+    left out."""
     ended = sum(1 for each in epochs[1:] if each.start <= log_start)
     return epochs[ended:]
 
 
 def parting(ours: Epochs, our_end: int, theirs: Epochs, their_end: int) -> int | None:
-    """Up to where both logs are equal; None when no epoch that both know says so."""
+    """The position up to which both logs are equal; None if they have no epoch in common."""
     ends = _ends(theirs, their_end)
     for epoch, end in reversed(_ends(ours, our_end).items()):
         if epoch in ends:

@@ -1,6 +1,7 @@
-"""What the ends of a replication connection tell their skin. An `Ended` is always the last one.
+"""Defines the events that the two ends of a replication connection report to their I/O layer.
 
-Those that come with each message are tuples: a dataclass takes several times as long to make.
+`Ended` is always the last event of a connection. Events that occur for each message are tuples: a
+dataclass takes several times as long to create.
 """
 
 from __future__ import annotations
@@ -11,26 +12,26 @@ from typing import NamedTuple
 
 
 class Ending(Enum):
-    """Why a connection ended. The values are the words in logs."""
+    """Why a connection ended. The values appear in log lines."""
 
     CLOSED = "closed"
-    """By the other side, by the network, or because we stop."""
+    """Closed by the other side, by the network, or because this broker stops."""
     GARBAGE = "garbage"
     SILENT = "silent"
     AHEAD = "ahead"
-    """The slave has what the master does not have."""
+    """The slave has log bytes that the master does not have."""
     TOO_FAR_BEHIND = "too_far_behind"
-    """The slave needs what the master has no more."""
+    """The slave needs log bytes that the master has already deleted."""
     DIVERGED = "diverged"
-    """What the master sends does not continue the slave's log."""
+    """The bytes that the master sends do not continue the slave's log."""
     DISK = "disk"
-    """The log cannot be read here, or not be written."""
+    """The local log cannot be read or written."""
     REFUSED = "refused"
-    """A member does not want the other one, and has said why."""
+    """A member refused the other one and sent the reason."""
     UNPROVEN = "unproven"
-    """The other side did not prove that it belongs to the group, or came without TLS."""
+    """The peer did not prove that it belongs to the group, or connected without TLS."""
     REPLACED = "replaced"
-    """The same member has come by another connection."""
+    """The same member has opened another connection."""
 
 
 class Acknowledged(NamedTuple):
@@ -40,7 +41,7 @@ class Acknowledged(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """Bytes of the master's log, which continue what came before."""
+    """Bytes of the master's log that continue the bytes received before."""
 
     position: int
     data: bytes
@@ -48,7 +49,7 @@ class Copied(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The skin must close the connection; `text` says why, and what helps."""
+    """The I/O layer must close the connection; `text` gives the reason and the remedy."""
 
     ending: Ending
     text: str

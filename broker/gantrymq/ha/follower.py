@@ -1,18 +1,18 @@
-"""The master's end of one connection: a slave reports, and is sent the log from there on.
+"""Implements the master's end of a classic connection: the slave reports, and is sent the log.
 
-    asked      nothing is sent before the first report, which says where to begin; 0 begins at the
-               start of the log's last file
-    sent       up to where the log is in the output; frames hold `batch_bytes` at most, and none
-               goes beyond a file's end
+    asked          nothing is sent before the first report, which says where to begin; 0 begins at
+                   the start of the log's last file
+    sent           the log has been put into the output up to here; frames hold `batch_bytes` at
+                   most, and none crosses the end of a file
     acknowledged   the highest report
 
-Whether the slave has our log or another one cannot be told by these bytes. What can be told is
-refused: who says that it has what was never handed out to anybody ends the connection, and
-acknowledges nothing by it.
+The protocol does not show whether the slave has this master's log or another one. A report above
+everything that was ever sent to any slave is refused: it ends the connection and acknowledges
+nothing.
 
-Bounds. Output is made only for who takes it, and `OUTPUT_BYTES_MAX` at a time; one stretch of the
-log that is no longer in memory is read ahead. A slave that does not read costs that much, one that
-is silent is closed after `silence_seconds`, also when it has never said anything.
+Bounds. Output is made only while the network accepts it, `OUTPUT_BYTES_MAX` at a time; one stretch
+of the log that is not in memory is read ahead. A slave that does not read costs that much, and one
+that is silent is closed after `silence_seconds`, even if it has never sent anything.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BEGIN_ANEW: Final = "empty its store, and it begins anew with the last file"
 
 @final
 class Follower:
-    """A link core: bytes and time go in, events and buffers come out."""
+    """The protocol state of one connection: bytes and time go in, events and output come out."""
 
     __slots__ = (
         "_handed_out",
@@ -65,13 +65,13 @@ class Follower:
         *,
         handed_out: int,
     ) -> None:
-        """`number` tells it from all others, of before too. Up to `handed_out` a slave may have
-        our log."""
+        """`number` was never used by another follower. `handed_out`: slaves may have this log up to
+        here."""
         self.number = number
         self.address = address
         self.acknowledged = 0
         self.is_held_up = False
-        """Whether the network does not take what it is sent: no more output is made."""
+        """Whether the network accepts no more bytes for now: then no output is made."""
         self.is_over = False
         self.stream = LogStream(number, store.log, store.log_readings, COLD_BYTES)
         self._handed_out = handed_out
@@ -87,7 +87,7 @@ class Follower:
     # ------------------------------------------------------------------ the link
 
     def receive(self, data: bytes, now: float) -> Sequence[FollowerEvent]:
-        """What the slave says."""
+        """Process bytes from the slave."""
         if self.is_over:
             return ()
         self._heard_at = now
@@ -99,7 +99,7 @@ class Follower:
         return [Acknowledged(self.acknowledged)] if self.acknowledged > before else ()
 
     def take_output(self) -> Sequence[bytes]:
-        """What is to be sent; whoever cannot send it yet does not take it."""
+        """The bytes to send. The caller takes them only when it can send them."""
         output, self._output, self._output_bytes = self._output, [], 0
         return output
 
@@ -111,7 +111,7 @@ class Follower:
         return min(silent, self._spoke_at + self._settings.heartbeat_seconds)
 
     def expire(self, now: float) -> Sequence[FollowerEvent]:
-        """Give a sign of life, or up."""
+        """Send a heartbeat if one is due, or end a silent connection."""
         if self.is_over:
             return ()
         if now >= self._heard_at + self._settings.silence_seconds:
@@ -124,7 +124,7 @@ class Follower:
         return ()
 
     def closed(self, ending: Ending, now: float) -> None:
-        """The connection is gone, whoever closed it."""
+        """The connection is closed, by either side."""
         del ending, now
         self._close()
 
@@ -132,18 +132,18 @@ class Follower:
 
     @property
     def has_asked(self) -> bool:
-        """Whether it has said where its log ends."""
+        """Whether the slave has reported the end of its log."""
         return self.stream.is_open
 
     @property
     def has_room(self) -> bool:
-        """Whether it may be sent more, and there is more."""
+        """Whether more can be sent, and there is more."""
         return (
             self.stream.is_ready and not self.is_held_up and self._output_bytes < OUTPUT_BYTES_MAX
         )
 
     def fill(self, now: float) -> Sequence[FollowerEvent]:
-        """Output from what is in memory, as far as the bound allows."""
+        """Make output from the bytes in memory, up to the bound."""
         stream = self.stream
         while self.has_room:
             data = stream.next(self._settings.batch_bytes)
@@ -167,7 +167,7 @@ class Follower:
         )
 
     def _put(self, data: bytes, now: float) -> None:
-        """One frame, after which the slave has everything that was read so far."""
+        """Append a frame to the output; it ends at the position of `stream.sent`."""
         self._output += (encode_head(self.stream.sent - len(data), len(data)), data)
         self._output_bytes += len(data)
         self._spoke_at = now
@@ -176,7 +176,7 @@ class Follower:
     # ------------------------------------------------------------------ reports
 
     def _begin(self, position: int, now: float) -> Ended | None:
-        """The first report: from here on."""
+        """Process the first report, which says where to begin."""
         log = self._log
         if position < 0:
             return self._end(Ending.GARBAGE, f"it is no slave: its first bytes say {position}")
@@ -198,7 +198,7 @@ class Follower:
         return None
 
     def _hear(self, position: int) -> Ended | None:
-        """A later report."""
+        """Process a later report."""
         if not 0 <= position <= self.stream.sent:
             return self._end(
                 Ending.GARBAGE,

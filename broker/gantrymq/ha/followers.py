@@ -1,14 +1,15 @@
-"""All who follow this broker's log, and what the store is told of them.
+"""Manages the slaves that follow this broker's log, and answers the sends that wait for them.
 
     opened  ->  heard from ...  ->  closed        each connection
-    turn                                          once a turn, behind the store's
+    turn                                          once a turn, after the store's
 
-Each turn sends what is new in the log to all whom the network lets: what is in memory at once, the
-rest when the disk has read it. What any one of them acknowledges answers the puts that wait for it.
-Where nobody can be waited for the store is told why, so that producers need not wait to hear it.
+Each turn sends what is new in the log to all slaves whose network accepts it: bytes in memory at
+once, the rest when the disk has read it. An acknowledgement of any slave completes the sends that
+wait for it. If there is no slave to wait for, the store is told why, so that producers get an error
+without waiting.
 
-A slave can have what this process found in the log when it started, and what it sent since: who
-says that it has more does not follow this log, or not any more.
+A slave can have what this process found in the log when it started, and what it sent since: a slave
+that reports more does not follow this log, or not any more.
 
 Bounds: `FOLLOWERS_MAX` connections; follower.py has those of each.
 """
@@ -36,7 +37,7 @@ ALONE: Final = (
 
 @final
 class Followers:
-    """Of one store, which is open."""
+    """The slaves of one open store."""
 
     __slots__ = ("_followers", "_handed_out", "_last_number", "_settings", "_store")
 
@@ -50,7 +51,7 @@ class Followers:
         self._judge()
 
     def opened(self, address: str, now: float) -> Follower | None:
-        """A connection came in; None when there are too many, and it is to be closed."""
+        """Add a connection; None if there are too many and it has to be closed."""
         if len(self._followers) >= FOLLOWERS_MAX:
             return None
         self._last_number += 1
@@ -67,21 +68,23 @@ class Followers:
         return follower
 
     def heard(self, follower: Follower, data: bytes, now: float) -> Sequence[FollowerEvent]:
-        """What it says; what is acknowledged by that is answered in the next turn."""
+        """Process bytes from a slave; sends that this acknowledges are answered in the next
+        turn."""
         events = follower.receive(data, now)
         self._store.waiters.replicated(follower.acknowledged)
         self._judge()
         return events
 
     def closed(self, follower: Follower, ending: Ending, now: float) -> None:
-        """Its connection is gone."""
+        """Remove a closed connection."""
         follower.closed(ending, now)
         self._followers.pop(follower.number, None)
         self._handed_out = max(self._handed_out, follower.stream.sent)
         self._judge()
 
     def turn(self, now: float) -> Sequence[tuple[Follower, Ended]]:
-        """Output for all who are behind; who is at an end, and is to be closed."""
+        """Make output for all slaves that are behind. Returns the connections that have to be
+        closed."""
         if not self._followers:
             return ()
         if self._store.log_readings.is_due:
@@ -108,11 +111,11 @@ class Followers:
         return False
 
     def statuses(self, now: float) -> Sequence[FollowerStatus]:
-        """Of those who have said where their log ends."""
+        """The status of each slave that has reported the end of its log."""
         return [each.status(now) for each in self._followers.values() if each.has_asked]
 
     def _judge(self) -> None:
-        """Tell the store whether there is anybody to wait for."""
+        """Tell the store whether there is a slave to wait for."""
         if self._settings.waits:
             self._store.waiters.missing = self._missing()
 

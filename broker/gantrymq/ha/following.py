@@ -1,11 +1,11 @@
-"""The slave's end of one connection: it says where its log ends, and copies what the master sends.
+"""Implements the slave's end of a classic connection: it reports its log's end and copies the log.
 
-Reports go out at once when connected, after each append, and after `heartbeat_seconds` of silence.
-They name the end of our log: what a crash may still take back is in it, unless the slave's own
-flushDiskType says otherwise, as with Java's slaves.
+Reports are sent on connecting, after each append, and after `heartbeat_seconds` of silence. They
+name the end of the slave's log, including bytes that a crash could still lose, unless the slave's
+own flushDiskType prevents that; Java's slaves do the same.
 
-Invariant: what is handed on as `Copied` has no gap and no overlap, and begins where our log wants
-it; anything else, garbage or another log, ends the connection.
+Invariant: the bytes passed on as `Copied` have no gap and no overlap, and begin at the end of the
+slave's log. Anything else, garbage or another log, ends the connection.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gantrymq.ha.settings import HaSettings
 
 @final
 class Following:
-    """A link core: bytes and time go in, events and buffers come out."""
+    """The protocol state of one connection: bytes and time go in, events and output come out."""
 
     __slots__ = (
         "_expected",
@@ -37,7 +37,7 @@ class Following:
     )
 
     def __init__(self, end: int, settings: HaSettings, now: float, *, is_empty: bool) -> None:
-        """Our log ends here; an empty one takes whatever the master begins with."""
+        """`end`: where this slave's log ends. An empty log accepts any start position."""
         self.has_heard = False
         """Whether the master has sent anything."""
         self.is_over = False
@@ -52,7 +52,7 @@ class Following:
         self._report(now)
 
     def receive(self, data: bytes, now: float) -> Sequence[FollowingEvent]:
-        """What the master sends: at most one Copied, then perhaps the end."""
+        """Process bytes from the master. Returns at most one Copied, then possibly an Ended."""
         if self.is_over:
             return ()
         self._heard_at = now
@@ -77,13 +77,13 @@ class Following:
         return events
 
     def appended(self, end: int, now: float) -> None:
-        """Our log ends here now."""
+        """Record that the slave's log now ends here."""
         if end > self._reported:
             self._reported = end
             self._report(now)
 
     def take_output(self) -> Sequence[bytes]:
-        """What is to be sent."""
+        """The bytes to send."""
         output, self._output = self._output, []
         return output
 
@@ -95,7 +95,7 @@ class Following:
         )
 
     def expire(self, now: float) -> Sequence[FollowingEvent]:
-        """Give a sign of life, or up."""
+        """Send a heartbeat if one is due, or end a silent connection."""
         if self.is_over:
             return ()
         if now >= self._heard_at + self._settings.silence_seconds:
@@ -106,7 +106,7 @@ class Following:
         return ()
 
     def closed(self, ending: Ending, now: float) -> None:
-        """The connection is gone, whoever closed it."""
+        """The connection is closed, by either side."""
         del ending, now
         self.is_over = True
 

@@ -1,11 +1,11 @@
-"""The bytes of classic replication, as RocketMQ's brokers speak them; all numbers big endian.
+"""Encodes and decodes classic replication as RocketMQ's brokers speak it; numbers are big endian.
 
-    report    slave to master   8 where the slave's log ends, and so what it wants next
+    report    slave to master   8 the end of the slave's log, which is what it wants next
     frame     master to slave   8 position | 4 size | the log's bytes from there on
 
-A frame of size 0 is a sign of life and names the position of the next one. A report of 0 is an
-empty slave's. Neither says who speaks: a peer of another kind is told by its first 8 bytes, which
-make no position there can be.
+A frame of size 0 is a heartbeat and names the position of the next one. A report of 0 comes from an
+empty slave. Neither identifies the sender: a peer of another kind is detected by its first 8 bytes,
+which are not a valid position.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _REPORT_BYTES: Final = 8
 _SIZE_BYTES: Final = 4
 _HEAD_BYTES: Final = _REPORT_BYTES + _SIZE_BYTES
 
-# What Java's slaves read into at once: no master sends frames that do not fit in there.
+# The size of the read buffer of Java's slaves: no master sends frames that do not fit.
 FRAME_BYTES_MAX: Final = 4 << 20
 
 
@@ -28,13 +28,13 @@ def encode_report(position: int) -> bytes:
 
 
 def encode_head(position: int, size: int) -> bytes:
-    """What stands before the log's bytes."""
+    """The header before the log's bytes."""
     return encode_report(position) + size.to_bytes(_SIZE_BYTES, "big", signed=True)
 
 
 @final
 class ReportReader:
-    """The reports of a slave, whichever way the network cut them."""
+    """Decodes the reports of a slave from pieces of any size."""
 
     __slots__ = ("_rest",)
 
@@ -42,7 +42,7 @@ class ReportReader:
         self._rest = b""
 
     def feed(self, data: bytes) -> Sequence[int]:
-        """Those that are complete now."""
+        """The reports that are complete."""
         data = self._rest + data
         whole = len(data) - len(data) % _REPORT_BYTES
         self._rest = data[whole:]
@@ -51,7 +51,8 @@ class ReportReader:
 
 @final
 class FrameReader:
-    """The frames of a master: their bytes are handed on as they come, whole frames or not."""
+    """Decodes the frames of a master. Their bytes are passed on as they arrive, before a frame is
+    complete."""
 
     __slots__ = ("_head", "_left", "_position", "failure")
 
@@ -60,10 +61,10 @@ class FrameReader:
         self._left = 0
         self._position = 0
         self.failure = ""
-        """Why nothing more is read; "" while all is well."""
+        """Why decoding stopped; "" if there was no error."""
 
     def feed(self, data: bytes) -> Sequence[tuple[int, bytes]]:
-        """Positions and the bytes there; none at the place of a sign of life."""
+        """The received bytes with their positions; a heartbeat gives its position and no bytes."""
         pieces: list[tuple[int, bytes]] = []
         at = 0
         while at < len(data) and not self.failure:

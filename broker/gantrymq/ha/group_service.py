@@ -1,8 +1,8 @@
-"""Checks the Service that leads clients to the master of a group: what of it keeps them from there.
+"""Checks whether the Kubernetes Service of a group leads clients to the master.
 
-kube-proxy joins a Service and its EndpointSlices by the names of their ports, so a port of another
-name leads nowhere, and nothing says so. And a Service with a selector gets slices of Kubernetes'
-own beside the master's, which lead to followers as well.
+kube-proxy matches a Service with its EndpointSlices by port name, so a port with another name leads
+nowhere, without any error. And for a Service with a selector Kubernetes adds slices of its own,
+which lead clients to followers as well.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from gantrymq.wire.jsonvalue import list_of, object_of, text_field
 
 
 def mistake(data: bytes, name: str, ports: Collection[str]) -> str | None:
-    """Why clients do not get to the master by the Service that the API answered; None: they do, if
-    they use one of these ports. RemoteError where it is no Service."""
+    """Why clients do not reach the master by this Service, or None if they do, provided that they
+    use one of these ports. Raises RemoteError if the data is not a Service."""
     content = object_of(javajson.loads(data, OBJECT_BYTES_MAX), "the Service")
     spec = object_of(content.get("spec") or {}, "spec")
     if spec.get("selector"):

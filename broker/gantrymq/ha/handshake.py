@@ -1,4 +1,5 @@
-"""How two members meet: who they are, that both know the group's secret, and what their logs are.
+"""Implements the handshake of two members: identity, proof of the group's secret, state of the
+logs.
 
     follower                                  master
     hello    group, member, boot, nonce   ->
@@ -7,13 +8,13 @@
                                           <-  welcome     its standing
                                           or  refusal     reason, text, its standing
 
-A proof is an HMAC-SHA256 of who proves, all that both said of themselves, and both nonces: it is
-worth nothing in another meeting, and neither side's can be given back to it as the other's.
+A proof is an HMAC-SHA256 of the proving side, everything that both sides said of themselves, and
+both nonces: it cannot be replayed in another handshake or reflected to its sender.
 
-Invariant: nothing is believed of a peer before its proof: until then it cost a few bytes of
-answer. A member that knows of a newer epoch than its master's says so by its standing, and the
-master has to stop: that is why even a refusal comes behind the proofs. While nobody is master the
-refusals are what members learn each other's standings by.
+Invariant: nothing that a peer says is used before its proof; until then it costs a few bytes of
+answer. A member that knows of a newer epoch than its master's reports it in its standing, and the
+master has to step down: that is why even a refusal comes after the proofs. While there is no
+master, members learn each other's standings from the refusals.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ from gantrymq.wire.jsonvalue import (
 
 NONCE_BYTES: Final = 16
 
-# Above the last epoch that is sought: a disk that has seen such a one still has a log to copy.
+# Above the highest epoch that members seek: a disk that has seen such an epoch can still copy a
+# log.
 HEARD_EPOCH_MAX: Final = 2 * EPOCH_MAX
 
 _FOLLOWER: Final = "follower"
@@ -52,7 +54,7 @@ _MASTER: Final = "master"
 @final
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One of a group. `boot` is another one after each start of its machine."""
+    """One member of a group. `boot` differs after each start of its machine."""
 
     group: str
     number: int
@@ -61,10 +63,10 @@ class Member:
 
 @final
 class Standing(NamedTuple):
-    """The highest epoch a member has seen, and its log: its epochs, where it begins and ends,
-    whether it is sure to have what it once had, and from where on it may be damaged; which disk
-    that is on, which group the disk is of, and how new a Lease it has seen. Followers look at
-    theirs in each turn: hence a tuple."""
+    """What a member reports about itself: the highest epoch it has seen; the epochs, start and end
+    of its log; whether it certainly has all it ever acknowledged, and from where on the log may be
+    damaged; its disk, the disk's group, and the age of the Lease it has seen. It is a tuple because
+    a follower creates one in each turn."""
 
     epoch: int
     epochs: Epochs
@@ -73,25 +75,26 @@ class Standing(NamedTuple):
     is_electable: bool = True
     sure_to: int | None = None
     disk: str = ""
-    """"" of a member of a version that names no disks."""
+    """"" if the member's version names no disks."""
     group: str = ""
-    """"" while its disk is of no group yet."""
+    """"" while its disk belongs to no group."""
     mark: Mark = Mark()
 
     @property
     def sure_end(self) -> int:
-        """Up to where it is not doubtful."""
+        """The end of the part of the log that is not doubtful."""
         return self.end if self.sure_to is None else self.sure_to
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no record."""
+        """Whether the log has no record."""
         return self.start == self.end
 
 
 def goes_on(follower: Standing, master: Standing) -> int | None:
-    """Where the follower's log goes on with the master's, or has to be looked at beside it; None
-    while it has what the master has not, or lacks what the master has no more."""
+    """The position from which the master sends its log to the follower: the end of the follower's
+    log, or the start of its doubtful part, which is compared. None if the follower has bytes that
+    the master does not have, or lacks bytes that the master has deleted."""
     if follower.is_empty:
         return master.start
     parted = parting(follower.epochs, follower.end, master.epochs, master.end)
@@ -103,7 +106,7 @@ def goes_on(follower: Standing, master: Standing) -> int | None:
 
 
 class RefusedError(RemoteError):
-    """The other one is no master of this follower's; `reason` is one word, for programs."""
+    """The peer is not a master for this follower; `reason` is one word, for programs."""
 
     def __init__(self, reason: str, words: str, standing: Standing) -> None:
         self.reason = reason
@@ -113,7 +116,7 @@ class RefusedError(RemoteError):
 
 @final
 class FollowersMeeting:
-    """The follower's side."""
+    """The follower's side of the handshake."""
 
     __slots__ = ("_master", "_me", "_nonce", "_secret", "_standing")
 
@@ -126,16 +129,16 @@ class FollowersMeeting:
 
     @property
     def master(self) -> Member:
-        """Who it is, once it has proven that."""
+        """The master's identity; available after its proof."""
         assert self._master is not None
         return self._master
 
     def begin(self) -> bytes:
-        """What is said first."""
+        """The first bytes to send."""
         return OPENING + _letter(Kind.HELLO, _introduction(self._me, self._nonce))
 
     def take(self, letter: Letter) -> tuple[bytes, Standing | None]:
-        """What to say now, and the master's standing once it is known. Raises RemoteError."""
+        """The bytes to send, and the master's standing once it is known. Raises RemoteError."""
         said = _read(letter)
         if letter.kind is Kind.CHALLENGE and self._master is None:
             master, nonce = _introduced(said, self._me.group)
@@ -157,7 +160,7 @@ class FollowersMeeting:
 
 @final
 class MastersMeeting:
-    """The master's side; which of the two standings is to go on is for its owner to say."""
+    """The master's side of the handshake. Its owner decides whether the follower may follow."""
 
     __slots__ = ("_follower", "_is_proven", "_me", "_nonce", "_nonces", "_secret")
 
@@ -171,12 +174,12 @@ class MastersMeeting:
 
     @property
     def follower(self) -> Member:
-        """Who it is, once its standing is known."""
+        """The follower's identity; available after `take` returned its standing."""
         assert self._follower is not None
         return self._follower
 
     def take(self, letter: Letter) -> tuple[bytes, Standing | None]:
-        """What to say now, and the follower's standing once it is known. Raises RemoteError."""
+        """The bytes to send, and the follower's standing once it is known. Raises RemoteError."""
         follower = self._follower
         if letter.kind is Kind.HELLO and follower is None:
             return self._challenge(_read(letter)), None
@@ -201,7 +204,7 @@ class MastersMeeting:
 
 
 def welcome(standing: Standing) -> bytes:
-    """The follower may follow: it sees by this where their logs part."""
+    """Tells the follower that it may follow, and with which log it has to compare its own."""
     return _letter(Kind.WELCOME, _stood(standing))
 
 
@@ -213,7 +216,7 @@ def refusal(reason: str, words: str, standing: Standing) -> bytes:
 
 
 def _statement(side: str, follower: Member, master: Member, nonces: bytes) -> bytes:
-    """What this side's proof is made for."""
+    """The bytes for which this side makes its proof."""
     numbers = map(str, (follower.number, master.number))
     texts = (side, follower.group, *numbers, follower.boot, master.boot)
     return statement(*(text.encode(errors="surrogatepass") for text in texts), nonces)
@@ -240,7 +243,7 @@ def _introduction(member: Member, nonce: bytes) -> JsonObject:
 
 
 def _introduced(said: JsonObject, group: str) -> tuple[Member, bytes]:
-    """Who it is, and its nonce; of our own group."""
+    """The peer's identity and nonce. Raises RemoteError unless the peer is of the same group."""
     theirs = required_text_field(said, "group")
     if theirs != group:
         raise RemoteError(f"it is of the group {theirs!r}, and we are of {group!r}")
@@ -260,7 +263,8 @@ def nonce_of(said: JsonObject) -> bytes:
 
 
 def hexadecimal(said: JsonObject, name: str) -> str:
-    """A text of bytes, two lower case digits each."""
+    """A field with bytes as lower-case hexadecimal digits. Raises RemoteError for any other
+    text."""
     value = required_text_field(said, name)
     if len(value) % 2 or not set(value) <= set("0123456789abcdef"):
         raise RemoteError(f"{name} is no hexadecimal number")
@@ -312,7 +316,7 @@ def _standing(said: JsonObject) -> Standing:
 
 
 def _identity(said: JsonObject, name: str) -> str:
-    """A UUID; "" where there is none, as of an older version."""
+    """A UUID; "" if there is none, as from an older version."""
     text = text_field(said, name) or ""
     if text and not is_uuid(text):
         raise RemoteError(f"{name} is no UUID")

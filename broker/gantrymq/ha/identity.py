@@ -1,13 +1,13 @@
-"""Which disk a store directory is, and to which group its messages belong.
+"""Stores which disk a store directory is, and to which group its messages belong.
 
-gantry/identity    "GID1" | crc32 of the rest 4 | JSON
+    gantry/identity    "GID1" | crc32 of the rest 4 | JSON
 
-disk     a UUID, made when a member first opened this directory: it tells a new volume from the old
-         one, whatever pod or number it is mounted for
-group    the UUID of the group's Lease; "" until this disk has followed or led in a group
+    disk     a UUID, made when a member first opened this directory: it distinguishes a new volume
+             from the old one, whatever pod or member number it is mounted for
+    group    the UUID of the group's Lease; "" until this disk has followed or led in a group
 
-Neither is ever changed by a running member: `gantry store adopt` and `gantry store archive` are how
-a person decides what becomes of a disk that belongs elsewhere.
+A running member never changes either of them: an operator decides with `gantry store adopt` or
+`gantry store archive` what becomes of a disk that belongs to another group.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _UUID: Final = re.compile(r"[0-9a-f]{32}")
 @final
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The default is a directory that no member has opened yet."""
+    """The identity of one disk. The default is a directory that no member has opened yet."""
 
     disk: str = ""
     group: str = ""
 
 
 def is_uuid(text: str) -> bool:
-    """Whether it is written as identities are: 32 small hexadecimal digits."""
+    """Whether the text has the format of these UUIDs: 32 lower-case hexadecimal digits."""
     return _UUID.fullmatch(text) is not None
 
 
@@ -53,17 +53,17 @@ def encode(identity: Identity) -> bytes:
 
 
 def decode(data: bytes) -> Identity:
-    """StoreRefusedError when it is not what was written."""
+    """Raises StoreRefusedError if the bytes are damaged."""
     return _FILE.decode(data, _parse)
 
 
 def read(disk: Disk) -> Identity | None:
-    """None where no member has opened this directory yet."""
+    """None if no member has opened this directory yet."""
     return _FILE.read(disk, _parse)
 
 
 def write(disk: Disk, identity: Identity) -> None:
-    """For good, when this returns."""
+    """Write the file and fsync it before returning."""
     _FILE.write(disk, _said(identity))
 
 

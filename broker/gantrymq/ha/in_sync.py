@@ -1,17 +1,21 @@
-"""Who has to have a message before it is acknowledged: the members that may become master.
+"""Tracks the in-sync replica set (ISR) of one master epoch.
 
-    persisted    the set that the lease says; only its members can be elected
-    proposed     the set that was asked for, from just before the request leaves until its outcome
-                 is known; where nobody knows, both sets may be the persisted one
-    joining      who keeps up and is to come: proposed as soon as it has what was acknowledged
-                 before it counted, which a master that never rests would else stay ahead of
+A message is acknowledged only after every member that may become master has it.
+
+    persisted    the set that the lease names; only its members can be elected
+    proposed     the set of a write that is under way, from just before the request leaves until its
+                 outcome is known; while the outcome is unknown, either set may be the persisted one
+    joining      a member that keeps up and is about to enter the set: it is proposed once it has
+                 everything that was acknowledged before it counted, which without counting it would
+                 never reach on a master that never rests
 
 Invariants. A message is acknowledged when all members of *every* set that may be the persisted one
-have it: whoever is elected then has it. So a member that is to go counts until it is known that it
-is gone, and one that comes counts before anybody can know that it came. What is acknowledged while
-somebody may go is on our own disk, for we stay: a power cut here would take what nobody else still
-has but who was let go. The set that is proposed differs from the persisted one, and there is one
-proposal at a time.
+have it: any member that is elected then has it. So a member that is being removed counts until its
+removal is known to be persisted, and one that is being added counts before the addition can be
+persisted. While the set is shrinking, messages are acknowledged only after they are on the master's
+own disk, because the master stays in the set: otherwise a power failure here could lose data whose
+only other copy is on the removed member. The proposed set differs from the persisted one, and there
+is one proposal at a time.
 """
 
 from __future__ import annotations
@@ -24,21 +28,22 @@ from typing import Final, final
 from gantrymq.ha.lease import NO_DISKS
 from gantrymq.ha.member_frames import Report
 
-# A member that is behind, and got no further for so long, is to go.
+# A member that is behind and has made no progress for this long is removed from the set.
 PROGRESS_SECONDS: Final = 1.5
 
-# After so long the master begins to have its own log on its disk: before a member goes all that was
-# acknowledged has to be there, and sends wait for both.
+# If a member has made no progress for this long, the master begins to flush its own log. Before a
+# member is removed everything acknowledged has to be on the master's disk, and sends wait for the
+# flush and the removal.
 MISSED_SECONDS: Final = 0.7
 
-# A member that gets on, and is not where the log ended so long ago, is slower than producers: they
-# would all wait for it for good.
+# A member that makes progress, but has not reached the position at which the log ended this long
+# ago, is slower than the producers: all sends would wait for it forever.
 LAG_SECONDS: Final = 3.0
 
-# A member that gets so quickly to where the log ended keeps up with it.
+# A member that reaches an earlier end of the log within this time keeps up with it.
 NEAR_SECONDS: Final = 0.5
 
-# A member that is to come, and is counted already, has so long to reach what was acknowledged.
+# How long a joining member, which is counted already, may take to reach what was acknowledged.
 JOIN_SECONDS: Final = 1.0
 
 NEVER: Final = float("inf")
@@ -49,22 +54,23 @@ _NOTHING: Final = Report(-1, -1)
 @final
 @dataclass(slots=True)
 class _Progress:
-    """Of one follower that is connected, or was."""
+    """The replication progress of one follower that is connected, or was."""
 
     report: Report
     at: float
-    """When it last got further, or had all there was."""
+    """When the member last advanced, or had the whole log."""
     goal: int = -1
-    """Where the log ended when it last got to its goal, and when that was; -1: it has just come."""
+    """The end of the log when the member last reached its goal, and when that was; -1 for a member
+    that has just connected."""
     goal_at: float = 0.0
     joins_at: int | None = None
-    """Who is to come has to reach this first; it counts from then on."""
+    """The position that a joining member has to reach; the member counts from then on."""
     joins_by: float = 0.0
 
 
 @final
 class InSync:
-    """Of one master in its epoch."""
+    """The in-sync set of one master in its epoch, owned by the member."""
 
     __slots__ = (
         "_disks",
@@ -87,43 +93,46 @@ class InSync:
         flushes: bool,
         disks: Mapping[int, str] = NO_DISKS,
     ) -> None:
-        """`flushes`: what is acknowledged is on the disks, not only in the logs, of all. Members
-        that have not connected yet have `PROGRESS_SECONDS` to do so. `disks`: as the lease says."""
+        """`flushes`: a message counts only once it is on the disk of every member, not just in the
+        log. Members that have not connected yet have `PROGRESS_SECONDS` to do so. `disks`: as in
+        the lease."""
         self._disks = dict(disks)
-        """By member, the disk that what it reports is on; also of who is not in the set yet."""
+        """By member, the disk that holds what it reports; also for members outside the set."""
         self.fenced: AbstractSet[int] = frozenset()
-        """Who may not be master by an operator's word, and so is waited for by nobody."""
+        """Members that an operator has excluded from becoming master: no acknowledgement waits for
+        them."""
         self.persisted = frozenset(persisted) | {me}
         self._flushes = flushes
         self.lets_go = False
-        """Whether somebody is to go, from before that is proposed: else what was acknowledged could
-        grow faster than it gets to our disk."""
+        """Whether the set is shrinking. This is set before the proposal: otherwise acknowledgements
+        could advance faster than the log is flushed."""
         self._me = me
         self._progress = {each: _Progress(_NOTHING, now) for each in self.persisted - {me}}
         self._proposed: frozenset[int] | None = None
         self._sure = self.persisted
-        """Those of the set by a Lease that is believed; the others a doubted one claims."""
+        """The members that a trusted Lease names; the rest of `persisted` is claimed by an
+        untrusted one."""
 
-    # ------------------------------------------------------------------ the disks
+    # ------------------------------------------------------------------ disks
 
     def other_disk(self, member: int, disk: str) -> str | None:
-        """The disk that this member counts with, where it is not this one; None: this one may
-        follow in its place."""
+        """The disk with which this member counts, if it is another one than `disk`; None if this
+        disk may follow as this member."""
         known = self._disks.get(member, "")
         return known if member in self.counted and known not in ("", disk) else None
 
     def meets(self, member: int, disk: str) -> None:
-        """It follows with this disk."""
+        """Record that the member follows with this disk."""
         self._disks[member] = disk
 
     def disks(self, members: AbstractSet[int]) -> Mapping[int, str]:
-        """Of these, where known."""
+        """The known disks of these members."""
         return {each: self._disks[each] for each in members if self._disks.get(each)}
 
-    # ------------------------------------------------------------------ what members say
+    # ------------------------------------------------------------------ reports of members
 
     def heard(self, member: int, report: Report, log_end: int, now: float) -> None:
-        """It follows, and has so much of a log that ends here."""
+        """Record a report of a member. `log_end` is the end of the master's log."""
         known = self._progress.get(member)
         if known is None:
             known = self._progress[member] = _Progress(report, now)
@@ -139,21 +148,22 @@ class InSync:
 
     def _begin_to_count(self, member: int, known: _Progress, log_end: int, now: float) -> None:
         if known.report.is_refusing or member in self.fenced:
-            return  # it would soon be gone again, and all would have waited for it
+            return  # it would soon be removed again, after all sends had waited for it
         if member not in self.persisted and known.joins_at is None:
             known.joins_at, known.joins_by = log_end, now + JOIN_SECONDS
 
     def lost(self, member: int) -> None:
-        """Its connection ended. It counts as before; who is to come begins anew."""
+        """Record that the connection of a member ended. A member of the set still counts; a joining
+        one starts over."""
         known = self._progress.get(member)
         if known is not None:
             known.joins_at = None
             known.goal = -1
 
-    # ------------------------------------------------------------------ who is in it
+    # ------------------------------------------------------------------ membership
 
     def wanted(self, now: float) -> frozenset[int] | None:
-        """The set to propose now; None while all is well, or a proposal is under way."""
+        """The set to propose now; None if no change is needed or a proposal is under way."""
         if self._proposed is not None:
             return None
         wanted = {self._me}
@@ -164,7 +174,8 @@ class InSync:
         return frozenset(wanted) if wanted != self.persisted else None
 
     def _goes_at(self, member: int, progress: _Progress) -> float:
-        """When it has to go, if it gets no further; who is leaving, or fenced, at once."""
+        """When the member is removed unless it makes progress; a leaving or fenced member at
+        once."""
         if progress.report.is_leaving or member in self.fenced:
             return -NEVER
         goes_at = progress.at + PROGRESS_SECONDS
@@ -173,21 +184,21 @@ class InSync:
         return goes_at
 
     def _has_joined(self, progress: _Progress) -> bool:
-        """Whether it has all that can have been acknowledged without it."""
+        """Whether a joining member has everything that may have been acknowledged without it."""
         mark = progress.joins_at
         return mark is not None and self._position(progress.report) >= mark
 
     def turn(self, now: float) -> None:
-        """Who does not get there holds nobody up any longer."""
+        """Stop counting joining members that have run out of time."""
         for member, progress in self._progress.items():
             has_time = now < progress.joins_by or self._has_joined(progress)
             if not has_time or now >= self._goes_at(member, progress):
                 progress.joins_at = None
 
     def deadline(self) -> float:
-        """When somebody may have to go."""
+        """When the next member may have to be removed."""
         due = NEVER
-        for member, progress in self._progress.items():  # a loop, as each turn asks
+        for member, progress in self._progress.items():  # a loop, because each turn calls this
             if member in self.persisted:
                 at = self._goes_at(member, progress)
             elif progress.joins_at is not None and not self._has_joined(progress):
@@ -198,7 +209,7 @@ class InSync:
         return due
 
     def missed_at(self) -> float:
-        """When `misses_somebody` becomes true, unless somebody is heard before."""
+        """When `misses_somebody` becomes true, unless a report arrives before."""
         due = NEVER
         for member, progress in self._progress.items():
             if member in self.persisted:
@@ -206,35 +217,36 @@ class InSync:
         return due
 
     def misses_somebody(self, now: float) -> bool:
-        """Whether somebody of the set has got no further for MISSED_SECONDS."""
+        """Whether a member of the set has made no progress for MISSED_SECONDS."""
         return now >= self.missed_at()
 
     def prepare(self, wanted: frozenset[int] | None) -> None:
-        """Called with each answer of `wanted`: from now on what is acknowledged is on our own disk
-        where somebody is to go."""
+        """Called with each result of `wanted`. If that removes a member, messages are acknowledged
+        from now on only after they are on the master's disk."""
         self.lets_go = wanted is not None and not self.persisted <= wanted
 
     def propose(self, members: frozenset[int]) -> None:
-        """Called before the request leaves."""
+        """Record the set of a write; called before the request leaves."""
         assert self._proposed is None
         self._proposed = members
 
     def settled(self, persisted: AbstractSet[int], claimed: AbstractSet[int] = frozenset()) -> None:
-        """The lease was read or written, and this is what it says. Acknowledgements also wait for
-        members that only a doubted lease names; those do not count towards the minimum."""
+        """Record the set of the lease that was read or written. Acknowledgements also wait for
+        `claimed`, the members that only an untrusted lease names; those do not count towards the
+        minimum."""
         self._sure = frozenset(persisted) | {self._me}
         self.persisted = self._sure | claimed
         self._proposed = None
         self.lets_go = False
         for progress in self._progress.values():
             progress.joins_at = None
-        # No keys() here: they would make it a set, and compiled code believes that it is frozen.
+        # No keys() here: they would make it a set, and compiled code assumes a frozenset.
         for member in self.persisted - {self._me} - frozenset(self._progress):
             self._progress[member] = _Progress(_NOTHING, 0.0)
 
     @property
     def counted(self) -> frozenset[int]:
-        """All who have to have a message: of the sets, and who is to come."""
+        """All members that must have a message: those of both sets, and the joining ones."""
         counted = self.persisted if self._proposed is None else self.persisted | self._proposed
         for member, progress in self._progress.items():
             if progress.joins_at is not None and member not in counted:
@@ -243,26 +255,28 @@ class InSync:
 
     @property
     def electable(self) -> frozenset[int]:
-        """All whom the lease may name, whatever came of the last proposal: who is only to come can
-        seek it after that alone."""
+        """All members that the lease may name, whatever the outcome of the last proposal. A joining
+        member is not among them: it can seek the lease only after it was proposed."""
         return self.persisted | (self._proposed or frozenset())
 
     @property
     def sure(self) -> frozenset[int]:
-        """Those of the persisted set that are in it by a Lease that is believed."""
+        """The members of the persisted set that a trusted Lease names."""
         return self._sure
 
     @property
     def size(self) -> int:
-        """How many are surely in it, whichever set it is."""
+        """The number of members that are certainly in the set, whichever set is the persisted
+        one."""
         return (
             len(self._sure) if self._proposed is None else min(len(self._sure), len(self._proposed))
         )
 
-    # ------------------------------------------------------------------ what may be acknowledged
+    # ------------------------------------------------------------------ acknowledgements
 
     def acknowledged(self, own: Report) -> int:
-        """Up to where all have the log; `own` is what we have ourselves."""
+        """The position up to which all counted members have the log; `own` is the master's own
+        position."""
         end = own.flushed if self.lets_go else self._position(own)
         for member in self.counted:
             if member != self._me:

@@ -2,9 +2,10 @@
 
     file    magic 4 | crc32 of the rest 4 | JSON object
 
-A file is replaced as a whole and is on the disk when `write` returns (store/own_file.py). One whose
-sum or content is wrong is refused with what the file is for and what an operator does about it: a
-member that forgot what it has seen could acknowledge what other members do not have.
+A file is replaced as a whole and is on the disk when `write` returns (store/own_file.py). A file
+with a wrong checksum or content is refused, with a message that says what the file is for and what
+the operator does about it: a member that lost its state could acknowledge messages that other
+members do not have.
 """
 
 from __future__ import annotations
@@ -34,17 +35,18 @@ class JsonFile:
     path: str
     magic: bytes
     bytes_max: int
-    """The largest size of the whole file; a longer file is refused, like one with a wrong sum."""
+    """The maximum size of the whole file; a longer file is refused, like one with a wrong checksum.
+    """
     advice: str
-    """What the file says and what an operator does when it is damaged."""
+    """What the file contains and what an operator does when it is damaged."""
 
     def encode(self, said: JsonObject) -> bytes:
         body = javajson.dumps_standard(said)
         return self._head(body) + body
 
     def decode(self, data: bytes, parse: Callable[[JsonObject], _T]) -> _T:
-        """What `parse` makes of the object. StoreRefusedError where the bytes are not those that
-        were written, or `parse` raises RemoteError or ValueError."""
+        """The object as converted by `parse`. Raises StoreRefusedError if the checksum is wrong or
+        `parse` raises RemoteError or ValueError."""
         size = len(self.magic) + _CRC_BYTES
         if data[:size] != self._head(data[size:]):
             raise self._damaged("its sum is wrong")
@@ -54,7 +56,7 @@ class JsonFile:
             raise self._damaged(str(error)) from error
 
     def read(self, disk: Disk, parse: Callable[[JsonObject], _T]) -> _T | None:
-        """None where there is no such file."""
+        """None if the file does not exist."""
         data = own_file.content(disk, self.path, self.bytes_max)
         return None if data is None else self.decode(data, parse)
 

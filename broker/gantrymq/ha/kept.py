@@ -1,13 +1,15 @@
-"""What a member must not forget, for good before it acts on it.
+"""Stores the state of a member that has to survive a restart, fsynced before it is used.
 
 gantry/member    "GFM1" | crc32 of the rest 4 | JSON
 
-epoch        the highest it has seen: it never follows, or is, a master of a lower one
-boot         of its machine when its log was known to be whole
-is_partial   its log is being copied anew, or its machine went down with the log's end: what was
-             acknowledged may not be in it, until it has caught up
-sure_to      its machine went down before what lies behind was known to be on the disk: that may be
-             damaged where no sum covers it, as in properties; none: all is what was written
+epoch        the highest epoch this member has seen: it never follows, or is, a master of a
+             lower one
+boot         the boot id of the machine when the log was last known to be complete
+is_partial   the log is being copied anew, or the machine crashed with unflushed log bytes:
+             acknowledged messages may be missing until this member has caught up
+sure_to      the machine crashed before the log behind this position was known to be on disk:
+             that part may be damaged where no checksum covers it, as in properties; absent if
+             the whole log is known to be intact
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _FILE: Final = JsonFile(
 @final
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The default is a member that has never been one."""
+    """The content of the file. The default is a directory that no member has used."""
 
     epoch: int = 0
     boot: str = ""
@@ -44,13 +46,13 @@ class Kept:
 
 
 def read(disk: Disk) -> Kept:
-    """StoreRefusedError when it is not what was written: a member that forgot what it has seen
-    could acknowledge what others do not have."""
+    """Raises StoreRefusedError if the file is damaged: a member that lost its state could
+    acknowledge messages that other members do not have."""
     return _FILE.read(disk, _parse) or Kept()
 
 
 def write(disk: Disk, kept: Kept) -> None:
-    """For good, when this returns."""
+    """Write the file and fsync it before returning."""
     said: JsonObject = {"epoch": kept.epoch, "boot": kept.boot, "isPartial": kept.is_partial}
     if kept.sure_to is not None:
         said["sureTo"] = kept.sure_to

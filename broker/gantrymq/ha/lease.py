@@ -1,17 +1,19 @@
-"""The one object of a group that says who its master is: it changes by compare-and-set alone.
+"""Models the Lease, the one object of a group that names its master.
 
-    holder     the member that is master, 0 while nobody is; with its two addresses
-    group      its UUID: a disk that belongs to another one has no part in it
+The Lease changes by compare-and-set only.
+
+    holder     the member that is master, 0 while there is none; with its two addresses
+    group      the UUID of the group: a disk of another group does not take part
     epoch      rises with each master
-    in_sync    who may become master: the members that have all that was acknowledged
-    disks      the disk of each member of that set: a seat counts with no other one
-    writer     the process that is master: two processes in one seat may seek the same epoch
-    fenced     who may not, whatever else is true: an operator's word
-    wishes     what an operator wants; the master sees to it, and says so by `granted`
+    in_sync    the members that may become master: those that have all acknowledged messages
+    disks      the disk of each in-sync member: a member counts with this disk only
+    writer     the process that is master: two processes with one number may seek the same epoch
+    fenced     the members that an operator has excluded from becoming master
+    wishes     an operator's requests; the master carries them out and confirms by `granted`
 
-Invariants. `version` is the store's own, and another one after every change: who writes says which
-version it wants to replace, and is refused when that is not the last one any more. Each write of a
-member has a higher `mark` than the one before: an object with a lower one was set back.
+Invariants. `version` is the API's resource version and differs after every change: a writer names
+the version that it replaces, and the write is rejected if that is not the current one. Each write
+of a member has a higher `mark` than the write before: an object with a lower mark was set back.
 """
 
 from __future__ import annotations
@@ -23,16 +25,17 @@ from typing import Final, NamedTuple, TypeAlias, final
 
 from gantrymq.ha.place import Place
 
-# The object says it, and every member goes by its own clock: the figures of
-# docs/design/replication.md.
+# The object contains the duration, and every member measures it by its own clock. The figures are
+# those of docs/design/replication.md.
 DURATION_SECONDS: Final = 4.0
 RENEW_SECONDS: Final = 0.8
 AUTHORITY_SECONDS: Final = 3.0
-"""After its last renewal, timed from when that was sent, a master acknowledges so long."""
+"""How long a master acknowledges after its last renewal, counted from when that was sent."""
 
 NOBODY: Final = 0
 
-# A master each four seconds for a century. What is higher was edited in, and would be on all disks.
+# One master each four seconds for more than a century. A higher number can only come from an edit,
+# and would spread to all disks.
 EPOCH_MAX: Final = 10**9
 
 NO_DISKS: Final[Mapping[int, str]] = MappingProxyType({})
@@ -40,7 +43,7 @@ NO_DISKS: Final[Mapping[int, str]] = MappingProxyType({})
 
 @final
 class Mark(NamedTuple):
-    """How new what a Lease says is."""
+    """Orders the states of a Lease by age."""
 
     epoch: int = 0
     renewals: int = 0
@@ -49,72 +52,75 @@ class Mark(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """Of an operator, who only ever writes these."""
+    """An operator's requests, written by operators only."""
 
     preferred: int = NOBODY
-    """Who is to be master where several may."""
+    """The member that becomes master where several are eligible."""
     switch_to: int = NOBODY
-    """Who is to be master now; the master hands over once that member has all of the log."""
+    """The member that should be master now; the master hands over once it has all of the log."""
     number: int = 0
-    """Of the switchover, so that it is done once; it rises."""
+    """The number of the switchover request. It rises, so that each request is carried out once."""
     allows_unclean: bool = False
-    """Whether a member that may lack acknowledged messages may become master: said loudly."""
+    """Whether a member that may lack acknowledged messages may become master; this is logged as a
+    warning."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """As it was read, or is to be written."""
+    """The content of the Lease, as it was read or will be written."""
 
     version: str = ""
     holder: int = NOBODY
     address: str = ""
-    """Where the holder takes requests, `host:port`."""
+    """Where the holder accepts requests, `host:port`."""
     ha_address: str = ""
     epoch: int = 0
     in_sync: frozenset[int] = frozenset()
     fenced: frozenset[int] = frozenset()
     heir: int = NOBODY
-    """Whom the last holder handed it to: nobody else seeks it for a moment."""
+    """The successor chosen by the last holder: no other member seeks the lease for a moment."""
     leaver: int = NOBODY
-    """Of the set, and still counts: it has everything. But the heir is not to wait for it."""
+    """A member that is leaving. It is still in the in-sync set, as it has all messages, but the
+    successor does not wait for it."""
     renewals: int = 0
-    """How often it was renewed: what changes when nothing else does."""
+    """The number of renewals: it changes even if nothing else does."""
     granted: int = 0
-    """The number of the last switchover that was done, or given up."""
+    """The number of the last switchover that was carried out or given up."""
     wishes: Wishes = field(default_factory=Wishes)
     group: str = ""
-    """"" while the group has none, or its members are of a version that knows none."""
+    """"" while the group has no UUID, or its members run a version without group UUIDs."""
     disks: Mapping[int, str] = field(default_factory=lambda: NO_DISKS)
-    """Of the members of the set; "", or none, where that was not known."""
+    """By in-sync member; "" or absent where the disk is not known."""
     writer: str = ""
-    """The process of the holder, as `Place.process`; "" where its version knows none."""
+    """The process of the holder, as `Place.process`; "" if its version does not write it."""
     doubt: str | None = None
-    """Why what it says is not believed, though it is our group's: then it is what we knew before
-    that stands here, with the version and the wishes of what was read."""
+    """Why the Lease that was read is not trusted, though it is this group's. The other fields then
+    hold the last trusted content, with the version and the wishes of what was read."""
     claimed: frozenset[int] = frozenset()
-    """The set that a doubted one says: members that know no better could be elected by it."""
+    """The in-sync set that the untrusted Lease names: other members may be elected by it."""
 
     @property
     def mark(self) -> Mark:
         return Mark(self.epoch, self.renewals)
 
     def names(self, member: int, disk: str) -> bool:
-        """Whether this member is of the set, with this disk."""
+        """Whether this member, with this disk, is in the in-sync set."""
         return member in self.in_sync and self.disks.get(member, "") in ("", disk)
 
     def is_of(self, member: int, disk: str) -> bool:
-        """Whether this member holds it, with this disk: not another process with its number."""
+        """Whether this member, with this disk, holds the lease; not another process with its
+        number."""
         return self.holder == member and self.disks.get(member, "") in ("", disk)
 
     def is_by(self, place: Place) -> bool:
-        """Whether this very process wrote that it is the holder."""
+        """Whether this very process wrote itself as the holder."""
         return self.holder == place.number and self.writer == place.process
 
     def taken(
         self, by: Place, epoch: int, in_sync: frozenset[int], disks: Mapping[int, str] = NO_DISKS
     ) -> Lease:
-        """This member is master."""
+        """The lease with this member as the new master."""
         return replace(
             self,
             doubt=None,
@@ -138,7 +144,7 @@ class Lease:
         granted: int,
         disks: Mapping[int, str] = NO_DISKS,
     ) -> Lease:
-        """The same one is master, and says again where it is."""
+        """The lease renewed by its current holder, with its current addresses."""
         return replace(
             self,
             doubt=None,
@@ -153,7 +159,8 @@ class Lease:
         )
 
     def given_away(self, heir: int, leaver: int) -> Lease:
-        """Nobody is, and it is the heir's for a moment. No switchover is left to be done."""
+        """The lease without a holder, reserved for the successor for a moment. Pending switchover
+        requests count as done."""
         return replace(
             self,
             doubt=None,
@@ -170,15 +177,15 @@ class Lease:
 
 
 def doubt_of(lease: Lease, known: Lease, *, leads: bool = False) -> str | None:
-    """Why a Lease that was read cannot be what followed on `known`; None where it can. `leads`: the
+    """Why a Lease that was read cannot be a successor of `known`; None if it can. `leads`: the
     member that read it is master by `known`."""
     if lease.doubt is not None:
         return lease.doubt
     if lease.group != known.group and lease.group and known.group:
-        # Where no master is at work, whose disk this is says what that means.
+        # Without a master the caller decides by the group of its own disk.
         text = f"it is of the group {lease.group}, and the master's is {known.group}"
         return f"{text}: an edit has put it in the place of ours" if leads else None
-    if known.group and not lease.group:  # without it there is no seal either
+    if known.group and not lease.group:  # without a group it has no seal either
         return "it names no group any more: its annotations were edited"
     if lease.mark < known.mark:
         return (
@@ -193,13 +200,13 @@ def doubt_of(lease: Lease, known: Lease, *, leads: bool = False) -> str | None:
 
 
 def _says_the_same(lease: Lease, known: Lease) -> bool:
-    """A copy that an older version kept names no writer."""
+    """Copies kept by older versions have no writer, which matches any."""
     is_same_writer = known.writer in ("", lease.writer)
     return is_same_writer and _content(lease) == _content(known)
 
 
 def _content(lease: Lease) -> tuple[object, ...]:
-    """What only members write."""
+    """The fields that only members write."""
     who = lease.holder, lease.address, lease.ha_address, lease.granted
     return *who, lease.in_sync, dict(lease.disks), lease.heir, lease.leaver
 
@@ -210,7 +217,7 @@ def _content(lease: Lease) -> tuple[object, ...]:
 @final
 @dataclass(frozen=True, slots=True)
 class Found:
-    """It was read."""
+    """The object was read."""
 
     lease: Lease
 
@@ -218,13 +225,13 @@ class Found:
 @final
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """There is no such object."""
+    """The object does not exist."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Written:
-    """It is as we wanted it; `version` is the new one."""
+    """The write succeeded; `version` is the new version."""
 
     version: str
 
@@ -232,13 +239,13 @@ class Written:
 @final
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Somebody changed it since we read it: nothing was written."""
+    """Another writer changed the object since it was read: nothing was written."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """Nobody knows whether it was written, or it could not be read. `text` says why."""
+    """The outcome of a write is unknown, or the object could not be read. `text` says why."""
 
     text: str
 

@@ -1,9 +1,9 @@
-"""The last Lease that a member has seen, on its disk: what a Lease that was set back contradicts.
+"""Stores a copy of the last Lease that a member has seen, to detect a Lease that was set back.
 
-gantry/lease    "GLC1" | crc32 of the rest 4 | JSON
+    gantry/lease    "GLC1" | crc32 of the rest 4 | JSON
 
-It is written before anything is done by what changed, and not for a renewal that changed nothing
-else: its mark is that of the first write that said what it says.
+The copy is written before the member acts on a changed Lease. It is not written for a renewal that
+changes nothing else: its mark is that of the first write with the same content.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FILE: Final = JsonFile(
 
 
 def is_new(lease: Lease, copy: Lease | None) -> bool:
-    """Whether it says anything that the copy does not, beside that it was renewed."""
+    """Whether the lease differs from the copy in more than its renewal count."""
     return copy is None or _said(lease) != _said(copy)
 
 
@@ -51,17 +51,17 @@ def encode(lease: Lease) -> bytes:
 
 
 def decode(data: bytes) -> Lease:
-    """StoreRefusedError when it is not what was written."""
+    """Raises StoreRefusedError if the bytes are damaged."""
     return _FILE.decode(data, _parse)
 
 
 def read(disk: Disk) -> Lease | None:
-    """None where this disk has seen none."""
+    """None if this disk has seen no Lease."""
     return _FILE.read(disk, _parse)
 
 
 def write(disk: Disk, lease: Lease) -> None:
-    """For good, when this returns."""
+    """Write the file and fsync it before returning."""
     _FILE.write(disk, _object(lease))
 
 

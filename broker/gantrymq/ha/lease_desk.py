@@ -1,10 +1,11 @@
-"""One member's requests to the lease store, and what it knows of the lease by them.
+"""Serialises one member's requests to the Lease and keeps what it knows of the Lease.
 
-Invariants. One request is under way at a time. What may not be the last version any more, because
-a write was refused or nobody knows what became of it, is read before it is written again. A renewal
-is a change of holder, epoch or renewals: whoever else touches the object keeps nobody alive. What
-contradicts what is known does not take its place (`Lease.doubt`); and what was doubted when nothing
-was known is held against no later lease. Two writes of ours never have the same mark.
+Invariants. One request is under way at a time. If a known version may be outdated, because a write
+was rejected or its outcome is unknown, the Lease is read before it is written again. Only a change
+of holder, epoch or renewals is a renewal: any other change of the object does not extend the lease.
+A Lease that contradicts what is known does not replace it (`Lease.doubt`). A Lease that was doubted
+before anything was known is not used to doubt later ones. No two writes of one member have the same
+mark.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from gantrymq.ha.lease import (
     doubt_of,
 )
 
-# Between two readings while all is well, and after a request that failed.
+# The read interval in normal operation, and the one after a failed request.
 WATCH_SECONDS: Final = 1.0
 LOOK_SECONDS: Final = 0.2
 
@@ -36,7 +37,7 @@ NEVER: Final = float("inf")
 
 
 class Outcome(Enum):
-    """Of a request."""
+    """The outcome of a request."""
 
     READ = 0
     WRITTEN = 1
@@ -51,12 +52,12 @@ class _Asked:
     number: int
     sent_at: float
     lease: Lease | None
-    """What it writes; None for a reading."""
+    """The Lease that the request writes; None for a read."""
 
 
 @final
 class LeaseDesk:
-    """Of one member."""
+    """The Lease client of one member."""
 
     __slots__ = (
         "_actions",
@@ -77,33 +78,34 @@ class LeaseDesk:
     )
 
     def __init__(self, now: float, kept: Lease | None = None) -> None:
-        """`kept`: the last one that an earlier life of ours has seen."""
+        """`kept`: the last Lease that an earlier process on this disk has seen."""
         self._actions: list[ReadLease | WriteLease] = []
         self._answered_at = -NEVER
         self._asked: _Asked | None = None
         self._last_number = 0
         self._sound = kept
-        """The last one that was not doubted, of an earlier life as well."""
+        """The last trusted Lease, possibly of an earlier process on this disk."""
         self._tried = Mark()
-        """The highest that we have written, or tried to."""
+        """The highest mark that this member has written or tried to write."""
         self.changed_at = now
-        """When we first knew the lease as it is; never before it became so."""
+        """When this member learned of the current renewal; never before that renewal was written.
+        """
         self.is_known = False
-        """Whether it was read in this life, if only to find that there is none."""
+        """Whether this process has read the Lease, or found that there is none."""
         self.is_stale = True
-        """Whether it may be another one than we know."""
+        """Whether the Lease may have changed since it was last seen."""
         self.lease: Lease | None = None
         self.read_at = now
-        """When it is to be read again."""
+        """When to read it again."""
         self.sent_at = -NEVER
-        """When the last write was sent that was carried out."""
+        """When the last successful write was sent."""
         self.touched_at = now
-        """When we first knew of the version that we know; never before it was written."""
+        """When this member learned of the current version; never before that version was written.
+        """
         self.tried_at = -NEVER
         """When the last request was sent."""
         self.written_at = -NEVER
-        """When the last write was answered that was carried out; never, where a later one was not
-        answered."""
+        """When the last successful write was answered; never if a later write was not answered."""
 
     @property
     def is_busy(self) -> bool:
@@ -111,11 +113,11 @@ class LeaseDesk:
 
     @property
     def expires_at(self) -> float:
-        """When the lease is nobody's, for who only watches it."""
+        """When the lease expires, for a member that only watches it."""
         return self.changed_at + DURATION_SECONDS
 
     def look(self, now: float) -> None:
-        """Something may have changed."""
+        """Read the Lease soon, because it may have changed."""
         self.read_at = min(self.read_at, now)
 
     def look_at(self, *, is_urgent: bool) -> float:
@@ -128,9 +130,9 @@ class LeaseDesk:
         self.read_at = now + WATCH_SECONDS
 
     def write(self, lease: Lease, now: float) -> None:
-        """Replace the version that the lease names. The mark of each write is above that of our
-        last one, even where that one was overwritten before its answer came: other members may
-        have seen it, and a second lease with the same mark would be no renewal to them."""
+        """Replace the version that the lease names. The mark of each write is above that of the
+        member's last write, even if that one was overwritten before its answer came: other members
+        may have seen it, and to them a second Lease with the same mark would not be a renewal."""
         assert not self.is_stale
         epoch, renewals = self._tried
         if 0 < lease.epoch == epoch and lease.renewals <= renewals:
@@ -142,8 +144,8 @@ class LeaseDesk:
     def answered(
         self, number: int, answer: LeaseAnswer, now: float, *, leads: bool = False
     ) -> Outcome | None:
-        """What became of a request; None when it is not the one under way. `leads`: the lease that
-        we know is ours, and we are master by it."""
+        """Process the answer to a request; None if the request is not the one under way. `leads`:
+        this member is master by the Lease that it knows."""
         asked = self._asked
         if asked is None or asked.number != number:
             return None
@@ -189,8 +191,8 @@ class LeaseDesk:
         return Outcome.READ
 
     def _believed(self, found: Lease | None, *, leads: bool = False) -> Lease | None:
-        """What is to be taken for the lease: where what was found cannot be it, what we knew, to be
-        written in its place."""
+        """The Lease to use: what was found, or, if that cannot be right, what was known before, to
+        be written in its place."""
         if self._sound is None:
             return found
         known = self.lease or self._sound
@@ -220,5 +222,5 @@ def _version(lease: Lease | None) -> str:
 
 
 def _renewal(lease: Lease | None) -> tuple[int, int, int] | None:
-    """Another one after each renewal, and after nothing else."""
+    """A value that changes with each renewal and with nothing else."""
     return None if lease is None else (lease.holder, lease.epoch, lease.renewals)

@@ -1,33 +1,34 @@
-"""The lease of a group as the Kubernetes API keeps it: a Lease of coordination.k8s.io/v1, as JSON.
+"""Encodes and decodes the Lease of a group as a coordination.k8s.io/v1 Lease in JSON.
 
     spec.holderIdentity          the holder's number, "" while there is none
     spec.leaseDurationSeconds    4
-    spec.acquireTime, renewTime  of the writer's wall clock, for people: nobody goes by them
-    spec.leaseTransitions        how often somebody became master
+    spec.acquireTime, renewTime  the writer's wall clock, for people: no member relies on them
+    spec.leaseTransitions        how often a member became master
     metadata.resourceVersion     the lease's version
     metadata.annotations         all the rest, each `gantrymq.dev/` and a name of `_OURS`, which
                                  members write, or of `_WISHED`, which an operator writes
 
-What stands in an object beside that is somebody else's: it is written as it was read. So is the
-uid, without which the API would make a deleted object anew for whoever wants to replace it. No
-owner is ever named in it: an object that went with its owner would take the epoch along.
+All other fields of the object are preserved as they were read. That includes the uid: without it
+the API would recreate a deleted object for a writer that wants to replace it. The object never has
+an owner: if it were deleted together with its owner, the epoch would be lost.
 
     gantrymq.dev/group-id        the group's UUID
     gantrymq.dev/disks           1=<uuid>,2=<uuid>: the disk of each member of the set
     gantrymq.dev/writer          the process of the holder, a random UUID
-    gantrymq.dev/seal            a digest over what members elect by
-    gantrymq.dev/seal-2          that seal, "-", and a digest over it and what else members write
+    gantrymq.dev/seal            a digest of the fields that members elect by
+    gantrymq.dev/seal-2          that seal, "-", and a digest of it and the other fields that
+                                 members write
 
-Versions. Brokers before `seal-2` read and write `seal` alone, and leave the other as it was. One
-that begins with another seal is such a broker's leftover: then `seal` decides, and nothing is said
-of the writer. So old and new brokers of a group believe each other during a rolling upgrade.
+Versions. Brokers older than `seal-2` read and write only `seal`, and leave `seal-2` unchanged. A
+`seal-2` that begins with another seal was left behind by such a broker: then `seal` decides, and
+the writer is unknown. So old and new brokers of a group trust each other during a rolling upgrade.
 
-Invariants. What is not what a member wrote, because it is damaged or its seal does not fit, is not
-believed (`Lease.doubt`): whoever takes half of a Lease for all of it could elect a member that
-lacks messages. But a wish that cannot be read is left out and told (`ignored`): a typo in what an
-operator wants must not keep a group without a master.
+Invariants. A Lease that no member can have written, because it is damaged or its seal does not
+match, is not trusted (`Lease.doubt`): a member that trusted half a Lease could elect a member that
+lacks messages. An operator's request that cannot be parsed is skipped and reported (`ignored`): a
+typo in a request must not leave a group without a master.
 
-The seal tells an edit from a write. It keeps nobody out who means harm: rights of the API do.
+The seal detects edits. It does not stop an attacker: the API's access rights do that.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ from gantrymq.wire.jsonvalue import Json, JsonObject, object_of, required_text_f
 API_VERSION: Final = "coordination.k8s.io/v1"
 PREFIX: Final = "gantrymq.dev/"
 
-# The API takes 256 KiB of annotations; who wrote which field comes on top.
+# The API accepts 256 KiB of annotations; the list of field owners comes on top.
 OBJECT_BYTES_MAX: Final = 512 << 10
 
-# A name of 253 characters and a port; a set of more members than anybody runs.
+# A name of 253 characters and a port; more members than any group has.
 _ADDRESS_MAX: Final = 260
 _MEMBERS_MAX: Final = 64
 
@@ -61,7 +62,7 @@ SWITCH_NUMBER_MAX: Final = 10**9
 """The highest number of a switchover: the next request takes the last number plus one."""
 
 TRANSITIONS_MAX: Final = 2**31 - 1
-"""The API's, which refuses a Lease with more."""
+"""The API rejects a Lease with a higher number."""
 
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,15}")
 _ADDRESS: Final = re.compile(r"[\x21-\x7e]+:[0-9]{1,5}")
@@ -83,7 +84,7 @@ _FULL_SEAL: Final = "seal-2"
 @final
 @dataclass(frozen=True, slots=True)
 class ObjectName:
-    """Of an object of the API."""
+    """The name of an API object."""
 
     namespace: str
     name: str
@@ -92,19 +93,19 @@ class ObjectName:
 @final
 @dataclass(frozen=True, slots=True)
 class LeaseObject:
-    """As it was read."""
+    """A Lease object as it was read."""
 
     lease: Lease
     content: JsonObject
     ignored: tuple[str, ...] = field(default=())
-    """Why wishes in it were left out."""
+    """Why requests of an operator were skipped."""
 
 
 # ---------------------------------------------------------------------- reading
 
 
 def read(data: bytes) -> LeaseObject:
-    """What the API answered; RemoteError says what of it cannot be taken."""
+    """The object in an answer of the API. Raises RemoteError if it is not a Lease of a group."""
     content = object_of(javajson.loads(data, OBJECT_BYTES_MAX), "the Lease")
     kind = text_field(content, "kind")
     if kind != "Lease":
@@ -128,7 +129,8 @@ def read(data: bytes) -> LeaseObject:
 
 
 def _written(notes: _Notes, lease: Lease) -> Lease:
-    """With all that members write; RemoteError says what of it no member wrote."""
+    """The lease with all fields that members write. Raises RemoteError if no member can have
+    written one of them."""
     epoch = notes.number("epoch")
     if epoch > EPOCH_MAX:
         raise _damaged("epoch", f"{epoch}, above {EPOCH_MAX}")
@@ -149,7 +151,7 @@ def _written(notes: _Notes, lease: Lease) -> Lease:
 
 
 def _wishes(notes: _Notes) -> tuple[Wishes, frozenset[int]]:
-    """Of an operator, and who is fenced."""
+    """An operator's requests, and the fenced members."""
     wishes = Wishes(
         notes.wished_number("preferred"),
         notes.wished_number("switch-to"),
@@ -160,8 +162,8 @@ def _wishes(notes: _Notes) -> tuple[Wishes, frozenset[int]]:
 
 
 def _must_be_a_groups(spec: JsonObject, notes: _Notes) -> None:
-    """RemoteError for the Lease of another program: it has a holder and nothing that members write.
-    A member's Lease whose holder was edited is only not believed."""
+    """Raises RemoteError for the Lease of another program: it has a holder and none of the members'
+    annotations. A member's Lease with an edited holder is only untrusted."""
     holder = spec.get("holderIdentity") or ""
     if not _is_member(holder) and not any(notes.has(name) for name in _OURS):
         raise RemoteError(
@@ -188,7 +190,8 @@ def _holder(spec: JsonObject) -> int:
 
 
 def _must_be_whole(lease: Lease) -> None:
-    """Whoever was master left an epoch and a set, and its addresses while it still is."""
+    """Raises RemoteError if fields are missing: once there was a master there are an epoch and a
+    set, and while there is one also its addresses."""
     if lease.epoch == 0 and (lease.holder or lease.in_sync):
         raise _damaged("epoch", "missing, though somebody has been master")
     if lease.epoch and not lease.in_sync:
@@ -200,13 +203,14 @@ def _must_be_whole(lease: Lease) -> None:
 
 
 def _must_be_sealed(lease: Lease, seal: str) -> None:
-    """One without a group was written by a version that knows neither."""
+    """Raises RemoteError if the seal does not match. A Lease without a group was written by a
+    version that knows neither groups nor seals."""
     if (lease.group or seal) and seal != seal_of(lease):
         raise _damaged(_SEAL, "not that of what the Lease says: somebody has edited it")
 
 
 def _fully_sealed(lease: Lease, seal: str) -> Lease:
-    """It, without the writer where a version wrote it last that names none."""
+    """The lease; without the writer if it was last written by a version that writes none."""
     if not lease.group or not seal.startswith(f"{seal_of(lease)}-"):
         return replace(lease, writer="")
     if seal != full_seal_of(lease):
@@ -215,14 +219,14 @@ def _fully_sealed(lease: Lease, seal: str) -> Lease:
 
 
 def full_seal_of(lease: Lease) -> str:
-    """The seal, and the digest over it and what members write beside that."""
+    """The seal, and the digest of it and the other fields that members write."""
     seal = seal_of(lease)
     parts = (seal, lease.address, lease.ha_address, str(lease.granted), lease.writer)
     return f"{seal}-{_digest(parts)}"
 
 
 def seal_of(lease: Lease) -> str:
-    """The digest over what members elect by."""
+    """The digest of the fields that members elect by."""
     numbers = (lease.epoch, lease.renewals, lease.holder, lease.heir, lease.leaver)
     parts = (lease.group, *map(str, numbers), _members(lease.in_sync), _disks(lease))
     return _digest(parts)
@@ -245,7 +249,7 @@ class _Notes:
     def __init__(self, annotations: JsonObject) -> None:
         self._annotations = annotations
         self.ignored: list[str] = []
-        """Why wishes were left out."""
+        """Why requests of an operator were skipped."""
 
     def has(self, name: str) -> bool:
         return PREFIX + name in self._annotations
@@ -294,7 +298,7 @@ class _Notes:
             disks[int(member)] = disk
         return disks
 
-    # What an operator wrote: a mistake in it is told, and counts as not written.
+    # What an operator wrote: a mistake in it is reported, and the value is ignored.
 
     def wished_number(self, name: str, most: int = NUMBER_MAX) -> int:
         text = self._wished(name)
@@ -310,7 +314,7 @@ class _Notes:
         return text == "true"
 
     def wished_members(self, name: str) -> frozenset[int]:
-        """Those of the list that are numbers: who is fenced stays so beside a typo."""
+        """The valid numbers of the list: a typo must not unfence the other members."""
         members = set()
         for part in filter(None, self._wished(name).split(",", _MEMBERS_MAX)):
             if _NUMBER.fullmatch(part.strip()) and part.strip() != "0":
@@ -334,7 +338,7 @@ class _Notes:
 
 
 def encode(lease: Lease, before: LeaseObject | None, place: ObjectName, wall_ms: int) -> bytes:
-    """What replaces the object `before`, or makes the first one."""
+    """The object that replaces `before`, or the first one if that is None."""
     content: JsonObject = dict(before.content) if before else {}
     content |= {"apiVersion": API_VERSION, "kind": "Lease"}
     metadata = object_of(content.get("metadata") or {}, "metadata")
@@ -379,7 +383,7 @@ def _noted(lease: Lease) -> JsonObject:
 
 
 def _noted_wishes(lease: Lease) -> JsonObject:
-    """For an object that is made anew; in one that is there they stay as an operator wrote them."""
+    """The requests, for a new object; in an existing object they stay as an operator wrote them."""
     wishes = lease.wishes
     values = (
         _members(lease.fenced), str(wishes.preferred), str(wishes.switch_to), str(wishes.number),
@@ -398,6 +402,6 @@ def _members(numbers: frozenset[int]) -> str:
 
 
 def _time(wall_ms: int) -> str:
-    """As the API writes it: RFC 3339, to the microsecond."""
+    """The API's format: RFC 3339 with microseconds."""
     moment = datetime.fromtimestamp(wall_ms // 1000, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{wall_ms % 1000:03d}000Z"

@@ -1,4 +1,4 @@
-"""What the links of a member go by: who belongs to the group, and how long silence may last."""
+"""Defines the settings of the connections between members of an elected group."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Final, final
 from gantrymq.ha.handshake import Member
 from gantrymq.ha.proofs import GroupSecret
 
-# Both sides say something so often, and are given up when they did not for so long.
+# Each side sends at least one frame per HEARTBEAT_SECONDS, and closes a connection on which it has
+# received nothing for SILENCE_SECONDS.
 HEARTBEAT_SECONDS: Final = 0.5
 SILENCE_SECONDS: Final = 3.0
 
@@ -16,16 +17,16 @@ SILENCE_SECONDS: Final = 3.0
 @final
 @dataclass(frozen=True, slots=True)
 class LinkSettings:
-    """Of one member."""
+    """The settings of one member, shared by its incoming and outgoing links."""
 
     me: Member
     secret: GroupSecret
     members: frozenset[int]
-    """The numbers of all that are configured, ours among them."""
+    """The numbers of all configured members, including this one."""
     waits: bool = True
-    """Whether a message is answered when the members in sync have it: SYNC_MASTER."""
+    """Whether a message is acknowledged only after all in-sync members have it: SYNC_MASTER."""
     flushes: bool = False
-    """Whether what is on a disk counts, not what is in a log: SYNC_FLUSH."""
+    """Whether a message counts only once it is flushed to disk: SYNC_FLUSH."""
     min_in_sync: int = 2
-    """So many have to be in sync, the master among them, for a message to be acknowledged;
+    """The smallest in-sync set, including the master, with which messages are acknowledged;
     minInSyncReplicas."""

@@ -1,13 +1,13 @@
-"""The log on its way to one of those who follow it: from a position on, in pieces.
+"""Reads the log from a position on, in pieces, to send it to one follower.
 
     in memory       read at once, a piece at a time
-    cold            asked of the disk in one large reading, which is then sent in pieces
+    cold            read from the disk in one large read, which is then sent in pieces
 
-What was asked for comes back by `read`: whoever owns the streams of a store calls `turn` for all of
-them, once a turn.
+A disk read completes in `read`: the owner of a store's streams calls `turn` for all of them once a
+turn.
 
-Invariant: pieces continue each other. Bounds: one reading a stream, `cold_bytes` large; it is kept
-until it was sent.
+Invariant: each piece continues the one before. Bounds: one read per stream, of `cold_bytes`; its
+result is kept until it was sent.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from gantrymq.store.finished import Finished
 from gantrymq.store.readings import Readings
 from gantrymq.store.sources import log_bytes
 
-# Some milliseconds of a gigabit: enough to keep it busy from one turn to the next.
+# Some milliseconds of a gigabit link: enough to keep it busy from one turn to the next.
 OUTPUT_BYTES_MAX: Final = 512 * 1024
 
 
 @final
 class LogStream:
-    """Of one connection, whose number no other stream of the store has."""
+    """The log as it is sent on one connection. Its number differs from those of the store's other
+    streams."""
 
     __slots__ = (
         "_chunk",
@@ -44,16 +45,16 @@ class LogStream:
     )
 
     def __init__(self, number: int, log: CommitLog, readings: Readings, cold_bytes: int) -> None:
-        """Cold bytes are asked for in larger pieces than are sent: each costs a round of the
-        loop."""
+        """Reads from the disk are larger than the pieces sent, as each costs an iteration of the
+        event loop."""
         self.failure: tuple[Ending, str] | None = None
         """Why nothing more can be read."""
         self.is_open = False
-        """Whether it is known where to begin, and it was not closed."""
+        """Whether the start position is known and the stream is not closed."""
         self.is_reading = False
-        """Whether the disk is reading what is sent next."""
+        """Whether a disk read is under way."""
         self.sent = 0
-        """Up to here it was handed out."""
+        """The position up to which the log was returned by `next`."""
         self._chunk = b""
         self._chunk_at = 0
         self._cold_bytes = cold_bytes
@@ -62,23 +63,23 @@ class LogStream:
         self._readings = readings
 
     def begin(self, position: int) -> None:
-        """From here on."""
+        """Start at this position."""
         self.is_open = True
         self.sent = position
 
     @property
     def has_more(self) -> bool:
-        """Whether the log has what was not handed out."""
+        """Whether the log continues behind `sent`."""
         return self.is_open and self.failure is None and self.sent < self._log.end
 
     @property
     def is_ready(self) -> bool:
-        """Whether `next` has something, or something to ask for."""
+        """Whether `next` returns bytes or starts a disk read."""
         return self.has_more and not self.is_reading
 
     def next(self, size: int) -> bytes:
-        """The next bytes, at most so many and to the end of a file; none while there are none, or
-        the disk reads them, or when `failure` says why there will be none."""
+        """The next bytes, at most `size` and not beyond the end of a file. Empty at the end of the
+        log, while the disk is being read, and after an error, which `failure` describes."""
         if not self.is_ready:
             return b""
         try:
@@ -108,7 +109,7 @@ class LogStream:
         return b""
 
     def read(self, finished: Finished) -> None:
-        """The reading has ended."""
+        """Take the result of the disk read."""
         self.is_reading = False
         if finished.error is not None:
             self._cannot_read(finished.error)
@@ -118,7 +119,7 @@ class LogStream:
         self._chunk_at = 0
 
     def close(self) -> None:
-        """Nobody wants it any more."""
+        """End the stream and cancel its disk read."""
         self.is_open = self.is_reading = False
         self._drop_chunk()
         self._readings.cancel(self._number)
@@ -135,7 +136,7 @@ class LogStream:
 
 
 def turn(readings: Readings, streams: Mapping[int, LogStream]) -> None:
-    """Once a turn: what the disk has read goes to those who asked for it."""
+    """Deliver completed disk reads to their streams; called once a turn."""
     readings.turn()
     for finished in readings.take_finished():
         stream = streams.get(finished.key)
@@ -144,5 +145,5 @@ def turn(readings: Readings, streams: Mapping[int, LogStream]) -> None:
 
 
 def too_far_behind(end: int, log: CommitLog) -> str:
-    """Why a log that ends there cannot go on with ours."""
+    """Why a log that ends there cannot be continued from this log."""
     return f"its log ends at {end}, ours begins at {log.start}: the files between were deleted here"

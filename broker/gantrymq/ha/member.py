@@ -1,14 +1,14 @@
-"""One member of a group that elects its master: lease, links, log and roles as one machine.
+"""Combines lease, links, log and role of one member of a group that elects its master.
 
-    turn(now, wall_ms)                 once behind each turn of the broker's core, and at `deadline`
-    opened, connected, received ...    what the network does
-    lease_answered, published          what the lease store does
-    take_actions, take_output          what is to be done
+    turn(now, wall_ms)                 once after each turn of the broker's core, and at `deadline`
+    opened, connected, received ...    network events
+    lease_answered, published          answers of the lease store
+    take_actions, take_output          what the I/O layer has to do
     authority_until                    acknowledgements leave before it, or not at all
 
-Invariants. What is seen of an epoch is on our disk before anything is done in it. Nothing is
-appended once a higher epoch was seen than the one we append in. A role changes here alone, within
-one call: there is no moment in which two of our parts take us for different ones.
+Invariants. A new epoch is recorded on disk before anything is done in it. Nothing is appended once
+a higher epoch was seen than the one in which this member appends. Roles change only here, within
+one call: at no time do two parts of the broker assume different roles.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ from gantrymq.ha.roles import Roles
 from gantrymq.ha.status import FollowerStatus
 from gantrymq.store.engine import Store
 
-# An heir is to have the tables as they were when we stopped serving; longer nobody waits for that.
+# How long a hand-over waits for the successor to store the tables as they were when serving
+# stopped.
 TABLES_SECONDS: Final = 0.4
 
-# Between two questions for a promise.
+# The interval between two questions for a promise.
 ASK_SECONDS: Final = 0.5
 
-# A Publish that did not succeed is tried again.
+# The interval between attempts to publish this master's address.
 PUBLISH_SECONDS: Final = 0.5
 
 NEVER: Final = float("inf")
@@ -61,18 +62,19 @@ _DECIDE: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class MemberSettings:
-    """Of one member."""
+    """The settings of one member."""
 
     link: LinkSettings
     ha_addresses: Mapping[int, str]
-    """Of all configured members, by their numbers."""
+    """The HA addresses of all configured members, by number."""
     address: str
-    """Where we take requests."""
+    """Where this broker accepts requests."""
 
 
 @final
 class Member:
-    """The machine. Made when the store is open, as a copy; it follows until it is master."""
+    """The core of one member, owned by its host. It is created when the store is open as a copy,
+    and follows until it becomes master."""
 
     __slots__ = (
         "_actions",
@@ -107,7 +109,7 @@ class Member:
         boot: str,
         now: float,
     ) -> None:
-        """`boot` is another one after each start of the machine."""
+        """`boot` differs after each start of the machine."""
         link = settings.link
         number = link.me.number
         self._actions: list[Action] = []
@@ -115,9 +117,9 @@ class Member:
         self._asked = 0
         self._chronicle = Chronicle(disk, store, boot)
         process = nonce().hex()
-        self._chronicle.identify(process)  # a new disk: no other one has this UUID either
+        self._chronicle.identify(process)  # names a new disk: this UUID is unique
         self._conflicts: Sequence[str] = ()
-        """Those that were logged last."""
+        """The conflicts that were logged last."""
         self._guests: dict[int, MemberFollower] = {}
         self._in_sync: InSync | None = None
         self._is_paused = False
@@ -125,58 +127,59 @@ class Member:
         self._led = 0
         self._nonce = nonce
         self._noted: Lease | None = None
-        """What `_note` has seen: a follower asks in each of its turns."""
+        """The Lease that `_note` saw last, to skip work: a follower calls it in each turn."""
         self._publish_at = NEVER
         self._roles = roles
         self._settings = settings
         self._store = store
         self._tables = 0, NEVER
-        """What an heir is to have stored, and until when that is waited for."""
+        """The table number that a successor has to store, and until when the hand-over waits for
+        it."""
         addresses, known = settings.ha_addresses, self._chronicle
         configured, ha_address = frozenset(addresses), addresses[number]
         place = Place(number, configured, settings.address, ha_address, process)
         self.agent = agent = Agent(place, now, is_new=known.is_new, kept=known.lease)
         self._dials = Dials(link, addresses, nonce, known, self.standing, agent, store, roles)
         self._followers = MemberFollowers(store, link, self.standing, nonce)
-        store.safe = store.log.start  # until a master says what is safe
+        store.safe = store.log.start  # until a master reports the safe position
 
-    # ------------------------------------------------------------------ what others go by
+    # ------------------------------------------------------------------ state
 
     def authority_until(self, now: float) -> float:
-        """Acknowledgements leave before this moment of our clock."""
+        """Acknowledgements leave before this monotonic time, or not at all."""
         return self.agent.authority(self, now)
 
     @property
     def is_released(self) -> bool:
-        """Whether this process may end: nobody waits for anything of ours, and who still sends to
-        us can be told of another master, if there is one."""
+        """Whether this process may end: it has released the lease, and can redirect clients to the
+        new master, if one is expected."""
         return self.agent.phase is Phase.RELEASED and self.agent.has_successor
 
     @property
     def epoch(self) -> int:
-        """Of which we are master; 0 while we are not."""
+        """The epoch of which this member is master; 0 while it is not."""
         return self._led
 
     @property
     def seen_epoch(self) -> int:
-        """The highest that we know of in this group; 0 before it is known that our disk is of it: a
-        name server that heard a higher one would take nobody else in our place."""
+        """The highest epoch known in this group; 0 until the disk is known to belong to the group:
+        a name server that heard a higher epoch would accept no other broker in this one's place."""
         lease = self.agent.lease
         is_known = lease is not None and lease.doubt is None and not self.is_foreign
         return self._chronicle.epoch if self._led or is_known else 0
 
     @property
     def is_deposed(self) -> bool:
-        """Whether a turn has to come before anything is appended: we are master no more, and the
-        broker does not know."""
+        """Whether `turn` has to run before anything is appended: this member is no longer master,
+        and the broker does not know yet."""
         return self._led not in (0, self.agent.epoch)
 
     def leave(self, now: float) -> None:
-        """The process is to end: hand over, then be released."""
+        """Prepare the end of the process: hand over, then become released."""
         self.agent.leave(now)
 
     def take_actions(self) -> Sequence[Action]:
-        """What is to be done now, in order."""
+        """The actions to carry out now, in order."""
         actions = [*self._actions, *self._dials.take_actions(), *self.agent.take_actions()]
         self._actions.clear()
         return actions
@@ -184,13 +187,13 @@ class Member:
     # ------------------------------------------------------------------ the turn
 
     def turn(self, now: float, wall_ms: int) -> None:
-        """Everything there is to do; behind the turn of the store."""
+        """Do everything that is due; called after the store's turn."""
         self._dials.wall_ms = wall_ms
         self._dials.is_stray = self.stray() is not None
         self.agent.decide(self, now)
         self._obey(now, wall_ms)
         if self._has_paused(now, wall_ms):
-            self.agent.decide(self, now)  # who has everything may be our heir now
+            self.agent.decide(self, now)  # a member may have become a possible successor
             self._obey(now, wall_ms)
         self._dials.turn(now)
         if self._led:
@@ -202,7 +205,7 @@ class Member:
             self._actions.append(Publish(self._led))
 
     def deadline(self, now: float) -> float:
-        """When `turn` has something to do, if nothing happens before."""
+        """When `turn` has something to do, if no event occurs before."""
         return min(
             self.agent.deadline(self, now),
             self._dials.deadline(now),
@@ -218,7 +221,7 @@ class Member:
         return self._followers.is_due
 
     def _obey(self, now: float, wall_ms: int) -> None:
-        """Be what the agent says we are."""
+        """Take the role that the leader elector has decided on."""
         agent = self.agent
         if self._led and agent.epoch != self._led:
             self._step_down(now, wall_ms)
@@ -228,8 +231,8 @@ class Member:
             self._note(agent.lease)
 
     def _note(self, lease: Lease | None) -> None:
-        """What was read or written is on our disk before anything is done by it; the Lease of
-        another group, or one that is not believed, tells us nothing."""
+        """Record a Lease on the disk before acting on it. The Lease of another group, and one that
+        is not trusted, is ignored."""
         if lease is None or lease is self._noted:
             return
         self._noted = lease
@@ -240,8 +243,8 @@ class Member:
         self._chronicle.note_lease(lease)
 
     def _has_paused(self, now: float, wall_ms: int) -> bool:
-        """While we hand over nobody is served; whether that has just begun. What was known of
-        clients until then goes to the heir."""
+        """Stop or resume accepting requests as a hand-over begins or is given up; returns whether
+        serving has just stopped. Then the tables are sent to the successor a last time."""
         is_paused = self.agent.phase is Phase.HANDING_OVER
         if not self._led or is_paused == self._is_paused:
             return False
@@ -252,7 +255,7 @@ class Member:
         return is_paused
 
     def _step_up(self, epoch: int, now: float, wall_ms: int) -> None:
-        """We have the lease: from the first record of our epoch on everybody follows us."""
+        """Become master: from the first record of this epoch on, the other members follow."""
         agent = self.agent
         assert agent.lease is not None
         self._dials.leave_all("we are master")
@@ -266,12 +269,12 @@ class Member:
         self._led, self._is_paused = epoch, False
         self._asked, self._ask_at = 0, NEVER
         self._publish_at = now
-        # First who has to have what, then what was parked: the broker may write that at once.
+        # First the in-sync set, then the role: the broker may write held-back messages at once.
         self._followers.lead(epoch, in_sync, now)
         self._roles.lead(epoch, now, wall_ms)
 
     def _step_down(self, now: float, wall_ms: int) -> None:
-        """Nothing of ours is appended or acknowledged from here on."""
+        """Stop being master: nothing is appended or acknowledged from here on."""
         self._led, self._is_paused = 0, False
         self.agent.in_sync = self._in_sync = None
         self._ask_at = self._publish_at = NEVER
@@ -280,7 +283,7 @@ class Member:
         self._roles.master_is("", now, wall_ms)
 
     def _lead_on(self, now: float) -> None:
-        """Ask for promises where the lease cannot be renewed; send what changed in tables."""
+        """Ask for promises while the lease cannot be renewed; send tables that have changed."""
         if self.agent.lease is not None and self._in_sync is not None:
             self._in_sync.fenced = self.agent.lease.fenced
         if not self.agent.asks_promises(now):
@@ -295,14 +298,15 @@ class Member:
     # ------------------------------------------------------------------ tables
 
     def spread(self, now: float) -> int:
-        """Have all members store the tables as they are now: a number for `lacking`."""
+        """Have all members store the current tables. Returns a number for `lacking`."""
         return self._followers.tables(self._roles.tables(), now)
 
     def lacking(self, number: int) -> Sequence[str]:
-        """Who may become master, and has not stored them."""
+        """The members that may become master and have not stored the tables of this number."""
         return [f"member {each}" for each in self._followers.lacking(number)]
 
-    # ------------------------------------------------------------------ what the agent asks
+    # ------------------------------------------------------------------ queries of the leader
+    # elector
 
     def standing(self) -> Standing:
         standing = self._chronicle.standing()
@@ -330,12 +334,12 @@ class Member:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether a person has to decide what becomes of our disk."""
+        """Whether an operator has to decide what becomes of this disk."""
         return self.stray() is not None
 
     @property
     def identity(self) -> Identity:
-        """Of our disk."""
+        """The identity of this disk."""
         return self._chronicle.identity
 
     def sightings(self) -> Mapping[int, Sighting]:
@@ -367,8 +371,8 @@ class Member:
         return None if members is None else self._followers.promised_since(members)
 
     def heir(self, chosen: int, now: float) -> int:
-        """Whose log ends where ours does, and is one of the set; who has the tables as well, while
-        that is waited for. Who takes messages, unless we have to go."""
+        """The in-sync member whose log ends where this one's does. Until the time limit it also has
+        to have the tables. It must accept messages, unless this member has to leave."""
         in_sync, lease = self._in_sync, self.agent.lease
         if in_sync is None or lease is None or not self._is_paused:
             return NOBODY
@@ -388,47 +392,50 @@ class Member:
         preferred = lease.wishes.preferred
         return preferred if preferred in able else min(able, default=NOBODY)
 
-    # ------------------------------------------------------------------ figures
+    # ------------------------------------------------------------------ metrics and status
 
     def statuses(self, now: float) -> Sequence[FollowerStatus]:
-        """Of those who follow us."""
+        """The status of each follower."""
         return self._followers.statuses(now)
 
     def conflicts(self, now: float) -> Sequence[str]:
-        """Seats that two processes claim at the same time; of a master."""
+        """The member numbers that two processes claim at the same time; empty unless this is the
+        master."""
         return self._followers.conflicts(now)
 
     @property
     def refusal(self) -> str:
-        """Why the master does not take us in, where an operator has to mend that; "" else."""
+        """Why the master refuses this member, if only an operator can remove the cause; ""
+        otherwise."""
         return self._dials.refusal
 
     @property
     def followed(self) -> str:
-        """The HA address of the master that has taken us in; "" while none has."""
+        """The HA address of the master that this member follows; "" if there is none."""
         return self._dials.followed
 
     @property
     def behind_bytes(self) -> int:
-        """What we lack of the log that the master had when it took us in."""
+        """How much is missing of the log that the master had when it accepted this member."""
         return self._dials.behind_bytes
 
     # ------------------------------------------------------------------ the lease store
 
     def lease_answered(self, number: int, answer: LeaseAnswer, now: float) -> None:
-        """What became of a ReadLease or WriteLease; a turn comes next."""
+        """Process the answer to a ReadLease or WriteLease; the caller runs a turn next."""
         self.agent.lease_answered(number, answer, now)
         self._note(self.agent.lease)
 
     def published(self, epoch: int, *, is_done: bool) -> None:
-        """What became of a Publish."""
+        """Process the result of a Publish."""
         if is_done and epoch == self._led:
             self._publish_at = NEVER
 
     # ------------------------------------------------------------------ the network
 
     def opened(self, address: str, now: float) -> int | None:
-        """Somebody connected to our HA port: the link's number; None: close it."""
+        """A peer connected to the HA port. Returns the number of the link; None if it has to be
+        closed."""
         number = self._last_guest + 2
         guest = self._followers.opened(number, address, now)
         if guest is None:
@@ -438,11 +445,11 @@ class Member:
         return number
 
     def connected(self, link: int, now: float) -> None:
-        """What we dialed is there."""
+        """An outgoing link is connected."""
         self._dials.connected(link, now)
 
     def received(self, link: int, data: bytes, now: float) -> None:
-        """Bytes of the other end; a turn comes next."""
+        """Process received bytes; the caller runs a turn next."""
         guest = self._guests.get(link)
         if guest is None:
             self._dials.received(link, data, now)
@@ -459,7 +466,8 @@ class Member:
                     self._end(guest, event)
 
     def _tell_conflicts(self, now: float) -> None:
-        """Once for each; called when a process connects, as those that are refused do."""
+        """Log each conflict once. Called when a process connects, as refused processes do
+        repeatedly."""
         conflicts = self.conflicts(now)
         self._actions += [
             Say(each, is_warning=True) for each in conflicts if each not in self._conflicts
@@ -467,7 +475,7 @@ class Member:
         self._conflicts = conflicts
 
     def closed(self, link: int, now: float) -> None:
-        """It is gone, or could not be."""
+        """A link was closed, or could not be connected."""
         guest = self._guests.pop(link, None)
         if guest is not None:
             self._followers.closed(guest)
@@ -475,19 +483,19 @@ class Member:
             self._dials.closed(link, now)
 
     def is_held_up(self, link: int, *, is_held_up: bool) -> None:
-        """The network takes nothing more for now, or takes again."""
+        """The network stopped or resumed accepting bytes."""
         guest = self._guests.get(link)
         if guest is not None:
             guest.is_held_up = is_held_up
 
     def take_output(self, link: int) -> Sequence[bytes]:
-        """What is to be sent there."""
+        """The bytes to send on this link."""
         guest = self._guests.get(link)
         return self._dials.take_output(link) if guest is None else guest.take_output()
 
     @property
     def links(self) -> Sequence[int]:
-        """All there are, those that are being dialed as well."""
+        """All links, including those that are still connecting."""
         return [*self._guests, *self._dials.numbers]
 
     def _end(self, guest: MemberFollower, ended: Ended) -> None:

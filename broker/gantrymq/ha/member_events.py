@@ -1,6 +1,7 @@
-"""What the links between members tell their owner. An `Ended` is always the last one of a link.
+"""Defines the events that links between members report to their owner.
 
-What comes with each turn is a tuple, as in events.py.
+An `Ended` is always the last event of a link. Events that occur in each turn are tuples, as in
+events.py.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from gantrymq.ha.member_frames import Beat, Report
 @final
 @dataclass(frozen=True, slots=True)
 class Met:
-    """Who dialed us has proven that it is this member, and said what its log is."""
+    """The peer that connected has proved that it is this member, and has reported its log."""
 
     member: Member
     standing: Standing
@@ -24,7 +25,7 @@ class Met:
 
 @final
 class Reported(NamedTuple):
-    """What a follower has now; of all that it said at once, the last."""
+    """The state of a follower; the last of several reports that arrived together."""
 
     report: Report
 
@@ -32,7 +33,7 @@ class Reported(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class NewerEpoch:
-    """A member has seen this epoch, which is higher than ours: there is a newer master."""
+    """A member has seen this epoch, which is higher than this member's: there is a newer master."""
 
     epoch: int
 
@@ -40,9 +41,10 @@ class NewerEpoch:
 @final
 @dataclass(frozen=True, slots=True)
 class Welcomed:
-    """We may follow this master. `parting` is up to where both logs are equal, None if nothing says
-    that they ever were; `begins` where what it sends goes on with ours. None: nothing is sent, as
-    our log has to be cut at `parting`, or to be begun anew."""
+    """This master accepts this member as a follower. `parting`: both logs are equal up to here,
+    None if no common epoch is known. `begins`: where the master's bytes continue this log; None
+    if the master sends none, because this log first has to be truncated at `parting`, or begun
+    anew."""
 
     master: Member
     standing: Standing
@@ -53,7 +55,7 @@ class Welcomed:
 @final
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It is no master of ours. The connection is to be closed."""
+    """The peer is not a master for this member. The connection has to be closed."""
 
     member: Member
     reason: str
@@ -64,7 +66,7 @@ class Refused:
 @final
 @dataclass(frozen=True, slots=True)
 class Beaten:
-    """What the master says of itself; of several at once, the last."""
+    """A heartbeat of the master; the last of several that arrived together."""
 
     beat: Beat
 
@@ -72,8 +74,8 @@ class Beaten:
 @final
 @dataclass(frozen=True, slots=True)
 class Tabled:
-    """All of what the master knows of something. Its number is reported once this is stored for
-    good, and those before."""
+    """A metadata table of the master. Its number is reported once this table and all before it are
+    flushed."""
 
     number: int
     name: str

@@ -1,19 +1,20 @@
-"""The answering end of a link between members: whoever dials us is met, and may follow our log.
+"""Implements the master's end of a link between members: handshake, log, tables and reports.
 
-    meeting      nothing is believed, and nothing kept, but a few bytes
-    met          it is a member; its owner says whether it may follow
-    following    it is sent the log from its end on, where that is where the two part; all of it
-                 where it has none; else nothing: it has to cut its log first, and comes again
-    refused      the connection ends once it was told why
+    meeting      the peer has proved nothing; only a few bytes are kept
+    met          the peer is a member; the owner decides whether it may follow
+    following    it is sent the log from the end of its own log on, if this log continues there;
+                 from the beginning if its own is empty; otherwise nothing: it has to truncate its
+                 log first, and then reconnects
 
-What a follower reports is bounded by what it was sent on this connection: who says that it has
-more, or less than before, ends the connection and acknowledges nothing by that.
+A follower's reports are bounded by what it was sent on this connection: a report of more than that,
+or of less than before, ends the connection and acknowledges nothing.
 
-Tables are sent when they have changed, the newest content of each: what was replaced before it was
-sent is not sent any more. Who waits for a table waits for its place in that: `missing_table`.
+Tables are sent when they have changed, with the newest content of each: content that was replaced
+before it was sent is skipped. Waiting for a table means waiting for its number: `missing_table`.
 
-Bounds. Output is made only for who takes it, `OUTPUT_BYTES_MAX` of it and one table at a time; cold
-bytes are read ahead `COLD_BYTES` at a time; UNSTORED_MAX tables are on their way.
+Bounds. Output is made only while the network accepts it, `OUTPUT_BYTES_MAX` of it and one table at
+a time; cold bytes are read ahead `COLD_BYTES` at a time; at most UNSTORED_MAX tables are sent but
+not yet stored.
 """
 
 from __future__ import annotations
@@ -44,37 +45,39 @@ from gantrymq.ha.member_frames import (
 from gantrymq.ha.rate import Rate
 from gantrymq.store.engine import Store
 
-# A follower that copies everything costs few rounds of the loop, and a megabyte.
+# A follower that copies the whole log costs few iterations of the event loop, and a megabyte.
 COLD_BYTES: Final = 1 << 20
 
-# Consumers at slaves wait for the safe mark: no longer than this, and not for each message alone.
+# Consumers at slaves wait for the safe position: no longer than this, but it is not sent for each
+# message separately.
 NEWS_SECONDS: Final = 0.02
 
-# Where there is other output it costs no write: yet not each of them needs one.
+# Beside other output a beat costs no extra write, but not every write needs one.
 BESIDE_SECONDS: Final = 0.005
 
-# A follower that stores nothing is sent no more; what is known has some ten names.
+# A follower that stores nothing is sent no more; there are some ten tables.
 UNSTORED_MAX: Final = 64
 
-# What is expected behind each letter of a meeting.
+# The letter expected after each letter of a handshake.
 _NEXT: Final = {Kind.HELLO: Kind.PROOF, Kind.PROOF: Kind.JOINING}
 
 
 class Phase(Enum):
-    """Of a link."""
+    """The phases of a link."""
 
     MEETING = 0
     MET = 1
     FOLLOWING = 2
     REFUSED = 3
     TOLD = 4
-    """Refused, and the network has what says so."""
+    """Refused, and the network has accepted the refusal."""
 
 
 @final
 @dataclass(slots=True)
 class _Owed:
-    """A table that was not sent yet: as it is now, and since which of its owner's numbers."""
+    """A table that is not sent yet: its current content, and the owner's number of its first unsent
+    change."""
 
     first: int
     content: bytes
@@ -82,7 +85,7 @@ class _Owed:
 
 @final
 class MemberFollower:
-    """A link core: bytes and time go in, events and buffers come out."""
+    """The protocol state of one link: bytes and time go in, events and output come out."""
 
     __slots__ = (
         "_has_beat",
@@ -118,28 +121,28 @@ class MemberFollower:
         store: Store,
         now: float,
     ) -> None:
-        """`number` tells it from all other links, of before too."""
+        """`number` was never used by another link."""
         self.number = number
         self.address = address
         self.is_held_up = False
-        """Whether the network does not take what it is sent: no more output is made."""
+        """Whether the network accepts no more bytes for now: then no output is made."""
         self.is_over = False
         self.log_start = 0
-        """Where its log begins, once it follows."""
+        """The start of the follower's log; set once it follows."""
         self.phase = Phase.MEETING
         self.has_reported = False
-        """Whether `report` is what it said, and not what we know from the meeting."""
+        """Whether `report` was sent by the follower, rather than derived from the handshake."""
         self.report = Report(0, 0)
         self.standing: Standing | None = None
-        """As it was when we met."""
+        """The follower's standing at the handshake."""
         self.stream = LogStream(number, store.log, store.log_readings, COLD_BYTES)
         self._has_beat = False
-        """Whether there is one that was not taken."""
+        """Whether the output contains a beat that was not taken yet."""
         self._heard_at = now
         self._last_table = 0
         self._meeting = meeting
         self._news_at = float("inf")
-        """When a beat is due that says something new."""
+        """When a beat with news is due."""
         self._output: list[bytes] = []
         self._output_bytes = 0
         self._owed: dict[str, _Owed] = {}
@@ -147,13 +150,14 @@ class MemberFollower:
         self._reader = MemberReader(Kind.HELLO)
         self._store = store
         self._told: tuple[Beat, float] | None = None
-        """The last beat, and when that was."""
+        """The last beat, and when it was made."""
         self._unstored: deque[tuple[int, int]] = deque()
-        """Of tables that were sent: their numbers, and since which of the owner's."""
+        """Of each table that was sent and not stored: its number on this link, and the owner's
+        number of its first unsent change."""
 
     @property
     def member(self) -> Member:
-        """Who it is, once we have met."""
+        """The follower's identity; available after the handshake."""
         return self._meeting.follower
 
     @property
@@ -163,7 +167,7 @@ class MemberFollower:
     # ------------------------------------------------------------------ the link
 
     def receive(self, data: bytes, now: float) -> Sequence[MemberFollowerEvent]:
-        """What it says; after `Met` the owner calls `welcome` or `refuse`."""
+        """Process received bytes; after `Met` the owner calls `welcome` or `refuse`."""
         if self.is_over or self.phase in (Phase.REFUSED, Phase.TOLD):
             return ()
         if self.is_following:
@@ -185,7 +189,7 @@ class MemberFollower:
         return events
 
     def welcome(self, standing: Standing, now: float) -> None:
-        """It may follow us: this is our log, and we are master."""
+        """Accept the follower. `standing` describes this master's log."""
         theirs = self.standing
         assert theirs is not None
         assert self.phase is Phase.MET
@@ -201,14 +205,15 @@ class MemberFollower:
         self.report = Report(0 if theirs.is_empty else theirs.sure_end, 0)
 
     def refuse(self, reason: str, words: str, standing: Standing) -> None:
-        """It may not. Once this was taken the link ends: close the connection, do not abort it."""
+        """Refuse the follower. The link ends once the refusal was taken: the connection has to be
+        closed, not aborted."""
         assert self.phase is Phase.MET
         self.phase = Phase.REFUSED
         self._reader.expect()
         self._output.append(handshake.refusal(reason, words, standing))
 
     def take_output(self) -> Sequence[bytes]:
-        """What is to be sent; whoever cannot send it yet does not take it."""
+        """The bytes to send. The caller takes them only when it can send them."""
         output, self._output, self._output_bytes = self._output, [], 0
         self._has_beat = False
         if self.phase is Phase.REFUSED:
@@ -227,7 +232,7 @@ class MemberFollower:
         return min(silent, self._told[1] + HEARTBEAT_SECONDS, self._news_at)
 
     def expire(self, now: float) -> Sequence[MemberFollowerEvent]:
-        """Whether it is over: for silence, or as it was refused."""
+        """End the link if it is silent, or its refusal was sent."""
         if self.is_over:
             return ()
         if self.phase is Phase.TOLD:
@@ -238,22 +243,22 @@ class MemberFollower:
         return ()
 
     def end(self, ending: Ending, text: str) -> Ended:
-        """The connection is to be closed."""
+        """End the link; the owner has to close the connection."""
         self.closed()
         return Ended(ending, text)
 
     def closed(self) -> None:
-        """The connection is gone, whoever closed it."""
+        """The connection is closed, by either side."""
         self.is_over = True
         self.stream.close()
         self._output.clear()
         self._owed.clear()
 
-    # ------------------------------------------------------------------ what is sent
+    # ------------------------------------------------------------------ sending
 
     @property
     def has_room(self) -> bool:
-        """Whether it may be sent more, and there is more."""
+        """Whether more can be sent, and there is more."""
         return (
             self.is_following and not self._is_full and (self.stream.is_ready or self._owes_table)
         )
@@ -264,7 +269,7 @@ class MemberFollower:
 
     @property
     def _cannot_beat(self) -> bool:
-        """A beat does not wait until the log's bytes leave room, but one is enough."""
+        """A beat may exceed the output bound, but there is at most one in the output."""
         return self.is_held_up or self._has_beat
 
     @property
@@ -272,7 +277,7 @@ class MemberFollower:
         return bool(self._owed) and len(self._unstored) < UNSTORED_MAX
 
     def fill(self, now: float) -> Sequence[MemberFollowerEvent]:
-        """Output from what is in memory, as far as the bound allows."""
+        """Make output from the tables and the bytes in memory, up to the bound."""
         while self.has_room:
             if self._owes_table:
                 self._put_table()
@@ -286,8 +291,9 @@ class MemberFollower:
         return [self.end(*self.stream.failure)]
 
     def beat(self, epoch: int, safe: int, asked: int, now: float) -> None:
-        """Called each turn, behind `fill`: it leaves each HEARTBEAT_SECONDS, with a question at
-        once, and with a safe mark that has moved soon, or sooner beside other output."""
+        """Send a beat if one is due; called each turn after `fill`. It is due each
+        HEARTBEAT_SECONDS, at once with a new question, and soon after the safe position has moved,
+        sooner beside other output."""
         if not self.is_following or self._cannot_beat:
             return
         if self._told is not None:
@@ -305,7 +311,7 @@ class MemberFollower:
         self._put((encode(beat),))
 
     def table(self, number: int, name: str, content: bytes) -> None:
-        """This is all that is known by that name; the owner's numbers rise with each change."""
+        """Replace the table of this name; the owner's numbers rise with each change."""
         owed = self._owed.get(name)
         if owed is None:
             self._owed[name] = _Owed(number, content)
@@ -314,9 +320,10 @@ class MemberFollower:
 
     @property
     def missing_table(self) -> int | None:
-        """The owner's lowest number of a change that it has not stored; None: it has all."""
+        """The owner's lowest number of a change that the follower has not stored; None if it has
+        all."""
         if not self._owed and not self._unstored:
-            return None  # each report asks
+            return None  # a shortcut, as each report calls this
         firsts = [owed.first for owed in self._owed.values()]
         firsts += [first for _, first in self._unstored]
         return min(firsts, default=None)
@@ -336,7 +343,7 @@ class MemberFollower:
         self._output += output
         self._output_bytes += sum(map(len, output))
 
-    # ------------------------------------------------------------------ what it says
+    # ------------------------------------------------------------------ receiving
 
     def _meet(self, letter: Letter) -> Sequence[MemberFollowerEvent]:
         try:
@@ -354,7 +361,8 @@ class MemberFollower:
         return [Met(self.member, standing)]
 
     def _hear(self, report: Report) -> Sequence[MemberFollowerEvent]:
-        """What it has; of one that has to cut its log first it says nothing."""
+        """Process a report. A follower that first has to truncate its log sends none that
+        counts."""
         if not self.stream.is_open:
             return ()
         last, asked = self.report, self._told[0].asked if self._told else 0

@@ -1,21 +1,23 @@
-"""All members that are connected to us, and what store and set are told of them.
+"""Manages all incoming links of a member and feeds the in-sync set and the store with their
+reports.
 
     opened  ->  heard from ...  ->  closed         each connection
-    lead    ->  turn ...        ->  retire         each reign; in between nobody may follow
-    turn                                           once a turn, behind the store's
+    lead    ->  turn ...        ->  retire         each epoch led; otherwise all are refused
+    turn                                           once a turn, after the store's
 
-Whoever has proven to be a member of the group is answered: it may follow while we lead, else it is
-refused and learns by that what our log is. Each turn sends what is new in the log to all whom the
-network lets, and tells them up to where it is safe: what all have who may become master. That, and
-no report alone, is also what answers the puts that wait.
+A peer that has proved to be a member of the group gets an answer: it may follow while this member
+is master; otherwise it is refused, and learns from the refusal what this member's log is. Each turn
+sends what is new in the log to all followers whose network accepts it, with the safe position: the
+position up to which all members have the log that may become master. This position, not a single
+report, completes the sends that wait.
 
-Invariants. `in_sync` hears of a member only what it reports on the link that we hold for its only
-one. The safe mark never goes back within a reign: what was acknowledged, or read, stays so. Below
-`min_in_sync` nothing is acknowledged, whatever the members say; once the lease says that the set is
-so small, puts that wait are answered at once. But a new master lets them wait a moment: its set is
-often itself alone until the others have connected.
+Invariants. `in_sync` gets only the reports of the link that counts as a member's only one. The safe
+position never decreases within an epoch: what was acknowledged or read stays safe. Below
+`min_in_sync` nothing is acknowledged, whatever the members report; once the lease names a set that
+is too small, waiting sends are answered at once. A new master first lets them wait for a moment:
+its set often contains only itself until the others have connected.
 
-Bounds: `LINKS_MAX` connections, of which one that has proven nothing makes room for the next;
+Bounds: `LINKS_MAX` connections, of which one that has not proved itself makes room for the next;
 member_follower.py has those of each.
 """
 
@@ -43,15 +45,14 @@ from gantrymq.store.engine import Store
 # A group has a handful of members; each may hold some megabytes.
 LINKS_MAX: Final = 32
 
-# What travels with the log is looked at so often.
+# The interval between two comparisons of the tables that are replicated with the log.
 TABLES_SECONDS: Final = 1.0
 
-# After a promotion the others find the new master, connect and come back into the set: a lookup of
-# its name, a handshake and two writes of the Lease. Sends wait for that so long, within the 3 s of
-# a producer.
+# After a promotion the other members look up the new master's name, connect, and return to the set
+# with two writes of the Lease. Sends wait this long for that, within the 3 s timeout of a producer.
 RETURN_SECONDS: Final = 2.0
 
-# A promise lasts a lease duration: of older questions nobody needs to know.
+# A promise lasts for one lease duration: older questions are of no use.
 QUESTIONS_MAX: Final = 64
 
 NEVER: Final = float("inf")
@@ -60,17 +61,17 @@ NEVER: Final = float("inf")
 @final
 @dataclass(slots=True)
 class _Reign:
-    """From when we become master until we are it no more."""
+    """The state of the epoch in which this member is master."""
 
     epoch: int
     in_sync: InSync
     tables_at: float
     safe: int
     held: int
-    """All of the set have had the log up to here."""
+    """The position up to which all members of the set have had the log."""
     returns_by: float
-    """Until then sends wait for members that come back, where the set is too small; NEVER: the
-    answer says at once that it is."""
+    """Until when sends wait for members to return to a set that is too small; NEVER: they are
+    answered at once."""
     conflicts: SeatConflicts = field(default_factory=SeatConflicts)
     asked: int = 0
     questions: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=QUESTIONS_MAX))
@@ -78,15 +79,15 @@ class _Reign:
     """By member, the last question that it answered."""
     tables: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     stored: dict[int, int] = field(default_factory=dict)
-    """By member, up to which of our numbers it has stored all tables."""
+    """By member, the number up to which it has stored all tables."""
     answered: int | None = None
-    """Up to which number somebody was told that all members in sync have stored them; None: what
-    was there when the epoch began has no number yet."""
+    """The highest table number that was confirmed as stored by all in-sync members; None while the
+    tables that existed when the epoch began have no number yet."""
 
 
 @final
 class MemberFollowers:
-    """Of one member, whose store is open."""
+    """The incoming links of one member whose store is open."""
 
     __slots__ = (
         "_current",
@@ -107,23 +108,24 @@ class MemberFollowers:
         standing: Callable[[], Standing],
         nonce: Callable[[], bytes],
     ) -> None:
-        """`standing` is ours at this moment; `nonce` gives bytes that were never given before."""
+        """`standing` returns this member's current standing; `nonce` returns bytes never returned
+        before."""
         self._current: dict[int, MemberFollower] = {}
-        """By member, the link that it follows by."""
+        """By member, the link that counts."""
         self._last_table = 0
         self._links: dict[int, MemberFollower] = {}
         self._nonce = nonce
         self._over: list[tuple[MemberFollower, Ended]] = []
-        """Who was ended, and the owner does not know yet."""
+        """Links that were ended, and that the owner does not know of yet."""
         self._reign: _Reign | None = None
         self._settings = settings
         self._standing = standing
         self._store = store
 
-    # ------------------------------------------------------------------ reigns
+    # ------------------------------------------------------------------ epochs led
 
     def lead(self, epoch: int, in_sync: InSync, now: float) -> None:
-        """We are master from now on. What the store shows consumers at this moment is safe."""
+        """Become master. The position that consumers of the store can read up to now is safe."""
         assert self._reign is None
         store = self._store
         safe = self._dispatched if store.safe is None else store.safe
@@ -134,7 +136,7 @@ class MemberFollowers:
         self._settle()
 
     def retire(self, now: float) -> None:
-        """We are not, any more: nobody follows us, and nothing is acknowledged."""
+        """Stop being master: all links are closed, and nothing is acknowledged."""
         del now
         self._reign = None
         for link in self._links.values():
@@ -143,14 +145,14 @@ class MemberFollowers:
 
     @property
     def safe(self) -> int:
-        """Up to where consumers may read; of a master."""
+        """The position up to which consumers may read; 0 unless this member is master."""
         return 0 if self._reign is None else self._reign.safe
 
     # ------------------------------------------------------------------ connections
 
     def opened(self, number: int, address: str, now: float) -> MemberFollower | None:
-        """A connection came in, and gets this number, which none had before. None when there are
-        too many, and it is to be closed."""
+        """Add a connection with this number, which was never used before. None if there are too
+        many and it has to be closed."""
         if len(self._links) >= LINKS_MAX:
             stranger = self._stranger()
             if stranger is None:
@@ -164,8 +166,8 @@ class MemberFollowers:
         return link
 
     def _stranger(self) -> MemberFollower | None:
-        """Who makes room: of those that have proven nothing the oldest of the address that has most
-        of them, so that a flood from one place pushes out nobody else."""
+        """The link that makes room: of the links without proof the oldest of the address that has
+        most of them, so that a flood from one address displaces only its own links."""
         meeting = [each for each in self._links.values() if each.phase is Phase.MEETING]
         hosts = [each.address.rpartition(":")[0] for each in meeting]
         crowds = [hosts.count(host) for host in hosts]
@@ -179,7 +181,8 @@ class MemberFollowers:
     def heard(
         self, link: MemberFollower, data: bytes, now: float
     ) -> Sequence[MemberFollowersEvent]:
-        """What it says; what is acknowledged by that is answered in the store's next turn."""
+        """Process received bytes; sends that this acknowledges are answered in the store's next
+        turn."""
         events: list[MemberFollowersEvent] = []
         for event in link.receive(data, now):
             match event:
@@ -194,7 +197,7 @@ class MemberFollowers:
         return events
 
     def closed(self, link: MemberFollower) -> None:
-        """Its connection is gone."""
+        """Remove a closed connection."""
         link.closed()
         self._lose(link)
         self._links.pop(link.number, None)
@@ -202,7 +205,7 @@ class MemberFollowers:
     def _answer(
         self, link: MemberFollower, member: Member, theirs: Standing, now: float
     ) -> Sequence[NewerEpoch]:
-        """Who has proven to be a member of the group may follow us, or not."""
+        """Accept or refuse a peer that has proved to be a member of the group."""
         ours, reign = self._standing(), self._reign
         me, number = self._settings.me.number, member.number
         if number not in self._settings.members:
@@ -217,7 +220,7 @@ class MemberFollowers:
         if theirs.epoch > ours.epoch and (ours.group or not theirs.group):
             words = f"member {number} knows epoch {theirs.epoch}, and member {me} {ours.epoch} only"
             link.refuse("stale", words, ours)
-            # The epochs of a disk that has not taken our group's UUID may be another group's.
+            # A disk that has not taken this group's UUID may have the epochs of another group.
             return [NewerEpoch(theirs.epoch)] if theirs.group == ours.group else ()
         if reign is None:
             link.refuse("not-master", f"member {me} is not master", ours)
@@ -240,7 +243,7 @@ class MemberFollowers:
     def _seat_of(
         self, reign: _Reign, number: int, disk: str, former: MemberFollower | None
     ) -> str | None:
-        """Why somebody with this disk may not follow as this member; None where it may."""
+        """Why a process with this disk may not follow as this member; None if it may."""
         counted = reign.in_sync.other_disk(number, disk)
         if counted is not None:
             return (
@@ -255,23 +258,23 @@ class MemberFollowers:
         )
 
     def _end(self, link: MemberFollower, ending: Ending, text: str) -> None:
-        """The owner hears of it in the next turn."""
+        """End a link; the owner is told in the next turn."""
         if not link.is_over:
             self._over.append((link, link.end(ending, text)))
             self._lose(link)
 
     def _lose(self, link: MemberFollower) -> None:
-        """It follows no more."""
+        """Stop counting the link as its member's."""
         if link.standing is None or self._current.get(link.member.number) is not link:
             return
         del self._current[link.member.number]
         if self._reign is not None:
             self._reign.in_sync.lost(link.member.number)
 
-    # ------------------------------------------------------------------ what followers have
+    # ------------------------------------------------------------------ reports
 
     def _count(self, link: MemberFollower, report: Report, now: float) -> None:
-        """Whoever may become master has so much."""
+        """Record a report of a follower."""
         reign, number = self._reign, link.member.number
         assert reign is not None
         assert self._current[number] is link, "a link that was replaced is over"
@@ -283,11 +286,11 @@ class MemberFollowers:
             self._settle()
 
     def _is_sound(self, reign: _Reign, link: MemberFollower, report: Report) -> bool:
-        """Whether its log is what the set goes by. A member of the set that comes back with less
-        than all of them had has lost something: unless it soon has that again, it is to go, not to
-        hold up everybody. Who is none yet needs all of the log from its beginning on; what a
-        member lacks there its own retention has deleted. And it needs the changes of tables that
-        were answered without it."""
+        """Whether the follower's log counts for the in-sync set. An in-sync member that comes back
+        with less than all members had has lost data: unless it soon catches up, it is removed
+        instead of delaying all sends. A member outside the set needs the whole log from its
+        beginning on, except what its own retention has deleted, and all changes of tables that were
+        confirmed without it."""
         if link.member.number in reign.in_sync.persisted:
             has = report.flushed if self._settings.flushes else report.received
             return has >= reign.held
@@ -296,7 +299,8 @@ class MemberFollowers:
         return link.log_start <= self._store.log.start
 
     def _settle(self) -> None:
-        """What is acknowledged by now: the store answers, and shows what is safe."""
+        """Pass the acknowledged and the safe position to the store, which answers the waiting
+        sends."""
         reign, settings, store = self._reign, self._settings, self._store
         if reign is None:
             return
@@ -317,16 +321,16 @@ class MemberFollowers:
             store.waiters.missing = None
         elif len(reign.in_sync.persisted) < settings.min_in_sync:
             store.waiters.miss(missing)
-        else:  # the shrink may fail, and who waits be acknowledged by the set as it is
+        else:  # the removal may fail, and the present set may still acknowledge
             store.waiters.missing = missing
 
     @property
     def _dispatched(self) -> int:
-        """Up to here queues and index know the log."""
+        """The position up to which queues and index include the log."""
         return self._store.log.end - self._store.dispatch_behind
 
     def _missing(self, in_sync: InSync) -> str | None:
-        """Why nothing is acknowledged now."""
+        """Why nothing is acknowledged now; None if enough members are in sync."""
         if in_sync.size >= self._settings.min_in_sync:
             return None
         members = ", ".join(map(str, sorted(in_sync.sure)))
@@ -339,7 +343,8 @@ class MemberFollowers:
     # ------------------------------------------------------------------ the turn
 
     def turn(self, now: float) -> Sequence[tuple[MemberFollower, Ended]]:
-        """Output for all who are behind; who is at an end, and is to be closed."""
+        """Make output for all followers that are behind. Returns the links that have to be
+        closed."""
         reign = self._reign
         if reign is not None:
             reign.in_sync.turn(now)
@@ -363,7 +368,7 @@ class MemberFollowers:
         return over
 
     def _let_go(self, reign: _Reign) -> None:
-        """Who is leaving, and counts no more."""
+        """Close the links of leaving members that no acknowledgement waits for any more."""
         for number, link in list(self._current.items()):
             if link.report.is_leaving and number not in reign.in_sync.counted:
                 self._end(link, Ending.CLOSED, f"member {number} leaves, and nobody waits for it")
@@ -373,13 +378,13 @@ class MemberFollowers:
         """Whether a turn has something to do at once."""
         if self._over:
             return True
-        for link in self._links.values():  # a loop, as each turn asks
+        for link in self._links.values():  # a loop, because each turn calls this
             if link.has_room:
                 return True
         return bool(self._links) and self._store.log_readings.is_due
 
     def deadline(self) -> float:
-        """When `turn` has something to do, or `tables` has."""
+        """When `turn` or `tables` has something to do."""
         if self.is_due:
             return float("-inf")
         reign = self._reign
@@ -394,7 +399,7 @@ class MemberFollowers:
     # ------------------------------------------------------------------ promises
 
     def ask_promise(self, number: int, now: float) -> None:
-        """Ask all not to seek the lease; numbers rise."""
+        """Ask all followers to promise not to seek the lease; numbers rise."""
         reign = self._reign
         if reign is None or number <= reign.asked:
             return
@@ -404,7 +409,8 @@ class MemberFollowers:
             link.beat(reign.epoch, reign.safe, number, now)
 
     def promised_since(self, members: AbstractSet[int]) -> float | None:
-        """When the last question was sent that all of these have answered; None: there is none."""
+        """When the last question was sent that all of these members have answered; None if there is
+        none."""
         reign = self._reign
         if reign is None:
             return None
@@ -417,13 +423,14 @@ class MemberFollowers:
 
     @property
     def tables_at(self) -> float:
-        """When `tables` is to be called next."""
+        """When `tables` has to be called next."""
         reign = self._reign
         return float("inf") if reign is None or not self._current else reign.tables_at
 
     def tables(self, content: Mapping[str, bytes], now: float) -> int:
-        """What travels with the log, as it is now: what has changed goes to all. The number that
-        `stored_by` reaches once all of this is stored."""
+        """Send the tables that have changed to all followers. `content`: all tables that are
+        replicated with the log. Returns the number that `stored_by` reaches once all of this is
+        stored."""
         reign = self._reign
         if reign is None:
             return self._last_table
@@ -443,8 +450,9 @@ class MemberFollowers:
         return self._last_table
 
     def lacking(self, number: int) -> Sequence[int]:
-        """Who may become master, and has not stored all tables up to this number. Where that is
-        nobody a change is answered, and whoever comes into the set has to have it as well."""
+        """The members that may become master and have not stored all tables up to this number. If
+        there are none, the change is confirmed, and a member that enters the set later has to have
+        it as well."""
         reign = self._reign
         if reign is None:
             return ()
@@ -455,39 +463,41 @@ class MemberFollowers:
 
     @property
     def held(self) -> int:
-        """Up to where all who may become master have had the log, since this reign began."""
+        """The position up to which all members that may become master have had the log in this
+        epoch."""
         return 0 if self._reign is None else self._reign.held
 
     def stored_by(self, members: AbstractSet[int]) -> int:
-        """All of these have stored all tables up to this number."""
+        """The number up to which all of these members have stored all tables."""
         reign = self._reign
         if reign is None:
             return 0
         others = members - {self._settings.me.number}
         return min((reign.stored.get(each, 0) for each in others), default=self._last_table)
 
-    # ------------------------------------------------------------------ figures
+    # ------------------------------------------------------------------ metrics and status
 
     def has_all(self, member: int) -> bool:
-        """Whether it follows, and is to stay, and its log ends where ours does."""
+        """Whether the member follows, is not leaving, and its log ends where this one does."""
         link = self._current.get(member)
         if link is None or link.report.is_leaving:
             return False
         return link.report.received == self._store.log.end
 
     def takes_messages(self, member: int) -> bool:
-        """Whether it follows, and is to stay, and could take messages if it were master."""
+        """Whether the member follows, is not leaving, and could accept messages as master."""
         link = self._current.get(member)
         if link is None or not link.has_reported:
             return False
         return not (link.report.is_leaving or link.report.is_refusing)
 
     def conflicts(self, now: float) -> Sequence[str]:
-        """Seats that two processes claim at the same time, as a master sees it."""
+        """The member numbers that two processes claim at the same time; empty unless this is the
+        master."""
         return () if self._reign is None else self._reign.conflicts.lasting(now)
 
     def statuses(self, now: float) -> Sequence[FollowerStatus]:
-        """Of those who follow."""
+        """The status of each follower."""
         reign, end = self._reign, self._store.log.end
         if reign is None:
             return ()

@@ -1,15 +1,15 @@
-"""The dialing end of a link between members: it asks to follow, and copies what the master sends.
+"""Implements the follower's end of a link between members: it asks to follow, and copies the log.
 
-    meeting      both prove who they are, and say what their logs are
-    welcomed     the log comes from where ours ends on, where the two go on with each other there;
-                 else nothing comes, and our log has to be cut first
-    refused      by one that is no master, or not ours; it has said what its own log is
+    meeting      both sides prove their identity and report their logs
+    welcomed     the master sends its log from the end of this one on, if it continues there;
+                 otherwise nothing, and this log has to be truncated first
+    refused      the peer is not a master for this member; it has reported its own log
 
-Reports leave when something has changed, one a turn at most, and each HEARTBEAT_SECONDS: they are
-our signs of life.
+Reports are sent when something has changed, at most one per turn, and each HEARTBEAT_SECONDS as a
+heartbeat.
 
-Invariants. What is handed on as `Copied` has no gap and no overlap, and begins where our log ends,
-or where the master's begins when ours is empty. Nothing is handed on before the proofs.
+Invariants. The bytes passed on as `Copied` have no gap and no overlap, and begin where this log
+ends, or where the master's begins if this one is empty. Nothing is passed on before the proofs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from gantrymq.ha.rate import Rate
 
 @final
 class MemberFollowing:
-    """A link core: bytes and time go in, events and buffers come out."""
+    """The protocol state of one link: bytes and time go in, events and output come out."""
 
     __slots__ = (
         "_beat",
@@ -64,16 +64,16 @@ class MemberFollowing:
     def __init__(
         self, me: Member, secret: GroupSecret, nonce: bytes, standing: Standing, now: float
     ) -> None:
-        """`nonce` is of this connection alone. Our log does not move before the welcome."""
+        """`nonce` is used for this connection only. This log must not change before the welcome."""
         self.is_over = False
         self.is_welcome = False
         self._beat: Beat | None = None
         self._expected = 0
-        """Where the next bytes of the log begin."""
+        """The position of the next bytes of the log."""
         self._has_copied = False
         self._heard_at = now
         self._is_due = False
-        """Whether the report is to be sent."""
+        """Whether a report has to be sent."""
         self._meeting = FollowersMeeting(me, secret, nonce, standing)
         self._output = [self._meeting.begin()]
         self._pieces: list[bytes] = []
@@ -83,12 +83,12 @@ class MemberFollowing:
         self._spoke_at = now
         self._standing = standing
         self._table = 0
-        """The number of the last one that came."""
+        """The number of the last table received."""
 
     # ------------------------------------------------------------------ the link
 
     def receive(self, data: bytes, now: float) -> Sequence[MemberFollowingEvent]:
-        """What the other one says."""
+        """Process bytes from the peer."""
         if self.is_over:
             return ()
         if self.is_welcome:
@@ -108,7 +108,7 @@ class MemberFollowing:
         return events
 
     def take_output(self) -> Sequence[bytes]:
-        """What is to be sent."""
+        """The bytes to send."""
         output, self._output = self._output, []
         if self._is_due:
             self._is_due = False
@@ -121,7 +121,7 @@ class MemberFollowing:
         return min(silent, self._spoke_at + HEARTBEAT_SECONDS) if self.is_welcome else silent
 
     def expire(self, now: float) -> Sequence[MemberFollowingEvent]:
-        """Give a sign of life, or up."""
+        """Send a heartbeat if one is due, or end a silent link."""
         events: list[MemberFollowingEvent] = []
         if self.is_over:
             return events
@@ -133,13 +133,13 @@ class MemberFollowing:
         return events
 
     def closed(self) -> None:
-        """The connection is gone, whoever closed it."""
+        """The connection is closed, by either side."""
         self._close()
 
     def bytes_per_second(self, now: float) -> int:
         return self._rate.per_second(now)
 
-    # ------------------------------------------------------------------ what we say
+    # ------------------------------------------------------------------ sending
 
     def report(
         self,
@@ -152,7 +152,8 @@ class MemberFollowing:
         is_leaving: bool = False,
         is_refusing: bool = False,
     ) -> None:
-        """What we have now: called once a turn, or whenever it may have changed."""
+        """Record the current state of this member, to be reported if it changed. Called once a
+        turn, or when it may have changed."""
         if not self.is_welcome or self.is_over:
             return
         if self._standing.is_empty and not self._has_copied:
@@ -173,7 +174,7 @@ class MemberFollowing:
         self._is_due = True
         self._spoke_at = now
 
-    # ------------------------------------------------------------------ what is said to us
+    # ------------------------------------------------------------------ receiving
 
     def _take(self, frame: Frame, events: list[MemberFollowingEvent], now: float) -> None:
         match frame:
@@ -212,7 +213,7 @@ class MemberFollowing:
     def _enter(
         self, master: Member, theirs: Standing, events: list[MemberFollowingEvent], now: float
     ) -> None:
-        """We are welcome."""
+        """The master accepts this member."""
         ours = self._standing
         begins = goes_on(ours, theirs)
         self.is_welcome = True
@@ -238,7 +239,7 @@ class MemberFollowing:
         self._end(Ending.DIVERGED, text, events)
 
     def _hand_on(self, events: list[MemberFollowingEvent], now: float) -> None:
-        """What has come of the log."""
+        """Pass on the bytes of the log that have arrived."""
         if not self._pieces:
             return
         data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)

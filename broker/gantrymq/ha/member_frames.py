@@ -1,9 +1,10 @@
-"""The bytes between members of a group that Gantry elects a master in; all numbers big endian.
+"""Encodes and decodes the replication protocol between members of a group; numbers are big endian.
 
     opening      each side's first 8 bytes: ff "Gantry" 01
     frame        kind 1 | size of the body 4 | body
 
-    what the follower says                 what the master says
+    sent by the follower                   sent by the master
+
     H hello      JSON                      C challenge  JSON
     P proof      32 bytes                  W welcome    JSON
     J joining    JSON                      R refusal    JSON
@@ -13,15 +14,15 @@
                                            T table      8 number | 2 size of its name | name
                                                         | content
 
-As a position, which is what RocketMQ's slaves and masters begin with, the opening is negative: none
-of them can say it, and none takes it for one.
+RocketMQ's slaves and masters begin with a position. Read as a position the opening is negative, so
+it cannot come from such a peer, and none accepts it as a position.
 
-A report and a piece of the log come with each turn, and so are tuples here: a dataclass takes
-several times as long to make.
+Reports and pieces of the log occur in each turn, and so are tuples here: a dataclass takes several
+times as long to create.
 
-Invariant: a frame is handed on whole, and only if its kind was to be expected and may be that long;
-the log's bytes are the exception, and come in the pieces that the network makes. What is not
-expected is refused by its head: nobody has us hold megabytes before it was proven who it is.
+Invariant: a frame is passed on complete, and only if its kind was expected and its size is allowed;
+the log's bytes are the exception and are passed on as they arrive. An unexpected frame is refused
+by its header: a peer that has not proved itself cannot make this process buffer megabytes.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _TABLE: Final = struct.Struct(">qH")
 
 
 class Kind(Enum):
-    """Of frames; the values are their first bytes."""
+    """The kinds of frames; the values are their first bytes."""
 
     HELLO = b"H"
     PROOF = b"P"
@@ -58,10 +59,10 @@ class Kind(Enum):
     TABLE = b"T"
 
 
-# More than all that any broker knows; who says so has proven that it is one of us.
+# More than any broker has; only a peer that has proved itself can send a table.
 TABLE_BYTES_MAX: Final = 1 << 30
 
-# How short and how long the bodies may be. Epochs are some 20 bytes of text each.
+# The minimum and maximum sizes of the bodies. An epoch takes some 20 bytes of text.
 _BYTES: Final = {
     Kind.HELLO: (2, 1 << 12),
     Kind.PROOF: (32, 32),
@@ -76,17 +77,17 @@ _BYTES: Final = {
 }
 _KINDS: Final = {kind.value: (kind, *_BYTES[kind]) for kind in Kind}
 _NO_KIND: Final = (Kind.HELLO, 0, -1)
-"""None is so long."""
+"""No size is valid."""
 _DATA: Final = Kind.DATA.value
 
 
 @final
 class Report(NamedTuple):
-    """What a follower has: in its log, and on its disk. `promised` is the last question of the
-    master's that it answers with a promise not to seek the lease, `stored` the number of the last
-    table that it has for good, as it has those before; 0 is none. Who is leaving asks to be taken
-    out of the set, and goes on as before until the master ends the connection. Who refuses could
-    take no messages if it were master."""
+    """The state of a follower: the ends of its log and of its flushed log; the last question of the
+    master that it has answered with a promise not to seek the lease; the number of the last table
+    that it has flushed with all before it; 0 is none. A follower that is leaving asks to be removed
+    from the in-sync set, and goes on as before until the master closes the connection. A follower
+    that is refusing could not accept messages as master."""
 
     received: int
     flushed: int
@@ -99,8 +100,8 @@ class Report(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """Where the master's log ends, up to where consumers may read, and whether it `asked` for a
-    promise: the number of its question, which rises."""
+    """A heartbeat of the master: the end of its log, the position up to which consumers may read,
+    and the number of its last question for a promise (`asked`), which rises."""
 
     epoch: int
     end: int
@@ -111,8 +112,8 @@ class Beat:
 @final
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All of what a broker knows of something, replacing what was known before. Numbers rise by one
-    with each table of a connection, from 1 on."""
+    """A metadata table, which replaces the one of the same name. On each connection the numbers
+    rise by one from 1 on."""
 
     number: int
     name: str
@@ -130,7 +131,7 @@ class Data(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A frame of the beginning, whose body handshake.py understands."""
+    """A handshake frame; handshake.py interprets the body."""
 
     kind: Kind
     body: bytes
@@ -140,19 +141,19 @@ Frame = Report | Beat | Table | Data | Letter
 
 
 def encode_data_head(position: int, size: int) -> bytes:
-    """What stands before so many bytes of the log."""
+    """The header before log bytes of this size."""
     return _HEAD.pack(_DATA, _POSITION.size + size) + _POSITION.pack(position)
 
 
 def encode_table_head(number: int, name: str, size: int) -> bytes:
-    """What stands before a table's content."""
+    """The header before a table's content."""
     text = name.encode()
     body = _TABLE.pack(number, len(text)) + text
     return _HEAD.pack(Kind.TABLE.value, len(body) + size) + body
 
 
 def encode(frame: Report | Beat | Letter) -> bytes:
-    """Of what is small; the log's bytes and the tables are sent as they are in memory."""
+    """The bytes of a small frame; the log's bytes and tables are sent without copying them."""
     if isinstance(frame, Report):
         numbers = (frame.received, frame.flushed, frame.promised, frame.stored)
         flags = _LEAVING * frame.is_leaving | _REFUSING * frame.is_refusing
@@ -174,7 +175,7 @@ def _report(body: bytes) -> Report:
 
 @final
 class MemberReader:
-    """The frames of one side, whichever way the network cut them."""
+    """Decodes the frames of one side from pieces of any size."""
 
     __slots__ = (
         "_coming",
@@ -198,15 +199,15 @@ class MemberReader:
         self._then: Callable[[bytes], Frame | None] = self._opened
         self._wanted = len(OPENING)
         self.failure = ""
-        """Why nothing more is read; "" while all is well."""
+        """Why decoding stopped; "" if there was no error."""
 
     def expect(self, *kinds: Kind) -> None:
-        """Only these from now on: from the next frame, not of the one that is being read."""
+        """Accept only these kinds, from the next frame on."""
         self._expected = kinds
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Those that are complete now, and the log's bytes as far as they are here. To be gone
-        through to the end, or to where nothing more is wanted."""
+        """The frames that are complete, and the log's bytes that have arrived. The caller iterates
+        to the end, or until it closes the connection."""
         at = 0
         while at < len(data) and not self.failure:
             if self._left:
@@ -224,7 +225,7 @@ class MemberReader:
                     yield frame
 
     def _hold(self, piece: bytes) -> Frame | None:
-        """Until as much is there as is wanted."""
+        """Buffer bytes until the wanted number is complete."""
         if self._held or len(piece) < self._wanted:
             self._held += piece
             if len(self._held) < self._wanted:

@@ -1,4 +1,4 @@
-"""Where a member stands with the lease; agent.py says how it gets from one to the other."""
+"""Defines the states of a member in the election; agent.py describes the transitions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Phase(Enum):
-    """The values are the words in logs."""
+    """The values appear in log lines."""
 
     WATCHING = "watching"
     SEEKING = "seeking"

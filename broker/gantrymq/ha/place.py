@@ -1,4 +1,4 @@
-"""Who a member is, and where others find it."""
+"""Identifies a member: its number, its addresses and its process."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import final
 @final
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Of one member, in its group."""
+    """The identity of one member within its group."""
 
     number: int
     configured: frozenset[int]
-    """The numbers of all members."""
+    """The numbers of all configured members."""
     address: str
     ha_address: str
     process: str
-    """A random text of this process: it tells its writes of the Lease from those of another process
-    in the same seat, even one whose disk is a copy of ours."""
+    """A random text made by this process. It distinguishes this process's writes of the Lease from
+    those of another process with the same member number, even if that process runs on a copy of
+    this member's disk."""

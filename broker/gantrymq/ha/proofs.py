@@ -1,10 +1,11 @@
-"""Proves that the other end of a link knows the group's secret, without showing the secret.
+"""Proves that the peer of a connection knows the group's secret, without revealing the secret.
 
     proof    32 bytes, an HMAC-SHA256 by the secret of everything that both ends have said
 
-A group has one secret, or two while it is being changed: the first one makes proofs, and either
-one is believed. A change old -> old and new -> new and old -> new, one process after the other in
-each step, never meets an end that does not believe the other one.
+A group has one secret, or two while the secret is being changed: proofs are made with the first
+one, and a proof by either one is accepted. If the secret is changed in the steps old, old and new,
+new and old, new, with one process restarted after the other in each step, no two processes ever
+fail to accept each other.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ SECRETS_MAX: Final = 2
 
 @final
 class GroupSecret:
-    """What the members of a group know each other by; the process has one object, whose owner
-    replaces its content when the secret is changed."""
+    """The secrets by which the members of a group recognise each other. Each process has one
+    object; its owner replaces the content when the secret changes."""
 
     __slots__ = ("_secrets",)
 
@@ -33,16 +34,17 @@ class GroupSecret:
         self.replace(secrets)
 
     def replace(self, secrets: Sequence[bytes]) -> None:
-        """Links that are proven stay; the next proofs are made by the first of these."""
+        """Replace the secrets; the first of these makes new proofs. Links that are already proven
+        stay."""
         assert 1 <= len(secrets) <= SECRETS_MAX
         self._secrets = tuple(secrets)
 
     def prove(self, said: bytes) -> bytes:
-        """Our own proof for what was said."""
+        """This process's proof for a statement."""
         return _proof(self._secrets[0], said)
 
     def must_have_made(self, proof: bytes, said: bytes, peer: str) -> None:
-        """RemoteError unless the peer, which said this, knows one of our secrets."""
+        """Raises RemoteError unless the peer, which sent this proof, knows one of the secrets."""
         if not any(hmac.compare_digest(_proof(each, said), proof) for each in self._secrets):
             raise RemoteError(
                 f"{peer} does not know the group's secret: give all brokers of the group the same"
@@ -51,8 +53,8 @@ class GroupSecret:
 
 
 def statement(*parts: bytes) -> bytes:
-    """What a proof is made for. Each part has its length before it: no two lists of parts are
-    written the same."""
+    """The bytes for which a proof is made. Each part is preceded by its length, so that two
+    different lists of parts never give the same bytes."""
     return b"".join(len(each).to_bytes(4, "big") + each for each in parts)
 
 

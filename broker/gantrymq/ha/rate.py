@@ -1,4 +1,4 @@
-"""How many bytes went by within the last whole second, for whoever asks how replication goes."""
+"""Measures the transfer rate of a connection: the bytes of the last complete second."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import final
 
 @final
 class Rate:
-    """Of one direction of one connection; `now` is monotonic seconds."""
+    """The rate of one direction of one connection; `now` is monotonic seconds."""
 
     __slots__ = ("_count", "_last", "_second")
 

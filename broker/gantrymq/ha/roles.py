@@ -1,4 +1,4 @@
-"""What the broker does by its role, as its member sees it."""
+"""Defines the interface by which a group member tells its broker to act as master or as slave."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from typing import Protocol
 
 
 class Roles(Protocol):
-    """The broker's core."""
+    """Implemented by the broker's core."""
 
     def lead(self, epoch: int, now: float, wall_ms: int) -> None:
-        """We are master from now on."""
+        """Become master of this epoch."""
 
     def pause(self, now: float, wall_ms: int, *, is_paused: bool) -> None:
-        """Take nothing new, while what was taken is still acknowledged; or go on."""
+        """Reject new requests, but still acknowledge those already accepted; or accept requests
+        again."""
 
     def follow(self, now: float, wall_ms: int) -> None:
-        """We are not: nothing is appended from this call on but what a master sends."""
+        """Stop being master: from this call on only a master's bytes are appended to the log."""
 
     def master_is(self, address: str, now: float, wall_ms: int) -> None:
-        """Where the master takes requests; "" while nobody knows."""
+        """Set the address at which the master accepts requests; "" while the master is unknown."""
 
     def tables(self) -> Mapping[str, bytes]:
-        """All that travels with the log, by name."""
+        """The metadata tables that are replicated together with the log, by name."""
 
     def take_table(self, name: str, content: bytes, now: float, wall_ms: int) -> None:
-        """The master's, which replaces ours."""
+        """Replace this broker's table by the master's."""
 
     @property
     def unstored_tables(self) -> AbstractSet[str]:
-        """Of those that were taken, which are not on our disk yet."""
+        """The names of received tables that are not yet on this broker's disk."""
 
     @property
     def may_lead(self) -> bool:
-        """Whether our tables are those that our log goes with."""
+        """Whether this broker's tables match its log, so that it may become master."""

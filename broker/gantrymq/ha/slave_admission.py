@@ -1,13 +1,14 @@
-"""Decides whether what connected to a master of fixed roles is a slave that may have its log.
+"""Decides whether a connection to a master with a fixed role comes from a slave that may have the
+log.
 
     first bytes                      with the group's secret    without
     the opening of a handshake       it proves itself           refused
     a position, as Java's slaves     refused, unless unproven slaves are taken
 
-Until it is admitted a connection is sent nothing but the letters of the handshake, and nothing that
-it says is an acknowledgement. It has `PROOF_SECONDS` for its proof. Where unproven slaves are taken
-it has longer: a slave of Java says nothing for up to its haSendHeartbeatInterval (5 s). Where they
-are not it is closed before, and hence the hint also for a peer that was silent.
+Before admission a connection is sent only the letters of the handshake, and nothing that it sends
+is an acknowledgement. It has `PROOF_SECONDS` for its proof. If unproven slaves are accepted it has
+longer: a Java slave sends nothing for up to its haSendHeartbeatInterval (5 s). If they are not, the
+connection is closed before such a slave speaks, so the hint is also logged for a silent peer.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gantrymq.ha.slave_handshake import MASTER_ID, Broker, MasterHandshake
 # Two round trips, and a TLS handshake before them.
 PROOF_SECONDS: Final = 3.0
 
-# So many bytes tell a handshake from a report; a slave's first report is as long.
+# This many bytes distinguish a handshake from a report; a slave's first report is as long.
 FIRST_BYTES: Final = len(OPENING)
 
 UNPROVEN: Final = (
@@ -41,20 +42,20 @@ CANNOT_CHECK: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class AdmissionSettings:
-    """What a master asks of those that connect."""
+    """What a master requires of connecting slaves."""
 
     group: str
     """The names of cluster and broker, which master and slaves share."""
     secret: GroupSecret | None = None
     takes_unproven: bool = True
-    """Whether a connection that proves nothing may be a slave's, as any is to Java."""
+    """Whether a connection without a proof may be a slave's, as in RocketMQ."""
     silence_seconds: float = 20.0
-    """After so much silence an unproven one is given up; haHousekeepingInterval."""
+    """How long an unproven connection may be silent; haHousekeepingInterval."""
 
 
 @final
 class SlaveAdmission:
-    """One connection until it is admitted: bytes go in, bytes come out."""
+    """One connection until it is admitted: received bytes go in, bytes to send come out."""
 
     __slots__ = (
         "_ends_at",
@@ -79,24 +80,24 @@ class SlaveAdmission:
 
     @property
     def deadline(self) -> float:
-        """Until then it has to be admitted."""
+        """When the connection is closed unless it was admitted."""
         return self._ends_at
 
     @property
     def too_late(self) -> str:
-        """Why it is closed at the deadline."""
+        """Why the connection is closed at the deadline."""
         if self._settings.takes_unproven:
             return f"it said nothing for {self._settings.silence_seconds:g} s"
         return f"nothing came of it for {PROOF_SECONDS:g} s; {UNPROVEN}"
 
     @property
     def first(self) -> bytes:
-        """What an unproven slave has reported already."""
+        """The bytes that an unproven slave has already reported."""
         return self._first
 
     def receive(self, data: bytes, channel: bytes = b"") -> bytes:
-        """What to say to that; raises RemoteError, and it is to be closed. `channel` tells the
-        TLS connection from all others."""
+        """The bytes to send in response. Raises RemoteError if the connection has to be closed.
+        `channel` is the TLS channel binding."""
         if self._handshake is None:
             self._first += data
             if not self._is_opening:

@@ -1,4 +1,4 @@
-"""Proves a master of fixed roles and its slave to each other before the log is sent.
+"""Authenticates a master and a slave with fixed roles to each other before the log is sent.
 
     slave                                    master
     hello     group, broker, nonce      ->
@@ -6,14 +6,15 @@
     proof     32 bytes                  ->
                                         <-   welcome     {}
 
-The frames are those of member_frames.py. Behind the welcome both ends go on as RocketMQ's brokers
-do (frames.py), and the slave speaks first.
+The frames are those of member_frames.py. After the welcome both ends continue with RocketMQ's
+protocol (frames.py), and the slave sends first.
 
-A proof (proofs.py) is made for the side that makes it, the group, both brokers, both nonces, and
-the TLS connection below: it is worth nothing on another connection, as the other side's proof, or
-between members of a group that elects its master.
+A proof (proofs.py) covers the side that makes it, the group, both brokers, both nonces, and the TLS
+channel binding: it cannot be used on another connection, as the other side's proof, or between
+members of a group that elects its master.
 
-Invariant: nothing of a peer is believed before its proof, and at most one letter of 4 KiB is held.
+Invariant: nothing that a peer says is used before its proof, and at most one letter of 4 KiB is
+buffered.
 """
 
 from __future__ import annotations
@@ -46,29 +47,29 @@ class Broker:
     nonce: bytes
     """Bytes that were never used before."""
     channel: bytes = b""
-    """What tells the TLS connection from all others, the same at both ends; empty without TLS."""
+    """The TLS channel binding, the same at both ends; empty without TLS."""
 
 
 @final
 class SlaveHandshake:
-    """The slave's side of one connection: bytes go in, bytes come out."""
+    """The slave's side of one connection: received bytes go in, bytes to send come out."""
 
     __slots__ = ("_me", "_reader", "is_answered", "is_done")
 
     def __init__(self, me: Broker) -> None:
         self.is_answered = False
-        """Whether the master knows this handshake."""
+        """Whether the master supports this handshake."""
         self.is_done = False
-        """Whether the master has proved itself, and takes us."""
+        """Whether the master has proved itself and accepts this slave."""
         self._me = me
         self._reader = MemberReader(Kind.CHALLENGE)
 
     def begin(self) -> bytes:
-        """What is said first."""
+        """The first bytes to send."""
         return OPENING + _letter(Kind.HELLO, _introduction(self._me))
 
     def receive(self, data: bytes) -> bytes:
-        """What to say to that. Raises RemoteError."""
+        """The bytes to send in response. Raises RemoteError."""
         said = b"".join(map(self._take, _letters(self._reader, data)))
         _must_be_sound(self._reader)
         return said
@@ -94,7 +95,7 @@ class SlaveHandshake:
 
 @final
 class MasterHandshake:
-    """The master's side of one connection: bytes go in, bytes come out."""
+    """The master's side of one connection: received bytes go in, bytes to send come out."""
 
     __slots__ = ("_me", "_nonces", "_reader", "_slave", "is_done")
 
@@ -107,7 +108,7 @@ class MasterHandshake:
         self._slave = -1
 
     def receive(self, data: bytes) -> bytes:
-        """What to say to that. Raises RemoteError."""
+        """The bytes to send in response. Raises RemoteError."""
         said = b"".join(map(self._take, _letters(self._reader, data)))
         _must_be_sound(self._reader)
         return said
@@ -131,7 +132,7 @@ class MasterHandshake:
 
 
 def _statement(side: bytes, me: Broker, slave: int, nonces: bytes) -> bytes:
-    """What this side's proof is made for."""
+    """The bytes for which this side makes its proof."""
     group = me.group.encode(errors="surrogatepass")
     return statement(side, group, str(slave).encode(), nonces, me.channel)
 
@@ -140,7 +141,8 @@ def _statement(side: bytes, me: Broker, slave: int, nonces: bytes) -> bytes:
 
 
 def _letters(reader: MemberReader, data: bytes) -> list[Letter]:
-    """One at most is expected at a time, and the next one only behind our answer."""
+    """The received letters. At most one is expected at a time, and the next one only after an
+    answer."""
     letters = []
     for frame in reader.feed(data):
         assert isinstance(frame, Letter), "the reader was not told to expect anything else"
@@ -167,7 +169,7 @@ def _introduction(me: Broker) -> JsonObject:
 
 
 def _introduced(said: JsonObject, group: str) -> tuple[int, bytes]:
-    """The broker's id, and its nonce; of our own group."""
+    """The broker's id and its nonce. Raises RemoteError unless it is of the same group."""
     theirs = required_text_field(said, "group")
     if theirs != _shown(group):
         raise RemoteError(f"it is of {theirs!r}, and we are of {_shown(group)!r}")
@@ -178,6 +180,6 @@ def _introduced(said: JsonObject, group: str) -> tuple[int, bytes]:
 
 
 def _shown(group: str) -> str:
-    """A member of a group that elects its master sees by this that it has come to the wrong one,
-    and so do we."""
+    """The group name that is sent. It shows a member of an elected group, and this broker, if they
+    have connected to the wrong kind of peer."""
     return f"{group} with fixed roles"

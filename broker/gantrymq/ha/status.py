@@ -1,7 +1,7 @@
-"""What a broker can tell of its replication, and the one thing it can ask of it.
+"""Defines how the rest of the broker queries replication and sets the master to follow.
 
-The requests and machines of the broker see no more of replication than this. Who follows us and
-whom we follow may change at any time: each answer is of the moment it was asked for.
+Requests and services of the broker use only this interface. Followers and master may change at any
+time: each answer describes the moment of the call.
 """
 
 from __future__ import annotations
@@ -14,52 +14,52 @@ from typing import Final, Protocol, final
 @final
 @dataclass(frozen=True, slots=True)
 class FollowerStatus:
-    """A slave that is connected to us."""
+    """A slave that is connected to this broker."""
 
     address: str
-    """`ip:port` as we see its end of the connection."""
+    """`ip:port` of its end of the connection, as this broker sees it."""
     acknowledged: int
-    """It has the log below this position."""
+    """The slave has the log below this position."""
     behind_bytes: int
-    """How much of our log it does not have."""
+    """The number of bytes of this broker's log that the slave does not have."""
     bytes_per_second: int
     is_in_sync: bool
-    """Whether it is no further behind than haMaxGapNotInSync."""
+    """Whether the slave is behind by less than haMaxGapNotInSync."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FollowingStatus:
-    """The master that we are told to follow."""
+    """The master that this broker follows."""
 
     master: str
-    """Its HA address, `host:port`."""
+    """The HA address of the master, `host:port`."""
     position: int
-    """Where our log ends."""
+    """The end of this broker's log."""
     last_read_ms: int
-    """Wall clock of the last byte that came from it; 0: none yet."""
+    """Wall clock of the last byte received from the master; 0 if none was received."""
     last_write_ms: int
-    """Wall clock of the last report we sent it; 0: none yet."""
+    """Wall clock of the last report sent to the master; 0 if none was sent."""
     bytes_per_second: int
 
 
 class Replication(Protocol):
-    """Of one broker, whichever its role."""
+    """The replication of one broker, whatever its role."""
 
     def followers(self, now: float) -> Sequence[FollowerStatus]:
-        """Who is connected and has reported."""
+        """The slaves that are connected and have reported their position."""
 
     def following(self) -> FollowingStatus | None:
-        """None when we follow nobody."""
+        """None if this broker follows no master."""
 
     def follow(self, address: str) -> None:
-        """Follow the master at this HA address from now on, `host:port`; "" is nobody. The same
-        address once more changes nothing."""
+        """Follow the master at this HA address from now on, `host:port`; "" means none. Passing the
+        current address has no effect."""
 
 
 @final
 class _Nobody:
-    """A broker that is alone."""
+    """The replication of a broker without master and slaves."""
 
     def followers(self, now: float) -> Sequence[FollowerStatus]:
         return ()
@@ -72,4 +72,4 @@ class _Nobody:
 
 
 NOBODY: Final[Replication] = _Nobody()
-"""Of a broker that neither has nor is a slave."""
+"""For a broker that neither has nor is a slave."""

@@ -1,4 +1,4 @@
-"""What the agent has to know of the rest of its member."""
+"""Defines what the leader elector can ask of its member."""
 
 from __future__ import annotations
 
@@ -10,40 +10,42 @@ from gantrymq.ha.handshake import Standing
 
 
 class Surroundings(Protocol):
-    """Asked for when it is needed, each of the moment."""
+    """Implemented by the member. Each answer describes the current moment."""
 
     def standing(self) -> Standing:
-        """Our own."""
+        """What this member reports about its own log."""
 
     def sightings(self) -> Mapping[int, Sighting]:
-        """What other members said of themselves last."""
+        """The last report of each other member."""
 
     def new_id(self) -> str:
-        """A UUID that nothing has yet."""
+        """A new UUID."""
 
     def stray(self) -> str | None:
-        """Why our disk has no part in this group."""
+        """Why this member's disk does not belong to this group; None if it does."""
 
     def stall(self, now: float) -> str | None:
-        """Why our disk does not answer."""
+        """Why this member's disk does not respond; None if it does."""
 
     def trouble(self, now: float) -> str | None:
-        """Why we cannot take messages, or could not as master: a disk that is full, or stalls."""
+        """Why this member cannot accept messages, or could not as master: a full or stalled
+        disk."""
 
     def secure(self, now: float) -> bool:
-        """Have our log on our disk, as it is now. Whether all that may have been acknowledged is
-        there already: of a master what it acknowledged itself, for the rest was there when it
-        sought the lease."""
+        """Start flushing the log up to its current end. Returns whether everything that may have
+        been acknowledged is already on the disk. For a master this is what it acknowledged itself;
+        the rest was flushed before it sought the lease."""
 
     def others_take(self) -> bool:
-        """Whether somebody of the set follows us who could take messages as master."""
+        """Whether an in-sync member follows this one and could accept messages as master."""
 
     def hears_master(self) -> bool:
-        """Whether we follow the one whom the lease names."""
+        """Whether this member follows the master that the lease names."""
 
     def promised_since(self) -> float | None:
-        """When the question was sent that all who have to promise have answered; None: never."""
+        """When the last question was sent that all required members have answered with a promise;
+        None if there is none."""
 
     def heir(self, chosen: int, now: float) -> int:
-        """Who has all of our log, and may be master: the chosen one if there is one; NOBODY while
-        nobody is that far."""
+        """The member that has the complete log and may become master: the chosen member if one was
+        chosen. NOBODY while no member is eligible."""

@@ -1,8 +1,8 @@
-"""What an operator wants of a master: to give its lease away, to a certain member or to any.
+"""Tracks an operator's request to hand the lease to another member.
 
-A fenced master hands over as soon as somebody else of the set may be master. Who is wished for is
-waited for until it is in sync, SWITCH_SECONDS at most; then the wish is given up, and counts as
-granted, so that it is not taken up once more.
+A fenced master hands over as soon as another in-sync member may be master. A requested member is
+given SWITCH_SECONDS to become in sync; after that the request is given up and counts as granted, so
+that it is not taken up again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, final
 
 from gantrymq.ha.lease import NOBODY, Lease
 
-# Whom an operator wants, and who is not in the set, is waited for so long.
+# How long the master waits for the requested member to enter the in-sync set.
 SWITCH_SECONDS: Final = 10.0
 
 NEVER: Final = float("inf")
@@ -20,18 +20,18 @@ NEVER: Final = float("inf")
 
 @final
 class Switchover:
-    """Of one member, while it is master."""
+    """The switchover state of one member while it is master."""
 
     __slots__ = ("_me", "by")
 
     def __init__(self, me: int) -> None:
         self._me = me
         self.by = NEVER
-        """Until when somebody is waited for."""
+        """When the wait for the requested member ends."""
 
     def heir(self, lease: Lease, in_sync: AbstractSet[int], now: float) -> int | None:
-        """To whom the lease is to be handed over now, NOBODY if that is all the same; None: it is
-        not to be."""
+        """The member to hand the lease to now, NOBODY for any eligible member, or None for no
+        hand-over."""
         wishes, me = lease.wishes, self._me
         if me in lease.fenced and in_sync - {me} - lease.fenced:
             return NOBODY
@@ -42,8 +42,7 @@ class Switchover:
         return None
 
     def granted(self, lease: Lease, now: float) -> int:
-        """The number of the last switchover that needs nothing more of us: what we were told to
-        do is done, or could not be."""
+        """The number of the last switchover request that is finished: carried out or given up."""
         wishes = lease.wishes
         is_there = wishes.switch_to in (NOBODY, self._me)
         if wishes.number > lease.granted and (is_there or now >= self.by):
@@ -52,9 +51,9 @@ class Switchover:
         return lease.granted
 
     def give_up(self, now: float) -> None:
-        """It could not be done."""
+        """Give up the current request."""
         self.by = now
 
     def end(self) -> None:
-        """We are not master any more."""
+        """Forget the request, because this member is no longer master."""
         self.by = NEVER

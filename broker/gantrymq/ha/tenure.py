@@ -1,8 +1,8 @@
-"""How long a master may acknowledge after it renewed its lease, and whose promises make it longer.
+"""Computes until when a master may acknowledge after it renewed its lease.
 
-By the lease alone AUTHORITY_SECONDS, from when the last renewal that succeeded was *sent*. While
-the lease cannot be reached, as long from when the question was sent that all who could be elected
-have answered with the promise not to seek it.
+A renewal extends the deadline to AUTHORITY_SECONDS after the moment at which the renewal was
+*sent*. While the lease cannot be reached, promises extend it: if all members that could be elected
+promise not to seek the lease, the deadline is AUTHORITY_SECONDS after the question was sent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gantrymq.ha.in_sync import InSync
 from gantrymq.ha.lease import AUTHORITY_SECONDS, RENEW_SECONDS, Lease
 from gantrymq.ha.place import Place
 
-# A renewal that is so late is not waited for: promises are asked for.
+# If a renewal takes longer than this, the master asks the other members for promises.
 ASK_AFTER_SECONDS: Final = RENEW_SECONDS + 0.4
 
 NEVER: Final = float("inf")
@@ -21,7 +21,7 @@ NEVER: Final = float("inf")
 
 @final
 class Tenure:
-    """Of one member, while it is master."""
+    """The renewals of one member while it is master."""
 
     __slots__ = ("_place", "_renewed_at")
 
@@ -30,25 +30,27 @@ class Tenure:
         self._renewed_at = -NEVER
 
     def renew(self, sent_at: float) -> None:
-        """The lease is ours by a write that was sent then."""
+        """Record a successful write of the lease that was sent at this time."""
         self._renewed_at = sent_at
 
     def end(self) -> None:
-        """It is not."""
+        """Record that this member does not hold the lease."""
         self._renewed_at = -NEVER
 
     @property
     def asks_at(self) -> float:
-        """From when on promises are asked for."""
+        """From when on the master asks for promises."""
         return self._renewed_at + ASK_AFTER_SECONDS
 
     def ends_at(self, promised_since: float | None) -> float:
-        """Until when we may acknowledge, with promises that were asked for then."""
+        """Until when the master may acknowledge; `promised_since` is when the promises were asked
+        for."""
         since = self._renewed_at
         return max(since, promised_since or since) + AUTHORITY_SECONDS
 
     def must_promise(self, lease: Lease, in_sync: InSync) -> frozenset[int] | None:
-        """Who has to promise for us to go on without the lease; None: nobody's promise helps."""
+        """The members whose promises let the master continue without the lease; None if no promises
+        suffice."""
         me, configured = self._place.number, self._place.configured
         others = in_sync.electable - {me}
         is_alone = not (in_sync.persisted - {me})
