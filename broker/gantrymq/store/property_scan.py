@@ -1,9 +1,9 @@
-r"""The few properties that a store acts upon, found in one pass over a message's properties.
+r"""Finds the few properties that the store acts on, in one pass over a message's properties.
 
     name \x01 value \x02 ...        as properties.py reads them: the last of a name that has a value
 
-Written for the compiler: names are compared as numbers, long values are passed over eight bytes at
-a time, and no object is made but the values. Interpreted it is right but slow.
+This module is written to be compiled: it compares names as numbers, skips long values eight bytes
+at a time, and creates no objects but the values. Interpreted it is correct but slow.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, final
 from librt.strings import read_i32_be, read_i64_le
 from mypy_extensions import i64
 
-# Names as the numbers that four of their bytes are.
+# Four bytes of a name as one number.
 _TAGS: Final = 0x54414753
 _KEYS: Final = 0x4B455953
 _WAIT: Final = 0x57414954
@@ -32,7 +32,7 @@ _TWOS: Final = 0x0202020202020202
 
 @final
 class PropertyScan:
-    """Filled by `read`, again and again; what is absent is empty."""
+    """The properties that `read` found last; an absent one is empty. Reused for many messages."""
 
     __slots__ = (
         "delay",
@@ -53,12 +53,12 @@ class PropertyScan:
         self.unique_key: bytes = b""
         self.session: bytes = b""
         self.has_other_names: bool = False
-        """Whether a name in RocketMQ's own style, in capitals, is there besides."""
+        """Whether there are other names in RocketMQ's own style, in capitals."""
         self.has_sharding_key: bool = False
         """Whether the message is sent in order, by the key of its queue."""
 
     def read(self, data: bytes, start: i64, end: i64) -> None:
-        """The properties are data[start:end]."""
+        """Read the properties in data[start:end]."""
         self.tags = self.keys = self.wait = self.delay = self.unique_key = self.session = b""
         self.has_other_names = self.has_sharding_key = False
         at: i64 = start
@@ -73,7 +73,8 @@ class PropertyScan:
             at += 1
 
     def overlay(self, later: PropertyScan) -> None:
-        """As if those of `later` had been read behind these; names stay as they are."""
+        """Change the values as if the properties of `later` had been read after these; the two
+        flags stay."""
         self.tags = later.tags or self.tags
         self.keys = later.keys or self.keys
         self.wait = later.wait or self.wait
@@ -81,7 +82,7 @@ class PropertyScan:
         self.unique_key = later.unique_key or self.unique_key
 
     def _take(self, data: bytes, name_at: i64, value_at: i64, end: i64) -> None:
-        """One property that has a value."""
+        """Take one property that has a value."""
         length = value_at - 1 - name_at
         if length == 0 or data[name_at] >= 0x60:
             return
@@ -107,11 +108,12 @@ class PropertyScan:
 
 
 def _value_end(data: bytes, at: i64, end: i64) -> i64:
-    r"""Where the first \x02 of data[at:end] is, or `end`."""
+    r"""The position of the first \x02 in data[at:end], or `end`."""
     while at + 8 <= end:
-        # 0 where a byte is 2. Taking 1 from each byte gives those, and them alone, a top bit that
-        # was not there; one above such a byte may be counted with it. (Compiled it may run over,
-        # which comes round as it should: extensions are built with -fwrapv, as CPython is.)
+        # A byte of `word` is 0 where the data have a 2. Subtracting 1 from each byte sets the top
+        # bit of a 0 byte, which was clear before; the byte above it may be hit too. (Compiled, the
+        # subtraction may overflow. It wraps around, as needed: extensions are built with -fwrapv,
+        # as CPython is.)
         word: i64 = read_i64_le(data, at) ^ _TWOS
         if ((word - _ONES) & ~word) >> 7 & _ONES:
             break

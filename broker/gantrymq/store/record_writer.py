@@ -1,6 +1,6 @@
-"""A record written field by field: what wire/message/record.py encodes, without a Record.
+"""Writes records field by field, as wire/message/record.py encodes them, without a Record object.
 
-Written for the compiler. Invariant: byte for byte `record.encode`, for version 1.
+This module is written to be compiled. Invariant: the bytes equal `record.encode` for version 1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HOSTS_MASK: Final = 0x30
 
 @final
 class RecordWriter:
-    """Writes records for one broker, and one sender after the other."""
+    """Writes the records of one broker, for one sender after the other."""
 
     __slots__ = ("_born_host", "_host_bits", "_hosts_bytes", "_store_host")
 
@@ -32,7 +32,7 @@ class RecordWriter:
         self.begin(store_host)
 
     def begin(self, born_host: bytes) -> None:
-        """The messages from here on come from this packed host."""
+        """Set the sender's packed host for the following messages."""
         self._born_host = born_host
         self._hosts_bytes = len(born_host) + len(self._store_host)
         self._host_bits = 0x10 if len(born_host) == 20 else 0
@@ -43,7 +43,7 @@ class RecordWriter:
         return _FIXED + self._hosts_bytes + body_bytes + topic_bytes + properties_bytes
 
     def sys_flag(self, fields: SendFields) -> i64:
-        """As stored: what a sender claims about hosts is not believed."""
+        """The flag as stored. The sender's bits about host addresses are replaced."""
         return (fields.sys_flag & ~_HOSTS_MASK) | self._host_bits
 
     def write(

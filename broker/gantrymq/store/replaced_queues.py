@@ -1,18 +1,21 @@
-"""The note of replaced queues: on a copy a queue begins anew with a message that does not continue
-it (dispatch.py), and the files of the old one go, for good.
+"""Records which queues of a copy began anew, so that the old ones can be restored after a crash.
+
+On a copy a queue may begin anew with a message that does not continue it (dispatch.py), and the
+files of the old queue are removed.
 
     gantry/replaced   "GFR1" | notes, one behind the other
     note              crc32 of the rest 4 | bytes of the topic's name 2 | queue id 4 | position of
                       that message 8 | the name, UTF-8
 
-That message may go again: a power cut takes it, or an epoch cuts it off. Then the old queue is made
-again from the log. So each one is noted, for good, before its files go, and the next start looks
-for notes of messages that the log does not have.
+That message may be lost again: in a power cut, or in a truncation by a new epoch. Then the old
+queue must be rebuilt from the log. Therefore each note is synced before the old files are removed,
+and the next start looks for notes of messages that the log does not have.
 
-Invariants. Of a queue the last note counts. Notes are bounded: the oldest go first, whose messages
-are the least likely to go. Where a note cannot be read, for it was not finished or is damaged,
-nobody knows which there are (`is_whole`): then all queues are looked at from the log's start on,
-by the next start by our marks, whatever the stop was. Until then what was not read stays.
+Invariants. The last note of a queue counts. The number of notes is bounded: the oldest are dropped
+first, because their messages are the least likely to be lost. If a note cannot be read, because it
+is unfinished or damaged, it is unknown which notes are missing (`is_whole`): the next start by our
+marks then checks all queues from the log's start on, whatever the stop was. Until then the
+unreadable bytes stay.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from gantrymq.store.queue_folder import FOLDER_NAME_BYTES_MAX
 PATH: Final = f"{OWN}/replaced"
 MAGIC: Final = b"GFR1"
 
-# Together up to 27 MB with the longest names, read at a start and written anew when they are full.
+# At most 27 MB, with the longest names. They are read at a start, and rewritten when they are full.
 NOTES_MAX: Final = 100_000
 
 _CRC: Final = struct.Struct(">I")
@@ -42,20 +45,20 @@ _FILE_BYTES_MAX: Final = len(MAGIC) + _NOTE_BYTES_MAX * (NOTES_MAX + 1)
 
 @final
 class ReplacedQueues:
-    """Of one store."""
+    """The notes of one store."""
 
     __slots__ = ("_count", "_disk", "_end", "_positions", "is_whole")
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
-        self._count = 0  # of notes in the file, which ends at:
+        self._count = 0  # the number of notes in the file, which ends at `_end`
         self._end = 0
         self._positions: dict[tuple[str, int], int] = {}
         self.is_whole = True
-        """Whether all notes of the last process were read."""
+        """Whether all notes of the previous process were read."""
 
     def load(self) -> None:
-        """What the last process left."""
+        """Read the notes of the previous process."""
         data = own_file.content(self._disk, PATH, _FILE_BYTES_MAX)
         if data is None:
             return
@@ -66,10 +69,11 @@ class ReplacedQueues:
                 self._keep(topic, queue_id, position)
                 self._count += 1
         self.is_whole = at == len(data)
-        self._end = len(data)  # what is written behind stays as unread, until `settle`
+        self._end = len(data)  # notes added behind stay unread too, until `settle`
 
     def note(self, topic: str, queue_id: int, position: int) -> None:
-        """The queue begins anew with the message at this position; for good, when this returns."""
+        """Note that the queue begins anew with the message at this position. Synced at the
+        return."""
         self._keep(topic, queue_id, position)
         if self.is_whole and (self._end == 0 or self._count >= NOTES_MAX):
             self._write(self._positions)
@@ -85,14 +89,15 @@ class ReplacedQueues:
         self._count += 1
 
     def behind(self, log_end: int) -> set[tuple[str, int]]:
-        """Queues, topic and id, that began anew with a message which the log does not have."""
+        """Topic and id of the queues that began anew with a message which the log does not have."""
         return {place for place, position in self._positions.items() if position >= log_end}
 
     def settle(self, log_start: int, log_end: int, found: Mapping[tuple[str, int], int]) -> None:
-        """Queues were made again; of those the log itself said which messages began them anew.
+        """Drop the notes of messages that the log does not have, after the queues were rebuilt.
+        `found` has the queues that the log itself shows to have begun anew, with the positions.
 
-        Forget the notes of messages that the log does not have. On a full disk what is kept for
-        such is given up; where that is not enough the next note writes all of them.
+        If the disk is full, the reserve is given up for the file; if that is not enough, the next
+        note writes all of them.
         """
         known = {**self._positions, **found}
         kept = {place: at for place, at in known.items() if log_start <= at < log_end}
@@ -103,7 +108,7 @@ class ReplacedQueues:
             self._has_written(kept)
 
     def _has_written(self, positions: Mapping[tuple[str, int], int]) -> bool:
-        """Whether there was space for them."""
+        """Whether there was space to write these notes."""
         try:
             self._write(positions)
         except DiskError as error:
@@ -113,11 +118,11 @@ class ReplacedQueues:
         return True
 
     def _keep(self, topic: str, queue_id: int, position: int) -> None:
-        self._positions.pop((topic, queue_id), None)  # the last ones stand last
+        self._positions.pop((topic, queue_id), None)  # the last ones go to the end
         self._positions[topic, queue_id] = position
 
     def _write(self, positions: Mapping[tuple[str, int], int]) -> None:
-        """These, and half of what there may be at most, for good."""
+        """Replace the file by the last of these notes, at most half of NOTES_MAX."""
         notes = list(positions.items())[-(NOTES_MAX // 2) :]
         data = MAGIC + b"".join([_encode(*place, position) for place, position in notes])
         own_file.replace(self._disk, PATH, data)
@@ -132,7 +137,7 @@ def _encode(topic: str, queue_id: int, position: int) -> bytes:
 
 
 def _note_at(data: bytes, at: int) -> tuple[str, int, int, int] | None:
-    """Its topic, queue id and position, and where it ends; None where no whole one lies."""
+    """Topic, queue id, position and end of the note at `at`; None if there is no whole one."""
     body_at = at + _CRC.size
     name_at = body_at + _NOTE.size
     if name_at > len(data):

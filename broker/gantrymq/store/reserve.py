@@ -1,16 +1,17 @@
-"""Space kept for what must still be written when the disk is full.
+"""Keeps disk space in reserve for what must still be written when the disk is full.
 
-    gantry/reserve      allocated, never written; what it holds means nothing
+    gantry/reserve      allocated, never written; its content has no meaning
 
-Others may fill the disk, too. Messages are refused then, but those acknowledged before have units
-that are not written yet, and a stop writes keys and config files. So there is a file that only
-takes up space: `give_up` frees it when one of those finds none, and it is taken again when there
-is space. Until then no message may be taken (disk_watch.py sees to it), or the log would eat up
-what was freed. Keys alone do not use it up while the store runs: the index may fail.
+Other programs may fill the disk, too. The store then refuses messages, but those acknowledged
+before have units that are not written yet, and a stop writes keys and config files. So there is a
+file that only occupies space: `give_up` frees it when one of these writes finds no space, and it is
+allocated again when there is space. Until then no message may be accepted (disk_watch.py enforces
+that), or the log would use up what was freed. While the store runs, the index does not use the
+reserve: it may fail.
 
-Nothing depends on it: without it, or once it is used up, the dispatch stops and a stop is no clean
-one, and what is missing is made from the log at the next start. The file is never synced: one that
-a crash has lost is allocated again.
+Nothing depends on the reserve. Without it, or when it is used up, dispatch stops and a stop is not
+clean; the next start makes what is missing from the log. The file is never synced: if a crash loses
+it, it is allocated again.
 """
 
 from __future__ import annotations
@@ -22,19 +23,20 @@ from gantrymq.store.layout import OWN
 
 PATH: Final = f"{OWN}/reserve"
 
-# What waits in memory at most is 16 MiB of units, and of the index 8 MiB of entries and 20 MB of
+# At most 16 MiB of units, 8 MiB of index entries and 20 MB of slots wait in memory. The rest is for
+# config files and for partly filled blocks.
 # slots; the rest is for config files and for blocks that are filled in part.
 RESERVE_BYTES: Final = 64 << 20
 
-# On a small disk less waits, and a hundredth of it is not missed.
+# On a small disk less data wait, and a hundredth of the disk is affordable.
 DISK_SHARE: Final = 100
 
-# Space comes back by deletion, or by hand: neither is a matter of less than that.
+# Space comes back by deletion, or by an operator: neither takes less time than this.
 RETRY_SECONDS: Final = 1.0
 
 
 def free(disk: Disk) -> bool:
-    """Whether it takes up no space now."""
+    """Truncate the file; whether it occupies no space now."""
     try:
         file = disk.open(PATH)
         try:
@@ -42,13 +44,13 @@ def free(disk: Disk) -> bool:
         finally:
             file.close()
     except DiskError as error:
-        return error.failure is DiskFailure.NOT_FOUND  # freed by hand
+        return error.failure is DiskFailure.NOT_FOUND  # an operator removed it
     return True
 
 
 @final
 class Reserve:
-    """Made without; `open` takes it at a start."""
+    """The reserve of one store. It is not held before `open`, which is called at the start."""
 
     __slots__ = ("_background", "_disk", "_next", "_ticket", "is_held")
 
@@ -60,7 +62,8 @@ class Reserve:
         self.is_held = False
 
     def open(self) -> None:
-        """Take it, or have it still; on a full disk there is none for now. Blocks."""
+        """Allocate the file, unless it is there already. On a full disk it fails silently.
+        Blocks."""
         try:
             self._disk.make_folder(OWN)
             file = self._file()
@@ -73,29 +76,29 @@ class Reserve:
         self.is_held = True
 
     def give_up(self) -> bool:
-        """Free it; whether that made any space."""
+        """Free the reserve; whether that made any space."""
         if not self.is_held:
             return False
         self.is_held = False
         return free(self._disk)
 
     def turn(self, now: float) -> None:
-        """Take it again, once there is space."""
+        """Allocate the file again, if there is space."""
         if self.is_held or self._ticket or now < self._next:
             return
         self._next = now + RETRY_SECONDS
         try:
             size = self._size()
-            # With twice as much free, taking it does not fill the disk again.
+            # If twice as much is free, allocating it does not fill the disk again.
             if self._disk.usage(OWN).free_bytes >= 2 * size:
                 file = self._file()
                 self._ticket = self._background.allocate(file, 0, size)
                 file.close()
         except DiskError:
-            return  # asked again
+            return  # tried again later
 
     def take(self, completion: Completion) -> bool:
-        """Whether this ticket was ours."""
+        """Whether the completion is for the reserve."""
         if completion.ticket != self._ticket:
             return False
         self._ticket = 0

@@ -1,16 +1,16 @@
-"""Which files of the log are deleted, and when. What hangs on them follows: leftovers.py.
+"""Deletes old files of the log. leftovers.py then deletes the files of queues and index.
 
-Every cleanResourceInterval it looks. There is a round of deletion when the hour is one of
-deleteWhen, when more of the disk is used than diskMaxUsedSpaceRatio, or when someone asked for it.
-A round takes the oldest files that were last modified fileReservedTime ago, deleteFileBatchMax at
-most, deleteCommitLogFilesInterval apart. Above diskSpaceCleanForciblyRatio their age does not
-matter, but only with cleanFileForciblyEnable. As in Java, a file is deleted whether or not its
-messages were consumed, and whether or not a follower has copied them: a follower that is behind the
-first file starts anew at it (docs/design/replication.md).
+It checks every cleanResourceInterval. A round of deletion takes place when the hour is one of
+deleteWhen, when more of the disk is used than diskMaxUsedSpaceRatio, or when an operator asked for
+it. A round deletes the oldest files whose last modification is fileReservedTime ago, at most
+deleteFileBatchMax, deleteCommitLogFilesInterval apart. Above diskSpaceCleanForciblyRatio their age
+does not matter, but only with cleanFileForciblyEnable. As in Java, a file is deleted whether or not
+its messages were consumed, and whether or not a follower has copied them: a follower that is behind
+the first file starts again at it (docs/design/replication.md).
 
-Invariants. The last file stays, and all behind `keep_from()`: the lowest position that the dispatch
-or the marks on disk still need. Files are deleted one at a time, the oldest first, each persisted
-before the next (segments.py), so that a crash leaves no gap.
+Invariants. The last file stays, and so do all behind `keep_from()`, the lowest position that
+dispatch or the synced marks still need. Files are deleted one at a time, the oldest first, and each
+deletion is synced before the next (segments.py), so that a crash leaves no gap.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from gantrymq.store.leftovers import Failure, Leftovers
 from gantrymq.store.queues import Queues
 from gantrymq.store.settings import StoreSettings
 
-# Java's: the work of a start goes first.
+# As in Java: the work of a start goes first.
 FIRST_LOOK_SECONDS: Final = 60.0
 
-# Java's, of DELETE_EXPIRED_COMMITLOG.
+# As in Java, for the request DELETE_EXPIRED_COMMITLOG.
 MANUAL_ROUNDS: Final = 20
 
-# The file before is still being removed, which for 1 GiB takes about that long.
+# The previous file is still being removed, which takes about this long for 1 GiB.
 BUSY_SECONDS: Final = 0.1
 
 HOUR_MS: Final = 3_600_000
@@ -42,7 +42,7 @@ HOUR_MS: Final = 3_600_000
 
 @final
 class Retention:
-    """Of one store that has been opened."""
+    """The retention of one store that is open."""
 
     __slots__ = (
         "_disk",
@@ -75,7 +75,7 @@ class Retention:
         keep_from: Callable[[], int],
         now: float,
     ) -> None:
-        """`local_hour` answers the hour of a wall-clock time in ms, where this broker stands."""
+        """`local_hour` returns the hour of a wall-clock time in ms, in the broker's time zone."""
         self._disk = disk
         self._log = log
         self._queues = queues
@@ -92,23 +92,23 @@ class Retention:
         self._failure: Failure | None = None
 
     def change(self, settings: StoreSettings) -> None:
-        """From the next look on, and a round that is under way goes on by them."""
+        """Apply changed settings from the next check on, and to a round that is under way."""
         self._hours = parse_hours(settings.delete_when)
         self._settings = settings
         self._leftovers.pause_seconds = _pause_seconds(settings)
 
     def delete_now(self) -> None:
-        """The next rounds do not wait for the hour; which files are old enough stays as it is."""
+        """Let the next rounds take place at any hour. Files must still be old enough."""
         self._manual_rounds = MANUAL_ROUNDS
         self._next_look = float("-inf")
 
     @property
     def failure(self) -> Failure | None:
-        """What went wrong since the last look, to be told; it is tried again by itself."""
+        """The last error since the last check, to be reported; deletion is retried anyway."""
         return self._failure or self._leftovers.failure
 
     def turn(self, now: float, wall_ms: int) -> None:
-        """Look if it is time, and remove what is due."""
+        """Check if a check is due, and delete a file if one is due."""
         if now >= self._next_look:
             self._next_look = now + self._settings.clean_resource_interval / 1000
             self._look(wall_ms)
@@ -117,11 +117,12 @@ class Retention:
         self._leftovers.turn(now)
 
     def take(self, completion: Completion) -> bool:
-        """Whether this ticket was ours; those of the log's files are the log's."""
+        """Whether the completion is for a file of queues or index; the log takes those of its
+        files."""
         return self._leftovers.take(completion)
 
     def deadline(self) -> float:
-        """When `turn` has something to do, if nothing happens before."""
+        """The time at which `turn` has work, if nothing happens before."""
         due = min(self._next_look, self._leftovers.deadline())
         return min(due, self._next_file) if self._due else due
 
@@ -141,7 +142,7 @@ class Retention:
         self._leftovers.begin(self._log.start)
 
     def _count_due(self, wall_ms: int, *, is_forced: bool) -> int:
-        """How many files this round takes."""
+        """How many files this round deletes."""
         expired_ms = wall_ms - self._settings.file_reserved_time * HOUR_MS
         try:
             entries = self._disk.list(self._log.segments.folder)

@@ -1,17 +1,17 @@
-"""A row of full-length files behind each other, addressed by absolute position.
+"""Provides a sequence of fixed-length files, addressed by absolute position.
 
     first              position                reserved            past
       |  file  |  file  |  file ....written....|....allocated....|..|
                                                '-- at least a window ahead --'
 
-Invariants. The files reach from `first` to `past` without a gap, whenever the machine stops:
-a file is created at the back, with its length, and its name is on disk for good before the next
-one is; files go one at a time, the oldest from the front, the newest from the back, each for good
-before the next. Nothing is written at or above `reserved`, below which every byte has its space:
-a full disk is an answer of `reserve`, never a failure in the middle of a write.
+Invariants. The files reach from `first` to `past` without a gap, whenever the machine stops. A file
+is created at the end, with its length, and its name is synced before the next file is created.
+Files are removed one at a time, the oldest from the front, the newest from the end, and each
+removal is synced before the next. Nothing is written at or above `reserved`, below which every byte
+has disk space: so a full disk is reported by `reserve`, and never interrupts a write.
 
-Space is reserved in windows by `Background`, ahead of the position written to. Where it comes too
-late, `reserve` does a smaller step in line and counts it.
+`Background` reserves space in windows, ahead of the position written to. If it is too late,
+`reserve` allocates a smaller step inline and counts that.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from gantrymq.store.open_files import OpenFiles
 # Enough for seconds of the heaviest load, and small on the smallest volume.
 WINDOW_BYTES: Final = 64 << 20
 
-# In line somebody waits: a small step, yet not one for each group.
+# An inline allocation delays a turn: the step is small, yet large enough for many groups.
 STEP_BYTES: Final = 1 << 20
 
-# A full disk costs the file system more to say than a plain refusal; space comes back by deletion,
+# Asking a full disk costs the file system more than a refusal here. Space comes back by deletion,
 # which takes longer than this.
 FULL_RETRY_SECONDS: Final = 0.25
 
@@ -39,7 +39,8 @@ _ZEROS: Final = bytes(CHUNK_BYTES)
 
 
 class SyncFailedError(GantryError):
-    """A sync failed: what is on disk is unknown, nothing more may be promised, the process ends."""
+    """A sync failed. It is unknown what is on disk, nothing more may be promised, and the process
+    must end."""
 
     def __init__(self, error: DiskError) -> None:
         super().__init__(
@@ -51,7 +52,7 @@ class SyncFailedError(GantryError):
 
 @final
 class Segments:
-    """The files of one folder. Opened by `load`, then `resume` says where writing goes on."""
+    """The files of one folder. `load` opens it, then `resume` sets where writing continues."""
 
     __slots__ = (
         "_background",
@@ -104,10 +105,12 @@ class Segments:
         self.inline_allocations = 0
 
     def load(self, *, is_size_known: bool = False) -> None:
-        """Take stock of the folder; StoreRefusedError when it cannot be used as it is."""
+        """List and check the folder's files; StoreRefusedError if they cannot be used as they
+        are."""
         self._disk.make_folder(self.folder)
         self._sync_folder(self.folder.rpartition("/")[0])
-        # The process before may have been killed between a removal and its sync: a file that comes
+        # The previous process may have been killed between a removal and its sync. If that file
+        # comes back behind one that was cut or removed since, the sequence cannot be used.
         # back behind one that is cut or gone meanwhile makes a row that cannot be used.
         self._sync_folder(self.folder)
         row = check_row(
@@ -128,7 +131,8 @@ class Segments:
         self.reserved = self.first
 
     def resume(self, position: int) -> None:
-        """Writing goes on here; where there is no file yet, the first one will begin below."""
+        """Continue writing here. Without a file, the first one will begin at or below this
+        position."""
         if self.first == self.past:
             self.place(self.start_of(position))
         if not self.first <= position <= max(self.past, self.first + self.file_bytes - 1):
@@ -136,23 +140,23 @@ class Segments:
         self.reserved = min(position, self.past)
 
     def place(self, position: int) -> None:
-        """There is no file: the first one will begin here."""
+        """Set the start of the first file. There must be no file yet."""
         assert self.first == self.past and position == self.start_of(position)  # noqa: PT018 - one row
         self.first = self.past = self.reserved = position
 
     def start_of(self, position: int) -> int:
-        """Where the file that holds this position begins."""
+        """The start of the file that contains this position."""
         return position - position % self.file_bytes
 
     def path_of(self, position: int) -> str:
         start = self.start_of(position)
-        if start != self._path_start:  # mostly the file that is written to
+        if start != self._path_start:  # mostly it is the file that is written to
             self._path = f"{self.folder}/{file_name(start)}"
             self._path_start = start
         return self._path
 
     def file_of(self, position: int) -> File:
-        """The file that holds this position, to be used before another one is asked for."""
+        """The file that contains this position, to be used before another one is requested."""
         if not self.first <= position < self.past:
             raise LocalError(f"{position} is not in {self.folder}: {self.first} to {self.past}")
         return self._files.get(self.path_of(position))
@@ -163,7 +167,8 @@ class Segments:
     # ------------------------------------------------------------------ space
 
     def reserve(self, end: int, now: float) -> None:
-        """Every byte below `end` has its space, or DiskError with what was written intact."""
+        """Allocate space for every byte below `end`. After a DiskError the bytes written are
+        intact."""
         while self.reserved < end:
             if self._full is not None and now < self._retry_at:
                 raise self._full
@@ -179,7 +184,7 @@ class Segments:
         self._full = None
 
     def prepare(self, position: int, now: float) -> None:
-        """Have the next window reserved in the background, once `position` comes near it."""
+        """Reserve the next window in the background, once `position` comes near it."""
         near = self.reserved - position < self._window_bytes
         if self._window_ticket or not near or now < self._retry_at:
             return
@@ -193,7 +198,7 @@ class Segments:
             self._refused(error, now)
 
     def take(self, completion: Completion, now: float) -> bool:
-        """Whether the completion was ours."""
+        """Whether the completion is for these files."""
         ticket = completion.ticket
         if ticket == self._window_ticket:
             self._window_ticket = 0
@@ -211,7 +216,8 @@ class Segments:
         return False
 
     def _removal_failed(self, error: DiskError) -> None:
-        """The file is there still, and the next one must not go before it; or nobody knows."""
+        """Take the file back if it still exists, for the next one must not be removed before it.
+        SyncFailedError if that is unknown."""
         start = self.first - self.file_bytes
         try:
             names = [entry.name for entry in self._disk.list(self.folder)]
@@ -223,9 +229,10 @@ class Segments:
             raise SyncFailedError(error) from error
 
     def _next_step(self, size: int) -> int:
-        """As much of `size` as is left in the file at `reserved`, which is created if need be."""
+        """The part of `size` that is left in the file at `reserved`, which is created if
+        necessary."""
         if self.reserved == self.past:
-            # The name must be there for good before anything in the file counts as such.
+            # The file's name must be synced before anything in the file counts.
             self._sync(self._files.create(self.path_of(self.past), self.file_bytes))
             self._sync_folder(self.folder)
             self.past += self.file_bytes
@@ -238,37 +245,38 @@ class Segments:
     # ------------------------------------------------------------------ bytes
 
     def write(self, position: int, data: bytes) -> None:
-        """Into one file, into reserved space."""
+        """Write into one file, into reserved space."""
         start = self.start_of(position)
         end = position + len(data)
         assert end <= self.reserved and end <= start + self.file_bytes  # noqa: PT018 - one range
         self.file_of(position).write(position - start, [data])
 
     def read(self, position: int, size: int) -> bytes:
-        """At most to the end of its file; waits for the device."""
+        """Read at most to the end of the file; waits for the device."""
         size = self._clip(position, size)
         return self.file_of(position).read(position - self.start_of(position), size)
 
     def read_cached(self, position: int, size: int) -> bytes | None:
-        """The same without waiting; None when that cannot be done."""
+        """The same without waiting; None if that is impossible."""
         size = self._clip(position, size)
         return self.file_of(position).read_cached(position - self.start_of(position), size)
 
     def ask_read(self, position: int, size: int) -> int:
-        """The same, with a ticket for the caller."""
+        """The same in the background; returns the ticket."""
         size = self._clip(position, size)
         file = self.file_of(position)
         return self._background.read(file, position - self.start_of(position), size)
 
     def ask_sync(self, position: int) -> int:
-        """A ticket for the sync of the file that holds this position."""
+        """Sync the file that contains this position, in the background; returns the ticket."""
         return self._background.sync(self.file_of(position))
 
     def _clip(self, position: int, size: int) -> int:
         return min(size, self.start_of(position) + self.file_bytes - position)
 
     def erase(self, start: int, end: int) -> None:
-        """Zeros from `start` to `end`, on disk for good; blocks, and writes what is not zero yet.
+        """Zero the bytes from `start` to `end`, and sync that; blocks. Only bytes that are not zero
+        are written.
 
         Afterwards no record that once lay there can be taken for one that follows new ones.
         """
@@ -280,13 +288,14 @@ class Segments:
         self.sync(start, end)
 
     def rewrite(self, start: int, end: int) -> None:
-        """Write what is read, and sync it: on disk for good, whatever was read; blocks."""
+        """Read the bytes, write them again, and sync: so they are on disk, whatever was read;
+        blocks."""
         for position, size in self._chunks(start, end):
             self._write_anywhere(position, self.read(position, size))
         self.sync(start, end)
 
     def sync(self, start: int, end: int) -> None:
-        """What was written from `start` to `end` is on disk for good; blocks."""
+        """Sync what was written from `start` to `end`; blocks."""
         while start < end:
             try:
                 file = self.file_of(start)
@@ -303,7 +312,7 @@ class Segments:
             start += size
 
     def _write_anywhere(self, position: int, data: bytes) -> None:
-        """Also where no space was reserved yet, as in a sparse file of Java's."""
+        """Write also where no space is reserved, as in a sparse file of Java's."""
         file = self.file_of(position)
         offset = position - self.start_of(position)
         file.allocate(offset, len(data))
@@ -325,7 +334,8 @@ class Segments:
     # ------------------------------------------------------------------ ends
 
     def remove_first(self) -> bool:
-        """Begin to remove the oldest file; False when it is the last, or one is going already."""
+        """Begin to remove the oldest file. False if it is the last, or if a removal is under
+        way."""
         if self._removal_ticket or self.past - self.first <= self.file_bytes:
             return False
         path = self.path_of(self.first)
@@ -335,9 +345,10 @@ class Segments:
         return True
 
     def truncate(self, position: int) -> None:
-        """Nothing but zeros, and no whole file, lies at or above this position; blocks.
+        """Remove the files at or above this position, and zero the rest of the file before it;
+        blocks.
 
-        A crash may leave the last file cut short: `load` must then be told that its size is known.
+        A crash may leave the last file too short: `load` must then know that its size is right.
         """
         if not self.first <= position <= self.past:
             raise LocalError(f"{position} is not in {self.folder}: {self.first} to {self.past}")
@@ -353,5 +364,5 @@ class Segments:
             file.resize(position - self.start_of(position))
             file.resize(self.file_bytes)
             self._sync(file)
-        self._window_end = 0  # a window under way may lie in what is gone
+        self._window_end = 0  # a window under way may lie in what was cut
         self.reserved = min(position, self.past)

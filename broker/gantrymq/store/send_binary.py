@@ -1,4 +1,4 @@
-"""A send request in the binary header form, see wire/header_binary.py for the layout."""
+"""Reads a send request in the binary header form; wire/header_binary.py has the layout."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from mypy_extensions import i64
 
 from gantrymq.store.send_fields import SendFields
 
-_REMARK_AT: Final = 13  # behind the fields of fixed size
+_REMARK_AT: Final = 13  # after the fields of fixed size
 _SMALLEST: Final = 21
 
 
 def read(fields: SendFields, data: bytes, start: i64, end: i64) -> bool:
-    """Fill `fields` from the header data[start:end]; False when anything in it is odd."""
+    """Fill `fields` from the header data[start:end]; False if anything in it is unusual."""
     fields.clear()
     if end - start < _SMALLEST:
         return False
@@ -26,7 +26,7 @@ def read(fields: SendFields, data: bytes, start: i64, end: i64) -> bool:
     if i64(read_i32_be(data, start + _REMARK_AT)) != 0:  # no producer sends a remark
         return False
     position: i64 = start + _SMALLEST
-    # What lies behind the ext is ignored, as Java does.
+    # Bytes behind the ext fields are ignored, as Java does.
     ext_bytes = i64(read_i32_be(data, position - 4))
     return 0 <= ext_bytes <= end - position and _ext(fields, data, position, position + ext_bytes)
 

@@ -1,11 +1,11 @@
-"""What a send request says, read from either header encoding without a command in between.
+"""Holds the fields of a send request, read from either header encoding without decoding a command.
 
     d defaultTopicQueueNums  e queueId  f sysFlag  h flag  j reconsumeTimes  l maxReconsumeTimes
-    b topic  i properties  g bornTimestamp  m batch; all others only have to be there, or not at all
+    b topic  i properties  g bornTimestamp  m batch; a and c must be present, others are ignored
 
-Fields are taken under their letters, whichever names the request uses. Anything a strict reader
-might refuse, or read as something else, makes `take` answer False, and the request is for the
-general path. Invariant: where all are taken and `is_complete`, SendMessageRequest and
+Fields are identified by their letters, whichever names the request uses. If a strict decoder might
+refuse a value or read it differently, `take` returns False, and the request goes to the general
+path. Invariant: if all fields are taken and `is_complete`, SendMessageRequest and
 SendMessageV2Request decode the same values.
 """
 
@@ -21,11 +21,11 @@ SEND_BATCH_MESSAGE: Final = 320
 
 # a to h are required.
 _REQUIRED: Final = 255
-# What a member relayed is born elsewhere, which is the general path's to say.
+# A request that a member forwards has a foreign born host: only the general path handles that.
 BORN_HOST: Final = "gantryBornHost"
 _BORN_HOST: Final = BORN_HOST.encode()
 _RELAYED: Final = 1000
-# So is what a producer session numbers.
+# Only the general path handles producer sessions too.
 SESSION: Final = "gantrySession"
 _ODD_NAMES: Final = frozenset({_BORN_HOST, SESSION.encode()})
 
@@ -47,15 +47,15 @@ _LONG_NAMES: Final = {
     _BORN_HOST: _RELAYED,
     SESSION.encode(): _RELAYED,
 }
-# What `_integer` answers when there is none: more than 18 digits say, and less than 2**62, from
-# where on a constant would be an object, compiled.
+# What `_integer` returns for anything but an integer: it has more than 18 digits, and is less than
+# 2**62, because mypyc makes larger constants objects.
 _ODD: Final = 1152921504606846976
 _INT32_MAX: Final = 2147483647
 
 
 @final
 class SendFields:
-    """Filled by one header after the other; `clear` in between."""
+    """The fields of one header; reused for one header after the other, with `clear` in between."""
 
     __slots__ = (
         "_seen",
@@ -87,7 +87,7 @@ class SendFields:
         self._seen: i64 = 0
 
     def clear(self) -> None:
-        """Forget the header before."""
+        """Forget the previous header."""
         self.code = self.opaque = self.command_flag = 0
         self.properties = b""
         self.reconsume_times = 0
@@ -106,11 +106,12 @@ class SendFields:
         return (self._seen & _REQUIRED) == _REQUIRED
 
     def take(self, data: bytes, name_at: i64, name_end: i64, at: i64, end: i64) -> bool:
-        """The field named data[name_at:name_end]; False when its value data[at:end] is odd."""
+        """Take the field named data[name_at:name_end]; False if its value data[at:end] is
+        unusual."""
         return self.take_value(self.letter(data, name_at, name_end), data, at, end)
 
     def letter(self, data: bytes, at: i64, end: i64) -> i64:
-        """The letter that a name stands for; 0 for what no send request has."""
+        """The letter of a field's name; 0 if no send request has such a field."""
         if self.code == SEND_MESSAGE:
             return _LONG_NAMES.get(data[at:end], 0)
         if end - at == 1:
@@ -151,7 +152,7 @@ class SendFields:
 
 
 def _integer(data: bytes, at: i64, end: i64, digits_max: i64) -> i64:
-    """The number written in data[at:end]; _ODD when it is not plainly one."""
+    """The integer in data[at:end]; _ODD if it is anything else."""
     negative = at < end and data[at] == 0x2D
     first = at + 1 if negative else at
     if first >= end or end - first > digits_max:

@@ -1,7 +1,7 @@
-"""A send request in the JSON header form, as Java and Go write it: no spaces, `code` first.
+"""Reads a send request in the JSON header form, as Java and Go write it: no spaces, `code` first.
 
-The same strictness as wire/header_scan.py, and its reading of escapes; but values stay where they
-are, or become bytes, instead of texts in a map.
+It is as strict as wire/header_scan.py and reads escapes in the same way. But values stay in the
+buffer or become bytes, instead of strings in a dict.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _ODD: Final = -1
 class JsonReader:
     """Reads one header after the other into `fields`.
 
-    Each method is given where it begins, and answers where it ended; or _ODD, which may be given.
-    Never by one conditional expression, for which the compiler makes an object of the position.
+    Each method gets the position where it begins, and returns the position where it ended, or _ODD;
+    it also accepts _ODD. They use no conditional expressions, because mypyc would box the position.
     """
 
     __slots__ = (
@@ -43,7 +43,7 @@ class JsonReader:
         self.fields: SendFields = fields
         self._data: bytes = b""
         self._end: i64 = 0
-        # Of the text read last: whether escapes are in it, and what it says if there are.
+        # About the last text: whether it has escapes, and its unescaped value if so.
         self._is_escaped: bool = False
         self._unescaped: bytes = b""
         self._writer: BytesWriter = BytesWriter()
@@ -51,7 +51,7 @@ class JsonReader:
         self._has_ext: bool = False
 
     def read(self, data: bytes, start: i64, end: i64) -> bool:
-        """Fill `fields` from the header data[start:end]; False when anything in it is odd."""
+        """Fill `fields` from the header data[start:end]; False if anything in it is unusual."""
         self.fields.clear()
         self._data = data
         self._end = end
@@ -69,7 +69,7 @@ class JsonReader:
         return at + 1 == end and data[at] == 0x7D
 
     def _member(self, start: i64) -> i64:
-        """A top-level key behind `code`, and its value."""
+        """Read a top-level key behind `code`, and its value."""
         if start + 1 >= self._end:
             return _ODD
         letter: i64 = self._data[start + 1]
@@ -88,19 +88,20 @@ class JsonReader:
         return self._unused(start, letter)
 
     def _unused(self, start: i64, letter: i64) -> i64:
-        """One of the keys whose text nobody needs, and so nobody would judge escapes in it."""
+        """Read one of the keys whose text is not used. Escapes in it are not checked, so they are
+        odd."""
         if letter == 0x6C:
             at = self._text(self._word(start, b'"language":'))
         elif letter == 0x73:
             at = self._text(self._word(start, b'"serializeTypeCurrentRPC":'))
-        else:  # nor is any other key one of these, and then no word is found
+        else:  # any other key is none of these, and is odd
             at = self._text(self._word(start, b'"remark":'))
         if at == _ODD or self._is_escaped:
             return _ODD
         return at
 
     def _ext(self, at: i64) -> i64:
-        """An object of texts."""
+        """Read an object of texts."""
         data = self._data
         end = self._end
         if self._has_ext or at == _ODD or at >= end or data[at] != 0x7B:
@@ -117,7 +118,7 @@ class JsonReader:
                 return _ODD
 
     def _pair(self, start: i64) -> i64:
-        """A name and its value."""
+        """Read a name and its value."""
         data = self._data
         at = self._text(start)
         if at == _ODD or self._is_escaped or at >= self._end or data[at] != 0x3A:
@@ -125,7 +126,7 @@ class JsonReader:
         return self._value(self.fields.letter(data, start + 1, at - 1), at + 1)
 
     def _value(self, letter: i64, start: i64) -> i64:
-        """A text, which the field takes."""
+        """Read a text, and store it in the field."""
         at = self._text(start)
         if at == _ODD:
             return _ODD
@@ -139,7 +140,7 @@ class JsonReader:
         return at
 
     def _word(self, start: i64, word: bytes) -> i64:
-        """These bytes."""
+        """Skip exactly these bytes."""
         data = self._data
         length: i64 = len(word)
         if length > self._end - start:
@@ -154,7 +155,7 @@ class JsonReader:
         return start + length
 
     def _text(self, start: i64) -> i64:
-        """A text: data[start + 1 : end - 1] if nothing in it is escaped, else `_unescaped`."""
+        """Read a text: it is data[start + 1 : end - 1], or `_unescaped` if it has escapes."""
         data = self._data
         end = self._end
         at: i64 = start + 1
@@ -172,7 +173,7 @@ class JsonReader:
         return _ODD
 
     def _unescape(self, start: i64, at: i64) -> i64:
-        """A text that begins at `start` and has its first escape here."""
+        """Read a text that begins at `start` and has its first escape at `at`."""
         data = self._data
         writer = self._writer
         writer.truncate(0)
@@ -182,7 +183,7 @@ class JsonReader:
         return end
 
     def _integer(self, start: i64) -> i64:
-        """A 32-bit number, which is then `_number`."""
+        """Read a 32-bit number into `_number`."""
         if start == _ODD:
             return _ODD
         data = self._data

@@ -1,10 +1,10 @@
-"""Replies to sends that were stored, in the header encoding of the request.
+"""Writes the replies to stored sends, in the header encoding of the request.
 
     msgId  queueId  queueOffset  transactionId  MSG_REGION  TRACE_ON     in this order, code 0
 
-Invariant: the frame that `frames.encode` makes of the same SendMessageResponse. `transactionId` is
-the send's unique key, as Java answers it, and left out where a batch has none; msgId says where the
-messages lie (offset_id.py), with commas between those of a batch.
+Invariant: `frames.encode` makes the same frame of the same SendMessageResponse. `transactionId` is
+the send's unique key, as Java answers it, and is left out if a batch has none. msgId gives the
+positions of the messages (offset_id.py), separated by commas for a batch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DIGITS: Final = b"0123456789ABCDEF"
 
 @final
 class ReplyWriter:
-    """Knows what all replies of a broker have in common."""
+    """Writes the replies of one broker; it holds what they have in common."""
 
     __slots__ = (
         "_binary_head",
@@ -61,10 +61,10 @@ class ReplyWriter:
     def write_json(
         self, writer: BytesWriter, opaque: i64, entries: list[Entry], first: i64, unique_key: bytes
     ) -> None:
-        """To the send whose messages are entries[first:]."""
+        """Write the reply to the send whose messages are entries[first:]."""
         entry = entries[first]
         start: i64 = len(writer)
-        write_i32_be(writer, 0)  # the lengths, put in when they are known
+        write_i32_be(writer, 0)  # the lengths, set when they are known
         write_i32_be(writer, 0)
         writer.write(self._json_head)
         _write_hexadecimal(writer, entry.physical_offset)
@@ -86,7 +86,7 @@ class ReplyWriter:
     def write_binary(
         self, writer: BytesWriter, opaque: i64, entries: list[Entry], first: i64, unique_key: bytes
     ) -> None:
-        """The same in the binary form."""
+        """The same in the binary encoding."""
         entry = entries[first]
         start: i64 = len(writer)
         write_i32_be(writer, 0)
@@ -115,7 +115,7 @@ class ReplyWriter:
         _set_i32(writer, start + _EXT_AT - 4, length - _EXT_AT)
 
     def _write_more_ids(self, writer: BytesWriter, entries: list[Entry], first: i64) -> None:
-        """Those behind the first message's."""
+        """Write the ids of the messages behind the first."""
         at = first
         while at < len(entries):
             writer.append(0x2C)
@@ -125,7 +125,7 @@ class ReplyWriter:
 
 
 def _pair(writer: BytesWriter, name: bytes, value: bytes) -> None:
-    """An ext field of a binary header."""
+    """Write an ext field of a binary header."""
     write_i16_be(writer, i16(len(name)))
     writer.write(name)
     write_i32_be(writer, i32(len(value)))
@@ -133,7 +133,7 @@ def _pair(writer: BytesWriter, name: bytes, value: bytes) -> None:
 
 
 def _write_number(writer: BytesWriter, number: i64) -> None:
-    """A number as an ext field's value in a binary header."""
+    """Write a number as the value of an ext field in a binary header."""
     start: i64 = len(writer)
     write_i32_be(writer, 0)
     _write_decimal(writer, number)
@@ -157,7 +157,7 @@ def _write_decimal(writer: BytesWriter, number: i64) -> None:
 
 
 def _write_hexadecimal(writer: BytesWriter, number: i64) -> None:
-    """16 digits."""
+    """Write 16 hexadecimal digits."""
     shift: i64 = 60
     while shift >= 0:
         writer.append(_DIGITS[(number >> shift) & 0xF])
@@ -165,7 +165,7 @@ def _write_hexadecimal(writer: BytesWriter, number: i64) -> None:
 
 
 def _set_i32(writer: BytesWriter, at: i64, number: i64) -> None:
-    """Put a number where room was left for it."""
+    """Set a number for which space was left."""
     writer[at] = u8((number >> 24) & 0xFF)
     writer[at + 1] = u8((number >> 16) & 0xFF)
     writer[at + 2] = u8((number >> 8) & 0xFF)

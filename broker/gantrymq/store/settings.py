@@ -1,9 +1,11 @@
-"""The store's settings: Java's keys that have an effect here, with Java's defaults but for one,
-and `keptTailsBytesMax` and `producerSession...`, which are ours.
+"""Defines the store's settings.
+
+They are Java's keys that have an effect here, and `keptTailsBytesMax` and `producerSession...`,
+which are ours. Java's defaults hold with one exception: `cleanFileForciblyEnable` is off, because
+unconsumed messages must not be deleted unless an operator asks for it.
 
 Sizes must be what the directory was written with, by Java or by us: `layout.py` refuses others.
-The one difference in defaults: `cleanFileForciblyEnable` is off, for unconsumed messages are not
-deleted unless someone says so. Durations are in the unit of the key, mostly ms.
+Durations are in the unit of the key, mostly ms.
 """
 
 from __future__ import annotations
@@ -18,17 +20,17 @@ _KEPT: Final = "must be what the directory was written with"
 
 
 class FlushDiskType(StrEnum):
-    """When a message counts as stored."""
+    """The condition under which a message counts as stored."""
 
     ASYNC_FLUSH = "ASYNC_FLUSH"
-    """Once it is appended."""
+    """It is written."""
     SYNC_FLUSH = "SYNC_FLUSH"
-    """Once it is on disk for good."""
+    """It is fsynced."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """In the order of their keys."""
+    """The settings, in the order of their keys."""
 
     access_message_in_memory_max_ratio: int = live_setting(
         40, "what lies further behind the log's end counts as cold", unit="%", lowest=1, highest=100
@@ -93,7 +95,7 @@ class StoreSettings:
     flush_interval_consume_queue: int = setting(
         1000, "time between flushes of the queues", unit="ms", lowest=1
     )
-    # What one master alone had are seconds of messages: a gigabyte is many such.
+    # A tail has the seconds of messages that one master alone had: a gigabyte holds many of them.
     kept_tails_bytes_max: int = setting(
         1 << 30, "what was cut off the log of a member of groupMembers is kept until there is more"
         " of it; then the oldest goes", unit="bytes", lowest=0, highest=LONG_MAX,
@@ -121,12 +123,12 @@ class StoreSettings:
     max_msgs_num_batch: int = live_setting(
         64, "messages a query by key answers at most", lowest=1, highest=16_384
     )
-    # A larger answer is no faster, and keeps the loop for several milliseconds when it is sent.
+    # A larger answer is no faster, and sending it blocks the loop for several milliseconds.
     max_transfer_bytes_on_bulk_pull: int = live_setting(
         1 << 20, "bytes a bulk pull answers at most; batch readers ask for bulk pulls",
         unit="bytes", lowest=1 << 16, highest=12 << 20,
     )  # fmt: skip
-    # An answer is one frame, of which clients take 16 MiB. A single message may be longer.
+    # An answer is one frame, and clients accept 16 MiB. A single message may be longer.
     max_transfer_bytes_on_message_in_disk: int = live_setting(
         65_536, "cold bytes a pull answers at most", unit="bytes", lowest=1, highest=12 << 20
     )
@@ -154,7 +156,7 @@ class StoreSettings:
         168, "time after which a producer session that was not used is forgotten", unit="h",
         lowest=1, highest=10_000,
     )  # fmt: skip
-    # A session takes some 300 bytes, and a copy of all is written in one step: 20 ms for as many.
+    # A session takes some 300 bytes. Copying this many takes one step of 20 ms.
     producer_sessions_max: int = setting(
         50_000, "producer sessions that are kept; beyond, the one used longest ago is forgotten",
         lowest=1, highest=1_000_000,

@@ -1,7 +1,7 @@
-"""Where readings find their bytes: the log and the queues, in memory or by a `Wanted`.
+"""Reads bytes of the log and the queues for readings, from memory or with a `Wanted`.
 
-Consumers see what lies below `readable`, and no more: with SYNC_FLUSH a message is shown to nobody
-before it is on disk for good. Units at or above it are treated as if they were not there yet.
+Consumers see only what lies below `readable`: with SYNC_FLUSH no message is visible before it is on
+disk. Units at or above it are treated as if they did not exist yet.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from gantrymq.store.queues import Queues
 from gantrymq.store.readings import Reading, Wanted, fetch
 from gantrymq.store.settings import StoreSettings
 
-# What no frame can carry was no message: a damaged length must not have a gigabyte read.
+# No frame can carry more, so it cannot be a message: a damaged length must not make us read a
+# gigabyte.
 RECORD_BYTES_MAX: Final = FRAME_BYTES_MAX
 
 
 class ReadableStore(Protocol):
-    """What readings need of a store; its engine is one."""
+    """The part of a store that readings need; `Store` implements it."""
 
     @property
     def log(self) -> CommitLog: ...
@@ -40,19 +41,19 @@ class ReadableStore(Protocol):
 
     @property
     def readable(self) -> int:
-        """The place of the log below which messages are there for consumers."""
+        """The log position below which consumers may see messages."""
 
 
 def log_bytes_now(log: CommitLog, position: int, size: int) -> bytes | None:
-    """At most to the end of the file or of the log; none where the log has no byte any more. None
-    when some of them are not in memory."""
+    """At most `size` bytes, up to the end of the file or of the log. Empty if the log does not have
+    the position any more. None if not all of them are in memory."""
     if size <= 0 or not log.holds(position):
         return b""
     return log.read(position, size)
 
 
 def log_bytes(log: CommitLog, position: int, size: int) -> Reading[bytes]:
-    """The same by a reading."""
+    """The same as a reading, which may wait for the disk."""
     data = log_bytes_now(log, position, size)
     if data is not None:
         return data
@@ -67,7 +68,7 @@ def log_bytes(log: CommitLog, position: int, size: int) -> Reading[bytes]:
 
 
 def queue_units(queue: ConsumeQueue, offset: int, count: int) -> Reading[bytes]:
-    """Units from `offset` on: at most `count`, at least one where the queue has one."""
+    """Units from `offset` on: at most `count`, and at least one if the queue has one there."""
     data = queue.read(offset, count)
     if data is not None:
         return data
@@ -80,20 +81,20 @@ def queue_units(queue: ConsumeQueue, offset: int, count: int) -> Reading[bytes]:
 
 
 def unit_position(queue: ConsumeQueue, offset: int) -> Reading[int]:
-    """Where the log has this message of the queue; -1 when the queue has no such unit."""
+    """The log position of this message of the queue; -1 if the queue has no such unit."""
     data = b""
     if queue.start <= offset < queue.end:
         try:
             data = yield from queue_units(queue, offset, 1)
         except DiskError:
             if offset >= queue.start:
-                raise  # else its file went while we waited
+                raise  # otherwise its file was deleted during the read
     position: int = UNIT.unpack(data)[0] if len(data) == UNIT_BYTES else -1
     return position
 
 
 def readable_end(queue: ConsumeQueue, readable: int) -> Reading[int]:
-    """The end of the units that consumers may see, mostly the end of all."""
+    """The end of the units that consumers may see; mostly the end of all units."""
     if queue.physical_end <= readable:
         return queue.end
     low, high, step = queue.minimum, queue.end, 1
@@ -108,8 +109,8 @@ def readable_end(queue: ConsumeQueue, readable: int) -> Reading[int]:
 
 
 def readable_end_now(queue: ConsumeQueue, readable: int) -> int:
-    """The same without waiting: where units are not in memory they count as not there yet, which
-    those that are not readable mostly are."""
+    """The same without waiting; the queue's minimum if the search needs a unit that is not in
+    memory. That is rare, because units that are not readable are new."""
     search = readable_end(queue, readable)
     try:
         next(search)

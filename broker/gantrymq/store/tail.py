@@ -1,11 +1,11 @@
-"""The most recent bytes of the log in memory, for disks that cannot read without waiting.
+"""Keeps the most recent bytes of the log in memory, so that reading them never waits for a disk.
 
     a ring of pages     the byte at position p of the log lies at p modulo the ring's size
 
-Invariant: it answers only what was added, at that position; it holds the last `limit` bytes at
-most, and with a limit of 0 nothing. What a file of the log leaves unwritten at its end reads as
-zeros, as it does from the disk. A page takes memory from its first byte on, so that a broker with
-little to do stays small.
+Invariant: it returns only bytes that were added, at their position. It keeps at most the last
+`limit` bytes, and with a limit of 0 none. What a file of the log leaves unwritten at its end reads
+as zeros, as it does from the disk. A page is allocated with its first byte, so that a broker with
+little traffic stays small.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from mypy_extensions import i64
 # Consumers that keep up read what was written within the last second or two.
 TAIL_BYTES: Final = 16 << 20
 
-# What a group writes, and what a pull reads, mostly lies in one.
+# The writes of a group, and the reads of a pull, mostly lie in one page.
 PAGE_BYTES: Final = 1 << 20
 
 
 @final
 class Tail:
-    """The bytes from `start` to `end` of the log."""
+    """The bytes from `start` to `end` of one log."""
 
     __slots__ = ("_limit", "_page_bytes", "_pages", "end", "start")
 
@@ -35,7 +35,7 @@ class Tail:
         self.end: i64 = 0
 
     def add(self, position: i64, data: bytes) -> None:
-        """The next bytes; what was skipped since the last ones is zeros."""
+        """Add the next bytes. A gap since the last ones is filled with zeros."""
         limit = self._limit
         if self.start == self.end:
             self.start = self.end = position
@@ -48,7 +48,7 @@ class Tail:
         self.start = self.end = 0
 
     def read(self, position: i64, size: i64) -> bytes | None:
-        """These bytes, None when any of them is not here."""
+        """These bytes, or None if any of them is not here."""
         if position < self.start or position + size > self.end:
             return None
         room = self._room(position)
@@ -64,7 +64,7 @@ class Tail:
         return b"".join(pieces)
 
     def _put(self, data: bytes, end: i64) -> None:
-        """The bytes that end at `end`, not more of them than the ring holds."""
+        """Store the bytes that end at `end`. They must fit into the ring."""
         if self._limit:
             position: i64 = end - len(data)
             room = self._room(position)
@@ -78,7 +78,7 @@ class Tail:
         self.start = max(self.start, end - self._limit)
 
     def _room(self, position: i64) -> i64:
-        """How many bytes from this one on lie in one page."""
+        """How many bytes from this position on lie in one page."""
         at = position % self._limit
         return min(self._page_bytes - at % self._page_bytes, self._limit - at)
 

@@ -1,14 +1,14 @@
-"""Topics whose messages are shown for a time only, whatever the log still has of them.
+"""Hides messages of topics that are older than the topic's age, even if the log still has them.
 
     keep("T", 3_600_000)     consumers find what was stored in the last hour
     keep("T", None)          all that there is
 
-Each cleanResourceInterval, and soon after a change, the queues of such topics are looked at, few at
-a time, by readings: the first message that is young enough becomes the queue's `floor`, below which
-its minimum does not lie. Nothing is deleted: what is hidden goes with the log's files, and until
-then a longer time shows it again, with the next look.
+Each cleanResourceInterval, and soon after a change, readings check the queues of such topics, few
+at a time. The first message that is young enough becomes the queue's `floor`, and the queue's
+minimum is not below it. Nothing is deleted: hidden messages are deleted with the log's files, and
+until then a longer age shows them again, after the next check.
 
-Nothing of this is on disk: who keeps the topics' settings says them again after a start.
+Nothing of this is on disk: the owner of the topics' settings must call `keep` again after a start.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from gantrymq.store.sources import ReadableStore
 
 NEVER: Final = float("inf")
 
-# Cold ones take some twenty reads each; consumers go first.
+# A queue that is not in memory takes some twenty reads, and consumers go first.
 LOOKED_AT_ONCE: Final = 2
 
-# Mostly the first message is young enough, and in memory or one read away.
+# Mostly the first message is young enough, and is in memory or one read away.
 STARTED_A_TURN: Final = 16
 
 
 @final
 class TopicAges:
-    """Of one store."""
+    """The ages of topics in one store."""
 
     __slots__ = (
         "_ages_ms",
@@ -58,10 +58,10 @@ class TopicAges:
         self._readings = Readings(background, LOOKED_AT_ONCE)
         self._store = store
         self.failure: DiskError | CorruptionError | None = None
-        """What went wrong in the last look, to be told; the next one tries again."""
+        """The last error of the last check, to be reported; the next check tries again."""
 
     def keep(self, topic: str, age_ms: int | None) -> None:
-        """Show the topic's messages for so long; None: as long as the log has them."""
+        """Show the topic's messages for `age_ms`; None: for as long as the log has them."""
         if age_ms is not None and age_ms < 1:
             raise LocalError(f"messages of topic {topic} cannot be kept for {age_ms} ms")
         before = self._ages_ms.pop(topic, None)
@@ -74,7 +74,7 @@ class TopicAges:
             self._show_again(topic)
 
     def turn(self, now: float, wall_ms: int) -> None:
-        """Look if it is time, and go on with what was begun."""
+        """Begin a check if one is due, and continue one that is under way."""
         if self._left or self._queues:
             self._go_on(wall_ms)
         elif self._ages_ms and now >= self._next_look:
@@ -85,14 +85,14 @@ class TopicAges:
             self._go_on(wall_ms)
 
     def take(self, completion: Completion) -> bool:
-        """Whether this ticket was ours."""
+        """Whether the completion is for a check."""
         is_ours = self._readings.take(completion)
         if is_ours:
             self._raise_floors()
         return is_ours
 
     def deadline(self) -> float:
-        """When `turn` has something to do."""
+        """The time at which `turn` has work."""
         if (self._left and len(self._queues) < LOOKED_AT_ONCE) or self._readings.is_due:
             return -NEVER
         is_looking = self._left or self._queues
@@ -126,7 +126,7 @@ class TopicAges:
                 queue.floor = max(queue.floor, min(finished.result, queue.end))
 
     def _show_again(self, topic: str) -> None:
-        """What was begun by the shorter time does not count either."""
+        """Show all messages of the topic, and drop checks that began with the shorter age."""
         queues = self._store.queues
         for key in [key for key, queue in self._queues.items() if queue.topic == topic]:
             self._readings.cancel(key)

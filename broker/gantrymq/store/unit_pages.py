@@ -1,11 +1,11 @@
-"""Units that follow those which were asked for, of queues that are being consumed.
+"""Caches pages of units for consumers that read a queue sequentially.
 
-A consumer goes through a queue in small steps, and each would cost a look at the disk's cache: who
-goes on where the last step ended has a page read at once, and finds the next steps here. What was
-read last is a page as well, for whoever comes next to it.
+A consumer walks a queue in small steps, and each would cost a read from the page cache. When a read
+begins where the last one ended, a page of units is read ahead, and the next reads find their units
+here. The units that were read last are a page as well, for a read that follows them.
 
-Invariant: a page holds units of the files only, which never change before they are wiped; who wipes
-drops the page. A queue has one at most, and those kept first go first.
+Invariant: a page has only units of the files, which never change before they are wiped; code that
+wipes units drops the page. A queue has at most one page, and the oldest are dropped first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PAGES_MAX: Final = 256
 
 @final
 class _Page:
-    """Units from number `first` on."""
+    """Consecutive units, from number `first` on."""
 
     __slots__ = ("first", "units")
 
@@ -33,7 +33,7 @@ class _Page:
 
 @final
 class UnitPages:
-    """By the queue's own number here: see `join`."""
+    """The pages of all queues of one store, by the number that `join` gives each queue."""
 
     __slots__ = ("_joined", "_pages")
 
@@ -42,12 +42,12 @@ class UnitPages:
         self._pages: dict[int, _Page] = {}
 
     def join(self) -> int:
-        """The number of one more queue."""
+        """A number for one more queue."""
         self._joined += 1
         return self._joined
 
     def find(self, queue: int, offset: i64, count: i64) -> bytes | None:
-        """These units, where the queue's page has all of them."""
+        """These units, if the queue's page has all of them; else None."""
         page = self._pages.get(queue)
         if page is None:
             return None
@@ -58,12 +58,12 @@ class UnitPages:
         return page.units[at:end]
 
     def ends_at(self, queue: int, offset: i64) -> bool:
-        """Whether the queue's page has the unit before this one as its last."""
+        """Whether the queue's page ends right before this unit."""
         page = self._pages.get(queue)
         return page is not None and page.first + len(page.units) // UNIT_BYTES == offset
 
     def keep(self, queue: int, first: i64, units: bytes) -> None:
-        """In the place of the queue's page, or of the one that has been here longest."""
+        """Cache this page, in place of the queue's previous one, or of the oldest page."""
         pages = self._pages
         pages.pop(queue, None)
         if len(pages) == PAGES_MAX:

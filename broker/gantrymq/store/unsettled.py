@@ -1,7 +1,8 @@
-"""The note that queues may hold false units: an empty file, `gantry/unsettled`.
+"""Keeps a note on disk that queues may have false units: an empty file, `gantry/unsettled`.
 
-It is on disk for good before a queue is touched that a wiping may follow, and goes when everything
-that was wiped is synced. Where it reappears after a crash, queues are wiped once more in vain.
+The note is synced before any change to queues that may require wiping. It is removed when
+everything that was wiped is synced. If it reappears after a crash, queues are wiped once more
+without need.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ PATH: Final = f"{OWN}/unsettled"
 
 @final
 class UnsettledNote:
-    """Of one store's queues."""
+    """The note for the queues of one store."""
 
     __slots__ = ("_disk", "stands")
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self.stands = False
-        """Whether there is one, as far as `look` and `write` know."""
+        """Whether the note exists, as far as `look` and `write` know."""
 
     def look(self) -> None:
-        """Find out whether the last process left one."""
+        """Check whether the previous process left the note."""
         self.stands = any(f"{OWN}/{each.name}" == PATH for each in self._disk.list(OWN))
 
     def write(self) -> None:

@@ -1,15 +1,15 @@
-"""What puts are told, and when: many wait for the disk, for another member of the group to have
-them, or both.
+"""Answers sends that wait for the disk, for a follower, or for both.
 
-The first is told by flush.py, the second by `replicated`: the place in the log up to which any one
-other member has it. Where there is none to wait for `missing` says why, and a put is answered
-SLAVE_NOT_AVAILABLE with that; those that wait already go on, as one may come back in time, unless
-`miss` says that there is nobody for them either. One that waits longer than slaveTimeout is
-answered FLUSH_SLAVE_TIMEOUT. Of two failures the members' is told, as Java does.
+flush.py reports what is on disk. `replicated` reports the log position up to which at least one
+other member has the log. If there is no member to wait for, `missing` says why, and new sends are
+answered SLAVE_NOT_AVAILABLE with that text. Sends that already wait continue to, because a member
+may come back in time, unless `miss` says that there is none for them either. A send that waits
+longer than slaveTimeout is answered FLUSH_SLAVE_TIMEOUT. If both the disk and the members fail, the
+send is answered with the members' failure, as Java does.
 
-What is written together waits together. Invariants. A put is answered once, when all it waited for
-is known. The place never goes down: whoever had the log up to there had it, and what is written
-later lies behind.
+The sends of one group wait together. Invariants. A send is answered once, when everything it waited
+for is known. The replicated position never goes down: a member that had the log up to there had it,
+and what is written later lies behind.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ DISMISSED: Final = (
 
 @final
 class _Waiting:
-    """The puts of one group: how many things they still wait for, what they will be told, and
-    where another member has to be by when."""
+    """The puts of one group: how many conditions they still wait for, the answer so far, and the
+    position that another member must reach, with the deadline for that."""
 
     __slots__ = ("deadline", "end", "left", "puts", "remark", "status")
 
@@ -55,7 +55,7 @@ class _Waiting:
 
 @final
 class Waiters:
-    """Of one store, which answers with its next turn."""
+    """The waiting sends of one store, which returns the answers with its next turn."""
 
     __slots__ = (
         "_answers",
@@ -70,22 +70,22 @@ class Waiters:
     def __init__(self, settings: StoreSettings) -> None:
         self._answers: list[PutAnswer] = []
         self._copies: deque[int] = deque()
-        """The groups that wait for another member."""
+        """The numbers of the groups that wait for another member."""
         self._replicated: int = 0
         self._timeout: float = settings.slave_timeout / 1000
         self._waiting: dict[int, _Waiting] = {}
         self.for_members: bool = False
-        """Whether answers wait for another member at all."""
+        """Whether sends wait for another member at all."""
         self.missing: str | None = None
-        """Why no other member can be waited for; None while one can."""
+        """Why there is no other member to wait for; None if there is one."""
 
     def answer(self, pending: Pending, status: PutStatus, remark: str = "") -> None:
-        """All is known that it waited for, if it waited at all."""
+        """Answer a send: everything it waited for is known."""
         self._answers.append(pending.answer(status, remark))
 
     def wait(self, puts: Sequence[Pending], end: int, now: float, *, for_disk: bool) -> int:
-        """They were written together, up to here: the group's number, by which `flushed` tells
-        what became of it on the disk."""
+        """Let a group wait that was written up to `end`. Return its number, under which `flushed`
+        reports its sync."""
         number = puts[-1].number
         left = int(for_disk) + int(self.for_members)
         self._waiting[number] = _Waiting(puts, left, end, now + self._timeout)
@@ -100,25 +100,25 @@ class Waiters:
 
     @property
     def has_answers(self) -> bool:
-        """Whether there are some to take."""
+        """Whether there are answers to take."""
         return bool(self._answers)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody waits."""
+        """Whether no send waits."""
         return not self._waiting
 
     def flushed(self, released: Released) -> None:
-        """A group's bytes are on disk, or took too long."""
+        """Note that a group is on disk, or that its time for that is over."""
         waiting = self._waiting.get(released.waiter)
         if waiting is None:
-            return  # it was dismissed
+            return  # dismissed since
         if not released.in_time and waiting.status is _OK:
             waiting.status = PutStatus.FLUSH_DISK_TIMEOUT
         self._one_less(released.waiter, waiting)
 
     def replicated(self, position: int) -> None:
-        """Some other member has the log up to here."""
+        """Note that some other member has the log up to this position."""
         if position <= self._replicated:
             return
         self._replicated = position
@@ -127,14 +127,14 @@ class Waiters:
             self._settle(copies.popleft(), _OK)
 
     def miss(self, why: str) -> None:
-        """No other member can be waited for, by those who wait already either."""
+        """Stop waiting for other members, also for the sends that wait already."""
         self.missing = why
         copies = self._copies
         while copies:
             self._settle(copies.popleft(), PutStatus.SLAVE_NOT_AVAILABLE, why)
 
     def turn(self, now: float) -> None:
-        """Answer those who waited too long."""
+        """Answer the sends that have waited for another member too long."""
         copies = self._copies
         while copies and self._waiting[copies[0]].deadline <= now:
             late = copies.popleft()
@@ -146,18 +146,19 @@ class Waiters:
             self._settle(late, PutStatus.FLUSH_SLAVE_TIMEOUT, remark)
 
     def deadline(self) -> float:
-        """When `turn` has something to do; past while there are answers to take."""
+        """The time at which `turn` has work; `-NEVER` if there are answers to take."""
         if self._answers:
             return -NEVER
         return self._waiting[self._copies[0]].deadline if self._copies else NEVER
 
     def take_answers(self) -> Sequence[PutAnswer]:
-        """Who got one since the last call."""
+        """The answers since the last call."""
         answers, self._answers = self._answers, []
         return answers
 
     def give_up(self) -> None:
-        """The store stops, and everything is on disk: who waits for more is not told it is."""
+        """Answer all waiting sends, since the store stops. Everything is on disk; sends that wait
+        for another member are not answered with success."""
         for group in self._copies:
             waiting = self._waiting[group]
             waiting.status = PutStatus.FLUSH_SLAVE_TIMEOUT
@@ -168,11 +169,11 @@ class Waiters:
             self._one_less(number, waiting)
 
     def dismiss(self, unwritten: Sequence[Pending] = ()) -> None:
-        """This broker is master no more, and another one need not have what waits: nobody is told
-        that all is well, and what was not written never will be. Whether members are waited for is
-        to be said anew."""
+        """Answer all waiting sends without success: this broker is not the master any more, and the
+        new one may not have their messages. `unwritten` sends are refused. The owner must set again
+        whether sends wait for members."""
         for told in self._answers:
-            if told.status is _OK:  # true, but it is not ours to say any more
+            if told.status is _OK:  # it is stored, but this broker may not say so any more
                 told.status, told.remark = PutStatus.FLUSH_SLAVE_TIMEOUT, DISMISSED
                 told.replies = told_anew(told.replies, told.status, DISMISSED)
         self._copies.clear()
@@ -187,7 +188,7 @@ class Waiters:
         self.missing = None
 
     def _settle(self, number: int, status: PutStatus, remark: str = "") -> None:
-        """What became of the waiting for another member."""
+        """Note the result of waiting for another member."""
         waiting = self._waiting[number]
         if status is not _OK:
             waiting.status, waiting.remark = status, remark

@@ -1,13 +1,14 @@
-"""Going through a log from record to record, for dispatch, recovery and check.
+"""Decodes a part of the log step by step, for dispatch, recovery and checks.
 
-A step is taken by what lies at a position: a sound record, the blank that ends a file, or neither.
-Sound means: known magic, a size that fits into the file, parts that add up to it, a body that
-matches its CRC, and its own position written in it. Java does not look at the last; we do, for
-what an earlier write left behind may look like a record, and Java writes it right.
+A step is what lies at a position: a sound record, the blank that ends a file, or neither. A record
+is sound if its magic is known, its size fits into the file, its parts add up to the size, its body
+matches the CRC, and it names its own position. Java writes the position but does not check it. We
+do, because the remains of an earlier write may look like a record.
 
-Above the flush mark a record may also have lost a part to a power cut without its body's CRC being
-wrong: the end of its topic or properties, or whole sectors of the latter. Above our log's end lie
-zeros, so the part reads as zeros; `has_hole` finds them, and `put.py` lets no such message in.
+Above the flush position a power cut may also have torn a record whose body CRC is right: the end of
+its topic or properties is missing, or whole sectors of the properties. Zeros lie above our log's
+end, so the missing part reads as zeros. `has_hole` finds them, and `put.py` accepts no message that
+looks like that.
 """
 
 from __future__ import annotations
@@ -28,25 +29,25 @@ from gantrymq.wire.message.record import (
     scan,
 )
 
-_HOLE: Final = bytes(512)  # no device writes less than that at once
+_HOLE: Final = bytes(512)  # no device writes less than this at once
 
 
 class Found(Enum):
-    """What a step met."""
+    """What lies at a position."""
 
     RECORD = "record"
     BLANK = "blank"
     """The rest of the file; its size leads to the next one."""
     MORE = "more"
-    """A record of the size given, which the bytes at hand do not hold whole."""
+    """A record of the given size, which the data do not contain completely."""
     NOTHING = "nothing"
-    """Neither: here the log ends, or is damaged."""
+    """Neither: the log ends here, or is damaged."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What lies at `position`; `reason` says in words why there is nothing."""
+    """What lies at `position`. If it is nothing, `reason` says why."""
 
     found: Found
     position: int
@@ -56,8 +57,8 @@ class Step:
 
 
 def has_hole(topic: bytes, properties: bytes) -> bool:
-    """Whether these look as if a part of them had not been written."""
-    # Looking for a number, or by `find`, is quicker: `in` first tries bytes as a number, and fails.
+    """Whether a part of the topic or the properties may not have been written."""
+    # A number, or `find`, is faster here: `in` with bytes first tries them as a number, and fails.
     return 0 in topic or properties.endswith(b"\0") or properties.find(_HOLE) >= 0
 
 
@@ -69,9 +70,10 @@ def walk(
     flushed: int = POSITION_MAX,
     verify_body: bool = True,
 ) -> Iterator[Step]:
-    """Every step through `data`, which lies at `position`; MORE, NOTHING or BLANK is the last.
+    """Yield every step through `data`, whose position is `position`; MORE, NOTHING or BLANK is the
+    last.
 
-    `flushed` is the mark below which a record cannot have been torn.
+    Records below `flushed` cannot have been torn.
     """
     at = 0
     while at < len(data):
@@ -91,7 +93,7 @@ def look(
     flushed: int = POSITION_MAX,
     verify_body: bool = True,
 ) -> Step:
-    """The step at `data[at]`, which lies at `position` of the log."""
+    """The step at `data[at]`, whose log position is `position`."""
     left = file_bytes - position % file_bytes
     if left < BLANK_BYTES:
         return Step(Found.NOTHING, position, 0, reason=f"only {left} bytes are left in the file")

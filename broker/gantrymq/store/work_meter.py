@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, final
 
-# A send that arrives meanwhile waits for so long. It is half of what a turn of a busy broker takes.
+# A send that arrives meanwhile waits this long. It is half of what a turn of a busy broker takes.
 TURN_SECONDS: Final = 0.003
 
 # The longest debt. A process that was stopped for a minute has not used its filters for a minute.
@@ -37,20 +37,20 @@ class WorkMeter:
         self._began: float = 0.0
         self.left: float = TURN_SECONDS
         self.used: float = 0.0
-        """Seconds of all turns."""
+        """The seconds that filters have used in all turns."""
 
     def refill(self) -> None:
-        """A turn begins."""
+        """Begin a turn: add TURN_SECONDS to what filters may use."""
         if self.left < TURN_SECONDS:
             self.left = min(self.left + TURN_SECONDS, TURN_SECONDS)
 
     def begin(self) -> float:
-        """A piece of work begins; answers the time."""
+        """Begin a piece of work; returns the time in seconds."""
         self._began = self._clock()
         return self._began
 
     def lap(self) -> None:
-        """A piece of work has ended, and the next one begins."""
+        """End a piece of work, and begin the next one."""
         now = self._clock()
         seconds = now - self._began
         self._began = now

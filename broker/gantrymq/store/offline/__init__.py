@@ -1,1 +1,1 @@
-"""Looking at a store that nobody runs, and repairing it: what `gantry store` does."""
+"""Checks and repairs a store that no broker has open: the commands `gantry store`."""

@@ -1,6 +1,6 @@
-"""How many messages a log holds of what: `gantry store stats`.
+"""Counts the messages of a log by topic and queue: `gantry store stats`.
 
-The log is read once, whole; memory grows with the number of queues only.
+The whole log is read once; memory only grows with the number of queues.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RECORDS_A_STEP: Final = 4096
 
 @final
 class Figures:
-    """Of the messages that were counted together."""
+    """The figures of messages that are counted together."""
 
     __slots__ = ("bytes", "first_ms", "largest", "last_ms", "messages")
 
@@ -46,14 +46,14 @@ class Figures:
 
     @property
     def per_second(self) -> float:
-        """Messages a second, over the time from the first to the last; 0 within one moment."""
+        """Messages a second between the first and the last one; 0 if they have the same time."""
         span_ms = self.last_ms - self.first_ms
         return self.messages * 1000 / span_ms if span_ms > 0 else 0.0
 
 
 @final
 class Census:
-    """Filled by `run`."""
+    """The figures of one log, filled by `run`."""
 
     __slots__ = ("_disk", "_row", "queues", "total")
 
@@ -74,7 +74,7 @@ class Census:
         reader.close()
 
     def topics(self) -> dict[str, Figures]:
-        """The queues' figures added up, by topic."""
+        """The figures of the queues, summed up by topic."""
         topics: dict[str, Figures] = {}
         for (topic, _), queue in self.queues.items():
             figures = topics.setdefault(topic, Figures())

@@ -1,7 +1,8 @@
-"""What queues and index must have of a record, for tools that compare them with the log.
+"""Derives what queues and index must have of a record, for tools that compare them with the log.
 
-A queue may have begun anew, as its topic was deleted and made again, without a note of that: in a
-copy, or where Java did it. Then it has nothing of records before the one that it begins with.
+A queue may have begun anew, because its topic was deleted and created again, without a note of
+that: in a copy, or if Java did it. Then it has no units of records before the one with which it
+begins.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ NO_NAME: Final = ""
 
 @final
 class Expectation:
-    """The rules of one store, some of whose queues begin with the record at a position."""
+    """The rules of one store. `begun_anew` has the positions of the first records of some
+    queues."""
 
     __slots__ = ("_begun_anew", "_deleted", "_hasher")
 
@@ -32,10 +34,10 @@ class Expectation:
     ) -> None:
         self._begun_anew = begun_anew
         self._deleted = read(disk)
-        self._hasher = Index(disk, sizes, lambda: NO_NAME)  # never loaded: it hashes only
+        self._hasher = Index(disk, sizes, lambda: NO_NAME)  # never loaded: it only hashes
 
     def queue(self, entry: Entry) -> tuple[str, int] | None:
-        """Topic and queue id; None when no queue shows this record."""
+        """Topic and queue id; None if no queue has this record."""
         if not entry.has_unit or entry.sys_flag & INNER_BATCH:
             return None
         topic = java_string.utf8_text(entry.topic)
@@ -47,7 +49,7 @@ class Expectation:
         return None if folder_fault(topic, queue_id) else (topic, queue_id)
 
     def deleted_queue(self, entry: Entry) -> tuple[str, int] | None:
-        """Topic and id of the queue that showed this record until its topic was deleted."""
+        """Topic and id of the queue that had this record until its topic was deleted, or None."""
         topic = java_string.utf8_text(entry.topic)
         return (topic, int(entry.queue_id)) if self._is_deleted(entry, topic) else None
 
@@ -57,7 +59,7 @@ class Expectation:
         return deleted is not None and deleted.covers(*place)
 
     def hashes(self, entry: Entry) -> list[int]:
-        """Of its keys, as the index knows them."""
+        """The hashes of the record's keys, as the index has them."""
         if not entry.has_keys:
             return []
         return [self._hasher.key_hash(entry.topic, key) for key in keys_of(entry)]

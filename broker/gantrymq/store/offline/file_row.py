@@ -1,8 +1,9 @@
-"""The files of a folder of full-length files as they are, whole or not: for offline tools.
+"""Lists the files of a folder of fixed-length files as they are, for offline tools.
 
-`layout.check_row` refuses a row that is not whole; here its faults become findings, and what is
-left can be read. Invariant: `files` are in order, none begins before the one before ends, each
-begins at a multiple of the length; but the first of a kept tail (tail_reading.py).
+`layout.check_row` refuses a folder with gaps or wrong sizes. Here such faults become findings, and
+the remaining files can be read. Invariant: `files` are in order, none begins before the previous
+one ends, and each begins at a multiple of the length. Only the first one of a truncated tail need
+not (tail_reading.py).
 """
 
 from __future__ import annotations
@@ -21,25 +22,25 @@ from gantrymq.store.offline.finding import Findings, Kind
 @final
 @dataclass(frozen=True, slots=True)
 class RowFile:
-    """One file: the position it begins at, and how many bytes it really has."""
+    """One file: the position at which it begins, and its actual size."""
 
     start: int
     size: int
     path: str
     at: int = 0
-    """Where in the file at `path` it begins: other than 0 only in a kept tail."""
+    """The offset in the file at `path` where it begins; only in a truncated tail it is not 0."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """The usable files, and the paths of what does not belong into the folder."""
+    """The usable files, and the paths of entries that do not belong into the folder."""
 
     file_bytes: int
     files: tuple[RowFile, ...]
     foreign: tuple[str, ...] = ()
     gaps: tuple[tuple[int, int], ...] = ()
-    """Positions from where on, and up to where, files are missing."""
+    """The starts and ends of the ranges of positions whose files are missing."""
 
     @property
     def first(self) -> int:
@@ -51,7 +52,7 @@ class FileRow:
 
 
 def usual_size(entries: Sequence[Entry]) -> int:
-    """The length that most of these files have and that all can have begun by; 0: no file."""
+    """The most frequent length that also fits the names of all files; 0 if there is no file."""
     files = [each for each in entries if each.size and parse_name(each.name) is not None]
     starts = [int(each.name) for each in files]
     counts = Counter(each.size for each in files)
@@ -62,7 +63,7 @@ def usual_size(entries: Sequence[Entry]) -> int:
 def read_row(
     disk: Disk, folder: str, file_bytes: int, findings: Findings, kind: Kind = Kind.LENGTH
 ) -> FileRow:
-    """Look at the folder; `kind` is what wrong lengths and gaps are told as."""
+    """List the folder. Wrong lengths and gaps become findings of this `kind`."""
     files: list[RowFile] = []
     foreign: list[str] = []
     entries = disk.list(folder)

@@ -1,13 +1,13 @@
-"""What an offline look at a store finds, as values: `gantry store check` prints them.
+"""Defines the findings of an offline check as values: `gantry store check` prints them.
 
-A finding has a severity that says who has to do something about it:
+The severity says whether an operator must act:
 
     ERROR     messages are damaged, missing or cannot be reached, or the store will not open
-    WARNING   the next start puts it right by itself, or nobody is hurt yet; worth knowing
-    NOTE      a fact, no fault: a store with notes only is sound
+    WARNING   the next start repairs it, or it does no harm yet; worth knowing
+    NOTE      a fact, not a fault: a store with notes only is sound
 
-Invariant of the collection: however damaged a store is, it takes little memory. Of each kind the
-first few are kept and all are counted.
+Invariant of the collection: it takes little memory, however damaged a store is. It keeps the first
+few findings of each kind, and counts all.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final, final
 
-# Enough to see what they have in common; a million of them say nothing more.
+# Enough to see what they have in common; a million of them would say nothing more.
 KEPT_OF_A_KIND: Final = 20
 
 
 class Severity(IntEnum):
-    """The higher, the worse."""
+    """How bad a finding is; a higher number is worse."""
 
     NOTE = 0
     WARNING = 1
@@ -83,7 +83,7 @@ class Kind(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found. `place` is a path, or topic/queue; `position` is in the log."""
+    """One finding. `place` is a path, or topic/queue; `position` is a log position."""
 
     severity: Severity
     kind: Kind
@@ -94,7 +94,7 @@ class Finding:
 
 @final
 class Findings:
-    """The collection: the worst first when it is read."""
+    """The findings of one check."""
 
     __slots__ = ("_counts", "_kept")
 
@@ -118,11 +118,11 @@ class Findings:
         self.add(Finding(Severity.ERROR, kind, place, text, position))
 
     def kept(self) -> list[Finding]:
-        """The first of each kind, worst first, in the order they were found."""
+        """The findings kept, worst first, in the order they were found."""
         return sorted(self._kept, key=lambda finding: -finding.severity)
 
     def counts(self) -> dict[tuple[Severity, Kind], int]:
-        """How many there are of each, worst first."""
+        """The number of findings of each severity and kind, worst first."""
         return dict(sorted(self._counts.items(), key=lambda item: -item[0][0]))
 
     def total(self, severity: Severity) -> int:
@@ -133,5 +133,5 @@ class Findings:
 
     @property
     def is_sound(self) -> bool:
-        """Whether there is nothing but notes."""
+        """Whether there are only notes."""
         return not self.total(Severity.ERROR) and not self.total(Severity.WARNING)

@@ -1,15 +1,15 @@
-"""Whether the index agrees with the log, in both directions, and with itself: for offline tools.
+"""Checks the index against the log, in both directions, and for consistency, for offline tools.
 
     for each record of the log, in its order:  see(...)     compares the entries it must have
-    at the end:                                finish(...)  looks at what is left
+    at the end:                                finish(...)  checks the remaining entries
 
-Entries lie in the order of the log, so both are read once, side by side. What a chain must be is
-known from the entries themselves: an entry names the last one before it that has its slot, and the
-slot names the last one of all. That is followed in one array of slots, the only memory it takes.
+Entries are in the order of the log, so both are read once, side by side. The entries themselves
+tell what a chain must be: an entry names the previous entry of its slot, and the slot names the
+last one. One array of slots tracks that; it is the only memory needed.
 
-An entry may be there twice (a record at the end of the index is entered again after a crash), the
-time of a file's first entry counts from somewhere else, and slots may be ahead of the header after
-a crash: all that is sound.
+These are sound: an entry that exists twice (after a crash the last record is entered again), the
+time of a file's first entry, which counts from an earlier begin, and slots that are ahead of the
+header after a crash.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OPEN_FILES: Final = 2
 @final
 @dataclass(frozen=True, slots=True)
 class IndexHead:
-    """A file and its header."""
+    """An index file and its header."""
 
     path: str
     begin_ms: int
@@ -56,7 +56,7 @@ class IndexHead:
 @final
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """An entry where it lies."""
+    """An entry, with the file that has it."""
 
     head: IndexHead
     number: int
@@ -107,7 +107,7 @@ def _read_head(
 
 @final
 class IndexInspection:
-    """All index files of one store."""
+    """The check of all index files of one store."""
 
     __slots__ = (
         "_behind",
@@ -135,14 +135,14 @@ class IndexInspection:
         self.is_damaged = False
         self.entries = 0
         self.missing = 0
-        """Keys of the log that the index does not have."""
+        """The number of keys of the log that the index does not have."""
         self.foreign = [f"{INDEX}/{each.name}" for each in disk.list(INDEX) if _is_foreign(each)]
         self.heads = read_heads(disk, sizes, findings)
         self._entries: Iterator[IndexEntry] = self._all()
         self._next: IndexEntry | None = next(self._entries, None)
 
     def see(self, hashes: Sequence[int], position: int, store_ms: int) -> None:
-        """The next record of the log that has keys, by their hashes."""
+        """Check the next record of the log that has keys, by their hashes."""
         entry = self._next
         while entry is not None and entry.offset < position:
             self._unwanted(entry)
@@ -165,7 +165,8 @@ class IndexInspection:
         self._findings.warn(Kind.INDEX_MISSING, INDEX, text, position)
 
     def finish(self, log: LogRange) -> None:
-        """The entries that are left have no record; and the last keys may not be entered yet."""
+        """Check the remaining entries, which have no record. The last keys may not be entered
+        yet."""
         entry = self._next
         ahead = 0
         while entry is not None:
@@ -202,7 +203,7 @@ class IndexInspection:
             self._head(entry.head, f"endTimestamp {entry.head.end_ms} is not its last message's")
 
     def _unwanted(self, entry: IndexEntry) -> None:
-        """No record with keys lies where the entry says; right only before the log's start."""
+        """Report an entry without a record that has keys, unless it is below the log's start."""
         if entry.offset >= self._log_start:
             text = f"says {entry.offset} of the log, where no message with keys is"
             self._wrong(entry.place, text, entry.offset)
@@ -214,7 +215,7 @@ class IndexInspection:
     # ------------------------------------------------------------------ one file
 
     def _all(self) -> Iterator[IndexEntry]:
-        """Every entry of every file; what is wrong with the chains is told on the way."""
+        """Every entry of every file. Faults of the chains are reported on the way."""
         before = 0
         for head in self.heads:
             newest = array("i", bytes(SLOT_BYTES * self._sizes.slots))
@@ -239,7 +240,7 @@ class IndexInspection:
             self._slots(head, newest)
 
     def _file_entries(self, head: IndexHead) -> Iterator[tuple[IndexEntry, int]]:
-        """(entry, number of the one before in its chain)."""
+        """(entry, number of the previous one in its chain)."""
         for first in range(1, head.count, READ_ENTRIES):
             count = min(READ_ENTRIES, head.count - first)
             position = self._sizes.entry_position(first)
@@ -249,7 +250,7 @@ class IndexInspection:
                 yield IndexEntry(head, number, key_hash, offset, seconds), previous
 
     def _slots(self, head: IndexHead, newest: array[int]) -> None:
-        """The slots on disk must name the newest entries, or ones that lead to them."""
+        """Check that the slots on disk name the newest entries, or ones that lead to them."""
         wrong = 0
         file = self._files.get(head.path)
         for first in range(0, self._sizes.slots, READ_SLOTS):

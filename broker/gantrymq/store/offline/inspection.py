@@ -1,13 +1,13 @@
-"""The whole look at a store that no broker uses: `gantry store check`.
+"""Checks a whole store that no broker has open: `gantry store check`.
 
     inspection = Inspection(disk, Assumptions(...))
     for progress in inspection.run(): ...
     inspection.findings, inspection.queues, inspection.breaks, ...
 
-Every record of the log is read once, in its order; queues and index are read side by side with it.
-Where a queue turns out to have begun anew on the way, all is looked at once more, knowing that.
-Nothing is written, and memory does not grow with the log: what is kept are the files, one cursor a
-queue, the slots of one index file, and the first findings of each kind. With a log that is missing
+Every record of the log is read once, in order; queues and index are read side by side with it. If a
+queue turns out to have begun anew, everything is checked once more with that knowledge. Nothing is
+written, and memory does not grow with the log: it holds the list of files, one cursor for each
+queue, the slots of one index file, and the first findings of each kind. If the log is missing,
 nothing is compared.
 """
 
@@ -44,12 +44,12 @@ from gantrymq.store.queue_snapshot import PATH as SNAPSHOT_PATH
 from gantrymq.store.recovery import Progress
 from gantrymq.store.settings import StoreSettings
 
-# A log with more than this is beyond a plan; they are counted all the same.
+# With more breaks than this a log is beyond a plan. Later ones are not kept, except the last.
 BREAKS_MAX: Final = 1000
 RECORDS_A_STEP: Final = 4096
 QUEUES_A_STEP: Final = 256
 
-# What a start believes without looking, in the order in which it has to go.
+# The files that a start trusts without a check, in the order in which they must be moved aside.
 VOUCHERS: Final = (MARKS_PATH, SNAPSHOT_PATH, CHECKPOINT)
 
 
@@ -62,12 +62,13 @@ class Assumptions:
     delay_level: str = StoreSettings().message_delay_level
     has_index: bool = True
     log_link: str = ""
-    """Where the log's folder is a link to, if nothing is there: a disk cannot tell."""
+    """The target of the link that the log's folder is, if it does not exist: a `Disk` cannot
+    tell."""
 
 
 @final
 class LogFigures:
-    """What was seen of the log."""
+    """The figures of the log, as far as it was read."""
 
     __slots__ = ("bytes", "end", "first_ms", "last_ms", "records", "start")
 
@@ -90,7 +91,7 @@ class LogFigures:
 
 @final
 class Inspection:
-    """One look; `run` fills it."""
+    """One check; `run` fills it."""
 
     __slots__ = (
         "_assumptions",
@@ -124,7 +125,8 @@ class Inspection:
         self._begin({})
 
     def _begin(self, begun_anew: Mapping[tuple[str, int], int]) -> None:
-        """Nothing was looked at; these queues begin with the records at these positions."""
+        """Start a check from the beginning. `begun_anew` has the positions of some queues' first
+        records."""
         disk, assumptions = self._disk, self._assumptions
         self.begun_anew = begun_anew
         self.findings = Findings()
@@ -137,7 +139,7 @@ class Inspection:
         self.index = IndexInspection(disk, self.sizes.index, self.findings, self.row.first)
         self.log_link = assumptions.log_link
         self.missing = ""
-        """In words, if the log or its newest files are not there."""
+        """Says what is missing if the log, or its newest files, are not there; else ""."""
         self.checkpoint = Checkpoint()
         self.derived = tuple(path for path in (CONSUME_QUEUE, INDEX) if _exists(disk, path))
         self.vouchers = tuple(path for path in VOUCHERS if _exists(disk, path))
@@ -152,7 +154,7 @@ class Inspection:
         self._mark_seen = False
 
     def run(self) -> Iterator[Progress]:
-        """The whole look, in small steps."""
+        """Do the whole check, in small steps."""
         yield from self._look()
         if self.queues.begun_anew:
             self._begin(self.queues.begun_anew)
@@ -183,7 +185,8 @@ class Inspection:
         self._judge_marks()
 
     def _added_from(self) -> tuple[int, int]:
-        """From where on the next start adds missing units and keys; see recovery_start.py."""
+        """The positions from which the next start adds missing units and keys; see
+        recovery_start.py."""
         if not self.is_crashed:
             return POSITION_MAX, POSITION_MAX
         slot = self._slot
@@ -243,7 +246,8 @@ class Inspection:
         return bool(self.missing)
 
     def _judge_newest_files(self) -> None:
-        """After a clean stop no queue knows of messages that the files have no place for."""
+        """Report missing files: after a clean stop no queue knows messages behind the log's last
+        file."""
         known, past = self.queues.known_end, self.row.past
         if known > past and not self.is_crashed:
             self.missing = f"has files up to {past} only, but queues know of messages up to {known}"
@@ -265,7 +269,7 @@ class Inspection:
                 text = f"the log ends at {event.position}; behind it {between} are of no use"
                 self.findings.note(Kind.LOG_LEFTOVER, COMMIT_LOG, text, event.position)
             case Cause.END | Cause.MISSING:
-                pass  # no fault; told with the files
+                pass  # not a fault, or reported with the files
 
     def _read_checkpoint(self) -> None:
         try:

@@ -1,17 +1,17 @@
-"""Reading a whole log offline, sound or not: every record that is there, and every break.
+"""Reads a whole log offline, sound or not: every record that is there, and every break.
 
-The store's own recovery stops at the first thing that is no record. Here the walk goes on where
+The store's own recovery stops at the first thing that is not a record. This reader continues where
 sound records begin again: a record names its own position, so one that is found by its magic is
 hardly there by chance. What lies between is a `Break`:
 
-    END        the log ends here, nothing but zeros follows
-    TORN       it ends here with a record that was not written whole
-    LEFTOVER   it ends here, and behind lie bytes of an older history: Java cuts without erasing
+    END        the log ends here, only zeros follow
+    TORN       it ends here with a record that was not written completely
+    LEFTOVER   it ends here, and bytes of an older history follow: Java cuts without erasing
     DAMAGE     newer records follow: what lies between was lost in place
-    MISSING    newer records follow: the files between are not there
+    MISSING    newer records follow: the files between are missing
 
-Records behind a break that were stored before the last one in front of it are an older history:
-store times never fall. Exactly one of the first three is the last thing of every log.
+Records behind a break with a store time before the last record's are an older history, because
+store times never decrease. The last event of every log is exactly one of the first three.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MAGICS: Final = tuple(magic.to_bytes(4, "big", signed=True) for magic in (MAGIC
 
 
 class Cause(Enum):
-    """Why the row of records is interrupted."""
+    """Why the sequence of records is interrupted."""
 
     END = "end"
     TORN = "torn"
@@ -61,7 +61,8 @@ class Cause(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Break:
-    """From `position` on there is no record; `end` is where one is, or the last byte not zero."""
+    """There is no record from `position` on. `end` is the next record, or the end of the last byte
+    that is not zero."""
 
     cause: Cause
     position: int
@@ -86,8 +87,8 @@ class LogReader:
         *,
         flushed: int = POSITION_MAX,
     ) -> None:
-        """The levels are for the tags codes of delayed messages; `flushed`: below it no record
-        can have been torn (see walk.py)."""
+        """The levels are for the tags codes of delayed messages. Records below `flushed` cannot
+        have been torn (see walk.py)."""
         self._entries = EntryReader(row.file_bytes, levels)
         self._files = OpenFiles(disk, OPEN_FILES)
         self._row = row
@@ -96,7 +97,7 @@ class LogReader:
         self.position = row.first
 
     def events(self, start: int = 0) -> Iterator[Event]:
-        """The records, and the breaks between them, from the first at `start` or later on."""
+        """The records and the breaks between them, from the first one at or behind `start`."""
         files = self._row.files
         index, position = 0, self._row.first
         if start > position:
@@ -130,7 +131,7 @@ class LogReader:
         return decode(self._read(file, position, int(entry.size)))
 
     def _sound(self, file: RowFile, position: int) -> Generator[Entry, None, Step]:
-        """The records from here on in this file; returns what ended them."""
+        """The records from here on in this file; returns the step that ended them."""
         size = READ_BYTES
         while True:
             self.position = position
@@ -158,7 +159,8 @@ class LogReader:
     # ------------------------------------------------------------------ behind a break
 
     def _resume(self, index: int, position: int) -> tuple[int, int] | None:
-        """The file and position of the next record that is newer than the last sound one."""
+        """The index of the file, and the position, of the next record that is newer than the last
+        sound one; None if there is none."""
         for number, file in enumerate(self._row.files[index:], index):
             for start in self._magics(file, max(position, file.start)):
                 self.position = start
@@ -168,7 +170,7 @@ class LogReader:
         return None
 
     def _magics(self, file: RowFile, position: int) -> Iterator[int]:
-        """Where, from `position` on, a record may begin."""
+        """The positions, from `position` on, at which a record may begin."""
         end = file.start + file.size
         while position < end:
             data = self._read(file, position, READ_BYTES)
@@ -187,7 +189,7 @@ class LogReader:
         return step
 
     def _end(self, index: int, stop: Step) -> Break:
-        """What kind of end this is."""
+        """The break at the end of the log, with its cause."""
         position, last = stop.position, self._last_byte(index, stop.position)
         if last < position:
             return Break(Cause.END, position, position)
@@ -200,7 +202,7 @@ class LogReader:
         return Break(Cause.TORN if is_torn else Cause.LEFTOVER, position, last + 1, stop.reason)
 
     def _last_byte(self, index: int, position: int) -> int:
-        """Where the last byte is that is not zero; below `position` when all are."""
+        """The position of the last byte that is not zero; below `position` if all are zero."""
         last = position - 1
         for file in self._row.files[index:]:
             at = max(position, file.start)

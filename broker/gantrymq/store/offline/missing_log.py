@@ -1,7 +1,7 @@
-"""Whether a log of which no file is there is new, or missing: for offline tools.
+"""Decides whether a log without any file is new, or missing, for offline tools.
 
-A store without messages has none of these witnesses. Where there is one, the log's disk is not
-mounted or its files are lost, and nothing that is derived from it may be judged by its absence.
+A store without messages has none of the witnesses below. If there is one, the log's disk is not
+mounted or its files are lost, and the check must not judge what is derived from the log.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from gantrymq.store.offline.store_sizes import queue_folders
 
 
 def missing_log(disk: Disk, link: str, witnesses: Sequence[str]) -> str:
-    """What is wrong about a log without files; "" when nothing is. `link`: where the folder's
-    name leads, if nothing is there."""
+    """What is wrong about a log without files; "" if nothing is. `link` is the target of the link
+    that the log's folder is, if the target does not exist."""
     if link:
         text = f"is a link to {link}, and nothing is there"
     elif not witnesses:
@@ -33,7 +33,7 @@ def missing_log(disk: Disk, link: str, witnesses: Sequence[str]) -> str:
 def witnesses(
     disk: Disk, heads: Sequence[IndexHead], saved: Checkpoint, mark: LogMark
 ) -> Iterator[str]:
-    """What speaks of messages, in words."""
+    """The parts of the store that know of messages, as texts."""
     folders = (f"{CONSUME_QUEUE}/{topic}/{queue}" for topic, queue in queue_folders(disk))
     queues = sum(any(each.size for each in disk.list(folder)) for folder in folders)
     entered = sum(head.count > 1 for head in heads)

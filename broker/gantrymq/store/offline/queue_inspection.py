@@ -1,20 +1,20 @@
-"""Whether the consume queues agree with the log, in both directions: for offline tools.
+"""Checks the consume queues against the log, in both directions, for offline tools.
 
     for each record of the log, in its order:  see(...)     compares the unit the record must have
-    at the end:                                finish(...)  looks at all other units
+    at the end:                                finish(...)  checks all other units
 
-A queue's records come in the order of its units, so one cursor a queue is enough, and the log is
-read once. The units a queue has before its first record in the log must be of records that the
-log has no more; those behind its last one have no record. Memory: one small cursor a queue, and
-`PAGES_MAX` pages of units.
+A queue's records come in the order of its units, so one cursor for each queue is enough, and the
+log is read once. Units before the queue's first record in the log must belong to records that the
+log has deleted; units behind its last one have no record. Memory: one small cursor for each queue,
+and `PAGES_MAX` pages of units.
 
-A queue offset that was there before is a record that stays unseen, or one with which the queue
-begins anew, as its topic was deleted and made again: it does where the queue's unit is this
-record's, or the queue does not agree with the log so far and this would be its first message. What
-was found of such a queue until then means nothing: the log is to be read once more, without its
-records before `begun_anew`.
+A queue offset that occurs again is either a record that stays invisible, or the record with which
+the queue begins anew, because its topic was deleted and created again. The queue begins anew if its
+unit is this record's, or if the queue did not agree with the log so far and this would be its first
+message. Findings about such a queue until then mean nothing: the log must be read once more,
+without its records before `begun_anew`.
 
-Not compared are units of queues that a record names beside its own (%LMQ%), of batch queues, and
+Not compared are units of queues that a record names besides its own (%LMQ%), of batch queues, and
 tags codes that point into a consumequeue_ext.
 """
 
@@ -39,7 +39,7 @@ PAGES_MAX: Final = 4096  # 64 MiB
 SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
 LMQ_PREFIX: Final = "%LMQ%"
 
-# Java's ConsumeQueueExt: where it is in use, a tags code this low is an address there.
+# Java's ConsumeQueueExt: if it is in use, a tags code this low is an address in it.
 EXT_FOLDER: Final = "consumequeue_ext"
 EXT_ADDRESS_MAX: Final = -0x7FFFFFFF - 2
 
@@ -50,8 +50,8 @@ Unit = tuple[int, int, int]
 @final
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """What the log holds, and whether its last writer was stopped in the middle. From the other
-    two positions on the next start adds units, and keys, that are missing at the end."""
+    """The range of the log, and whether its last writer crashed. The next start adds units that are
+    missing from `units_from` on, and keys from `keys_from` on."""
 
     start: int
     end: int
@@ -62,7 +62,7 @@ class LogRange:
 
 @final
 class QueueCursor:
-    """Where the log's records have come to in one queue; -1: no record of it was seen."""
+    """The progress of the log's records in one queue. Numbers are -1 as long as none was seen."""
 
     __slots__ = (
         "agrees",
@@ -83,10 +83,10 @@ class QueueCursor:
         self.row: FileRow = row
         self.paths: dict[int, str] = {file.start: file.path for file in row.files}
         self.agrees: bool = True
-        self.deleted: int = -1  # the last of its units whose record was deleted with the topic
+        self.deleted: int = -1  # the last unit whose record was deleted with the topic
         self.first: int = -1
         self.first_position: int = -1
-        self.gap_at: int = -1  # the position of the first message that does not continue them
+        self.gap_at: int = -1  # the position of the first message behind a gap
         self.next: int = -1
         self.missing_from: int = -1
         self.missing_position: int = -1
@@ -94,7 +94,7 @@ class QueueCursor:
 
 @final
 class QueueInspection:
-    """All queues of one store."""
+    """The check of all queues of one store."""
 
     __slots__ = (
         "_cursors",
@@ -118,14 +118,14 @@ class QueueInspection:
         self._cursors: dict[tuple[str, int], QueueCursor] = {}
         self._pages: dict[tuple[str, int], bytes] = {}
         self.begun_anew: dict[tuple[str, int], int] = {}
-        """The positions of the records with which queues begin that had others before."""
+        """The positions of the first records of queues that began anew."""
         self.damaged: dict[tuple[str, int], None] = {}
         """The queues to be rebuilt, in the order they were found."""
         self.foreign: list[str] = []
-        """The paths of what does not belong where it is."""
+        """The paths of entries that do not belong where they are."""
         self.units = 0
         self.known_end = 0
-        """Where the newest of the messages ends that units behind the log's end speak of."""
+        """The end of the newest message that a unit behind the log's end points to."""
 
     def load(self) -> None:
         """List the folders."""
@@ -157,13 +157,13 @@ class QueueInspection:
         return self._cursors[key].folder
 
     def short_files(self) -> Iterator[str]:
-        """The files that were cut short, of queues that need not be rebuilt."""
+        """The paths of files that are too short, of queues that need not be rebuilt."""
         for key, cursor in self._cursors.items():
             if key not in self.damaged:
                 yield from [file.path for file in cursor.row.files if file.size < self._file_bytes]
 
     def why_not_rebuilt(self, key: tuple[str, int], log_end: int) -> str:
-        """Why the log, if it ends there, cannot give this queue back; "" when it can."""
+        """Why a log that ends at `log_end` cannot restore this queue; "" if it can."""
         cursor = self._cursors[key]
         if cursor.first < 0 or (cursor.first > 0 and cursor.first_position >= log_end):
             return "the log has none of its messages, and its next offset would be lost"
@@ -172,11 +172,11 @@ class QueueInspection:
         return ""
 
     def seen(self) -> Iterator[tuple[str, int]]:
-        """The queues that the log has messages of."""
+        """The queues of which the log has messages."""
         return (key for key, cursor in self._cursors.items() if cursor.first >= 0)
 
     def see(self, key: tuple[str, int], offset: int, due: Unit) -> None:
-        """The next record of the log that has a unit, which is `due`."""
+        """Check the next record of the log that has a unit; the unit must be `due`."""
         cursor = self._cursors.get(key)
         if cursor is None:
             folder = f"{CONSUME_QUEUE}/{_name(key)}"
@@ -200,13 +200,13 @@ class QueueInspection:
         self._compare(key, cursor, offset, due)
 
     def see_deleted(self, key: tuple[str, int], offset: int, place: tuple[int, int]) -> None:
-        """The next record of a topic that was deleted: the old queue may be there still."""
+        """Note the next record of a deleted topic: the old queue may still exist."""
         cursor = self._cursors.get(key)
         if cursor is not None and self._unit(cursor, offset)[:2] == place:
             cursor.deleted = offset
 
     def finish(self, log: LogRange) -> Iterator[int]:
-        """Look at the units that no record asked for; yields how many queues are done."""
+        """Check the units that have no record; yields how many queues are done."""
         for done, (key, cursor) in enumerate(self._cursors.items(), 1):
             if not key[0].startswith(LMQ_PREFIX):
                 if cursor.first < 0:
@@ -219,7 +219,7 @@ class QueueInspection:
             yield done
 
     def _leave_out(self, key: tuple[str, int], cursor: QueueCursor) -> None:
-        """The next start removes a queue whose last message was deleted, before all else."""
+        """Leave out a queue whose last message was deleted: the next start removes it first."""
         if cursor.deleted < 0 or self._unit(cursor, cursor.deleted + 1) is not ABSENT:
             return
         text = f"its messages up to queue offset {cursor.deleted} were deleted with the topic"
@@ -256,8 +256,8 @@ class QueueInspection:
                 self._damage(key, Kind.UNIT_TAGS, text, due[0])
 
     def _gap(self, key: tuple[str, int], cursor: QueueCursor, offset: int, position: int) -> None:
-        """The log goes from one queue offset to one that is not the next."""
-        past = min(offset, cursor.next + PAGE_UNITS)  # a page tells: blanks are never few
+        """Report messages that are missing between two queue offsets."""
+        past = min(offset, cursor.next + PAGE_UNITS)  # a page is enough: blanks are never few
         units = [self._unit(cursor, number) for number in range(cursor.next, past)]
         if all(is_blank(unit[0], unit[1]) for unit in units):
             return
@@ -274,10 +274,10 @@ class QueueInspection:
         else:
             self._damage(key, Kind.UNIT_MISSING, text, cursor.missing_position)
 
-    # ------------------------------------------------------------------ units of no record
+    # ------------------------------------------------------------------ units without a record
 
     def _look_before(self, key: tuple[str, int], cursor: QueueCursor, log: LogRange) -> None:
-        """All before the first record in the log must be of records it has no more."""
+        """Check that all units before the first record in the log belong to deleted records."""
         start = cursor.row.first // UNIT_BYTES
         if not cursor.row.files or start >= cursor.first:
             return
@@ -290,7 +290,7 @@ class QueueInspection:
                 return
 
     def _look_behind(self, key: tuple[str, int], cursor: QueueCursor, log: LogRange) -> None:
-        """Units behind the last record that the log has of this queue."""
+        """Check the units behind the last record that the log has of this queue."""
         start = cursor.next if cursor.first >= 0 else cursor.row.first // UNIT_BYTES
         ahead, stray = 0, False
         for number, unit in self._range(cursor, start, cursor.row.past // UNIT_BYTES):
@@ -326,7 +326,7 @@ class QueueInspection:
             yield number, self._unit(cursor, number)
 
     def _unit(self, cursor: QueueCursor, number: int) -> Unit:
-        """ABSENT where the files have no valid one."""
+        """The unit; ABSENT if the files have no valid one."""
         page_number, at = divmod(number, PAGE_UNITS)
         page = self._pages.pop((cursor.folder, page_number), None)
         if page is None:
@@ -340,7 +340,7 @@ class QueueInspection:
         return (offset, size, tags_code) if offset >= 0 and size > 0 else ABSENT
 
     def _read_page(self, cursor: QueueCursor, first: int) -> bytes:
-        """The units of a page from all the files it lies in; zeros where a file is missing."""
+        """The units of a page, from all files that it spans; zeros if a file is missing."""
         begin, end = first * UNIT_BYTES, (first + PAGE_UNITS) * UNIT_BYTES
         data = bytearray(end - begin)
         for start in range(begin - begin % self._file_bytes, end, self._file_bytes):

@@ -1,4 +1,4 @@
-"""What consume queues a store has, without looking at the log: `gantry store dump --queues`."""
+"""Lists the consume queues of a store without reading the log: `gantry store dump --queues`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from gantrymq.store.queue_unit import UNIT, UNIT_BYTES, valid_count
 @final
 @dataclass(frozen=True, slots=True)
 class QueueLine:
-    """One queue: its units from `first` up to and without `past`, and where the last one points."""
+    """One queue: its units from `first` to `past`, exclusive, and the log position in the last
+    one."""
 
     topic: str
     queue_id: str
@@ -37,7 +38,7 @@ def list_queues(disk: Disk, file_bytes: int) -> Iterator[QueueLine]:
 
 
 def _end(disk: Disk, row: FileRow) -> tuple[int, int | None]:
-    """The end of the units, which lie one behind the other, and what the last one says."""
+    """The end of the units, which have no gap, and the log position in the last one."""
     for each in reversed(row.files):
         file = disk.open(each.path)
         data = file.read(0, each.size)

@@ -1,4 +1,4 @@
-"""Which records of a log are wanted: `gantry store dump`."""
+"""Selects records of a log: `gantry store dump`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gantrymq.wire.message.record import Record
 @final
 @dataclass(frozen=True, slots=True)
 class RecordChoice:
-    """Records from position `first` up to and without `past`; None: any."""
+    """A selection: positions from `first` to `past`, exclusive, and properties; None: any."""
 
     first: int = 0
     past: int = POSITION_MAX
@@ -36,7 +36,7 @@ class RecordChoice:
 
 
 def chosen(disk: Disk, row: FileRow, choice: RecordChoice) -> Iterator[Record | Break]:
-    """The wanted records, and the breaks on the way."""
+    """The selected records, and the breaks on the way."""
     reader = LogReader(disk, row)
     count = 0
     try:

@@ -1,12 +1,12 @@
-"""Carrying out a repair plan, by whoever holds the store's lock.
+"""Carries out a repair plan. The caller must hold the store's lock.
 
-What is taken away is kept in the side folder under the path it had: files and folders by their
-names, the end of a file as <path>.from<offset>. Only units of queues that are cut are not kept:
-they come from the part of the log that is.
+What is removed is kept in the side folder under its path: files and folders by their names, the end
+of a file as <path>.from<offset>. Only units of queues that are cut are not kept: they can be
+derived from the part of the log that is.
 
-Invariant: it may stop anywhere and be done again. While it works the abort file stands, and what
-vouches for the store was moved aside before: a broker started in between would look at all of the
-log, and add what is missing.
+Invariant: a repair may stop anywhere and can be repeated. While it works the abort file exists, and
+the files that a start trusts were moved aside before: a broker started in between would read the
+whole log, and add what is missing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from gantrymq.store.settings import StoreSettings
 COPY_BYTES: Final = 1 << 20
 RECORDS_A_STEP: Final = 4096
 
-# The memory that units and slots take until they are written.
+# Bounds the memory for units and slots until they are written.
 UNITS_BYTES_MAX: Final = 16 << 20
 RECORDS_A_FLUSH: Final = 1 << 20
 
@@ -46,7 +46,7 @@ RECORDS_A_FLUSH: Final = 1 << 20
 @final
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a repair works with. `side` is the folder, below the store's, for what is taken away."""
+    """What a repair works with. `side` is the folder, below the store's, for what is removed."""
 
     disk: Disk
     background: Background
@@ -57,7 +57,7 @@ class Tools:
 
 
 def carry_out(plan: RepairPlan, tools: Tools) -> Iterator[Progress]:
-    """Do all of it; the store is whole again when this has come to its end."""
+    """Carry out the whole plan; the store is consistent again when the iterator is exhausted."""
     disk = tools.disk
     was_aborted = _exists(disk, ABORT)
     if not was_aborted:
@@ -73,7 +73,7 @@ def carry_out(plan: RepairPlan, tools: Tools) -> Iterator[Progress]:
 
 
 def _on_files(step: RepairStep, tools: Tools) -> None:
-    """The part of a step that is about files as such."""
+    """Do the part of a step that concerns whole files."""
     match step.action:
         case Action.MOVE | Action.REBUILD_QUEUE | Action.REBUILD_INDEX:
             _move(tools.disk, step.path, tools.side)
@@ -82,7 +82,7 @@ def _on_files(step: RepairStep, tools: Tools) -> None:
         case Action.CUT:
             _cut(tools.disk, step.path, step.amount, tools)
         case Action.CUT_QUEUES:
-            pass  # the queues do it themselves
+            pass  # `_Derived` cuts them
 
 
 def _move(disk: Disk, path: str, side: str) -> None:
@@ -93,7 +93,7 @@ def _move(disk: Disk, path: str, side: str) -> None:
     except DiskError as error:
         if error.failure is not DiskFailure.NOT_FOUND:
             raise
-        return  # a queue or an index that was not there to begin with
+        return  # the queue or index did not exist
     disk.sync_folder(target.rpartition("/")[0])
     disk.sync_folder(path.rpartition("/")[0])
 
@@ -107,7 +107,7 @@ def _resize(disk: Disk, path: str, *sizes: int) -> None:
 
 
 def _cut(disk: Disk, path: str, offset: int, tools: Tools) -> None:
-    """Keep what lies behind `offset`, then let zeros lie there, up to a log file's length."""
+    """Save what lies behind `offset`, then zero it, up to the length of a log file."""
     target = f"{tools.side}/{path}.from{offset}"
     _make_folder(disk, target.rpartition("/")[0])
     file, copy = disk.open(path), disk.create(target)
@@ -136,7 +136,7 @@ def _exists(disk: Disk, name: str) -> bool:
 
 @final
 class _Derived:
-    """Queues and index, as far as the plan makes them again."""
+    """Rebuilds queues and index as far as the plan says."""
 
     __slots__ = (
         "_actions",
@@ -179,7 +179,7 @@ class _Derived:
         self._index.close()
 
     def _dispatch(self, wanted: set[tuple[str, int]], *, has_index: bool) -> Iterator[Progress]:
-        """The whole log once more, for those queues and the index."""
+        """Dispatch the whole log again, for those queues and the index."""
         reader = LogReader(self._tools.disk, self._row, self._tools.levels)
         last = LogMark()
         for count, event in enumerate(reader.events(), 1):

@@ -1,17 +1,18 @@
-"""What to do about a damaged store: a list of steps with reasons, made from a look at it.
+"""Plans the repair of a damaged store: a list of steps with reasons, made from a check.
 
-Nothing is destroyed: whatever a step takes away is kept in a side folder. The order of the steps
-is the order in which they are safe: first what vouches for the rest, then the log, then what is
-derived from it.
+Nothing is destroyed: a side folder keeps what a step removes. The order of the steps is the order
+in which they are safe: first the files that a start trusts, then the log, then what is derived from
+it.
 
     older side    the log ends before its first break
     newer side    the log begins with the first whole file behind its last break
 
-What is derived from the log is made again from it, and of the queues only those that need it: the
-next offset of a queue whose messages have all expired is nowhere but in its own files.
+Index and queues are rebuilt from the log, but only the queues that need it: the next offset of a
+queue whose messages have all expired is only known from its own files.
 
-A log that is missing, or its newest files, may only be not mounted: nothing is planned until the
-user says that it is given up. Then its older side is what is left of it, be it nothing.
+If the log or its newest files are missing, their disk may just not be mounted: nothing is planned
+until the user gives them up. The older side is then what is left of the log, even if that is
+nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Side(StrEnum):
 
 
 class Action(Enum):
-    """What a step does; `amount` is a size or a position in the file."""
+    """What a step does; `amount` is a size, or an offset in the file."""
 
     MOVE = "move aside"
     EXTEND = "extend with zeros to"
@@ -50,7 +51,7 @@ class Action(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class RepairStep:
-    """One thing to do, and why. `path` is a file, a folder, or a queue's folder."""
+    """One step, and the reason for it. `path` is a file, a folder, or a queue's folder."""
 
     action: Action
     path: str
@@ -72,8 +73,9 @@ class Wishes:
 @final
 @dataclass(frozen=True, slots=True)
 class RepairPlan:
-    """The steps, and in words what is left as it is. `log_end` holds when the steps are done; some
-    queues begin with the record at a position, for their topics were made again."""
+    """The steps, and texts about what is left as it is. `log_end` is the log's end after the steps.
+    `begun_anew` has the positions of some queues' first records, whose topics were created
+    again."""
 
     steps: tuple[RepairStep, ...]
     left: tuple[str, ...]
@@ -82,7 +84,7 @@ class RepairPlan:
 
 
 def make_plan(seen: Inspection, wishes: Wishes) -> RepairPlan:
-    """Decide, from a look that was run to its end."""
+    """Make a plan from a check that has been run to its end."""
     if seen.missing and wishes.keep is not Side.OLDER:
         todo = "mount its disk, or restore it; --keep older gives up what is not there"
         return RepairPlan((), (f"{COMMIT_LOG} {seen.missing}: {todo}",), seen.row.past)
@@ -101,7 +103,7 @@ def make_plan(seen: Inspection, wishes: Wishes) -> RepairPlan:
 
 
 def _empty_log(seen: Inspection) -> RepairPlan:
-    """All messages are given up, and with them what was derived from them."""
+    """Give up all messages, and what was derived from them."""
     reason = "--keep older gives up the log, of which nothing is there; offsets begin at 0 again"
     moved = [RepairStep(Action.MOVE, path, reason) for path in seen.derived]
     link = f"{COMMIT_LOG} is a link to {seen.log_link}: make a folder there, or remove the link"
@@ -135,7 +137,7 @@ def _log(seen: Inspection, wishes: Wishes, left: list[str]) -> Iterator[RepairSt
 def _log_ends(
     seen: Inspection, wishes: Wishes, holes: Sequence[Break], left: list[str]
 ) -> Iterator[RepairStep]:
-    """What is given up of it, at its end or its beginning."""
+    """Give up a part of the log, at its end or its start."""
     if holes and wishes.keep is Side.OLDER:
         yield from _cut(seen, holes[0].position, "newer than the gap, which --keep older gives up")
         return
@@ -147,7 +149,7 @@ def _log_ends(
 
 
 def _cut(seen: Inspection, position: int, reason: str) -> Iterator[RepairStep]:
-    """The log ends here: later files go, newest first, so that no gap is made."""
+    """End the log here: remove later files, newest first, so that there is never a gap."""
     for file in reversed(seen.row.files):
         if file.start >= position and file is not seen.row.files[0]:
             yield RepairStep(Action.MOVE, file.path, reason)
@@ -215,7 +217,7 @@ def _void(seen: Inspection) -> Iterator[RepairStep]:
 
 
 def is_refused(seen: Inspection) -> str:
-    """Why nothing can be planned; "" when it can."""
+    """Why no plan can be made; "" if one can."""
     if seen.findings.has(Kind.SIZES, Severity.ERROR):
         return "the sizes of the store's files are not known: say them by -c broker.conf or --set"
     return ""

@@ -1,13 +1,13 @@
-"""With which sizes a store was written, found out from its files: for offline tools.
+"""Determines from a store's files with which sizes it was written, for offline tools.
 
-    mappedFileSizeCommitLog       how long the log's files are, or what the marks say
-    mappedFileSizeConsumeQueue    the same of the queues' files
+    mappedFileSizeCommitLog       the length of the log's files, or what the marks say
+    mappedFileSizeConsumeQueue    the same for the queues' files
     maxHashSlotNum, maxIndexNum   an index file is 40 + 4 * slots + 20 * entries bytes long
 
-The last is one equation for two numbers. A pair is right when the first and the last entry, where
-they lie by it, are those the header speaks of, and the slot of the last one names it. Tried are
-what was said, or else the default, and every pair that puts the last entry's log position at
-a place where the file has it.
+The last line is one equation for two numbers. A pair is right if the first and the last entry, at
+the places that it gives, are those that the header names, and the slot of the last one names it.
+The pairs tried are the user's or else the default, and every pair that puts the last entry's log
+position at a place where the file has it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ READ_BYTES: Final = 1 << 20
 @final
 @dataclass(frozen=True, slots=True)
 class StoreSizes:
-    """The sizes, and in words where each came from."""
+    """The sizes, and for each a text that says where it came from."""
 
     log_bytes: int
     queue_bytes: int
@@ -55,13 +55,13 @@ class StoreSizes:
     reasons: tuple[str, ...] = ()
 
     def settings(self) -> dict[str, int]:
-        """By RocketMQ's keys."""
+        """The sizes by RocketMQ's keys."""
         numbers = (self.log_bytes, self.queue_bytes, self.index.slots, self.index.entries)
         return dict(zip(KEYS, numbers, strict=True))
 
 
 def detect(disk: Disk, said: Mapping[str, int], findings: Findings) -> StoreSizes:
-    """`said` are the sizes, by key, that a user or a broker.conf gave."""
+    """Determine the sizes. `said` has those that a user or a broker.conf gave, by key."""
     defaults = StoreSettings()
     marks = newest_slot(disk)
     log = _row_size(
@@ -85,7 +85,7 @@ def detect(disk: Disk, said: Mapping[str, int], findings: Findings) -> StoreSize
 
 
 def newest_slot(disk: Disk) -> Slot | None:
-    """What our own marks say; None when there are none."""
+    """The newest slot of our own marks; None if there is none."""
     try:
         file = disk.open(MARKS_PATH)
     except DiskError as error:
@@ -98,7 +98,7 @@ def newest_slot(disk: Disk) -> Slot | None:
 
 
 def queue_folders(disk: Disk) -> Iterator[tuple[str, str]]:
-    """(topic, queue id) of every folder of a queue, as they are named."""
+    """(topic, queue id) of every folder of a queue, by their names."""
     for topic in disk.list(CONSUME_QUEUE):
         if topic.is_folder:
             for queue in disk.list(f"{CONSUME_QUEUE}/{topic.name}"):
@@ -164,7 +164,7 @@ def _text(sizes: IndexSizes) -> str:
 
 
 def _solve(disk: Disk, entry: Entry, wanted: IndexSizes) -> IndexSizes | None:
-    """The sizes by which what this file holds lies where it belongs."""
+    """The sizes by which the entries of this file lie where its header says; None if unknown."""
     file = disk.open(f"{INDEX}/{entry.name}")
     try:
         head = file.read(0, HEADER_BYTES)
@@ -183,7 +183,7 @@ def _solve(disk: Disk, entry: Entry, wanted: IndexSizes) -> IndexSizes | None:
 
 
 def _pairs(file: File, size: int, end_offset: int, count: int) -> Iterator[IndexSizes]:
-    """Sizes that put the last entry where the file has the log position it must have."""
+    """The sizes that put the last entry where the file has the log position it must have."""
     wanted = end_offset.to_bytes(8, "big", signed=True)
     before = HEADER_BYTES + ENTRY_BYTES * (count - 1) + 4
     start = before

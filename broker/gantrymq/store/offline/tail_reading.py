@@ -1,7 +1,7 @@
-"""A kept tail, read like the log that it was: for `gantry store`.
+"""Reads a truncated tail like the log that it was part of: for `gantry store`.
 
-It lies in one file, and was in several of the log's; here it is a row of such files again, of which
-the first begins late and the last ends early.
+A tail is one file, whose bytes were in several files of the log. Here it is presented as a row of
+those files; the first one begins late, and the last one ends early.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ READ_BYTES: Final = 1 << 20
 @final
 @dataclass(frozen=True, slots=True)
 class TailSeen:
-    """A tail, and what is in it."""
+    """A truncated tail, and figures of its records."""
 
     tail: KeptTail
     figures: Figures
     is_whole: bool
-    """Its bytes are those that were cut."""
+    """Whether the file has exactly the bytes that were cut."""
 
 
 def look_at(disk: Disk, tail: KeptTail, file_bytes: int) -> TailSeen:
-    """Read all of it; `file_bytes` is the length of the log's files."""
+    """Read the whole tail; `file_bytes` is the length of the log's files."""
     census = Census(disk, row_of(tail, file_bytes))
     for _ in census.run():
         pass
@@ -39,7 +39,7 @@ def look_at(disk: Disk, tail: KeptTail, file_bytes: int) -> TailSeen:
 
 
 def row_of(tail: KeptTail, file_bytes: int) -> FileRow:
-    """The files of the log that it was part of, as far as they are in it."""
+    """The tail as a row of the log's files."""
     files = []
     start, end = tail.start, min(tail.end, tail.start + tail.size)
     while start < end:

@@ -1,8 +1,9 @@
-"""Fills the table of producer sessions at a start: from its newest copy and the log behind that.
+"""Fills the table of producer sessions at a start, from its newest copy and the log behind that.
 
-A copy counts if the log has all that it knows. One that does not is removed, for good: the log
-grows again, and the copy would seem to count later. Without a copy that counts the whole log is
-read, but where there never was one no session is older than the marks of the queues.
+A copy is valid if the log has every record that the copy reflects. An invalid copy is removed, and
+that is synced: otherwise it would seem valid later, when the log has grown again. Without a valid
+copy the whole log is read. If there never was a copy, the part that recovery dispatches is enough,
+because no session is older than the queues' mark.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ PROGRESS: Final = "sessions"
 
 @final
 class Recall:
-    """One run over a log that was recovered."""
+    """One run over a recovered log."""
 
     __slots__ = ("_disk", "_log", "_reader", "_sessions")
 
@@ -36,14 +37,15 @@ class Recall:
         self._sessions = sessions
 
     def steps(self, dispatched_from: int, *, is_ours: bool) -> Iterator[tuple[int, int]]:
-        """How many bytes were read, and of how many. Recovery dispatched the log from there on;
-        `is_ours` says whether one of our stores wrote the directory last."""
+        """Yields how many bytes were read, and of how many. `dispatched_from` is where recovery
+        began to dispatch; `is_ours` says whether one of our stores wrote the directory last."""
         log = self._log
         begin = max(log.start, self._restore(dispatched_from, is_ours=is_ours))
         yield from self._walk(begin)
 
     def _restore(self, dispatched_from: int, *, is_ours: bool) -> int:
-        """The place behind which the log has what the table lacks."""
+        """Restore the newest valid copy; return the log position from which the table is
+        incomplete."""
         log, sessions = self._log, self._sessions
         found = snapshot.load(self._disk)
         whole = {path: each for path, each in found.items() if each is not None}
@@ -66,5 +68,5 @@ class Recall:
                     sessions.note(entry.session, entry.physical_offset, entry.store_timestamp_ms)
             yield walk.position - begin, log.end - begin
         if walk.position < log.end and begin > log.start:
-            sessions.clear()  # the copy names a place where no record begins: read all
+            sessions.clear()  # no record begins at the copy's position: read all
             yield from self._walk(log.start)

@@ -1,4 +1,4 @@
-"""What the producer of a session reads when its messages are not stored."""
+"""Defines the refusals that the producer of a session gets when its messages are not stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_SESSIONS: Final = Refused(
 
 
 def session_refused(send: SessionSend, admission: Admission) -> Refused:
-    """Why none of these messages is stored."""
+    """The reason why none of these messages is stored."""
     name = send.session_id.decode(errors="replace")
     if admission.fault is SessionFault.FENCED:
         return Refused(

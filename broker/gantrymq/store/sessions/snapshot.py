@@ -1,15 +1,15 @@
-"""Keeps copies of the table of producer sessions beside the log: a start reads little of the log.
+"""Keeps copies of the table of producer sessions, so that a start needs to read little of the log.
 
-    gantry/sessions.0, gantry/sessions.1   written in turns; the newest that counts is used
+    gantry/sessions.0, gantry/sessions.1   written in turns; the newest valid one is used
     a file      "GFP1" | crc32 of the rest 4 | position 8 | number of sessions 4 | sessions
     a session   bytes of its id 1 | the id | epoch 8 | last number 8 | position 8 | store time ms 8
 
-A copy says what the log below `position` tells. It is made in memory first and written when that
-part of the log is on disk and cannot be taken back (`safe`), so that a crash or a cut of the log
-hardly ever leaves a copy that knows more than the log. One that does is void: recall.py removes it,
-for good, before the log grows beyond its position again.
+A copy reflects the log below `position`. It is first made in memory, and written when that part of
+the log is on disk and cannot be truncated any more (`safe`). So after a crash or a truncation a
+copy hardly ever reflects more than the log has. Such a copy is void: recall.py removes it, and
+syncs that, before the log grows beyond its position again.
 
-Invariant: once `open` has returned, a copy is on disk for good, or no session is served.
+Invariant: once `open` has returned, a copy is on disk, or no session is served.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from gantrymq.store.sessions.table import ProducerSessions, SessionState
 PATHS: Final = (f"{OWN}/sessions.0", f"{OWN}/sessions.1")
 MAGIC: Final = b"GFP1"
 
-# What a start reads of the log at most, besides what queues and index need.
+# Bounds what a start reads of the log, besides what queues and index need.
 INTERVAL_SECONDS: Final = 60.0
 INTERVAL_BYTES: Final = 256 << 20
 
-# A million sessions; a longer file was not written by us.
+# Enough for a million sessions; the store never writes a longer file.
 FILE_BYTES_MAX: Final = 512 << 20
 
 _CRC: Final = struct.Struct(">I")
@@ -44,13 +44,13 @@ _STATE: Final = struct.Struct(">qqqq")
 @final
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The table as the log below `position` tells it."""
+    """The table that the log below `position` gives."""
 
     position: int
     states: Sequence[SessionState]
 
     def is_of(self, log_end: int) -> bool:
-        """Whether it knows nothing that a log which ends there lacks."""
+        """Whether a log that ends there has everything that this copy reflects."""
         return self.position <= log_end and all(each.position < log_end for each in self.states)
 
 
@@ -63,7 +63,7 @@ def encode(snapshot: Snapshot) -> bytes:
 
 
 def decode(data: bytes) -> Snapshot | None:
-    """None when it was not written whole."""
+    """Decode a copy; None if it is damaged."""
     body = data[8:]
     if data[:8] != MAGIC + _CRC.pack(crc32(body)):
         return None
@@ -77,13 +77,13 @@ def decode(data: bytes) -> Snapshot | None:
 
 
 def load(disk: Disk) -> dict[str, Snapshot | None]:
-    """What each of the files that exist holds, None where that is damaged."""
+    """The content of each existing file; None for one that is damaged."""
     contents = {path: own_file.content(disk, path, FILE_BYTES_MAX) for path in PATHS}
     return {path: decode(data) for path, data in contents.items() if data is not None}
 
 
 def remove(disk: Disk, paths: Sequence[str] = PATHS) -> None:
-    """These copies are no more, for good."""
+    """Remove these copies, and sync that."""
     gone = [path for path in paths if own_file.remove(disk, path)]
     if gone:
         disk.sync_folder(OWN)
@@ -91,7 +91,7 @@ def remove(disk: Disk, paths: Sequence[str] = PATHS) -> None:
 
 @final
 class SnapshotWriter:
-    """Writes copies now and then; the store's persistence owns it."""
+    """Writes copies at intervals; the store's persistence owns it."""
 
     __slots__ = (
         "_background",
@@ -116,14 +116,14 @@ class SnapshotWriter:
         self._slot: int = 0
         self._ticket: int = 0
         self._written: int = -1
-        """The position of the copy that was written last."""
+        """The position of the copy that was written last; -1 if there is none."""
         self.is_ready: bool = False
         """Whether a copy is on disk, so that sessions survive a crash."""
 
     def save(self, position: int, *, is_start: bool) -> None:
-        """Write a copy that tells all of the log, which is on disk, waiting for the disk.
+        """Write a copy of the whole log's state, waiting for the disk. The log must be on disk.
 
-        Only a start may go without one, and then does not serve sessions before one is written.
+        Only a start may go on without a copy; sessions are then not served before one is written.
         """
         try:
             own_file.replace(self._disk, PATHS[self._slot], self._encoded(position))
@@ -134,7 +134,7 @@ class SnapshotWriter:
         self._wrote(position)
 
     def is_due(self, now: float, dispatched: int) -> bool:
-        """Whether `turn` may have something to do."""
+        """Whether `turn` may have work."""
         if self._ticket or dispatched == self._written:
             return False
         if self._pending is not None or now >= self._next:
@@ -142,7 +142,7 @@ class SnapshotWriter:
         return dispatched - self._written >= INTERVAL_BYTES
 
     def turn(self, now: float, dispatched: int, safe: int) -> None:
-        """Make a copy, or write the one that was made, once the log is `safe` up to there."""
+        """Make a copy, or write the one that was made, once `safe` has passed its position."""
         if self._pending is None:
             self._next = now + INTERVAL_SECONDS
             self._pending = (dispatched, self._encoded(dispatched))
@@ -153,11 +153,11 @@ class SnapshotWriter:
         try:
             self._write(position, data)
         except DiskError:
-            self._drop_file()  # the other file still counts, and there is a next time
+            self._drop_file()  # the other file is still valid, and the next copy will be tried
 
     def begin_anew(self) -> None:
-        """The log begins anew, and so does the table: no copy is of it. DiskError where one could
-        not be removed."""
+        """Clear the table and remove the copies, because the log begins anew. DiskError if a copy
+        cannot be removed."""
         self._sessions.clear()
         self._pending = None
         remove(self._disk)
@@ -170,7 +170,7 @@ class SnapshotWriter:
         return self._ticket != 0
 
     def take(self, completion: Completion) -> bool:
-        """Whether the completion was ours."""
+        """Whether the completion is for a copy."""
         if completion.ticket != self._ticket:
             return False
         self._ticket = 0
@@ -180,7 +180,7 @@ class SnapshotWriter:
         return True
 
     def close(self) -> None:
-        """Give the handle back."""
+        """Close the file."""
         self._drop_file()
 
     def _encoded(self, position: int) -> bytes:
@@ -193,7 +193,7 @@ class SnapshotWriter:
         except DiskError as error:
             if error.failure is not DiskFailure.NOT_FOUND:
                 raise
-            own_file.replace(self._disk, path, data)  # once in the life of a store
+            own_file.replace(self._disk, path, data)  # only for a store's first copies
             self._wrote(position)
             return
         self._file.resize(0)
@@ -202,7 +202,7 @@ class SnapshotWriter:
         self._ticket = self._background.sync(self._file)
 
     def _wrote(self, position: int) -> None:
-        """The file of this turn is on disk; the next copy goes to the other one."""
+        """Note that the copy is on disk; the next one goes to the other file."""
         self._written = position
         self._slot = 1 - self._slot
         self.is_ready = True

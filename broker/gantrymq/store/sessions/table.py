@@ -1,8 +1,8 @@
 r"""Remembers the last message of each producer session, so that a repeated send is stored once.
 
-A producer numbers the messages of a session from 0 in each epoch. Every stored message carries the
-property `GANTRY_SESSION`, and dispatch tells the table of it: the table follows the log alone, on
-masters, slaves and after restarts alike.
+A producer numbers the messages of a session from 0 in each epoch. Every stored message has the
+property `GANTRY_SESSION`, and dispatch passes it to the table: so the table follows from the log
+alone, on masters, slaves and after restarts alike.
 
     GANTRY_SESSION   id ":" epoch ":" number      the id is opaque, and may hold colons itself
 
@@ -12,11 +12,11 @@ masters, slaves and after restarts alike.
     any other number                              out of sequence: refused, with the next number
     a newer epoch, or an unknown session          must begin at 0
 
-Between its admission and its dispatch a message is only reserved. Invariant: a message is called a
+Between its admission and its dispatch a message is only reserved. Invariant: a message counts as a
 repeat only if its first copy is in the log, or in the group that is written next.
 
-Bounded: sessions that were not used for `age_ms`, by the store times of the log, and beyond
-`count_max` the least recently used ones are forgotten.
+Bounded: sessions that were not used for `age_ms`, by the store times of the log, are forgotten; so
+are the least recently used ones beyond `count_max`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gantrymq.store.settings import StoreSettings
 
 MS_PER_HOUR: Final = 3_600_000
 
-# An id is a part of every message of its session.
+# The id is a part of every message of its session.
 ID_BYTES_MAX: Final = 255
 NUMBER_MAX: Final = (1 << 63) - 1
 
@@ -40,7 +40,7 @@ _DIGITS_MAX: Final = 19
 
 
 class SessionState(NamedTuple):
-    """The last message of a session: its epoch and number, its place in the log, its store time."""
+    """The last message of a session: its epoch and number, its log position, its store time."""
 
     session_id: bytes
     epoch: int
@@ -50,7 +50,7 @@ class SessionState(NamedTuple):
 
 
 class SessionFault(Enum):
-    """Why messages of a session cannot be stored."""
+    """The reason why messages of a session cannot be stored."""
 
     FENCED = "a newer epoch of the session has begun"
     OUT_OF_SEQUENCE = "the messages do not continue the session"
@@ -69,11 +69,11 @@ class SessionSend:
         self.count: int = count
 
     def of(self, count: int) -> SessionSend:
-        """The same start for so many messages."""
+        """The same start, for `count` messages."""
         return SessionSend(self.session_id, self.epoch, self.first, count)
 
     def property_value(self, index: int) -> bytes:
-        """What the message at this index of the send is stored with."""
+        """The value of the property for the message at this index of the send."""
         return b"%b:%d:%d" % (self.session_id, self.epoch, self.first + index)
 
 
@@ -89,7 +89,7 @@ class Admission:
         self.repeats: int = repeats
         self.fault: SessionFault | None = fault
         self.epoch: int = epoch
-        """The known epoch of the session, -1 without one."""
+        """The known epoch of the session; -1 if the session is unknown."""
         self.expected: int = expected
         """The number that would continue the session in the epoch of the send."""
 
@@ -117,31 +117,31 @@ class ProducerSessions:
         self._count_max: int = count_max
         self._reserved: dict[bytes, _Last] = {}
         self._states: dict[bytes, SessionState] = {}
-        """The least recently used session stands first."""
+        """The least recently used session comes first."""
         self.evicted: int = 0
-        """Sessions that were forgotten because there were too many."""
+        """The number of sessions that were forgotten because there were too many."""
         self.expired: int = 0
         self.refused: int = 0
-        """Sends that were fenced or out of sequence."""
+        """The number of sends that were fenced or out of sequence."""
         self.repeats: int = 0
-        """Messages that were sent again, and not stored again."""
+        """The number of messages that were sent again, and not stored again."""
 
     @staticmethod
     def of(settings: StoreSettings) -> ProducerSessions:
-        """With the bounds that these settings name."""
+        """A table with the bounds of these settings."""
         age_ms = settings.producer_session_hours * MS_PER_HOUR
         return ProducerSessions(settings.producer_sessions_max, age_ms)
 
     def __len__(self) -> int:
         return len(self._states)
 
-    # ------------------------------------------------------------------ what the log has
+    # ------------------------------------------------------------------ messages in the log
 
     def note(self, value: bytes, position: i64, store_timestamp_ms: i64) -> None:
-        """The log has a message with this property at this position."""
+        """Note that the log has a message with this property at this position."""
         send = parse(value)
         if send is None:
-            return  # a log of another hand may hold anything
+            return  # a log that another program wrote may have anything
         state = SessionState(
             send.session_id, send.epoch, send.first, int(position), int(store_timestamp_ms)
         )
@@ -149,7 +149,7 @@ class ProducerSessions:
         self._forget_old(int(store_timestamp_ms))
 
     def restore(self, state: SessionState) -> None:
-        """Take what is newer than what is known; an older copy of a message changes nothing."""
+        """Take a state that is newer than the known one; an older one changes nothing."""
         states = self._states
         known = states.get(state.session_id)
         if known is not None:
@@ -162,16 +162,16 @@ class ProducerSessions:
         return self._states.get(session_id)
 
     def all(self) -> Iterable[SessionState]:
-        """The least recently used first."""
+        """All sessions, the least recently used first."""
         return self._states.values()
 
     def clear(self) -> None:
-        """The log begins anew."""
+        """Forget everything, because the log begins anew."""
         self._states.clear()
         self._reserved.clear()
 
     def _forget_old(self, now_ms: int) -> None:
-        """At most two: as many can only have come one by one."""
+        """Forget at most two sessions: enough, because sessions are added one at a time."""
         states = self._states
         for _ in range(2):
             oldest = next(iter(states.values()))
@@ -183,10 +183,11 @@ class ProducerSessions:
                 return
             del states[oldest.session_id]
 
-    # ------------------------------------------------------------------ what is sent
+    # ------------------------------------------------------------------ sends
 
     def admit(self, send: SessionSend) -> Admission:
-        """Reserve the numbers of a send, unless the answer has a fault; `release` ends that."""
+        """Reserve the numbers of a send, unless the result has a fault. `release` ends the
+        reservation."""
         epoch, last = self._last(send.session_id)
         expected = last + 1 if send.epoch == epoch else 0
         if send.epoch < epoch:
@@ -202,7 +203,7 @@ class ProducerSessions:
         return Admission(repeats, None, epoch, expected)
 
     def release(self) -> None:
-        """The group was written, and dispatch has told of it, or it was refused."""
+        """End all reservations: the group was written and dispatched, or it was refused."""
         if self._reserved:
             self._reserved.clear()
 
@@ -216,7 +217,7 @@ class ProducerSessions:
 
 
 def parse(value: bytes) -> SessionSend | None:
-    """The session that a property, or a request, names; None where it names none."""
+    """The session that a property or a request names; None if it names none."""
     parts = value.rsplit(b":", 2)
     if len(parts) != 3 or not 0 < len(parts[0]) <= ID_BYTES_MAX:
         return None
