@@ -183,7 +183,7 @@ class CheckpointFile:
         return self._ticket != 0
 
     def take(self, completion: Completion) -> bool:
-        """Whether the completion was ours."""
+        """Whether the completion is for the checkpoint."""
         if completion.ticket != self._ticket:
             return False
         self._ticket = 0

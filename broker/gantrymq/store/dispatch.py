@@ -7,7 +7,7 @@ topics that have been deleted since (deletions.py). Every record except rolled b
 in the index under its keys.
 
 A record may not continue its queue if the log is a copy. The master deleted the topic after the
-queue's last message, and slaves are not told of that. The queue then begins anew with this record;
+queue's last message, and slaves are not informed of that. The queue then begins anew with this record;
 that is noted (replaced_queues.py) before the old queue is removed. The topic's other queues stay
 until one of their own records shows the same, for their messages may have been sent before the
 deletion or after it.

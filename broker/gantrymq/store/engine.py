@@ -320,11 +320,11 @@ class Store:
         return self._obstacles.refusal()
 
     def stall(self, now: float) -> str | None:
-        """Why nobody can tell when this disk will have anything for good; None where it answers."""
+        """Why it is unknown when the disk will finish a sync; None if the disk answers."""
         return self._obstacles.stall(now)
 
     def trouble(self, now: float) -> str | None:
-        """Why this store cannot take messages, or could not if it led."""
+        """Why this store cannot accept messages, or could not if it became master; else None."""
         return self._obstacles.trouble(now)
 
     def _refusal(self) -> Refused | None:

@@ -228,7 +228,7 @@ def parse(value: bytes) -> SessionSend | None:
 
 
 def parse_sent(value: bytes) -> SessionSend:
-    """The session that a request names; RemoteError where it names none."""
+    """The session that a request names; RemoteError if it names none."""
     send = parse(value)
     if send is None or min(send.session_id) < 0x20:
         raise RemoteError(
