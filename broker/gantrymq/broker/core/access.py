@@ -1,12 +1,13 @@
-"""Access control of this broker: the rules in force, and a change of them on its way to the file.
+"""Holds the access rules of a broker, checks requests against them, and changes them safely.
 
-    replace(rules)                      the file has others: they count at once
-    begin(rules), commit(), drop()      a request changes them: they count when the file has them
-    overtake(rules)                     another broker leads, and these are its: no change of ours
-                                        that is on its way counts any more
+    replace(rules)                      the file was edited: the rules apply at once
+    begin(rules), commit(), drop()      a request changes the rules: they apply once they are in the
+                                        file
+    overtake(rules)                     another broker is the master, and these are its rules: a
+                                        change of this broker that is not in the file yet is dropped
 
-Invariant: with aclEnable or authenticationEnabled there is a guard from the beginning, and until it
-is given rules or users it lets nobody in.
+Invariant: with aclEnable or authenticationEnabled there is a guard from the start. It refuses every
+request until it has rules or users.
 """
 
 from __future__ import annotations
@@ -43,63 +44,63 @@ if TYPE_CHECKING:
     from gantrymq.acl.users.table_file import Seal
     from gantrymq.broker.core.state import State
 
-# Where messages wait that are meant for another topic, which they name.
+# Topics whose messages wait for something and name the topic they are meant for.
 _WAITING_TOPICS: Final = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, CHECK_MAX_TIME_TOPIC})
 
 
 @final
 class Access:
-    """Of one broker. `guard` is None where everybody may do everything."""
+    """The access rules of one broker. `guard` is None if access control is off."""
 
     __slots__ = ("coming", "guard", "refused_attempts", "throttle", "users")
 
     def __init__(self, settings: BrokerSettings, seal: Seal | None = None) -> None:
-        """`seal` hides passwords in the file of users."""
+        """`seal` encrypts the passwords in the file of users."""
         self.guard = _guard_of(settings)
         has_users = self.guard is not None and settings.authentication_enabled
         self.users = UserAccess(self.guard, seal) if self.guard and has_users else None
         self.throttle = SignatureThrottle()
         self.refused_attempts = RefusedAttempts()
         self.coming: Rules | None = None
-        """What the file shall hold, and does not yet."""
+        """The rules that are being written to the file; None if no change is under way."""
 
     @property
     def is_changing(self) -> bool:
         return self.coming is not None
 
     def replace(self, rules: Rules) -> None:
-        """The file was read anew."""
+        """Apply the rules of a file that was read again."""
         assert self.guard is not None, "nobody reads rules that are not asked"
         self.guard.replace(rules)
 
     def begin(self, rules: Rules) -> None:
-        """From now on the file shall hold these."""
+        """Begin a change: the next write of the file contains these rules."""
         assert self.coming is None, "one change at a time"
         self.coming = rules
 
     def commit(self) -> None:
-        """The file has them."""
+        """Apply the rules of the change, which are in the file."""
         assert self.coming is not None, "nothing was begun"
         self.replace(self.coming)
         self.coming = None
 
     def drop(self) -> None:
-        """The file could not be written."""
+        """Give the change up: the file could not be written."""
         self.coming = None
 
     def overtake(self, rules: Rules) -> None:
-        """Who leads has these; the file has them later."""
+        """Apply the master's rules at once; the file is written later."""
         self.coming = None
         self.replace(rules)
 
     def content(self) -> bytes:
-        """What the file must hold now."""
+        """The content that the file must have: with the change that is under way, if any."""
         assert self.guard is not None, "there is no file without rules"
         return plain_acl.write(self.coming or self.guard.rules)
 
 
 def refuse(state: State, request: Request) -> Reply | None:
-    """The answer to whoever may not ask this."""
+    """The refusal if the client may not make this request; None if it may."""
     guard, channel = state.access.guard, request.channel
     if guard is None:
         return None
@@ -125,9 +126,9 @@ def refuse_message(
     group: str = "",
     actions: Action = Action.NONE,
 ) -> Reply | None:
-    """The answer to whoever may not have this right to a message that the request led to: it may
-    be anybody's. `group` is who consumes it, where somebody does; `actions` are what a policy may
-    allow instead of the right's."""
+    """The refusal if the client lacks this right to a message that the request refers to; None if
+    it has it. The message may be of any topic. `group` is the group that consumes it, if any;
+    `actions` are the actions that a policy may allow instead of those of the right."""
     guard = state.access.guard
     if guard is None:
         return None
@@ -138,7 +139,7 @@ def refuse_message(
 
 
 def _meant_for(message: Record) -> str:
-    """The topic it comes to when it waits for something: these the broker itself wrote."""
+    """The topic that the message is meant for, also while it waits in a topic of the broker."""
     topic = utf8_text(message.topic)
     if topic not in _WAITING_TOPICS:
         return topic
@@ -156,7 +157,7 @@ def _told(state: State, request: Request, refusal: Refusal) -> Reply:
 
 
 def _guard_of(settings: BrokerSettings) -> Guard | None:
-    """None where neither accounts nor users are on."""
+    """The guard; None if neither accounts nor users are turned on."""
     if not settings.acl_enable and not settings.authentication_enabled:
         return None
     return Guard(

@@ -1,8 +1,9 @@
-"""What becomes of popped messages: acknowledged one by one or many at once, or kept out longer.
+"""Handles requests about popped messages: acknowledging them and changing their invisible time.
 
-An acknowledgement that comes too late - the message is due, or went out again - is answered as if
-it were in time, as in Java: a client that repeats one must not take it for a failure. A message
-that went out again cannot be kept out by its old handle: that is said.
+An acknowledgement that comes too late is answered with success, as in RocketMQ: the message is
+visible again, or was popped again. A client that repeats an acknowledgement must not take it for a
+failure. The invisible time of a message that was popped again cannot be changed by its old handle:
+that request is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from gantrymq.wire.headers.pop import (
     ChangeInvisibleTimeResponse,
 )
 
-# Messages of one request; a pop gives 32 at most.
+# Limit of the messages of one request; a pop returns 32 at most.
 ACKS_MAX: Final = 10_000
 
 
@@ -42,7 +43,7 @@ def ack_message(state: State, request: Request) -> Outcome:
 
 
 def batch_ack(state: State, request: Request) -> Outcome:
-    """Those that are not there are passed over."""
+    """Acknowledges many messages. Offsets that are not in the queue are ignored."""
     if not request.command.body:
         return refused(ResponseCode.NO_MESSAGE, "the request has no body: it names no message")
     body = BatchAckBody.from_json(javajson.loads(request.command.body))
@@ -70,7 +71,7 @@ def _ack_many(state: State, ack: BatchAck) -> Reply | None:
 
 
 def _ack(state: State, place: Place, offset: int, handle: Handle) -> Reply | None:
-    """Why it does not count, where Java says so."""
+    """Acknowledge one message. Returns a refusal only where RocketMQ refuses; else None."""
     if handle.is_orderly:
         return _ack_in_order(state, place, offset, handle)
     checkout = state.pops.checkouts.find(place, offset, handle.pop_ms)
@@ -98,7 +99,7 @@ def _ack_in_order(state: State, place: Place, offset: int, handle: Handle) -> Re
     return None
 
 
-# ---------------------------------------------------------------------- keeping out
+# ---------------------------------------------------------------------- invisible time
 
 
 def change_invisible_time(state: State, request: Request) -> Outcome:
@@ -120,7 +121,7 @@ def change_invisible_time(state: State, request: Request) -> Outcome:
             f"message {header.offset} of queue {header.queue_id} of {header.topic} is not out"
             f" since {handle.pop_ms}: it was acknowledged, or came back when its time was over",
         )
-    # A handle of the same millisecond would be the old one's twin.
+    # A handle of the same millisecond would equal the old one.
     pop_ms = max(state.wall_ms, handle.pop_ms + 1)
     state.pops.checkouts.keep_out(checkout, pop_ms, due_ms)
     state.pops.changed()
@@ -128,7 +129,8 @@ def change_invisible_time(state: State, request: Request) -> Outcome:
 
 
 def _keep_in_order(state: State, place: Place, offset: int, handle: Handle, due_ms: int) -> Reply:
-    """The handle stays: it is the batch's."""
+    """Change the invisible time of an orderly message. The handle stays the same, because all
+    messages of the pop share it."""
     state.pops.orders.keep_out(place, offset, handle.pop_ms, due_ms)
     state.pops.watch_order(due_ms)
     return _kept(handle.pop_ms, due_ms - handle.pop_ms, handle)
@@ -142,7 +144,7 @@ def _kept(pop_ms: int, invisible_ms: int, handle: Handle) -> Reply:
     )
 
 
-# ---------------------------------------------------------------------- whether it may be
+# ---------------------------------------------------------------------- checks
 
 
 def _refusal(

@@ -1,11 +1,11 @@
-"""Requests of 4.9's mqadmin and of dashboards: showing and changing the accounts of plain_acl.yml.
+"""Handles requests of mqadmin 4.9 and dashboards that show and change accounts in plain_acl.yml.
 
-A change is checked as a whole, then written to the file, then it counts. The file is written anew:
-what it held as comments is gone, as with Java. Fields of an account that a request leaves out stay
-as they are, so a new one needs at least both keys. No answer shows a secret key.
+A change is checked as a whole and written to the file before it applies. The whole file is
+rewritten, so its comments are lost, as with RocketMQ. Fields of an account that a request leaves
+out keep their values, so a new account needs at least both keys. No answer contains a secret key.
 
-A change of a secret key ends the old one at once, unless the field oldSecretSeconds, which Java
-does not know, says for how long the old one signs too; -1 stands for until it is removed.
+A change of a secret key invalidates the old one at once, unless the field oldSecretSeconds, which
+RocketMQ does not have, says for how long the old key stays valid; -1 means until it is removed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from gantrymq.wire.jsonvalue import JsonObject
 
 OLD_SECRET_SECONDS: Final = "oldSecretSeconds"  # noqa: S105 - the name of a field
 
-# Their names were given to other numbers in 5.x: see codes.py.
+# 5.x uses the names of these codes for other numbers: see codes.py.
 UPDATE_FAILED: Final = 209
 DELETE_FAILED: Final = 210
 WHITE_LIST_FAILED: Final = 211
@@ -91,7 +91,7 @@ def delete_account(state: State, request: Request) -> Outcome | Steps[Outcome]:
 
 
 def update_white_list(state: State, request: Request) -> Outcome | Steps[Outcome]:
-    # mqadmin leaves the file out when it is not told one.
+    # mqadmin leaves the path out unless its user gives one.
     ext = {"aclFileFullPath": "", **(request.command.ext or {})}
     header = UpdateGlobalWhiteAddrsRequest.decode(ext)
     rules = _rules(state)
@@ -146,7 +146,7 @@ def _rules(state: State) -> Rules | None:
 
 
 def _account(before: Account | None, asked: UpdateAclConfigRequest) -> Account:
-    """With what was asked for, and else as it was."""
+    """The account with the fields that the request names changed; a new one if there is none."""
     account = before or Account(access_key=asked.access_key, secret_key=asked.secret_key or "")
     if asked.secret_key:
         account = replace(account, secret_key=asked.secret_key)
@@ -169,7 +169,7 @@ def _account(before: Account | None, asked: UpdateAclConfigRequest) -> Account:
 
 
 def _rekeyed(account: Account, rules: Rules, ext: Mapping[str, str], wall_ms: int) -> Account:
-    """With the secret key before, for as long as the request says."""
+    """The account with its previous secret key, valid for as long as the request says."""
     before = rules.accounts.get(account.access_key)
     text = ext.get(OLD_SECRET_SECONDS)
     if before is None or (text is None and before.secret_key == account.secret_key):
@@ -217,7 +217,7 @@ def _written(state: State, failure_code: int) -> Steps[Outcome]:
         return done() if failure is None else refused(failure_code, undone(failure))
     state.access.drop()
     if was_safe:
-        state.files.forget(File.ACL)  # it is as it was: nothing to try again
+        state.files.forget(File.ACL)  # the rules are unchanged: the write need not be retried
     return refused(failure_code, f"nothing was changed: {state.settings.acl_file}: {failure}")
 
 

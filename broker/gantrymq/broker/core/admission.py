@@ -1,12 +1,13 @@
-"""Whether the broker takes one more send, or is too busy: by how long sends waited to be appended.
+"""Decides whether the broker takes a send or is too busy, by how long sends waited to be appended.
 
-    for SLOW_SECONDS the sends of each turn waited longer than waitTimeMillsInSendQueue, and some
-    wait now: the next one is refused as busy, so that its producer asks another broker at once
+A send is refused as busy, so that its producer tries another broker at once, if for SLOW_SECONDS
+the sends of each turn waited longer than waitTimeMillsInSendQueue, and a send waits now.
 
-One slow turn refuses nothing, and where none waits for its turn the next send is always taken: it
-shows whether things are better. What was before a while without sends does not count. Nor does the
-turn's own write, for which who comes behind it waits in its socket, or how long the disk or a slave
-takes for a send that waits for it: syncFlushTimeout and slaveTimeout bound that.
+One slow turn does not cause refusals. If no send waits to be appended, the next one is always
+taken: its wait shows whether the broker has recovered. Slow turns before a pause of IDLE_SECONDS
+without sends do not count. Two delays are not part of the wait: that of the turn's own write, since
+requests behind it wait in their sockets; and the time until the disk or a slave acknowledges, which
+syncFlushTimeout and slaveTimeout bound.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ from typing import final
 from gantrymq.broker.core.latency import Latency
 from gantrymq.broker.core.settings import BrokerSettings
 
-# Longer than any pause of a healthy broker.
+# Longer than any pause of the event loop of a healthy broker.
 SLOW_SECONDS = 1.0
 
-# Between a slow turn and the next send. Not SLOW_SECONDS: a turn may itself take as long, and then
-# nothing comes in meanwhile. Who was sending by then waits no more: producers have 3 s.
+# Pause between a slow turn and the next send that ends a slow period. It is longer than
+# SLOW_SECONDS, because a turn may itself take that long, and no send arrives meanwhile. Producers
+# time out after 3 s, so none of the slow period waits any more.
 IDLE_SECONDS = 3.0
 
 
 @final
 class Admission:
-    """Of one broker. `begin` and `end` come in pairs, and `appended` once a turn."""
+    """The admission of sends of one broker. `begin` and `end` are called in pairs, and `appended`
+    once a turn."""
 
     __slots__ = (
         "_begun",
@@ -41,31 +44,32 @@ class Admission:
 
     def __init__(self, now: float = 0.0) -> None:
         self._begun: dict[float, int] = {}
-        """How many that wait were handed in at each moment, oldest first."""
+        """The number of unanswered `begin` calls by their time, oldest first."""
         self.latency: Latency = Latency(now)
         self._last_begun: float = 0.0
         self._last_seconds: float = 0.0
         self._slow_at: float = 0.0
-        """When the last slow turn was."""
+        """The time of the last slow turn."""
         self._slow_since: float | None = None
-        """When the first of those was that followed each other up to that one."""
+        """The time of the first of the consecutive slow turns that end with the last one."""
         self._to_append: int = 0
         self.waiting: int = 0
-        """Sends that were handed to the store and have no answer."""
+        """The number of `begin` calls whose sends the store has not answered."""
 
     def begin(self, now: float) -> None:
-        """A send, or several of one read, is handed to the store, whose next turn appends it."""
+        """Count a send, or the sends of one read, handed to the store, whose next turn appends
+        them."""
         self.waiting += 1
         self._to_append += 1
         self._last_begun = now
         self._begun[now] = self._begun.get(now, 0) + 1
 
     def head_wait(self, now: float) -> float:
-        """Seconds that the oldest has waited."""
+        """The seconds that the oldest unanswered send has waited; 0 without any."""
         return now - next(iter(self._begun), now)
 
     def appended(self, now: float, settings: BrokerSettings) -> None:
-        """The store had its turn: all that were handed in are in the log, or never will be."""
+        """The store ended a turn: all sends handed to it are in the log, or were refused."""
         if not self._to_append:
             return
         self._to_append = 0
@@ -78,11 +82,11 @@ class Admission:
         self._slow_at = now
 
     def _was_idle(self) -> bool:
-        """Whether nothing was handed in for a while after the last slow turn."""
+        """Whether no send came for IDLE_SECONDS after the last slow turn."""
         return self._last_begun - self._slow_at > IDLE_SECONDS
 
     def end(self, began: float, now: float, count: int) -> None:
-        """The store answered these messages of one `begin`."""
+        """The store answered the `count` messages of one `begin`, which was called at `began`."""
         self.waiting -= 1
         left = self._begun[began] - 1
         if left:
@@ -92,7 +96,7 @@ class Admission:
         self.latency.note(now - began, count, now)
 
     def refusal(self, settings: BrokerSettings) -> str | None:
-        """The remark of a SYSTEM_BUSY, or None."""
+        """The remark of a SYSTEM_BUSY answer; None if the next send is taken."""
         since = self._slow_since
         if since is None or not self._to_append or self._was_idle():
             return None

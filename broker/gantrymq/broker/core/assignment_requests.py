@@ -1,4 +1,4 @@
-"""Groups whose consumers the broker tells what is theirs, and whether they pull or pop it."""
+"""Handles requests for the queues assigned to a consumer, and for whether it pulls or pops them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 
 
 def query_assignment(state: State, request: Request) -> Steps[Outcome]:
-    """A client who hears nothing of queues keeps those it has."""
+    """Answers with the client's queues. Without queues in the answer, the client keeps its own."""
     query = AssignmentQuery.from_json(javajson.loads(request.command.body))
     mode = state.request_modes.find(query.topic, query.consumer_group)
     if mode is None:

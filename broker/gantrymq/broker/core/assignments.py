@@ -1,11 +1,11 @@
-"""Which queues of a topic are a client's, where clients leave that to the broker.
+"""Computes which queues of a topic a client consumes, for clients that let the broker decide.
 
-    AVG             the queues in order, cut into as many pieces as there are clients
-    AVG_BY_CIRCLE   dealt out one by one
-    pop             all clients pop from all queues: one entry for each broker, queue -1; or each
-                    from its own and from those of so many clients behind it
+    AVG             the queues in order, divided into as many runs as there are clients
+    AVG_BY_CIRCLE   the queues assigned to the clients in turn
+    pop             all clients pop from all queues: one entry for each broker, with queue id -1; or
+                    each client pops from its own queues and from those of the next `share` clients
 
-All brokers and all clients have the same order of queues and clients, and so agree without a word.
+All brokers and clients use the same order of queues and clients, so they agree without messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ALL_QUEUES: Final = -1
 
 Queues: TypeAlias = tuple[MessageQueue, ...]
 Strategy: TypeAlias = Callable[[Sequence[MessageQueue], int, int], Queues]
-"""Queues, which client, of how many."""
+"""Takes the queues, the index of the client and the number of clients."""
 
 
 def averagely(queues: Sequence[MessageQueue], index: int, count: int) -> Queues:
@@ -39,12 +39,12 @@ STRATEGIES: Final[Mapping[str, Strategy]] = MappingProxyType(
 
 
 def is_for_all(share: int, count: int) -> bool:
-    """Whether every one of `count` clients pops from all queues."""
+    """Whether each of the `count` clients pops from all queues."""
     return share <= 0 or share >= count - 1
 
 
 def for_all(queues: Sequence[MessageQueue]) -> Queues:
-    """All queues of each broker at once."""
+    """One entry for all queues of each broker."""
     brokers = dict.fromkeys((queue.topic, queue.broker_name) for queue in queues)
     return tuple(MessageQueue(topic, broker, ALL_QUEUES) for topic, broker in brokers)
 
@@ -52,7 +52,8 @@ def for_all(queues: Sequence[MessageQueue]) -> Queues:
 def shared(
     strategy: Strategy, queues: Sequence[MessageQueue], index: int, count: int, share: int
 ) -> Queues:
-    """Those one of `count` clients pops from: its own, and those of `share` clients behind it."""
+    """The queues from which one of `count` clients pops: its own, and those of the next `share`
+    clients."""
     if count > len(queues):
         return (queues[index % len(queues)],)
     clients = [(index + step) % count for step in range(share + 1)]

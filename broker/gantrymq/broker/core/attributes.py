@@ -1,8 +1,8 @@
-"""Attributes of topics and groups, and how a request changes them: "+key=value,-key".
+"""Parses and applies changes to the attributes of topics and groups: "+key=value,-key".
 
-Which there are and what they may say is RocketMQ's, but for what needs a store of another kind:
-batch consume queues and compaction are refused, since the messages would be kept as usual and
-nobody would be told. A change that is refused raises RemoteError, in Java's words.
+The attributes and their values are RocketMQ's, except those that need another kind of store. Batch
+consume queues and compaction are refused, because the broker would silently store the messages as
+usual. A change that is refused raises RemoteError with RocketMQ's text.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ MESSAGE_TYPE: Final = "message.type"
 RESERVE_TIME: Final = "reserve.time"
 MIXED: Final = "MIXED"
 
-# Many more than there are: a bound for what a request can have us take apart.
+# Limit of the changes that one request is parsed for; there are far fewer attributes.
 CHANGES_MAX: Final = 100
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """`fault` says what is wrong with a value."""
+    """The definition of an attribute. `fault` returns what is wrong with a value, or None."""
 
     fault: Callable[[str], str | None]
     is_changeable: bool = True
@@ -62,12 +62,13 @@ GROUP_ATTRIBUTES: Final[Mapping[str, Attribute]] = {}
 
 
 def to_create(current: Mapping[str, str]) -> dict[str, str]:
-    """The changes by which a plain store of Java's gets these; it knows no reserve times."""
+    """The changes that create these attributes on a RocketMQ broker, which has no
+    reserve.time."""
     return {f"+{key}": value for key, value in current.items() if key != RESERVE_TIME}
 
 
 def parse_changes(text: str) -> dict[str, str]:
-    """Value by signed key; what a "-" removes has none."""
+    """The values by signed key; the value of a "-" key is empty."""
     parts = text.rstrip(",").split(",") if text else []
     if len(parts) > CHANGES_MAX:
         raise RemoteError(f"{len(parts)} attributes, at most {CHANGES_MAX} are changed at once")
@@ -87,7 +88,8 @@ def parse_changes(text: str) -> dict[str, str]:
 def altered(
     known: Mapping[str, Attribute], current: Mapping[str, str] | None, changes: Mapping[str, str]
 ) -> dict[str, str]:
-    """The attributes after these changes, by signed key; `current` is None for something new."""
+    """The attributes after these changes, which are by signed key. `current` is None for a new
+    topic or group."""
     result = dict(current or {})
     named: set[str] = set()
     for signed_key, value in changes.items():

@@ -1,8 +1,7 @@
-"""Batches: many messages of one topic in one send, stored together or not at all.
+"""Makes the records of a batch: messages of one topic in one send, stored all together or not.
 
-What one message could ask for by itself but a batch cannot (a delay, a transaction, a retry) is
-refused for the whole batch, each with its own remark. Java refuses these in the client and, where
-a client does not, stores the messages as if they had not asked.
+A batch cannot have a delay, a transaction or a retry topic. The whole batch is then refused, with a
+remark for each case. RocketMQ refuses these in the client; its broker ignores them.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _TIMERS: Final = (
 def records_of(
     state: State, request: Request, header: SendHeader, config: TopicConfig
 ) -> Sequence[Record] | Refusal:
-    """The batch's messages, for one queue."""
+    """The records of the batch, all for one queue; or why the batch is refused."""
     if header.topic.startswith(RETRY_PREFIX):
         return _illegal(
             f"batch request does not support retry group {header.topic}; send each message alone"
@@ -93,7 +92,7 @@ def _made(
 
 
 def _fault(header: SendHeader, shared: bytes, parts: Sequence[BatchPart]) -> str | None:
-    """What these messages ask for that a batch cannot give."""
+    """What the messages ask for that a batch does not support; None if nothing."""
     if sys_flag.transaction_type(header.sys_flag) != sys_flag.TRANSACTION_NONE:
         return "A transaction is not supported for batching; send its message alone."
     waits = set()

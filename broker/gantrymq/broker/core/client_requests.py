@@ -1,13 +1,14 @@
-"""Heartbeats, unregistering, and who is in a group.
+"""Handles heartbeats, unregistering, and requests for the members of a group.
 
-A heartbeat names all groups of a client. A consumer group that nobody created is created, and its
-retry topic with it; one that may not be created is passed over, as in Java: its pulls are refused,
-and those say why.
+A heartbeat names all groups of a client. A consumer group that does not exist is created together
+with its retry topic. A group that may not be created is skipped, as in RocketMQ: its pulls are
+refused with the reason.
 
-With a fingerprint (5.x clients that opted in) a heartbeat may leave its subscriptions out; it is
-told when the broker has not what the fingerprint stands for, and then says all again.
+With a fingerprint (5.x clients that opted in) a heartbeat may leave its subscriptions out. If the
+broker does not have the subscriptions of the fingerprint, its answer makes the client send them
+again.
 
-Groups that are new cost the most: so many are registered in a turn, and the rest in the next ones.
+New groups cost the most. So a heartbeat with many groups is registered over several turns.
 """
 
 from __future__ import annotations
@@ -43,21 +44,22 @@ from gantrymq.wire.headers.client import (
     UnregisterClientRequest,
 )
 
-# Of one client, whatever it says in how many heartbeats. Real ones have a few; what these make is
-# kept for as long as they beat. Five thousand plain subscriptions weigh 3 MB; a subscription is
-# ten values, and 50 000 values take at most a fifth of a second to read.
+# Limits of one client over all its heartbeats; a normal client has a few groups. The data is kept
+# for as long as heartbeats come. 5000 plain subscriptions take 3 MB of memory. A subscription has
+# ten JSON values, and 50 000 values take at most a fifth of a second to parse.
 GROUPS_MAX: Final = 5_000
 SUBSCRIPTIONS_MAX: Final = 5_000
 WEIGHT_MAX: Final = 8 << 20
 VALUES_MAX: Final = 50_000
 
-# A new group, with its retry topic, takes 100 us: 20 ms.
+# A new group with its retry topic takes 100 us, so a turn takes 20 ms.
 GROUPS_A_TURN: Final = 200
 
-# One client's at a time; the others ask again after this.
+# One client at a time is registered over several turns. Others check after this whether they may
+# begin.
 PAUSE_SECONDS: Final = 0.01
 
-# IP, @ and instance name, which people choose.
+# A client id is IP, @ and the instance name, which users choose.
 CLIENT_ID_CHARACTERS_MAX: Final = 1_000
 
 
@@ -98,7 +100,7 @@ def _registered_in_turns(state: State, client: Client, data: HeartbeatData) -> S
             yield from steps.wait()
             if client.channel.is_closing:
                 return SILENT
-            # Another heartbeat of the same client may have come meanwhile.
+            # Another heartbeat of the same client may have come between the turns.
             _check(data, state.clients.memberships_of(client.channel))
             consumers = data.consumers[first : first + GROUPS_A_TURN]
             is_changed = _register_all(state, consumers, client, data) or is_changed
@@ -110,7 +112,7 @@ def _registered_in_turns(state: State, client: Client, data: HeartbeatData) -> S
 def _register_all(
     state: State, consumers: Sequence[ConsumerData], client: Client, data: HeartbeatData
 ) -> bool:
-    """Whether the client has to say some of its subscriptions again."""
+    """Register these groups. Returns whether the client must send subscriptions again."""
     is_changed = False
     for consumer in consumers:
         if ensure_group(state, consumer.group_name) is not None:
@@ -120,13 +122,14 @@ def _register_all(
 
 
 def _answer(data: HeartbeatData, *, is_changed: bool) -> Reply:
-    # Without a fingerprint it says all each time anyhow; Java answers so.
+    # A client without fingerprints always sends its subscriptions. RocketMQ answers so as well.
     is_changed = is_changed or data.fingerprint == 0
     return done(HeartbeatResponse(is_support_heart_beat_v2=True, is_sub_change=is_changed))
 
 
 def _check(data: HeartbeatData, known: Memberships) -> None:
-    """Nothing is taken of a heartbeat that goes beyond a bound, with what is known already."""
+    """Raise RemoteError if the heartbeat, together with what is known of the client, exceeds a
+    limit. Nothing of such a heartbeat is registered."""
     if len(data.client_id) > CLIENT_ID_CHARACTERS_MAX:
         raise RemoteError(f"a client id has at most {CLIENT_ID_CHARACTERS_MAX} characters")
     producers = known.producers.keys() | data.producer_groups
@@ -150,7 +153,7 @@ def _check(data: HeartbeatData, known: Memberships) -> None:
 def _overrun(
     state: State, channel: Channel, data: HeartbeatData, known: Memberships
 ) -> Overrun | None:
-    """Why the broker has no memory for what is new in a heartbeat."""
+    """Why the broker has no memory for the new contents of a heartbeat; None if it has."""
     weights = _weights(data, known)
     more = sum(weight - known.consumers.get(group, 0) for group, weight in weights.items())
     more += sum(map(producer_weight, set(data.producer_groups) - known.producers.keys()))
@@ -158,7 +161,8 @@ def _overrun(
 
 
 def _weights(data: HeartbeatData, known: Memberships) -> dict[str, int]:
-    """By group; one that leaves its subscriptions out keeps those it has."""
+    """The memory of each group in the heartbeat. A heartbeat without subscriptions keeps the known
+    ones."""
     if data.without_sub:
         return {
             each.group_name: known.consumers.get(each.group_name, CONSUMER_BYTES)
@@ -168,11 +172,11 @@ def _weights(data: HeartbeatData, known: Memberships) -> dict[str, int]:
 
 
 def _differs(state: State, name: str, data: HeartbeatData) -> bool:
-    """Whether the client has to say its subscriptions to the group again."""
+    """Whether the client must send its subscriptions to the group again."""
     group = state.clients.consumers.get(name)
     known = None if group is None else group.fingerprint
     if known is None:
-        # Java says no here, and after a restart of the broker has no subscriptions.
+        # RocketMQ answers no here, and so has no subscriptions after a restart of the broker.
         return data.without_sub
     return known != data.fingerprint
 
@@ -181,7 +185,7 @@ def _register(state: State, consumer: ConsumerData, client: Client, data: Heartb
     name = consumer.group_name
     config = state.groups.find(name)
     assert config is not None, f"group {name} was not ensured"
-    # A slave has the topics that its master has, and no others.
+    # A slave creates no topics: it copies its master's.
     if state.identity.is_master and state.topics.find(RETRY_PREFIX + name) is None:
         _create_retry_topic(state, consumer, config.retry_queue_nums)
     changed = state.clients.add_consumer(consumer, client, keeps_subs=data.without_sub)
@@ -190,7 +194,8 @@ def _register(state: State, consumer: ConsumerData, client: Client, data: Heartb
     state.conflicts.heard(group, client, state.wall_ms)
     if changed:
         state.client_watch.changed(name)
-        # Members that disagree change the topics with each heartbeat: that was said once.
+        # If members subscribe differently, each heartbeat changes the topics. `conflicts` has
+        # logged that once.
         if not group.disagrees:
             state.effects.info(
                 f"registerConsumer info changed, group: {name} {consumer.consume_type}"

@@ -1,16 +1,16 @@
-"""Commits: how far a consumer says it has come in a queue.
+"""Checks and stores the offsets that consumers commit.
 
-behind what is stored        taken, as in Java, since clients go back on purpose; counted, and
-                             said in Java's words
-beyond the queue's end       taken as the end. Nobody was given what is not there: the queue was
-                             deleted or cut, or belongs to another member that was ahead, and
-                             messages to come must not be skipped. But a slave takes it as it
-                             is: its log is behind the one that was read
-while a reset is pending     dropped: the consumer does not know of it yet
-of CID_RMQ_SYS_TRANS         refused: they are the broker's own
+less than the stored offset  stored, as in RocketMQ, since clients go back on purpose; counted, and
+                             logged in RocketMQ's words
+beyond the queue's end       stored as the end. No consumer received messages that do not exist: the
+                             queue was deleted or truncated, or the commit was meant for another
+                             member that was ahead. Future messages must not be skipped. A slave
+                             stores the offset unchanged, because its log is behind the master's
+while a reset is pending     ignored: the consumer does not know of the reset yet
+of CID_RMQ_SYS_TRANS         refused: the broker alone commits them
 
-A crash may take the end of a queue and leave what was committed beyond it, and a slave that is made
-master by its settings may have less of the log than consumers read: `forget_lost`.
+A crash may lose the end of a queue while offsets beyond it survive. A slave that its settings make
+master may have less of the log than consumers have read. `forget_lost` corrects both at the start.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from gantrymq.broker.core.system_topics import TRANSACTION_GROUP, TRANSACTIONS_O
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# Groups and queues that a line about a promotion names.
+# The number of groups, and of queues of a group, that log lines about a promotion name.
 NAMED_MAX: Final = 20
 
 
 def commit(
     state: State, request: Request, group: str, topic: str, queue_id: int, offset: int
 ) -> str | None:
-    """Why it does not count; group and topic are there."""
+    """Store a committed offset. Returns why it is refused, or None. The caller has checked that
+    group and topic exist."""
     fault = _fault(state, group, topic, queue_id, offset)
     if fault is not None:
         return fault
@@ -56,7 +57,8 @@ def commit(
 
 
 def forget_lost(state: State) -> None:
-    """When a master starts, before anything is put: what lies beyond a queue's end becomes that."""
+    """Set offsets beyond their queue's end to that end. Called when a master starts, before
+    anything is appended."""
     moved = [
         (group, topic, queue_id, offset, end)
         for group, topic, queues in state.offsets.places()
@@ -73,8 +75,8 @@ def forget_lost(state: State) -> None:
 
 
 def clamp(state: State) -> None:
-    """We come to lead: a group that was further than our queues go on at their ends. The last
-    master had messages that nobody can read any more."""
+    """Set offsets beyond their queue's end to that end, when this broker becomes master. The last
+    master had messages that this log does not have, and that are lost to consumers."""
     ahead: dict[str, list[str]] = {}
     checked = 0
     for group, topic, queues in list(state.offsets.places()):
@@ -106,7 +108,7 @@ def queue_end(state: State, topic: str, queue_id: int) -> int:
 
 
 def has_queue(state: State, topic: str, queue_id: int) -> bool:
-    """Whether the topic has the queue now, or had it before it shrank."""
+    """Whether the topic has the queue now, or had it before its number of queues was reduced."""
     config = state.topics.find(topic)
     if config is not None and 0 <= queue_id < max(config.read_queue_nums, config.write_queue_nums):
         return True

@@ -1,4 +1,4 @@
-"""The broker's settings by request: showing them, and changing those that may change."""
+"""Handles requests that show the broker's settings and change those that may change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gantrymq.wire import javajson
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.admin import GetBrokerConfigResponse
 
-# All our keys with values of some length; a longer text is no change of settings.
+# Enough for all settings with long values.
 BODY_BYTES_MAX: Final = 64 << 10
 
 
@@ -50,7 +50,7 @@ def update_config(state: State, request: Request) -> Outcome | Steps[Outcome]:
 
 
 def _change(state: State, change: Change) -> Steps[Outcome]:
-    """What is answered counts, and is in the file."""
+    """Write the change to the file, apply it, and answer then."""
     configuration = state.configuration
     failure = yield from saved(File.SETTINGS)
     if failure is not None:
@@ -63,7 +63,7 @@ def _change(state: State, change: Change) -> Steps[Outcome]:
     configuration.commit(change, state.wall_ms)
     state.settings = configuration.broker
     state.store.change(configuration.store)
-    make_missing(state)  # what was switched on may need a topic
+    make_missing(state)  # a feature that was turned on may need a system topic
     for key in configuration.outranked(change):
         state.effects.warning(
             f"updateBrokerConfig: {key} counts until the next start only, for it is set by"

@@ -1,16 +1,16 @@
-"""The broker's settings while it runs: which of them may change, and the change itself.
+"""Holds the broker's settings at run time, and changes those that may change.
 
-    ask(values) -> Change or Refusal     checked as a whole: all of it or nothing
-    content()                            what the file must hold now: every key ever changed so,
-                                         with the changes that are on their way there
-    commit(change), drop(change)         it is in the file; it could not be written
+    ask(values) -> Change or Refusal     checks a change as a whole: all values apply, or none
+    content()                            the content that the file must have: every key ever changed
+                                         at run time, including changes not written yet
+    commit(change), drop(change)         the file was written; the file could not be written
 
-Invariant: settings count from the moment the file has them, in the order in which they were asked.
+Invariant: settings apply once the file has them, in the order in which they were requested.
 
-A key changes at run time only if its declaration says `live_setting`. Those are read where they are
-used, from `State.settings` and `Store.settings`, or handed on by `Store.change`, so that a change
-counts from the next request or round. All others are read once, when the broker starts, and are
-refused with a word on where to change them.
+A key can change at run time only if it is declared as a `live_setting`. Live settings are read
+where they are used, from `State.settings` and `Store.settings`, or passed on by `Store.change`, so
+a change applies from the next request or round. All other settings are read once when the broker
+starts; changing them is refused with a text that says where to change them.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ from gantrymq.store.settings import StoreSettings
 from gantrymq.wire.bodies.shared import DataVersion
 from gantrymq.wire.codes import ResponseCode
 
-# Changes wait for one write each; more of them at a time is nobody's administration.
+# Limit of the changes that wait for a write of the file. Each waits for one write.
 WAITING_MAX: Final = 100
 
-# It is in each message's properties, whose separators are control characters, and in each answer.
+# The region is in the properties of each message, where control characters are separators, and in
+# each answer.
 REGION_CHARACTERS_MAX: Final = 127
 REGION_FORM: Final = f"must be at most {REGION_CHARACTERS_MAX} printable characters"
 
@@ -57,7 +58,7 @@ SETTINGS: Final = SettingsTable(
     (BrokerSettings, StoreSettings),
     {"deleteWhen": parse_hours, "regionId": check_region},
 )
-"""The broker's settings and its store's, which stand in one file."""
+"""The settings of the broker and of its store, which share one file."""
 
 
 @final
@@ -72,14 +73,15 @@ class Refusal:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """Values by key that are allowed; compared by identity, for the same may be asked twice."""
+    """A checked change: values by key. Compared by identity, because two requests may ask for the
+    same change."""
 
     values: Mapping[str, str]
 
 
 @final
 class Configuration:
-    """Of one broker."""
+    """The settings of one broker, and the changes to them that are not in the file yet."""
 
     __slots__ = (
         "_saved",
@@ -95,20 +97,20 @@ class Configuration:
         self.broker = broker
         self.store = store
         self.unknown: Mapping[str, str] = {}
-        """Keys of the file that nobody here knows: shown, for the file may be a Java broker's."""
+        """Unknown keys of the file. They are shown, because the file may be a RocketMQ broker's."""
         self.sources: Mapping[str, Source] = {}
-        """Where the value of a key came from at the start, unless it is the default."""
+        """The source of a key's value at the start, unless it is the default."""
         self.version = DataVersion(wall_ms)
         self._saved: dict[str, str] = {}
         self._waiting: list[Change] = []
 
     def texts(self) -> dict[str, str]:
-        """Each key with its value as text, in the order of keys; secrets are hidden."""
+        """Each key with its value as text, sorted by key; secrets are hidden."""
         ours = {**shown_settings(self.broker), **shown_settings(self.store)}
         return dict(sorted({**shown_unknown(self.unknown), **ours}.items()))
 
     def ask(self, values: Mapping[str, str]) -> Change | Refusal:
-        """What would become of these values by key."""
+        """Check these values by key. Returns the change to write, or why it is refused."""
         black = {key.strip() for key in self.broker.config_black_list.split(";")}
         if (black | SETTINGS.never).intersection(values):
             return Refusal(ResponseCode.NO_PERMISSION, "Can not update config in black list.")
@@ -125,7 +127,8 @@ class Configuration:
         return change
 
     def outranked(self, change: Change) -> list[str]:
-        """Keys that the file loses at the next start: something stronger has them too."""
+        """Keys of the change that the environment or a flag sets too: these outrank the file at the
+        next start."""
         stronger = (Source.ENVIRONMENT, Source.FLAG)
         return [key for key in change.values if self.sources.get(key) in stronger]
 
@@ -136,17 +139,18 @@ class Configuration:
         return format_properties(values).encode()
 
     def load(self, content: bytes) -> None:
-        """What a start finds; the settings were made with it. RemoteError where it is no such
-        file."""
+        """Load the content of the file at a start, with which the settings were made. RemoteError
+        if it is not such a file."""
         try:
             found = parse_properties(decode_properties(content))
         except ConfigurationError as error:
             raise RemoteError(str(error)) from error
-        # What cannot be used was told when the settings were made; the next change removes it.
+        # Values that cannot be used were reported when the settings were made. The next change
+        # removes them from the file.
         self._saved = dict(SETTINGS.usable(Layer(Source.SAVED, found)).values)
 
     def commit(self, change: Change, wall_ms: int) -> None:
-        """The file has it: it counts."""
+        """Apply a change that is in the file."""
         self._waiting.remove(change)
         self._saved.update(change.values)
         self.broker = _with(self.broker, change.values)
@@ -154,12 +158,12 @@ class Configuration:
         self.version = self.version.next(wall_ms)
 
     def drop(self, change: Change) -> None:
-        """The file could not be written: it never was."""
+        """Give a change up, because the file could not be written."""
         self._waiting.remove(change)
 
 
 def _with(settings: S, values: Mapping[str, str]) -> S:
-    """With other values for those keys that it has."""
+    """The settings with these values, for the keys that they have."""
     texts = settings_to_text(settings)
     texts.update((key, value) for key, value in values.items() if key in texts)
     return bind(type(settings), [Layer(Source.SAVED, texts)]).settings

@@ -1,15 +1,19 @@
-"""What members of a consumer group must not do, and do: subscribe differently, or share a client
-id. RocketMQ's clients share a group's queues out by client id, each on its own, believing that all
-members are different and want the same. Otherwise messages are lost for some, or delivered twice.
+"""Detects members of a consumer group that subscribe differently or share a client id.
 
-    members want different things             until all want the same
-    two processes with one client id speak    until only one has the id
+Each RocketMQ client divides a group's queues by client id on its own. It assumes that all members
+have different ids and the same subscriptions. Otherwise some members miss messages, or messages are
+delivered twice.
 
-One process may have several connections: it reaches a master by the group's address and by its
-own, and what broke unnoticed is there for a while. That is no conflict. Java's old pull consumers
-say nothing that tells one process from another, so theirs are not seen.
+    conflict                                                  lasts until
+    members have different subscriptions                      all have the same
+    two processes with one client id send heartbeats          only one process has the id
 
-Invariant: a conflict is said once when it arises, counted, and kept while it lasts.
+One process may have several connections: it may reach the master by the group's address and by the
+master's own, and a broken connection stays until it is detected. That is no conflict. The
+heartbeats of Java's old pull consumers do not tell one process from another, so their conflicts are
+not detected.
+
+Invariant: a conflict is logged and counted once when it arises, and kept while it lasts.
 """
 
 from __future__ import annotations
@@ -22,18 +26,18 @@ from typing import Final, final
 from gantrymq.broker.core.clients import Client, ConsumerGroup, Wants
 from gantrymq.broker.core.messages import Effects
 
-# Each is kept as text, and nobody reads so many: those beyond are neither said nor counted.
+# Limit of the conflicts kept. Further ones are neither logged nor counted.
 CONFLICTS_MAX: Final = 1_000
 
-# Of each member's topics, in a text.
+# The number of each member's subscriptions that a text shows.
 WANTS_SHOWN_MAX: Final = 5
 
-# Of an expression.
+# The number of characters of an expression that a text shows.
 CHARACTERS_SHOWN_MAX: Final = 100
 
 
 class Kind(Enum):
-    """What members of a group do wrong."""
+    """The kind of a conflict between members of a group."""
 
     SUBSCRIPTIONS = "subscriptions"
     CLIENT_ID = "client id"
@@ -42,12 +46,12 @@ class Kind(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """One that lasts. `text` says who, what comes of it, and what to do."""
+    """A conflict that lasts. `text` names the members, the consequence and the remedy."""
 
     kind: Kind
     group: str
     client_id: str
-    """Of a conflict about one; else empty."""
+    """The shared client id; empty for other conflicts."""
     since_ms: int
     text: str
 
@@ -57,7 +61,7 @@ Key = tuple[Kind, str, str]
 
 @final
 class Conflicts:
-    """Of one broker. The owner says which groups were heard of and which lost members."""
+    """The conflicts on one broker. The callers report heartbeats and lost members."""
 
     __slots__ = ("_effects", "_lasting", "arisen")
 
@@ -65,14 +69,14 @@ class Conflicts:
         self._effects = effects
         self._lasting: dict[Key, Conflict] = {}
         self.arisen: dict[Kind, int] = dict.fromkeys(Kind, 0)
-        """How many there were since the start."""
+        """The number of conflicts since the broker's start."""
 
     @property
     def lasting(self) -> Collection[Conflict]:
         return self._lasting.values()
 
     def heard(self, group: ConsumerGroup, client: Client, wall_ms: int) -> None:
-        """The client is in the group, and has just spoken."""
+        """The client sent a heartbeat for the group, and is its member."""
         self._compare_subscriptions(group, client, wall_ms)
         rival = group.rival_of(client)
         if rival is not None:
@@ -81,7 +85,7 @@ class Conflicts:
                 self._arises(key, _two_processes(group, client, rival), wall_ms)
 
     def left(self, name: str, group: ConsumerGroup | None) -> None:
-        """It lost members; None when it has none any more."""
+        """The group lost members; `group` is None if it has none any more."""
         if not self._lasting:
             return
         for key, conflict in list(self._lasting.items()):
@@ -132,7 +136,7 @@ def _two_wishes(group: ConsumerGroup, client: Client) -> str:
 
 
 def _listed(wants: Wants, others: Wants) -> str:
-    """What only this side wants."""
+    """The subscriptions of this member that the other does not have."""
     different = sorted(wants - others)
     shown = [
         f"{_clipped(topic)} by {_clipped(kind)} {_clipped(text)!r}"

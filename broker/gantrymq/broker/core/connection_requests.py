@@ -1,7 +1,7 @@
-"""Who is connected, and questions that the broker passes on to a client.
+"""Handles requests that list connected clients, and requests that the broker forwards to a client.
 
-A client's answer is passed back as it is. One that does not answer within ASK_SECONDS is told as a
-timeout; administrators' tools themselves wait about as long.
+The client's answer is returned unchanged. If the client does not answer within ASK_SECONDS, the
+answer is a timeout; administration tools themselves wait about as long.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from gantrymq.wire.headers.offset import GetConsumerStatusRequest
 from gantrymq.wire.message import offset_id
 from gantrymq.wire.version import V3_1_8_SNAPSHOT, version_name
 
-# Java's number.
+# As in RocketMQ.
 ASK_SECONDS: Final = 10.0
 
-# Java's number, there of each client; here of all of a group together.
+# For all clients of a group together; RocketMQ waits so long for each client.
 STATUS_SECONDS: Final = 5.0
 
-# The first release whose clients say how far they are.
+# The first client release that reports its progress.
 V3_0_7_SNAPSHOT: Final = 28
 
 
-# ---------------------------------------------------------------------- who is connected
+# ---------------------------------------------------------------------- connected clients
 
 
 def get_consumer_connection_list(state: State, request: Request) -> Reply:
@@ -100,7 +100,7 @@ def _producer(client: Client) -> ProducerInfo:
     )
 
 
-# ---------------------------------------------------------------------- passed on
+# ---------------------------------------------------------------------- forwarded requests
 
 
 def get_consumer_running_info(state: State, request: Request) -> Steps[Outcome]:
@@ -110,7 +110,7 @@ def get_consumer_running_info(state: State, request: Request) -> Steps[Outcome]:
 
 
 def consume_message_directly(state: State, request: Request) -> Steps[Outcome]:
-    """Have a client consume a message now; it is not told apart from one that was pulled."""
+    """Have a client consume a message now. The client treats it like a message it pulled."""
     header = ConsumeMessageDirectlyRequest.decode(request.command.ext)
     message_id = header.msg_id or ""
     try:
@@ -164,11 +164,11 @@ def _pass_on(state: State, group: str, client_id: str, command: Command) -> Step
     return Reply(Command(answer.code, remark=answer.remark, ext=answer.ext, body=answer.body))
 
 
-# ---------------------------------------------------------------------- how far clients are
+# ---------------------------------------------------------------------- progress of clients
 
 
 def get_consumer_status(state: State, request: Request) -> Steps[Outcome]:
-    """Each client's own view of its progress, or one client's."""
+    """Answers with the progress that each client of the group reports, or one client's."""
     header = GetConsumerStatusRequest.decode(request.command.ext)
     group = state.clients.consumers.get(header.group)
     if group is None:

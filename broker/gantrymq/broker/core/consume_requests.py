@@ -1,4 +1,4 @@
-"""Consumption by request: figures of topics and groups, who consumes what, and since when."""
+"""Handles requests about consumption: progress of topics and groups, their lag, and subscribers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def _topic_stats(state: State, topic: str, queues: int) -> Steps[Outcome]:
 
 
 def consume_stats(state: State, request: Request) -> Outcome | Steps[Outcome]:
-    """Of the topics named in a list, whatever the group subscribes to; of one topic; or of all."""
+    """Answers with a group's progress in the topics of a list, whether or not the group subscribes
+    to them; in one topic; or in all topics that the group consumes."""
     header = GetConsumeStatsRequest.decode(request.command.ext)
     group = header.consumer_group
     listed = [topic for topic in (header.topic_list or "").split(";") if topic]
@@ -105,7 +106,7 @@ def _consume_time_span(
 def _time_spans(
     state: State, group: str, topic: str, queues: int
 ) -> Reading[Sequence[bytes] | None]:
-    """The entries of a QueryConsumeTimeSpanBody, None when they are too long for an answer."""
+    """The entries of a QueryConsumeTimeSpanBody; None if they are too long for an answer."""
     tally = Tally()
     spans: list[bytes] = []
     for queue in queues_of(state, topic, queues):
@@ -124,7 +125,7 @@ def _no_topic(topic: str) -> Reply:
     )
 
 
-# ---------------------------------------------------------------------- who consumes what
+# ---------------------------------------------------------------------- subscriptions
 
 
 def who_consumes(state: State, request: Request) -> Outcome:

@@ -1,7 +1,7 @@
-"""How far groups are behind, queue by queue, whether their consumers are online or not.
+"""Computes the consumer lag of groups by queue, whether their consumers are online or not.
 
-A group that has an offset in a topic consumes it; while members are online, only the topics they
-subscribe to count, as in Java: what they gave up does not pile up for anybody.
+A group consumes a topic if it has an offset in it. While members are online, only the topics that
+they subscribe to count, as in RocketMQ: messages of topics they left are no lag.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gantrymq.wire.bodies import queue_stats
 
 
 def consumed_topics(state: State, group: str, topics: Iterable[str]) -> list[str]:
-    """Those of the topics that the group consumes."""
+    """The topics among these that the group consumes."""
     members = state.clients.consumers.get(group)
     if members is None or not members.subscriptions:
         return list(topics)
@@ -23,7 +23,7 @@ def consumed_topics(state: State, group: str, topics: Iterable[str]) -> list[str
 
 
 def subscribers(state: State, topic: str) -> list[str]:
-    """The groups that consume the topic: by their offsets, or by what their members say."""
+    """The groups that consume the topic, by their members' subscriptions or by their offsets."""
     online = (
         name for name, group in state.clients.consumers.items() if topic in group.subscriptions
     )
@@ -34,7 +34,7 @@ def subscribers(state: State, topic: str) -> list[str]:
 
 
 def topic_entries(state: State, topic: str, queues: int) -> Reading[Sequence[bytes] | None]:
-    """The entries of a TopicStatsTable, None when they are too long for an answer."""
+    """The entries of a TopicStatsTable; None if they are too long for an answer."""
     tally = Tally()
     entries: list[bytes] = []
     for queue in queues_of(state, topic, queues):
@@ -48,7 +48,7 @@ def topic_entries(state: State, topic: str, queues: int) -> Reading[Sequence[byt
 def group_entries(
     state: State, group: str, topics: Iterable[str]
 ) -> Reading[Sequence[bytes] | None]:
-    """The entries of ConsumeStats, None when they are too long for an answer."""
+    """The entries of ConsumeStats; None if they are too long for an answer."""
     tally = Tally()
     entries: list[bytes] = []
     for topic in topics:
@@ -61,8 +61,8 @@ def group_entries(
 
 
 def all_groups(state: State, *, is_order: bool) -> Reading[bytes | None]:
-    """A ConsumeStatsList of every group in each of its topics, or in its order topics; None when
-    it is too long for an answer."""
+    """A ConsumeStatsList of every group in each of its topics, or with `is_order` in its ordered
+    topics; None if it is too long for an answer."""
     tally, groups = Tally(), []
     for group in list(state.groups.all):
         stats = []

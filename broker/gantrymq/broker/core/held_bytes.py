@@ -19,8 +19,8 @@ from gantrymq.wire.command import Command
 # fits as well.
 REQUEST_BYTES_MAX: Final = 64 << 10
 
-# Of a header. Those of ordinary requests have some hundred bytes: to count them costs more than it
-# shows, for the number of requests that are carried out at a time is bounded.
+# Shorter headers are not charged. Ordinary headers have some hundred bytes, and the number of
+# requests under way is limited, so charging them would cost more than it helps.
 HEADER_BYTES_FREE: Final = 4096
 
 
@@ -43,7 +43,8 @@ def bytes_of(request: Request) -> int:
 
 
 def kept_of(request: Request) -> int:
-    """What is kept of a request while it is carried out: its body, and its header if it is long."""
+    """The bytes charged for a request that is carried out: its body, and its header if it is
+    long."""
     command = request.command
     header_bytes = command.header_bytes
     body_bytes = len(command.body)
