@@ -1,1 +1,1 @@
-"""The store: one log for all queues, the queues and the index made from it, and what survives."""
+"""Stores the messages of a broker: one log, queues and an index derived from it, and recovery."""

@@ -1,5 +1,4 @@
-"""Moves all files of a store into a folder beside it, so that its member starts with an empty
-store.
+"""Moves a store's files into a folder beside it, so that its member starts with an empty store.
 
     DIR/archive-20261128T031500.123456Z/commitlog, consumequeue, index, config, gantry, ...
 
@@ -41,8 +40,7 @@ class Move:
 
 
 def plan(present: Iterable[str], archived: Iterable[str], archive: str) -> Sequence[Move]:
-    """Plan the moves of the paths `present`. `archived` are paths that are in the archive
-    already."""
+    """The moves of the paths `present`; `archived` are paths that the archive has already."""
     taken = set(archived)
     moves = []
     for source in sorted(present, key=_order):

@@ -25,8 +25,7 @@ from gantrymq.wire.message.record import BLANK_BYTES, Record, encode, encode_bla
 
 @final
 class Run:
-    """The bytes of one write. Created on the hot path, hence slotted rather than a frozen
-    dataclass."""
+    """The bytes of one write. Created on the hot path, hence slotted, not a frozen dataclass."""
 
     __slots__ = ("data", "position")
 

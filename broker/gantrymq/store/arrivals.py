@@ -68,8 +68,7 @@ class Arrivals:
 
     @property
     def told_at(self) -> i64:
-        """The log position that must be readable before the oldest arrival is reported. Needs
-        one."""
+        """The log position from which on the oldest arrival may be reported. There must be one."""
         return self._untold[0][0]
 
     def begin(self) -> None:

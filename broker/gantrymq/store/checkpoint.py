@@ -143,8 +143,7 @@ class CheckpointFile:
         self._file.sync()
 
     def advance(self, checkpoint: Checkpoint, now: float) -> None:
-        """Write this checkpoint, in two steps and at intervals. What it says must be on disk
-        already.
+        """Write this checkpoint, which must be true already, in two steps and at intervals.
 
         DiskError if it cannot be written; the previous checkpoint is still true.
         """

@@ -33,8 +33,7 @@ KEY: Final = "mappedFileSizeCommitLog"
 
 @final
 class CommitLog:
-    """The commit log of one store. After `load`, recovery reads `segments` and sets the end of the
-    log with `resume`."""
+    """The commit log of one store. After `load`, recovery reads `segments`, then calls `resume`."""
 
     __slots__ = (
         "_blank",
@@ -82,8 +81,8 @@ class CommitLog:
         """The number of writes since the start; each writes one group of messages."""
 
     def load(self, *, is_size_known: bool = False) -> None:
-        """List the log's files and check their sizes unless the marks already know them. No record
-        is read before `resume`."""
+        """List and check the log's files. `is_size_known`: the marks say that they had this size
+        before. No record is read before `resume`."""
         self.segments.load(is_size_known=is_size_known)
         self.end = self.segments.first
 
@@ -199,13 +198,11 @@ class CommitLog:
         self._end_at(LogMark(position))
 
     def prepare(self, now: float) -> None:
-        """Reserve disk space ahead. `write` does it after each group; the owner calls it once at
-        first."""
+        """Reserve disk space ahead. The owner calls this once; later `write` does."""
         self.segments.prepare(self.end, now)
 
     def tidy(self) -> None:
-        """Erase what a failed group left behind, and sync that. For a clean stop; `write` does it
-        too."""
+        """Erase what a failed group left, and sync that. For a clean stop; `write` does it too."""
         if self._untidy_end:
             self.segments.erase(self.end, self._untidy_end)
             self._untidy_end = 0

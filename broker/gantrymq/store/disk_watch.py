@@ -32,8 +32,7 @@ _NEEDED: Final = (COMMIT_LOG, CONSUME_QUEUE)
 
 @final
 class DiskWatch:
-    """The disk watch of one store, after the reserve is opened. `refusal` is called for each
-    message."""
+    """The disk watch of one store. `refusal` is cheap: it is called for each message."""
 
     __slots__ = ("_limit", "_next", "_refused", "_reserve", "_root", "_usage_of", "_usages")
 

@@ -6,11 +6,11 @@ Every record gets a unit in its queue, except those of prepared and rolled back 
 topics that have been deleted since (deletions.py). Every record except rolled back ones is entered
 in the index under its keys.
 
-A record may not continue its queue if the log is a copy. The master deleted the topic after the
-queue's last message, and slaves are not informed of that. The queue then begins anew with this record;
-that is noted (replaced_queues.py) before the old queue is removed. The topic's other queues stay
-until one of their own records shows the same, for their messages may have been sent before the
-deletion or after it.
+A record may not continue its queue if the log is a copy: the master deleted the topic after the
+queue's last message, and slaves are not informed of that. Then the queue begins anew with this
+record; that is noted (replaced_queues.py) before the old queue is removed. The topic's other queues
+stay until one of their own records shows the same, because their messages may be older or newer
+than the deletion.
 
 Dispatching a part of the log again changes nothing: queues know which units they have, and keys are
 entered from `index_from` on only.
@@ -86,8 +86,8 @@ class Dispatcher:
         self.gaps: dict[tuple[str, int], None] = {}
         """If not: queues that miss units before one that was to be added. They must be rebuilt."""
         self.unplaced = 0
-        """The number of records whose topic cannot be a folder's name. Other programs may write
-        them."""
+        """The number of records whose topic cannot be a folder's name, as other programs may
+        write."""
 
     @property
     def mark(self) -> LogMark:

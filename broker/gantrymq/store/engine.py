@@ -232,8 +232,7 @@ class Store:
     def put(
         self, message: Record, *, waits: bool = True, was_accepted: bool = False
     ) -> int | Refused:
-        """Add a message to this turn's group. Return the number that its answer will carry, or a
-        refusal.
+        """Add a message to this turn's group. Return the number of its answer, or a refusal.
 
         The store sets the message's offsets and store time. With SYNC_FLUSH and `waits` the answer
         comes when the message is on disk. A message that `was_accepted` earlier may be longer than

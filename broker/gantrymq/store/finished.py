@@ -1,5 +1,4 @@
-"""Defines the result of a read. A module of its own, since readings.py is compiled, and this is a
-dataclass."""
+"""Defines the result of a read. A module of its own, because readings.py is compiled."""
 
 from __future__ import annotations
 

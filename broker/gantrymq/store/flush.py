@@ -177,7 +177,7 @@ class Flusher:
         return due
 
     def restart(self) -> None:
-        """Continue after an empty log was placed elsewhere. There must be no round and no waiter."""
+        """Continue after an empty log was placed elsewhere. No round may run, no send may wait."""
         self._refuse_broken()
         assert not self._tickets and not self._waiting  # noqa: PT018 - a quiet log
         self.flushed = self._target = self._log.mark

@@ -1,5 +1,4 @@
-"""Manages truncated tails: parts cut off the log that are kept so that an operator can inspect and
-resend them.
+"""Keeps truncated tails of the log, so that an operator can inspect and resend their messages.
 
     gantry/tails/<start>-<end>-<epoch>-<crc>
 

@@ -1,5 +1,6 @@
-"""Truncates a sound log, because the replica group continues with another member's log. This member
-was the master, has records that no other member has, and now follows a newer master.
+"""Truncates a sound log, because the replica group continues with another member's log.
+
+This member was the master, has records that no other member has, and now follows a newer master.
 
     gantry/cut   the request: "GFC2" | crc32 of the rest 4 | position 8 | shared 8 | epoch 8
 

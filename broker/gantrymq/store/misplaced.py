@@ -1,5 +1,4 @@
-"""Finds records above the flush position whose header a power cut has damaged, by their queue
-offsets.
+"""Finds records whose header a power cut has damaged, by their queue offsets.
 
 No checksum covers a record's header. Above the flush position a flipped bit may have changed the
 queue offset, or the queue. If recovery accepted such a record, it would displace the records of its

@@ -24,7 +24,7 @@ from gantrymq.store.recovery import Parts
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.store.settings import StoreSettings
 
-# The interval at which the checkpoint is considered; it has an interval of its own.
+# How often marks and checkpoint are considered; both have intervals of their own.
 ROUND_SECONDS: Final = 1.0
 
 # Units that find no space wait. Space comes back by deletion, which takes longer than this.

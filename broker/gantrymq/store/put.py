@@ -184,8 +184,7 @@ def _check_room(size: int, settings: StoreSettings) -> Refused | None:
 def disk_refused(
     error: DiskError, disk: Disk, folder: str, needed_bytes: int, root: str = ""
 ) -> Refused:
-    """The refusal that producers get when a write failed. Reads go on, and later writes may
-    succeed.
+    """The refusal that producers get when a write failed. Later writes may succeed.
 
     `root` is the path of the disk's root as operators know it.
     """

@@ -1,5 +1,4 @@
-"""Writes and syncs the consume queues in rounds, and tracks up to which log position all are on
-disk.
+"""Writes and syncs the consume queues in rounds, and tracks how much of them is on disk.
 
 A round begins every `interval_ms`, with the queues that have `least_pages` pages of 4 KiB not yet
 synced. When `thorough_interval_ms` has passed, or the log has run far ahead, a round takes all

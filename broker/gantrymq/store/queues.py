@@ -119,7 +119,7 @@ class Queues:
         return sum(map(len, self._table.values()))
 
     def distrust(self, crash: AfterCrash) -> None:
-        """Trust only what `crash` says, for queues that are not open yet. No queue may be open."""
+        """Trust only what `crash` says. No queue may be open yet."""
         self._note.look()
         self._crash = replace(crash, is_ours=crash.is_ours and not self._note.stands)
         if not self._crash.is_ours:

@@ -62,8 +62,7 @@ class Reserve:
         self.is_held = False
 
     def open(self) -> None:
-        """Allocate the file, unless it is there already. On a full disk it fails silently.
-        Blocks."""
+        """Allocate the file, unless it exists. On a full disk the reserve is not held. Blocks."""
         try:
             self._disk.make_folder(OWN)
             file = self._file()

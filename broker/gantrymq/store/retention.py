@@ -2,11 +2,11 @@
 
 It checks every cleanResourceInterval. A round of deletion takes place when the hour is one of
 deleteWhen, when more of the disk is used than diskMaxUsedSpaceRatio, or when an operator asked for
-it. A round deletes the oldest files whose last modification is fileReservedTime ago, at most
-deleteFileBatchMax, deleteCommitLogFilesInterval apart. Above diskSpaceCleanForciblyRatio their age
-does not matter, but only with cleanFileForciblyEnable. As in Java, a file is deleted whether or not
-its messages were consumed, and whether or not a follower has copied them: a follower that is behind
-the first file starts again at it (docs/design/replication.md).
+it. A round deletes the oldest files whose last modification is at least fileReservedTime ago, at
+most deleteFileBatchMax, deleteCommitLogFilesInterval apart. Above diskSpaceCleanForciblyRatio their
+age does not matter, but only with cleanFileForciblyEnable. As in Java, a file is deleted whether or
+not its messages were consumed, and whether or not a follower has copied them: a follower that is
+behind the first file starts again at it (docs/design/replication.md).
 
 Invariants. The last file stays, and so do all behind `keep_from()`, the lowest position that
 dispatch or the synced marks still need. Files are deleted one at a time, the oldest first, and each

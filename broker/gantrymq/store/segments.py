@@ -275,8 +275,7 @@ class Segments:
         return min(size, self.start_of(position) + self.file_bytes - position)
 
     def erase(self, start: int, end: int) -> None:
-        """Zero the bytes from `start` to `end`, and sync that; blocks. Only bytes that are not zero
-        are written.
+        """Zero the bytes from `start` to `end`, unless they are zero, and sync that; blocks.
 
         Afterwards no record that once lay there can be taken for one that follows new ones.
         """
@@ -345,10 +344,10 @@ class Segments:
         return True
 
     def truncate(self, position: int) -> None:
-        """Remove the files at or above this position, and zero the rest of the file before it;
-        blocks.
+        """Remove the files at or above this position, and zero the rest of its file; blocks.
 
-        A crash may leave the last file too short: `load` must then know that its size is right.
+        A crash may leave the last file too short: `load` must then be told that the files' size is
+        known.
         """
         if not self.first <= position <= self.past:
             raise LocalError(f"{position} is not in {self.folder}: {self.first} to {self.past}")

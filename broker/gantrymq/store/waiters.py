@@ -173,7 +173,7 @@ class Waiters:
         new one may not have their messages. `unwritten` sends are refused. The owner must set again
         whether sends wait for members."""
         for told in self._answers:
-            if told.status is _OK:  # it is stored, but this broker may not say so any more
+            if told.status is _OK:  # stored, but this broker may not say so any more
                 told.status, told.remark = PutStatus.FLUSH_SLAVE_TIMEOUT, DISMISSED
                 told.replies = told_anew(told.replies, told.status, DISMISSED)
         self._copies.clear()

@@ -70,8 +70,7 @@ def walk(
     flushed: int = POSITION_MAX,
     verify_body: bool = True,
 ) -> Iterator[Step]:
-    """Yield every step through `data`, whose position is `position`; MORE, NOTHING or BLANK is the
-    last.
+    """Yield the steps through `data`, which lies at `position`. The first non-record is the last.
 
     Records below `flushed` cannot have been torn.
     """

@@ -17,8 +17,7 @@ from gantrymq.store.queue_unit import UNIT, UNIT_BYTES, valid_count
 @final
 @dataclass(frozen=True, slots=True)
 class QueueLine:
-    """One queue: its units from `first` to `past`, exclusive, and the log position in the last
-    one."""
+    """One queue: its units from `first` to before `past`, and where the last one points."""
 
     topic: str
     queue_id: str

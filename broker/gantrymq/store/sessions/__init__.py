@@ -1,1 +1,1 @@
-"""Producer sessions: numbered streams of messages, each of which the store keeps once."""
+"""Deduplicates the messages of producer sessions: each numbered message is stored once."""
