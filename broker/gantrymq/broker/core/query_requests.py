@@ -46,11 +46,15 @@ from gantrymq.wire.headers.query import (
     QueryMessageResponse,
     ViewMessageRequest,
 )
+from gantrymq.wire.java_string import utf8_text
 
 # As many as a pull looks at; a screen shows less. Java has no bound.
 UNITS_MAX: Final = 800
 
 NOTHING: Final = Bounds(0, 0)
+
+# A message that is only looked at is consumed by no group.
+_NO_GROUP: Final = ""
 
 Unit: TypeAlias = tuple[int, int, int]
 """Position in the log, size, tags code."""
@@ -70,7 +74,12 @@ def view_message(state: State, request: Request) -> Steps[Outcome]:
         )
     reading = Action.SUB | Action.GET
     refusal = access.refuse_message(state, request, found.record, Right.SUB, actions=reading)
-    return done(body=found.data) if refusal is None else refusal
+    if refusal is not None:
+        return refusal
+    if state.quotas.is_on:
+        topic = utf8_text(found.record.topic)
+        state.quotas.gate.consumed(request, topic, _NO_GROUP, len(found.data))
+    return done(body=found.data)
 
 
 def query_message(state: State, request: Request) -> Steps[Outcome]:
@@ -92,7 +101,10 @@ def query_message(state: State, request: Request) -> Steps[Outcome]:
         index_last_update_phyoffset=answer.index_end_offset,
     )
     if answer.messages:
-        return done(index, b"".join(message.data for message in answer.messages))
+        body = b"".join(message.data for message in answer.messages)
+        if state.quotas.is_on:
+            state.quotas.gate.consumed(request, header.topic, _NO_GROUP, len(body))
+        return done(index, body)
     reply = refused(
         ResponseCode.QUERY_NOT_FOUND,
         "can not find message, maybe time range not correct"

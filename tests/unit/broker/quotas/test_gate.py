@@ -225,3 +225,17 @@ def test_long_run_of_a_group_gets_its_quota() -> None:
             broker.pass_time(0.05)
         got += len(bodies(consumers.answer(request))) * 1095
     assert got / 30 == pytest.approx(10_000, rel=0.15)
+
+
+def test_messages_that_queries_show_count_as_consumed() -> None:
+    consumers = pulled(kind=ADDRESS, name="127.*")
+    broker, view = consumers.broker, RequestCode.VIEW_MESSAGE_BY_ID
+    first = {"offset": str(consumers.state.store.log.start)}
+    assert b"m" * 1000 in broker.ask(view, ext=first).body
+    request = broker.send(view, ext=first)
+    assert broker.is_held(request)
+    broker.pass_time(0.5)
+    answer = broker.answer(request)
+    assert answer is not None
+    assert answer.code == ResponseCode.SUCCESS
+    assert broker.is_held(consumers.send(max_msg_nums=1))

@@ -25,6 +25,8 @@ READS: Final = frozenset(
         int(RequestCode.LITE_PULL_MESSAGE),
         int(RequestCode.POP_MESSAGE),
         int(RequestCode.PEEK_MESSAGE),
+        int(RequestCode.QUERY_MESSAGE),
+        int(RequestCode.VIEW_MESSAGE_BY_ID),
     }
 )
 """What is answered with messages: these wait rather than have their connection wait."""
