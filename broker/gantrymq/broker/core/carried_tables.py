@@ -1,26 +1,28 @@
-"""The tables that travel with the log from a master to the members that follow it.
+"""Replicates the metadata tables from an elected master to its followers, along with the log.
 
-    topics, groups, modes, filters, quotas, accounts, locks
-                                                         count when they are taken
-    consumption, delays, timers                          log end 8 | content: how far somebody has
-                                                         come; they count once this disk has the
-                                                         log up to there
-    consumption = size 4 | what pops gave out | size 4 | where their next ones begin |
-                  offsets of groups; all of one moment, for they belong together
+    topics, groups, modes, filters, quotas, accounts, users, locks
+                                                         apply when they are taken
+    consumption, delays, timers                          log end 8 | content: progress; applies once
+                                                         this disk has the log up to that end
+    consumption = size 4 | in-flight messages of pops | size 4 | initial offsets of the next pops |
+                  offsets of groups; a snapshot of one moment, because the parts depend on each
+                  other
 
-A table is replaced as a whole, never merged. Of those that wait for the log the first and the last
-are kept, so that one of them counts sooner or later, however far the log is behind.
+A table is replaced as a whole, never merged. Of the progress tables that wait for the log, the
+first and the last are kept, so that one of them applies eventually, however far the log is behind.
 
     {"missing":["delays"]}                               config/missingTables.json
 
-What a member had of progress is worth nothing when its log was cut, or begins anew: it has to take
-that once more before it may lead, however often it is started meanwhile.
+A member's progress tables are worthless after its log was truncated or begins anew. It must take
+them from a master again before it may become master. The file keeps that over restarts.
 
-Who comes to lead has all at once that its log covers by then, for consumers ask it from then on:
-what was on its way in as well. Only the file of offsets waits for that of what is out.
+A new master applies at once all tables that its log covers, including those being saved, because
+consumers ask it from then on. Only the file of offsets is not written before the file of in-flight
+messages.
 
-Invariant: a file here says of no message that it is done with while this disk lacks what the log
-says about that: whoever leads next goes on from there, and must not skip what it cannot know.
+Invariant: no progress file on this disk marks a message as processed before this disk has the part
+of the log that the progress depends on. The next master continues from these files, and must not
+skip messages whose outcome its log does not contain.
 """
 
 from __future__ import annotations
@@ -44,10 +46,10 @@ from gantrymq.wire.jsonvalue import Json, list_of, long_of, object_of, text_of
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# Between two looks at how far the log is on disk.
+# Between two checks of how far the log is on disk.
 LOOK_SECONDS: Final = 0.05
 
-# After the disk refused to store a table.
+# Before a retry after a table could not be written.
 AGAIN_SECONDS: Final = 1.0
 
 NEVER: Final = float("inf")
@@ -78,32 +80,32 @@ _END: Final = struct.Struct(">q")
 _SIZE: Final = struct.Struct(">I")
 
 _Consumption: TypeAlias = tuple[bytes, list[tuple[Place, int]]]
-"""Offsets of groups, and where their next pops begin."""
+"""Offsets of groups, and the queue offsets at which their next pops begin."""
 
 
 @final
 class CarriedTables:
-    """Of one broker: a master's are asked for, a follower's are given."""
+    """The replicated tables of one broker. A master's are read; a follower's are replaced."""
 
     __slots__ = ("_coming", "_given", "_look_at", "_state", "_unstored", "_waiting", "missing")
 
     def __init__(self, state: State) -> None:
         self._coming: _Consumption | None = None
-        """What counts once the file of what is out is safe."""
+        """Offsets that apply once the file of in-flight messages is on disk."""
         self._given: dict[str, tuple[bytes, bytes]] = {}
         self._look_at = NEVER
         self._state = state
         self._unstored: dict[str, object] = {}
-        """By name, a mark of when it was taken last."""
+        """The tables taken and not on disk yet: by name, a token of the last time it was taken."""
         self._waiting: dict[str, list[tuple[int, bytes]]] = {}
         self.missing: frozenset[str] = frozenset()
-        """What has to be taken before this broker may lead."""
+        """The tables that must be taken before this broker may become master."""
         state.files.keep(File.MISSING, self.content)
 
-    # ------------------------------------------------------------------ a master's
+    # ------------------------------------------------------------------ on the master
 
     def tables(self) -> Mapping[str, bytes]:
-        """All of them, as they are now."""
+        """The current content of all tables, by name."""
         state = self._state
         tables = {
             TOPICS: state.topics.content(),
@@ -130,22 +132,24 @@ class CarriedTables:
         return b"".join((_SIZE.pack(len(out)), out, _SIZE.pack(len(begins)), begins, offsets))
 
     def _with_end(self, name: str, content: bytes) -> bytes:
-        """Where the log ended when this became so: what says nothing new stays as it is."""
+        """The content, preceded by the log end of the moment when it last changed. So an unchanged
+        table stays equal."""
         known = self._given.get(name)
         if known is None or known[0] != content:
             end = _END.pack(self._state.store.log.end)
             known = self._given[name] = content, end + content
         return known[1]
 
-    # ------------------------------------------------------------------ a follower's
+    # ------------------------------------------------------------------ on a follower
 
     def accounts_edited(self, rules: Rules) -> None:
-        """By hand in their file; unless that is to be written anew with what a master has."""
+        """Apply rules that were edited in their file, unless the master's accounts are about to
+        replace the file."""
         if ACCOUNTS not in self._unstored:
             self._state.access.replace(rules)
 
     def take(self, name: str, content: bytes) -> None:
-        """Be as the master's."""
+        """Replace a table by the master's, or keep it until this disk has enough of the log."""
         try:
             if name in PROGRESS:
                 self._wait(name, content)
@@ -156,12 +160,13 @@ class CarriedTables:
 
     @property
     def unstored(self) -> AbstractSet[str]:
-        """Which were taken and are not on this disk. How far somebody has come is no change that
-        anybody waits for: it is not among them."""
+        """The names of the tables that were taken and are not on this disk. Progress tables are not
+        among them, because no administrator waits for a change of progress."""
         return self._unstored.keys()
 
     def _is_on_disk(self, name: str, content: bytes) -> bool:
-        """Whether our file holds just this: it may be one that cannot be written."""
+        """Whether the table's file already has exactly this content. Then it is not written again,
+        so a file that cannot be written does no harm."""
         file, files = _FILES.get(name), self._state.files
         if file is None or name in self._unstored or not files.is_safe(file):
             return False
@@ -194,7 +199,7 @@ class CarriedTables:
             }
             take = takes.get(name)
             if take is None:
-                return  # a younger master has more tables than we know
+                return  # a newer version's master may have tables that this version does not know
             take(content)
         if name in _FILES:
             self._store(name)
@@ -206,7 +211,7 @@ class CarriedTables:
         )
 
     def _stored(self, name: str, taken: object) -> Steps[None]:
-        """Until it is, or another one has come that is stored in its place."""
+        """Write the table's file, with retries, unless a newer table replaces this one."""
         while failure := (yield from steps.saved(_FILES[name])):
             if self._unstored.get(name) is not taken:
                 return
@@ -223,7 +228,7 @@ class CarriedTables:
     def _broke(self, error: Exception) -> None:
         self._state.effects.broken("a table of the master's could not be stored", error)
 
-    # ------------------------------------------------------------------ those that wait
+    # ------------------------------------------------------------------ progress tables
 
     def _wait(self, name: str, content: bytes) -> None:
         if len(content) < _END.size:
@@ -235,7 +240,8 @@ class CarriedTables:
         self._look()
 
     def settle(self) -> None:
-        """We come to lead: what this disk's log covers counts, and nothing else will."""
+        """Apply all tables that this disk's log covers, and drop the others: this broker becomes
+        master."""
         self._look()
         self._settle_consumption()
         self.forget_master()
@@ -243,12 +249,13 @@ class CarriedTables:
         self._given.clear()
 
     def forget_master(self) -> None:
-        """Another one is master: what waits is of a log that may not be ours."""
+        """Drop the tables that wait for the log, because the master changed: they belong to a log
+        that may differ from this broker's."""
         self._waiting.clear()
         self._look_at = NEVER
 
     def _look(self) -> None:
-        """Take over those that this disk's log covers."""
+        """Apply the waiting tables that this disk's log covers."""
         state = self._state
         flushed = state.store.queues.log_flushed
         for name, waiting in list(self._waiting.items()):
@@ -276,7 +283,8 @@ class CarriedTables:
                 self._has(name)
 
     def _take_consumption(self, content: bytes) -> None:
-        """What is out has to be on disk before the offsets that leave it behind them count."""
+        """Apply the in-flight messages at once, and the offsets once the in-flight messages are on
+        disk: the offsets are beyond these messages."""
         out, rest = _sized(content)
         begins, offsets = _sized(rest)
         coming = offsets, _places(begins)
@@ -288,7 +296,7 @@ class CarriedTables:
         while (yield from steps.saved(File.POPS)) is not None:
             yield from steps.wait(self._state.now + AGAIN_SECONDS)
             if self._coming is not coming:
-                return  # a later one came, and may count already
+                return  # a later table came, and may already apply
         if self._coming is coming:
             self._coming = None
         self._replace_consumption(coming)
@@ -298,7 +306,8 @@ class CarriedTables:
             yield from steps.wait(self._state.now + AGAIN_SECONDS)
 
     def _settle_consumption(self) -> None:
-        """What is on its way in counts now: later it would undo what consumers tell us."""
+        """Apply the offsets that wait for the in-flight messages now: later they would undo the
+        commits of consumers."""
         coming, self._coming = self._coming, None
         if coming is None:
             return
@@ -323,14 +332,14 @@ class CarriedTables:
             state.offsets.commit(*place, offset)
         self._has(CONSUMPTION)
 
-    # ------------------------------------------------------------------ what is missing
+    # ------------------------------------------------------------------ missing tables
 
     def lose(self) -> None:
-        """The log is not the one that this broker's own tables speak of."""
+        """Mark the progress tables as missing: they do not match this broker's log any more."""
         self._miss(PROGRESS)
 
     def lead(self) -> None:
-        """What we have is what there is."""
+        """Mark no table as missing: this broker is master, and its tables are the valid ones."""
         self._miss(frozenset())
 
     def _has(self, name: str) -> None:
@@ -347,12 +356,12 @@ class CarriedTables:
         return javajson.dumps_fastjson({"missing": names})
 
     def load(self, content: bytes) -> None:
-        """What a start finds. RemoteError where it is no such file."""
+        """Load the content of the file at a start. RemoteError if it is not such a file."""
         bean = object_of(javajson.loads(content, len(content)), "missingTables.json")
         names = list_of(bean.get("missing") or [], "missing")
         self.missing = PROGRESS & {text_of(name, "missing") for name in names}
 
-    # ------------------------------------------------------------------ the machine
+    # ------------------------------------------------------------------ the service
 
     def deadline(self) -> float:
         return self._look_at
@@ -361,11 +370,11 @@ class CarriedTables:
         self._look()
 
     def closed(self, channel: Channel) -> None:
-        """Nobody's connection matters here."""
+        """Connections do not matter here."""
 
 
 def _sized(content: bytes) -> tuple[bytes, bytes]:
-    """The first part, and what is behind it."""
+    """Split off the first part, whose size comes before it. Returns it and the rest."""
     if len(content) < _SIZE.size:
         raise RemoteError(f"it ends {_SIZE.size - len(content)} bytes too early")
     (size,) = _SIZE.unpack_from(content)
@@ -374,7 +383,7 @@ def _sized(content: bytes) -> tuple[bytes, bytes]:
 
 
 def _places(content: bytes) -> list[tuple[Place, int]]:
-    """Where the next pop of each queue begins of which something is out."""
+    """The offsets at which the next pops begin, for queues with in-flight messages."""
     size = len(content)
     places = []
     value = javajson.loads(content, size, values_max=size, dialect_values_max=size)

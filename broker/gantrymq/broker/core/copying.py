@@ -1,23 +1,25 @@
-"""What a slave copies from its master's tables, by ordinary requests; the log comes another way.
+"""Copies a master's metadata tables to a slave with a fixed role, by ordinary requests.
 
-    21 topics         replaced, where the data version is another one
-    43 offsets        those that the master has, once the log is here; others stay
-    45 delays         how far delivery has come in each level
-    201 groups        replaced, where the data version is another one
+The log is replicated separately. Request codes and tables:
+
+    21 topics         replaced, if the data version differs
+    43 offsets        the master's replace the slave's, once the log is here; others stay
+    45 delays         delivery progress of each delay level
+    201 groups        replaced, if the data version differs
     402 modes         replaced
-    30010 quotas      replaced, where they are others
-    60 timers         how far delivery has come, where timerWheelEnable
+    30010 quotas      replaced, if they differ
+    60 timers         delivery progress, with timerWheelEnable
 
-A round when a master is found, then one each ROUND_SECONDS, like 4.9. Each table is a try of its
-own. A master that does not know a request has no such table: 4.9 has no modes and timers, and
-quotas are of ours.
+A round starts when a master is found, and then every ROUND_SECONDS, as in 4.9. A failure of one
+table does not affect the others. A master that does not support a request has no such table: 4.9
+has no modes and timers, and only Gantry has quotas.
 
-Invariant: how far deliveries and groups have come counts here once this broker has, on its own
-disk, all of the log that its master had when it said so. Else messages would count as delivered,
-consumed or decided whose copies for another try, or whose decision, were lost with the master. But
-where a group has no offset yet it has one at once, for a group without one begins at the end: the
-master is asked for one that leaves no message behind whose copy for another try is not here yet
-(retry_copies.py).
+Invariant: the master's progress of deliveries and groups applies here once this broker's disk has
+all of the log that the master had when it answered. Otherwise messages would count as delivered,
+consumed or decided although their retry copies, or the decisions, were lost with the master. One
+exception: a group without an offset gets one at once, because it would otherwise begin at the end
+of the queue. The slave then asks for an offset that is not beyond any message whose retry copy its
+log lacks (retry_copies.py).
 """
 
 from __future__ import annotations
@@ -42,20 +44,20 @@ from gantrymq.wire.command import Command
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# 4.9's.
+# As in RocketMQ 4.9.
 ROUND_SECONDS: Final = 10.0
 
-# Between looks whether the log is as long as the master's was.
+# Between checks whether the log has reached the master's end.
 LOOK_SECONDS: Final = 1.0
 
-# Java's.
+# The request timeout, as in RocketMQ.
 ASK_SECONDS: Final = 3.0
 
-# Said with each question, so that a master of this kind can tell us from a slave of Java's.
+# Sent with each request, so that a Gantry master can tell this slave from a RocketMQ slave.
 OWN_MARK: Final[Mapping[str, str]] = {"gantry": "slave"}
 
-# Said beside it by a slave that cannot wait for its log: up to where it has that on its disk, so
-# that the master tells no offset that depends on more.
+# Sent with requests for offsets that apply at once: the end of the log on this slave's disk. The
+# master then returns no offset that depends on more of the log.
 LOG_END_FIELD: Final = "gantryLogEnd"
 
 NEVER: Final = float("inf")
@@ -67,7 +69,7 @@ _END_DIGITS_MAX: Final = 19  # of an int64
 @final
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """One of the master's; its names are those of Java's log lines."""
+    """A table of the master. Its names are those in RocketMQ's log lines."""
 
     code: RequestCode
     broken: str
@@ -99,7 +101,8 @@ Take: TypeAlias = Callable[[bytes], None]
 
 @final
 class Copying:
-    """Of one broker. Only a slave copies."""
+    """The service of one broker that copies the master's tables. It is idle on a master and in
+    groups that elect their master."""
 
     __slots__ = (
         "_due",
@@ -116,15 +119,15 @@ class Copying:
         self._state = state
         self._due = 0.0
         self._has_new_places = False
-        """Whether the master has offsets of groups in queues where this broker has none."""
+        """Whether the master has offsets for groups and queues for which this broker has none."""
         self._is_busy = False
         self._look_due = NEVER
         self._offsets: tuple[OffsetTable, int] | None = None
-        """A table that waits for this broker's log to be as long as that. One at most: no larger
-        than an answer may be."""
+        """A table of offsets and the log end that this broker's log must reach before the table
+        applies. At most one waits, which bounds its memory by the size of an answer."""
         self._master = ""
         self.faults: dict[str, str | None] = {}
-        """Why each table could not be copied when it was tried last; None where it could."""
+        """By table, why the last attempt to copy it failed; None if it succeeded."""
 
     def deadline(self) -> float:
         state = self._state
@@ -136,14 +139,14 @@ class Copying:
         return min(self._due, self._look_due)
 
     def expire(self, now: float) -> None:
-        """Look at what waits for the log, and begin a round if one is due."""
+        """Apply the offsets that waited for the log, and begin a round if one is due."""
         master = self._state.following.master
         if master == self._master:
             self._look()
             if now < self._due:
                 return
         else:
-            self._offsets = None  # what another one said is of its log
+            self._offsets = None  # the table of another master belongs to that master's log
             self._look_due = NEVER
             self._master = master
         self._is_busy = True
@@ -157,7 +160,7 @@ class Copying:
             self._note(_OFFSETS, str(error))
 
     def closed(self, channel: Channel) -> None:
-        """Nobody's connection matters here."""
+        """Connections do not matter here."""
 
     def _ended(self, _: object) -> None:
         self._is_busy = False
@@ -182,13 +185,13 @@ class Copying:
             yield from self._copy_progress(_TIMERS, self._copy_timers)
 
     def _copy(self, table: _Table, take: Take) -> Steps[None]:
-        """Ask for it and take it over."""
+        """Request a table and apply it."""
         body = yield from self._body(table, table.code)
         if body is not None:
             self._take(table, partial(take, body))
 
     def _copy_progress(self, table: _Table, take: Callable[[bytes, int], None]) -> Steps[None]:
-        """The same for what has to know where the master's log ended by then."""
+        """Request a table, then the end of the master's log, and apply both."""
         body = yield from self._body(table, table.code)
         if body is None:
             return
@@ -197,7 +200,7 @@ class Copying:
             self._take(table, lambda: take(body, _log_end(info)))
 
     def _body(self, table: _Table, code: RequestCode, **more: str) -> Steps[bytes | None]:
-        """What the master answers, asked with these fields; None where it has nothing for us."""
+        """The body of the master's answer to a request with these fields; None if it failed."""
         command = Command(code, ext={**OWN_MARK, **more})
         answer = yield from steps.ask_broker(self._master, command, ASK_SECONDS)
         if isinstance(answer, str):
@@ -210,7 +213,7 @@ class Copying:
 
     def _take(self, table: _Table, take: Callable[[], None]) -> None:
         if self._master != self._state.following.master:
-            return  # somebody else is master by now, and this one's tables may be old
+            return  # the master changed meanwhile, and this one's tables may be outdated
         try:
             take()
         except RemoteError as error:
@@ -219,7 +222,7 @@ class Copying:
             self._note(table, None)
 
     def _note(self, table: _Table, fault: str | None) -> None:
-        """Say so when it has changed."""
+        """Note the result of an attempt, and log it if it changed between failure and success."""
         is_known = table.copied in self.faults and (
             (self.faults[table.copied] is None) is (fault is None)
         )
@@ -235,8 +238,11 @@ class Copying:
             )
 
     def _copy_offsets(self, body: bytes, log_end: int) -> None:
-        """What waits already goes first: a log that is far behind would never reach the newest.
-        But a master whose log is shorter by now need not write as much again."""
+        """Take a table of offsets, which applies once the log reaches `log_end`.
+
+        A table that waits already is kept, because a log that lags far behind would never reach the
+        end of the newest table. It is replaced if the master's log has become shorter, because the
+        log may then never reach the old end."""
         self._take_offsets()
         table = offset_table_of(body)
         if self._offsets is None or log_end < self._offsets[1]:
@@ -246,7 +252,8 @@ class Copying:
         self._has_new_places = is_waiting and self._state.offsets.lacks(table, TRANSACTION_GROUP)
 
     def _fill_offsets(self) -> Steps[None]:
-        """Where a group has none, at once: such as depend on no more of the log than is here."""
+        """Fetch offsets for groups that have none. They apply at once, because they depend on no
+        more of the log than this disk has."""
         self._has_new_places = False
         log_end = str(self._state.store.queues.log_flushed)
         body = yield from self._body(_OFFSETS, _OFFSETS.code, **{LOG_END_FIELD: log_end})
@@ -258,7 +265,7 @@ class Copying:
         self._state.offsets.fill(table, self._offsets_due(), TRANSACTION_GROUP)
 
     def _take_offsets(self) -> None:
-        """Those that waited, if the log is here by now."""
+        """Apply the waiting offsets if the log has reached their end."""
         self._look_due = NEVER
         if self._offsets is None:
             return
@@ -267,7 +274,7 @@ class Copying:
         if store.queues.log_flushed < log_end:
             self._look_due = now + LOOK_SECONDS
             if store.log.end >= log_end:
-                store.flush_soon(now)  # a few pages alone would wait for seconds
+                store.flush_soon(now)  # a regular flush may come only after seconds
             return
         self._offsets = None
         self._state.offsets.copy(table, self._offsets_due())
@@ -280,14 +287,16 @@ class Copying:
 
 
 def _log_end(info: bytes) -> int:
-    """Where the master's log ends, as its figures say."""
+    """The end of the master's log, from its runtime info."""
     return _position(kv_table_from_json(javajson.loads(info)).get(_LOG_END, ""), "the master's")
 
 
 def slave_log_end(state: State, command: Command) -> int:
-    """Up to where the slave that asks will have the log when it believes the answer. One of ours
-    says so, or waits for all of the log; one of Java's waits for nothing, so that counts which all
-    connected slaves have. RemoteError where it is no number."""
+    """The log position that the requesting slave will have when it applies the answer.
+
+    A Gantry slave sends its position, or waits until it has all of the log. A RocketMQ slave
+    applies the answer at once, so the position that all connected slaves have acknowledged is used.
+    RemoteError if the sent position is not a number."""
     ext = command.ext or {}
     if LOG_END_FIELD in ext:
         return _position(ext[LOG_END_FIELD], "the slave's")

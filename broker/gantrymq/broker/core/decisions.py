@@ -1,12 +1,13 @@
-"""The end of a transaction, whoever decides it: its producer, or a person.
+"""Commits or rolls back a transaction, as its producer or an administrator decides.
 
-    commit      the final message, then an op for the half, by one write of the log
-    roll back   the op
+    commit      appends the final message, then an op message for the half, in one write of the log
+    roll back   appends the op message
 
-The first decision is the one that stays. A second one, under whichever copy of the half it comes,
-is refused and changes nothing; in Java each commit that finds the half in the log delivers the
-message once more, after a rollback as well. Where a crash cuts between final message and op, the
-producer is asked again, and its second commit delivers twice: at least once is the promise.
+The first decision counts. A second one, by whichever copy of the half message, is refused and
+changes nothing. In RocketMQ each commit that finds the half message in the log delivers the message
+again, even after a rollback. If a crash loses the op message but not the final message, the broker
+asks the producer again, and the second commit delivers the message twice: delivery is at least
+once.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from gantrymq.wire.message.record import Record
 
 NOT_FOUND: Final = "Find prepared transaction message failed"
 
-# How long a decision waits for its turn: at a start until the queues have been read, else for a
-# copy that is being stored. One that gives up is asked for again by the check.
+# How long a decision waits: after a start until the queues have been read, otherwise for a copy of
+# the half that is being stored. After that it is refused, and the transaction check asks again.
 WAIT_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 0.05
 
 
 def decide(state: State, half: Record, *, commits: bool, waits: bool) -> Steps[Reply]:
-    """Commit or roll back, if nobody did before."""
+    """Commit or roll back, unless the transaction has been decided already."""
     if not (yield from _has_turn(state, half)):
         return refused(
             ResponseCode.SERVICE_NOT_AVAILABLE,
@@ -61,7 +62,7 @@ def decide(state: State, half: Record, *, commits: bool, waits: bool) -> Steps[R
 
 
 def _count(state: State, half: Record, delivered: Record | None) -> None:
-    """A transaction ended; `delivered` is what a commit stored."""
+    """Count the end of a transaction; `delivered` is the message that a commit stored."""
     place = place_of(half)
     topic = "" if place is None else place[0]
     if delivered is None:
@@ -81,7 +82,7 @@ def _has_turn(state: State, half: Record) -> Steps[bool]:
 
 
 def _final(state: State, half: Record) -> Record | Reply:
-    """What a commit stores: a message with a delay only begins to wait now."""
+    """The message that a commit stores, or a refusal. The delay of a delayed message begins now."""
     place = place_of(half)
     if place is None:
         return refused(

@@ -1,11 +1,12 @@
-"""Messages that the broker itself puts: all of them in one turn, until each is stored.
+"""Stores messages that the broker delivers itself, such as delayed ones, and retries failed ones.
 
-What the store cannot take at the moment is put again after a pause. What it can never take - its
-properties have no room for what was added - is told and left, so that it does not hold up all
-others for good; it stays in the log where it was, and who keeps such messages is told which. A
-maxMessageSize that was lowered since counts for new messages alone.
+All messages are put in one turn. A message that the store cannot take at the moment is put again
+after a pause. A message that the store can never take, because its properties have no room for
+those the broker added, is logged and skipped, so that it does not block the others forever. It
+stays where it was in the log, and `left_out` is called with it. A maxMessageSize that was lowered
+applies to new messages only.
 
-What is stored counts as sent to its topic, as with Java.
+A stored message counts as sent to its topic, as in RocketMQ.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from gantrymq.wire.message.record import Record
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# A full disk or a stop of writes takes longer than this to end.
+# A full disk or a pause of writes lasts longer than this.
 RETRY_SECONDS: Final = 1.0
 
 _NEVER_STORED: Final = frozenset({PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIES_SIZE_EXCEEDED})
@@ -30,8 +31,8 @@ _NEVER_STORED: Final = frozenset({PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIE
 
 @final
 class Delivery:
-    """Some messages on their way; calls `then` with how many could never be stored, and before
-    that `left_out` with each of those."""
+    """The delivery of some messages. It calls `left_out` with each message that can never be
+    stored, and at the end `then` with their number."""
 
     __slots__ = ("_again", "_count", "_left", "_left_out", "_refused", "_state", "_then")
 
@@ -54,7 +55,8 @@ class Delivery:
         self._put(records)
 
     def _put(self, records: Sequence[Record]) -> None:
-        # One more than there are, lest the last be answered before all were put.
+        # One more than there are records: an answer to the last one put so far must not end the
+        # delivery before all are put.
         self._left = len(records) + 1
         for record in records:
             self._start(record)

@@ -1,6 +1,7 @@
-"""Messages that are stored elsewhere first: halves of transactions, timers, delays by level.
+"""Rewrites messages that wait in another topic first: half messages, timer and delayed messages.
 
-Invariant: a message is diverted once; what holds it back puts it where it belongs.
+Invariant: a message is rewritten once. The service that holds it back later stores it in its own
+topic.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from gantrymq.wire.message.record import Record
 
 
 def divert(state: State, record: Record) -> Record | Refusal:
-    """What to store of a producer's message, or why it is refused."""
+    """The record to store for a producer's message, or why it is refused."""
     topic = record.topic
     halved = transactions.divert(state, record)
     if isinstance(halved, tuple):
@@ -21,14 +22,15 @@ def divert(state: State, record: Record) -> Record | Refusal:
     if halved.topic != topic:
         return _unless_in_vain(state, halved)
     if sys_flag.transaction_type(halved.sys_flag) != sys_flag.TRANSACTION_COMMIT:
-        # It is no half, so nobody will ever complete it: with these bits no consumer would see it.
+        # The message is no half, so no decision will complete it. With these bits no consumer would
+        # see it.
         halved.sys_flag = sys_flag.with_transaction_type(halved.sys_flag, sys_flag.TRANSACTION_NONE)
     return hold_back(state, halved)
 
 
 def _unless_in_vain(state: State, half: Record) -> Record | Refusal:
-    """A half whose commit would be refused is refused at once: its producer would be told that it
-    is there, and hear of it when it is too late."""
+    """Refuse a half message whose commit would be refused. Otherwise the producer would learn only
+    at the commit, when it is too late."""
     place = transactions.place_of(half)
     assert place is not None, "a half says where its message belongs"
     final = hold_back(state, transactions.final_of(half, *place))
@@ -36,7 +38,8 @@ def _unless_in_vain(state: State, half: Record) -> Record | Refusal:
 
 
 def hold_back(state: State, record: Record) -> Record | Refusal:
-    """The same for a message of the broker's own: it may be for later, but is no half."""
+    """The record to store for a message that may be delayed but is no half, such as the final
+    message of a transaction; or why it is refused."""
     topic = record.topic
     timed = timers.divert(state, record)
     if isinstance(timed, tuple):

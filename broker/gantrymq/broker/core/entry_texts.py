@@ -1,10 +1,10 @@
-"""The text of a table in a configuration file, kept entry by entry.
+"""Caches the encoded text of each entry of a table in a configuration file.
 
-A file is written whole at every change, and the largest tables have 100 000 entries: their text is
-joined from those of the entries. A change makes the text of an entry that changed a while ago, so
-that few are left to be made when the file is due.
+Each change writes the whole file, and the largest tables have 100 000 entries. So the file is
+joined from cached texts. When more than STALE_MAX entries are stale, a change encodes the oldest
+of them, so that few are left to encode when the file is written.
 
-Invariant: at most STALE_MAX texts are not those of their entries, and `text` makes these.
+Invariant: at most STALE_MAX cached texts are stale, and `text` encodes these.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from gantrymq.wire.jsonvalue import Json
 
 K = TypeVar("K")
 
-# A file that is due has so many to make, a millisecond's work; an entry that changes all the time
-# is made once in so many changes of others.
+# Encoding so many entries takes a millisecond when the file is written. An entry that changes all
+# the time is encoded once in so many changes of other entries.
 STALE_MAX: Final = 64
 
 
 @final
 class EntryTexts(Generic[K]):
-    """`text_of` answers the member of a key that is in the table: see `member`."""
+    """The texts of one table. `text_of` encodes the entry of a key in the table: see `member`."""
 
     __slots__ = ("_stale", "_text_of", "_texts")
 
@@ -34,11 +34,11 @@ class EntryTexts(Generic[K]):
         self._stale: dict[K, None] = {}
 
     def __len__(self) -> int:
-        """Entries of the table."""
+        """The number of entries of the table."""
         return len(self._texts)
 
     def changed(self, key: K) -> None:
-        """The entry is new, or other than it was."""
+        """Note that the entry is new or has changed."""
         self._texts.setdefault(key, b"")
         self._stale[key] = None
         if len(self._stale) > STALE_MAX:
@@ -51,7 +51,7 @@ class EntryTexts(Generic[K]):
         self._stale.pop(key, None)
 
     def text(self, instead: Mapping[K, bytes] | None = None) -> bytes:
-        """The whole table; with other members for some of its entries, where they are given."""
+        """The text of the whole table; `instead` replaces the texts of some entries."""
         for key in self._stale:
             self._texts[key] = self._text_of(key)
         self._stale.clear()
@@ -60,7 +60,7 @@ class EntryTexts(Generic[K]):
 
 
 def member(name: str, value: Json) -> bytes:
-    """A member of a table as javajson.dumps_pretty writes it, two levels inside the file."""
+    """The text of one entry as javajson.dumps_pretty writes it, two levels inside the file."""
     pretty = javajson.dumps_pretty({name: value})
-    # Without the braces around it, and one level further in: texts have no bare newline.
+    # Remove the braces and indent by one more level: JSON strings contain no bare newline.
     return pretty[1:-2].replace(b"\n", b"\n\t")

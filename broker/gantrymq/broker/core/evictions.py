@@ -1,15 +1,15 @@
-"""Room for what a heartbeat says: where there is none, the connections that hold the most are
-closed in favour of it, or it is refused.
+"""Makes room in the memory account for a heartbeat, by closing the connections that hold the most.
 
-    the share of the connection itself is used up   -> refused
-    that of its address, or of all together         -> the largest holder of that address, or of the
-                                                       address that holds the most, is closed if it
-                                                       holds MUCH_MORE times what this one would;
-                                                       else refused
+    the connection's own limit is reached           -> the heartbeat is refused
+    the limit of its address or of the broker       -> the connection that holds the most memory, of
+                                                       that address or of the address that holds the
+                                                       most, is closed if it holds at least
+                                                       MUCH_MORE times what this connection would;
+                                                       otherwise the heartbeat is refused
 
-So ordinary clients are served though a few hold all that there is, and many that are alike do not
-throw each other out. To find the largest the broker looks at all connections, hence not more often
-than each EVICTION_SECONDS: a flood of refused heartbeats costs little more than its refusals.
+So ordinary clients are served although a few clients use up the memory, and many similar clients do
+not evict each other. Finding the largest connection scans all of them, so evictions run at most
+once in EVICTION_SECONDS: a flood of refused heartbeats costs little more than the refusals.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 MUCH_MORE: Final = 16
 
-# At most as many at a time give back 32 MiB of heartbeats.
+# The most connections closed at a time: they release at most 32 MiB of heartbeats.
 EVICTION_SECONDS: Final = 0.1
 EVICTIONS_MAX: Final = 4
 
 
 def overrun(state: State, channel: Channel, kind: Kind, more: int) -> Overrun | None:
-    """Why so many bytes more are not kept for this connection; None where there is room, or has
-    been made."""
+    """Why this connection cannot have `more` bytes; None if there is room, after evictions if
+    necessary."""
     found = state.memory.overrun(channel, kind, more)
     if found is None or state.now < state.next_eviction:
         return found
@@ -46,7 +46,8 @@ def overrun(state: State, channel: Channel, kind: Kind, more: int) -> Overrun | 
 
 
 def _evict(state: State, channel: Channel, more: int, found: Overrun) -> bool:
-    """Close the largest holder; whether there was one that holds much more than this one would."""
+    """Close the connection that holds the most. Returns False if none holds MUCH_MORE times what
+    this connection would."""
     if found.scope is Scope.CONNECTION:
         return False
     memory = state.memory
@@ -58,6 +59,6 @@ def _evict(state: State, channel: Channel, more: int, found: Overrun) -> bool:
     if held < MUCH_MORE * (memory.held_for(channel) + more):
         return False
     memory.write_off(largest)
-    closed = cast("Channel", largest)  # the account of a broker knows nothing but its connections
+    closed = cast("Channel", largest)  # all owners in a broker's memory account are channels
     state.effects.add(CloseChannel(closed, f"it holds {held} bytes of memory: {found.text}"))
     return True

@@ -1,4 +1,4 @@
-"""Says which of a broker's ports are open to any client, by its settings alone."""
+"""Decides by a broker's settings which of its ports any client may use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _USERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """What of a broker's protection is not in its settings."""
+    """The protection of a broker that its settings do not show."""
 
     is_encrypted: bool
     """Whether clients must use TLS."""
@@ -67,10 +67,10 @@ def _consequence(settings: BrokerSettings, protection: Protection) -> str:
 
 
 def _is_authenticated(settings: BrokerSettings) -> bool:
-    """Whether clients need an account or a user; otherwise rights are not asked after either."""
+    """Whether clients need an account or a user. Without that, rights are not checked either."""
     return settings.acl_enable or settings.authentication_enabled
 
 
 def _is_unauthorized(settings: BrokerSettings) -> bool:
-    """Whether a user may do everything. Accounts of aclFile have rights always."""
+    """Whether every user may do everything. Rights of accounts in aclFile are always checked."""
     return settings.authentication_enabled and not settings.authorization_enabled

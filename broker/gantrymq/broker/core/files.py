@@ -1,12 +1,12 @@
-"""The files in `config/`: which have to be written, and who waits for it.
+"""Schedules the writes of the files in `config/`, and tells which tasks wait for them.
 
-    touched -> due at once, or within a while -> written out whole -> safe
-            -> held: it waits until another file is safe
+    touched -> due at once, or within an interval -> written as a whole -> safe
+            -> held: waits until another file is safe
 
-A table says what its file holds when it is asked, so that a write has all changes up to it.
-Invariants: a file has one write under way at most; who waits is told by the first write that began
-after it asked; a write that failed is tried again, and those who waited are told why, also those
-whose file is held behind it.
+A file's content is computed when its write begins, so the write has all changes up to then.
+Invariants: a file has at most one write under way. A waiting task is told the result of the first
+write that began after it asked. A failed write is retried, and the tasks that wait for it are told
+the reason, including those that wait for a file held behind it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final, final
 
 from gantrymq.broker.core.messages import File, SaveFile
 
-# After a disk refused a write.
+# Before a retry after a failed write.
 RETRY_SECONDS: Final = 1.0
 
 _NEVER: Final = float("inf")
@@ -24,7 +24,7 @@ _NEVER: Final = float("inf")
 
 @final
 class _Kept:
-    """What is known of one file."""
+    """The state of one file. `Files` owns it."""
 
     __slots__ = ("behind", "due", "is_writing", "told", "waiting")
 
@@ -38,7 +38,7 @@ class _Kept:
 
 @final
 class Files:
-    """Of one broker."""
+    """The configuration files of one broker."""
 
     __slots__ = ("_contents", "_kept", "_now")
 
@@ -48,46 +48,47 @@ class Files:
         self._now = 0.0
 
     def keep(self, file: File, content: Callable[[], bytes]) -> None:
-        """From now on this is what the file holds."""
+        """Register the function that computes the file's content."""
         self._contents[file] = content
 
     def touch(self, file: File, due: float = 0.0) -> None:
-        """It has changed; write it by then."""
+        """Schedule a write of the file by this time, because its content changed."""
         kept = self._kept[file]
         kept.due = min(kept.due, due)
 
     def forget(self, file: File) -> None:
-        """It is as it was after all: nothing has to be written."""
+        """Cancel the scheduled write: the content is as before."""
         self._kept[file].due = _NEVER
 
     def hold(self, file: File, behind: File) -> None:
-        """Until `release` nothing of it is written, not even by a stop: what it says is not true
-        before the other one is safe."""
+        """Write nothing of the file until `release`, not even at a stop, because its content is
+        valid only once the file `behind` is safe."""
         self._kept[file].behind.append(behind)
 
     def release(self, file: File, behind: File) -> None:
-        """One who held it does not any more."""
+        """End one `hold` of the file."""
         kept = self._kept[file]
         assert behind in kept.behind, f"nobody holds {file.value}"
         kept.behind.remove(behind)
 
     def wait(self, file: File, number: int) -> None:
-        """Tell this number, by `written`, when it is safe as it is now."""
+        """Have `written` return this number once the file is safe as it is now, or its write
+        fails."""
         self._kept[file].waiting.append(number)
         self.touch(file)
 
     def is_safe(self, file: File) -> bool:
-        """Whether it holds all that there is."""
+        """Whether the file on disk has all changes."""
         kept = self._kept[file]
         return kept.due == _NEVER and not kept.is_writing
 
     def deadline(self) -> float:
-        """When `take_due` has something."""
+        """When `take_due` next returns a write."""
         kept = self._kept.values()
         return min(each.due for each in kept if not each.is_writing and not each.behind)
 
     def take_due(self, now: float, *, all_touched: bool = False) -> list[SaveFile]:
-        """The writes to begin now."""
+        """The writes to begin now; with `all_touched` also those that are not due yet."""
         self._now = now
         saves = []
         for file, kept in self._kept.items():
@@ -102,7 +103,7 @@ class Files:
         return saves
 
     def written(self, file: File, failure: str | None) -> list[int]:
-        """A write ended: who is told."""
+        """A write ended. Returns the numbers of the waiting tasks to tell."""
         kept = self._kept[file]
         assert kept.is_writing, f"nobody writes {file.value}"
         kept.is_writing = False

@@ -1,15 +1,17 @@
-"""The SQL92 filters of consumer groups: config/consumerFilter.json.
+"""Keeps the SQL92 filters of consumer groups, in config/consumerFilter.json.
 
     {"filterDataByTopic":{topic:{"groupFilterData":{group:FILTER},"topic":topic}}}
     FILTER  {"bloomFilterData":{...},"bornTime":ms,"clientVersion":n,"consumerGroup":group,"dead":b,
             "deadTime":ms,"expression":text,"expressionType":"SQL92","topic":topic}
 
-A filter is what a group's heartbeats last said of a topic, compiled when its first pull comes. The
-file is for Java, which lays it out so, and for people: we need none of it to start. Bloom filters,
-which Java may add, stay as they are; without them it compiles the filters anew, as we do.
+A filter is the expression of a group's last heartbeat for a topic. It is compiled when the group's
+first pull comes. The file has RocketMQ's layout, for RocketMQ and for administrators: this broker
+does not need it to start. Bloom filters that RocketMQ may have added are preserved; without them
+RocketMQ compiles the filters anew, as this broker does.
 
-Invariants: an expression that cannot be compiled is not kept. One that no member of the group asks
-for is dead, as of the write that notices; it goes a day later, or when there are too many.
+Invariants: an expression that cannot be compiled is not kept. A filter that no member of the group
+subscribes with is dead from the write of the file that detects this. It is removed a day later, or
+when there are too many filters.
 """
 
 from __future__ import annotations
@@ -34,11 +36,11 @@ from gantrymq.wire.jsonvalue import (
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# Java's.
+# As in RocketMQ.
 SAVE_SECONDS: Final = 10.0
 DEAD_MS_MAX: Final = 24 * 3_600_000
 
-# Compiled, a character takes up to 120 bytes: 250 MB.
+# A character takes up to 120 bytes when it is compiled: 250 MB in all.
 FILTERS_MAX: Final = 10_000
 CHARACTERS_MAX: Final = 2_000_000
 
@@ -46,7 +48,7 @@ CHARACTERS_MAX: Final = 2_000_000
 @final
 @dataclass(slots=True)
 class Filter:
-    """Of one group and topic. It lives while `dead_ms` is below `born_ms`."""
+    """The filter of one group for one topic. It is alive while `dead_ms` is below `born_ms`."""
 
     group: str
     topic: str
@@ -57,7 +59,7 @@ class Filter:
     dead_ms: int = 0
     bloom: Json = None
     selector: Selector | None = field(default=None, repr=False)
-    """None until a pull comes."""
+    """The compiled expression; None until the group's first pull."""
 
     @property
     def is_dead(self) -> bool:
@@ -94,7 +96,7 @@ class Filter:
 
 @final
 class Filters:
-    """By topic and group."""
+    """The filters of one broker, by topic and group."""
 
     __slots__ = ("_state", "_table")
 
@@ -107,7 +109,8 @@ class Filters:
         return len(self._table)
 
     def selector(self, group: str, said: SubscriptionData) -> Selector:
-        """What the group's subscription chooses; SelectorError says why it means nothing."""
+        """The compiled selector of the group's subscription. SelectorError if the expression is
+        invalid."""
         known = self._table.get((said.topic, group))
         if (
             known is None
@@ -153,7 +156,7 @@ class Filters:
         return selector
 
     def _has_room(self, said: SubscriptionData, known: Filter | None) -> bool:
-        """Whether it may be kept, in the place of the one known."""
+        """Whether the limits allow the new filter, which replaces the known one."""
         if known is None and len(self._table) >= FILTERS_MAX:
             return False
         characters = sum(len(each.expression) for each in self._table.values())
@@ -167,7 +170,7 @@ class Filters:
             del self._table[place]
 
     def _find_dead(self) -> None:
-        """Those that no member asks for any more are."""
+        """Mark as dead the filters that no member of their group subscribes with any more."""
         consumers = self._state.clients.consumers
         for (topic, group), each in self._table.items():
             members = consumers.get(group)
@@ -194,7 +197,7 @@ class Filters:
         return javajson.dumps_pretty({"filterDataByTopic": topics})
 
     def copy(self, content: bytes) -> None:
-        """Be as the master's. RemoteError where it is no such file."""
+        """Replace the filters by the master's. RemoteError if `content` is not such a file."""
         before, self._table = self._table, {}
         try:
             self.load(content)
@@ -204,7 +207,7 @@ class Filters:
         self._state.files.touch(File.FILTERS)
 
     def load(self, content: bytes) -> None:
-        """What a start finds. RemoteError where it is no such file."""
+        """Load the content of the file at a start. RemoteError if it is not such a file."""
         size = len(content)
         value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
         bean = object_of(value, "consumerFilter.json")

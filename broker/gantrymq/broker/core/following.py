@@ -1,13 +1,15 @@
-"""Whom a slave follows: its master's two addresses, as name servers tell them to a registration.
+"""Tracks the master of a slave with a fixed role: name servers tell its two addresses.
 
-    master     where the master takes requests: the slave copies its tables from there
-    its HA address goes to `State.replication`, which copies the log; haMasterAddress outranks it
+    master     the address for requests, from which the slave copies the tables
+    HA address passed to `State.replication`, which copies the log; haMasterAddress overrides it
 
-Invariants. As long as the master is not known or not heard, name servers are asked again within
-ASK_SECONDS_MAX, never only with the next registration. A name server that knows of no master, while
-another one does, changes nothing; where none does, tables are not copied any more, for somebody
-else may have the address by now. The log is followed where it was last, as in Java: only another
-address ends that.
+Name servers return both in their answers to registrations.
+
+Invariants. While the master is unknown or silent, the name servers are asked again within
+ASK_SECONDS_MAX, without waiting for the next regular registration. A name server that knows no
+master changes nothing while another one knows the master. If none does, the slave stops copying
+tables, because another broker may have the address by now. It continues to copy the log from the
+last HA address, as in RocketMQ, until it is told another one.
 """
 
 from __future__ import annotations
@@ -20,14 +22,14 @@ if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
     from gantrymq.wire.headers.route import RegisterBrokerResponse
 
-# Between two questions while there is no master to be heard: each wait is twice the last one.
+# Between two requests while no master is heard. The wait doubles up to the maximum.
 ASK_SECONDS: Final = 1.0
 ASK_SECONDS_MAX: Final = 5.0
 
-# What a name server said of a master that is not heard counts for so long: three questions.
+# How long a name server's answer counts while the master is silent: three requests.
 KNOWN_SECONDS: Final = 3 * ASK_SECONDS_MAX
 
-# A sign of life may be late by so much.
+# Tolerance for late heartbeats.
 LATE_MS: Final = 2_000
 
 NEVER: Final = float("inf")
@@ -35,7 +37,8 @@ NEVER: Final = float("inf")
 
 @final
 class Following:
-    """Of one broker; a master follows nobody, and a member whom its group elected."""
+    """The service of one broker that finds its master. It is idle on a master, and in groups that
+    elect their master."""
 
     __slots__ = (
         "_ask_at",
@@ -53,14 +56,14 @@ class Following:
         self._pause = ASK_SECONDS
         self._ha_address = state.settings.ha_master_address
         self._masters: dict[str, tuple[str, float]] = {}
-        """What each name server said last, and when."""
+        """By name server, the master it last named and the time of that answer."""
         self.master = ""
-        """Empty while there is none."""
+        """The master's address for requests; empty while the master is unknown."""
         self.master_flushed = 0
-        """What an administrator said of the master's disk; it is shown, and means nothing here."""
+        """The flushed position of the master, as an administrator set it. It is only shown."""
 
     def told(self, name_server: str, told: RegisterBrokerResponse) -> None:
-        """What a name server answered a registration."""
+        """Take a name server's answer to a registration."""
         state = self._state
         if state.identity.is_master or state.identity.is_elected:
             return
@@ -73,8 +76,10 @@ class Following:
             self._follow(told.ha_server_addr)
 
     def _choose_master(self) -> None:
-        """The one there was, as long as somebody knows it; where it is not heard, of those who
-        were asked since: a name server that is gone would know it for ever."""
+        """Choose the master: the current one while a name server names it, else the first named.
+
+        While the current master is silent, only answers of the last KNOWN_SECONDS count, because a
+        name server that is gone would name the old master forever."""
         since = -NEVER if self._hears_master() else self._state.now - KNOWN_SECONDS
         said = [master for master, at in self._masters.values() if master and at >= since]
         chosen = self.master if self.master in said else next(iter(said), "")
@@ -92,14 +97,14 @@ class Following:
             self._ha_address = address
         self._state.replication.follow(address)
 
-    # ------------------------------------------------------------------ the machine
+    # ------------------------------------------------------------------ the service
 
     def deadline(self) -> float:
         identity = self._state.identity
         return NEVER if identity.is_master or identity.is_elected else self._ask_at
 
     def expire(self, now: float) -> None:
-        """Follow, and ask again where there is no master to be heard."""
+        """Have the log followed, and register again if no master is heard."""
         if self._ha_address:
             self._state.replication.follow(self._ha_address)
         if self._hears_master():
@@ -111,7 +116,7 @@ class Following:
         self._pause = min(2 * self._pause, ASK_SECONDS_MAX)
 
     def closed(self, channel: Channel) -> None:
-        """Nobody's connection matters here."""
+        """Connections do not matter here."""
 
     def _hears_master(self) -> bool:
         state = self._state

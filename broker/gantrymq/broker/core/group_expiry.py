@@ -1,15 +1,16 @@
 """Removes consumer groups that consumers created and do not use.
 
-A group is unused while it has no members, no offsets, nothing out, nothing that an administrator
-set, and no message that waits in its retry or dead-letter topic. Such a group is what a name in a
-pull leaves behind. Nothing is lost with it: the next consumer that names it creates it again.
+A group is unused while it has no members, no offsets, no in-flight messages, no settings of an
+administrator, no dead-letter topic, and never had a message in its retry topic. A pull that names a
+group leaves such a group behind. Removing it loses nothing: the next consumer that names it creates
+it again.
 
     not used for autoCreatedGroupExpireHours    removed
-    consumers may make no more groups           those that were not used for the longest time are
-                                                removed in favour of new ones
+    the limit of groups is reached              the least recently used of them are removed to make
+                                                room for new ones
 
-So groups that anonymous pulls invent do not keep a real consumer out. Groups that an administrator
-created or changed stay, and so do groups while only administrators may create any.
+So groups that anonymous pulls create do not keep other consumers out. Groups that an administrator
+created or changed are never removed. While only administrators may create groups, none is removed.
 """
 
 from __future__ import annotations
@@ -27,15 +28,16 @@ if TYPE_CHECKING:
 
 NEVER: Final = float("inf")
 
-# Between two looks for groups that expire.
+# Between two scans for groups that expire.
 SCAN_SECONDS: Final = 60.0
-# Removing so many takes 10 ms. The rest is removed in further looks.
+# Removing so many takes 10 ms. The rest is removed in further scans, REST_SECONDS apart.
 SCAN_GROUPS: Final = 2_000
 REST_SECONDS: Final = 1.0
 
-# A look at all groups takes 20 ms where there are 20 000. So many new ones share its cost.
+# A scan of 20 000 groups takes 20 ms. It removes so many groups that its cost is shared by as many
+# new ones.
 ROOM_GROUPS: Final = 1_000
-# After a look that found fewer.
+# The pause after a scan that found fewer.
 ROOM_SECONDS: Final = 1.0
 
 HOUR_SECONDS: Final = 3600
@@ -53,7 +55,7 @@ class GroupExpiry:
         self._room_at = -NEVER
 
     def make_room(self) -> None:
-        """Remove the groups that were not used for the longest time."""
+        """Remove up to ROOM_GROUPS unused groups, least recently used first."""
         state = self._state
         if state.now < self._room_at or not self._may_remove:
             return
@@ -64,7 +66,7 @@ class GroupExpiry:
             self._room_at = state.now + ROOM_SECONDS
         self._remove(removed, "new groups need their place")
 
-    # ------------------------------------------------------------------ the machine
+    # ------------------------------------------------------------------ the service
 
     def deadline(self) -> float:
         return self._scan_at if self._state.groups.auto_created else NEVER
@@ -85,19 +87,19 @@ class GroupExpiry:
         removed = []
         for group, used_at in found[:SCAN_GROUPS]:
             if used_at == UNKNOWN or not is_unused(state, group):
-                state.groups.used(group, now)  # its hours begin now
+                state.groups.used(group, now)  # its time until removal begins now
             else:
                 removed.append(group)
         self._remove(removed, f"unused for {hours} h, autoCreatedGroupExpireHours")
 
     def closed(self, channel: Channel) -> None:
-        """Nothing belongs to a connection."""
+        """Connections do not matter here."""
 
     # ------------------------------------------------------------------ inside
 
     @property
     def _may_remove(self) -> bool:
-        """Whether consumers can create again what is removed; slaves copy their master's groups."""
+        """Whether consumers can create removed groups again. Slaves copy their master's groups."""
         return self._state.serves and self._state.settings.auto_create_subscription_group
 
     def _remove(self, groups: Iterable[str], reason: str) -> None:

@@ -1,8 +1,8 @@
-"""Consumer groups of this broker by request: making, changing, deleting and listing them.
+"""Handles requests that create, change, delete and list the broker's consumer groups.
 
-What was answered is in the file. A question about one group creates it where consumers may create
-groups, as in Java: a proxy asks before the group's first consumer comes.
-Where 5.x's tools send attributes they send changes, "+key" and "-key".
+A change is answered once it is in the file. A request for one group creates it if consumers may
+create groups, as in RocketMQ: a proxy asks before the group's first consumer comes. Attributes in
+requests of 5.x tools are changes, "+key" and "-key".
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ from gantrymq.wire.headers.group import (
 )
 from gantrymq.wire.jsonvalue import Json, list_of, object_of
 
-# Lines about the topics of one group that is deleted; the log takes no more of a kind in 10 s.
+# Limit of the log lines about topics of one deleted group: the log takes no more lines of a kind in
+# 10 s.
 TOPICS_LOGGED: Final = 300
 
-# ---------------------------------------------------------------------- making and changing
+# ---------------------------------------------------------------------- creating and changing
 
 
 def update_and_create_group(state: State, request: Request) -> Outcome | Steps[Outcome]:
@@ -58,9 +59,9 @@ def update_and_create_group_list(state: State, request: Request) -> Outcome | St
 
 
 def _change_list(state: State, request: Request, groups: Sequence[Json]) -> Steps[Outcome]:
-    """Change many groups in slices. Another client may change one of them in between: then it is
-    as the last of both wants it. Where others take the room, or this broker is not the master any
-    more, the rest of the list is not made."""
+    """Change many groups over several turns. If another client changes one of them between the
+    turns, the last change wins. If other requests use up the limit of groups meanwhile, or this
+    broker stops being master, the rest of the list is not changed."""
     wanted: list[GroupConfig] = []
     yield from steps.each(
         groups, lambda group: wanted.append(GroupConfig.from_json(group)), TOPICS_A_TURN
@@ -88,7 +89,8 @@ def _change_list(state: State, request: Request, groups: Sequence[Json]) -> Step
 def _change(
     state: State, request: Request, wanted: Sequence[GroupConfig]
 ) -> Outcome | Steps[Outcome]:
-    """All or none; the attributes of `wanted` are the changes to those there are."""
+    """Change all of the groups or none. The attributes of `wanted` are changes to the current
+    ones."""
     configs: dict[str, GroupConfig] = {}
     refusal = _checked(state, wanted, configs) or _no_room(state, configs)
     if refusal is not None:
@@ -101,7 +103,7 @@ def _change(
 def _checked(
     state: State, wanted: Sequence[GroupConfig], configs: dict[str, GroupConfig]
 ) -> Reply | None:
-    """Add to `configs` what the groups are to be, or say why one of them cannot be."""
+    """Add the resulting configurations to `configs`. Returns the refusal if one is invalid."""
     for each in wanted:
         refusal = _refusal(each)
         if refusal is not None:
@@ -114,7 +116,7 @@ def _checked(
 
 
 def _no_room(state: State, configs: Mapping[str, GroupConfig]) -> Reply | None:
-    """Why the broker cannot have so many groups."""
+    """The refusal if the new groups exceed the limits; else None."""
     new = [group for group in configs if state.groups.find(group) is None]
     if len(state.groups) + len(new) > GROUPS_MAX:
         return refused(
@@ -157,8 +159,9 @@ def _saved(state: State, *files: File) -> Steps[Outcome]:
 
 
 def delete_group(state: State, request: Request) -> Outcome | Steps[Outcome]:
-    """Its retry and dead-letter topics are topics to delete; tools do so. A group that keeps its
-    offsets keeps what is out as well: it is not done with."""
+    """Deletes a group, on request with its offsets. Tools delete its retry and dead-letter topics
+    by requests of their own. A group that keeps its offsets keeps its in-flight messages, which are
+    not consumed yet."""
     header = DeleteSubscriptionGroupRequest.decode(request.command.ext)
     group = header.group_name
     if group in SYSTEM_GROUPS:
@@ -186,7 +189,7 @@ def delete_group(state: State, request: Request) -> Outcome | Steps[Outcome]:
 
 
 def update_and_get_forbidden(state: State, request: Request) -> Outcome | Steps[Outcome]:
-    """Whether a group may read a topic; changed where the request says how."""
+    """Answers whether a group may read a topic, after changing that if the request says so."""
     header = UpdateGroupForbiddenRequest.decode(request.command.ext)
     group, topic = header.group, header.topic
     bits = state.groups.forbidden(group, topic)
@@ -216,7 +219,7 @@ def _forbidden(group: str, topic: str, bits: int) -> Reply:
     return done_json(GroupForbidden(group, topic, readable=not bits & READ_FORBIDDEN).to_json())
 
 
-# ---------------------------------------------------------------------- asking
+# ---------------------------------------------------------------------- listing
 
 
 def get_group(state: State, request: Request) -> Outcome:

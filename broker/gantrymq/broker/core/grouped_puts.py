@@ -1,4 +1,4 @@
-"""Puts that belong together though they go to different queues."""
+"""Stores messages for different queues together: all of them in one write of the log, or none."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 def put_together(state: State, records: Sequence[Record], *, waits: bool) -> Steps[PutAnswer]:
-    """Store these in this order by one write of the log, all of them or none, as the answer says.
+    """Store these records in this order by one write of the log. The answer says whether all of
+    them or none were stored.
 
-    A crash leaves all, none, or those before a cut. Only the first may be one that the store could
-    refuse for its contents.
+    After a crash the log has all, none, or the first ones. Only the first record may have contents
+    that the store could refuse.
     """
     *before, last = records
     answers: list[object] = []

@@ -1,6 +1,6 @@
-"""Open half messages for people: what waits for its producer's decision, and a decision by hand.
+"""Lists half messages that wait for a decision, and lets an administrator decide them.
 
-Whoever decides by hand does so once, as a producer does: see decisions.py.
+A decision of an administrator is final, as a producer's is: see decisions.py.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from gantrymq.wire.message import offset_id, properties
 from gantrymq.wire.message.property_names import UNIQ_KEY
 from gantrymq.wire.message.record import Record
 
-# A page for a person; the next one begins where it ends.
+# Limit of the half messages on one page.
 PAGE_MAX: Final = 1000
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class HalfMessage:
-    """One that is open. `offset_message_id` is what `resolve` wants."""
+    """An open half message. `offset_message_id` is the id that `resolve` takes."""
 
     number: int
     offset_message_id: str
@@ -46,14 +46,15 @@ class HalfMessage:
 @final
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some of them, oldest first; `next` is where more may be, None when these were the last."""
+    """A page of open half messages, oldest first. `next` is the number at which the next page
+    begins, None after the last one."""
 
     messages: Sequence[HalfMessage]
     next: int | None
 
 
 def open_half_messages(state: State, first: int = 0, count_max: int = PAGE_MAX) -> Steps[Page]:
-    """Those from this number on."""
+    """The page of open half messages from this number on, with at most `count_max`."""
     halves = state.halves
     bounds = yield from steps.read(lookups.queue_bounds(state.store, HALF_TOPIC, HALF_QUEUE))
     end = 0 if bounds is None else bounds.maximum
@@ -71,7 +72,7 @@ def open_half_messages(state: State, first: int = 0, count_max: int = PAGE_MAX) 
 
 
 def resolve(state: State, offset_message_id: str, *, commits: bool) -> Steps[Reply]:
-    """Commit or roll back in the producer's place."""
+    """Commit or roll back a half message in place of its producer."""
     found = yield from steps.read(lookups.message_by_id(state.store, offset_message_id))
     if found is None or found.record.topic != HALF_TOPIC.encode():
         return refused(

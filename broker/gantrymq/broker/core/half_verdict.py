@@ -1,4 +1,4 @@
-"""What a round of checks does about one open half message."""
+"""Decides what a round of transaction checks does with one open half message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MS_AN_HOUR: Final = 3_600_000
 
 
 class Verdict(Enum):
-    """In the order in which they are thought of."""
+    """What to do with an open half message, in the order of evaluation."""
 
     GIVE_UP = "nobody will decide any more"
     KEEP = "its producer wants to be left alone for longer"
@@ -27,12 +27,15 @@ class Verdict(Enum):
 def judge(
     half: Record, settings: BrokerSettings, file_reserved_hours: int, wall_ms: int
 ) -> Verdict:
-    """Ages that a producer states go by its clock, as in Java; ours are from the store's: one whose
-    clock is late must not be asked while it still works.
+    """Decide what to do with an open half message.
 
-    However old it seems, it is given up only after it was asked after often enough: by a clock that
-    is days late a transaction that has just begun is older than any file. How long it may be kept
-    without being asked after is bounded by that age.
+    If the producer sent an immunity time, the age counts from the born timestamp, as in RocketMQ.
+    Otherwise it counts from the store timestamp: a producer whose clock is behind must not be asked
+    while it still works.
+
+    However old a half message seems, it is given up only after enough checks, because by a clock
+    that is days behind a new transaction is older than any file. The immunity time is limited to
+    the retention time of files.
     """
     if (
         checks_of(half) >= settings.transaction_check_max
@@ -51,14 +54,14 @@ def judge(
 
 
 def why_too_soon(half: Record) -> str:
-    """Why one is given up that was not checked as often as it could be."""
+    """Why a half message is given up before it was checked as often as allowed."""
     if place_of(half) is None or not group_of(half):
         return "does not say its topic, queue and producer group"
     return "has no room for what a check adds to it"
 
 
 def immunity_ms_of(half: Record) -> int | None:
-    """How long its producer does not want to be asked; None when it did not say."""
+    """The time in ms before which its producer does not want to be asked; None if not given."""
     text = properties.get(half.properties, CHECK_IMMUNITY_TIME_IN_SECONDS)
     try:
         seconds = -1 if text is None else parse_int64(text)

@@ -1,5 +1,7 @@
-"""Keys that brokers of Java have and this one does not need: thread pools, buffers, features that
-are not here. Files of theirs are read without a warning for each.
+"""Lists the settings of RocketMQ brokers that Gantry does not need, so that they cause no warnings.
+
+They are of thread pools, buffers and features that Gantry does not have. Configuration files of
+RocketMQ brokers can be read without a warning for each of them.
 """
 
 from __future__ import annotations

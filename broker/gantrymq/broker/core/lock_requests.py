@@ -1,7 +1,8 @@
-"""Locking and unlocking queues for orderly consumers.
+"""Handles requests of orderly consumers to lock and unlock queues.
 
-Queues that this broker has are locked, no others: what is locked stays in memory for a while. A
-queue that is gone is refused like one that another client owns; the consumer then leaves it alone.
+Only existing queues of this broker are locked, because a lock stays in memory for a while. A queue
+that does not exist is not granted, like one that another client owns: the consumer then does not
+consume it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gantrymq.wire.bodies.locks import LockedQueues, QueuesOfClient
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode
 
-# More than 10 000 queues, which take 50 ms to read.
+# Enough for more than 10 000 queues, which take 50 ms to parse.
 BODY_BYTES_MAX: Final = 1 << 20
 
 

@@ -1,12 +1,14 @@
-"""Queue locks: which client of a group may consume a queue in order.
+"""Keeps the queue locks of orderly consumers: which client of a group may consume a queue in order.
 
-    unlocked -> held, LOCK_SECONDS since the owner last asked -> expired: anybody's
+    unlocked -> held until LOCK_SECONDS after the owner's last request -> expired: any client may
+                                                                          lock the queue
 
-Invariant: a queue of a group has one owner at a time; a lock ends by its owner's word or by time,
-never because a connection broke, as the owner may still be working on what it has.
+Invariant: a queue of a group has one owner at a time. A lock ends when its owner releases it or
+when it expires, never because a connection closed: the owner may still process messages.
 
-A master that was elected has its predecessor's locks as they were a second ago. For a while it
-gives each queue to the owner it knows of, and to nobody else: who got one in that second works on.
+An elected master has its predecessor's locks as they were about a second before. For a while it
+grants each queue to its known owner only, and queues without a known owner to no client: a client
+that was granted such a queue in that second still consumes it.
 """
 
 from __future__ import annotations
@@ -18,31 +20,34 @@ from gantrymq.wire import javajson
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.jsonvalue import JsonObject, list_of, long_of, object_of, text_key, text_of
 
-# Java's number; clients ask again each 20 s, and stop consuming after 30 s without an answer.
+# As in RocketMQ. Clients renew locks every 20 s, and stop consuming after 30 s without an answer.
 LOCK_SECONDS: Final = 60.0
 
-# 100 MB. Queues and groups that exist are locked, no others, but each group may lock each queue.
+# So many locks take 100 MB. Only existing queues and groups can be locked, but each group may lock
+# each queue.
 LOCKS_MAX: Final = 500_000
 
 Lock: TypeAlias = tuple[str, float]
-"""The owner's client id, and when it last asked."""
+"""The owner's client id, and the time of its last request."""
 
 
 @final
 class Locks:
-    """By group, then by queue."""
+    """The queue locks of one broker, by group and then by queue."""
 
     __slots__ = ("_copied", "_count", "_freed", "_groups", "_owners_until", "_swept_at")
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[MessageQueue, Lock]] = {}
         self._copied: bytes | None = None
-        """The master's, while there is one that this broker follows."""
+        """The master's table, encoded, while this broker follows a master."""
         self._count = 0
         self._freed: set[tuple[str, MessageQueue]] = set()
-        """Given back before `_owners_until`: no more than their owners had."""
+        """Queues released before `_owners_until`, which other clients may lock. At most as many as
+        were locked."""
         self._owners_until = 0.0
-        """Until then nobody gets a queue but its owner, unless that gave it back."""
+        """Until this time only the known owner of a queue may lock it, unless the owner released
+        it."""
         self._swept_at = 0.0
 
     def __len__(self) -> int:
@@ -51,7 +56,7 @@ class Locks:
     def lock(
         self, group: str, queues: Collection[MessageQueue], client_id: str, now: float
     ) -> list[MessageQueue]:
-        """Which of these queues are the client's now."""
+        """Lock these queues for the client, or renew its locks. Returns the queues that it owns."""
         self._make_room(len(queues), now)
         keeps = now < self._owners_until
         if self._owners_until and not keeps:
@@ -74,7 +79,7 @@ class Locks:
         return owned
 
     def unlock(self, group: str, queues: Iterable[MessageQueue], client_id: str) -> None:
-        """Those of the queues that are the client's are nobody's now."""
+        """Release the queues that the client owns."""
         held = self._groups.get(group)
         if held is None:
             return
@@ -89,19 +94,20 @@ class Locks:
             del self._groups[group]
 
     def owner(self, group: str, queue: MessageQueue, now: float) -> str | None:
-        """The client whose queue it is."""
+        """The client id of the queue's owner; None if the queue is not locked."""
         lock = self._groups.get(group, {}).get(queue)
         return None if lock is None or lock[1] + LOCK_SECONDS < now else lock[0]
 
     def is_orderly(self, group: str, now: float) -> bool:
-        """Whether the group holds any lock: then its members consume in order."""
+        """Whether the group holds any lock, which means that its members consume in order."""
         locks = self._groups.get(group, {}).values()
         return any(asked_at + LOCK_SECONDS >= now for _, asked_at in locks)
 
-    # ------------------------------------------------------------------ members
+    # ------------------------------------------------------------------ replication
 
     def table(self, now: float) -> bytes:
-        """Who has what, for members. How long is not said: it would be another table each time."""
+        """The owners of all queues, for the members of the group. Without times, so that renewals
+        do not change the table."""
         table: JsonObject = {
             group: [
                 [queue.topic, queue.broker_name, queue.queue_id, client_id]
@@ -113,12 +119,13 @@ class Locks:
         return javajson.dumps_fastjson(table)
 
     def take_table(self, content: bytes) -> None:
-        """What the master has; it is read once it is needed."""
+        """Keep the master's table. It is decoded when this broker becomes master."""
         self._copied = content
 
     def lead(self, now: float, seconds: float) -> None:
-        """Whoever has a queue by the last master has it so long, and asks us meanwhile. RemoteError
-        where it gave us no such table: then nobody gets a queue meanwhile."""
+        """Keep the last master's owners for so many seconds, in which they renew their locks at
+        this broker, the new master. RemoteError if its table is invalid: then no queue is granted
+        in that time."""
         self._owners_until = now + seconds
         self._freed.clear()
         copied, self._copied = self._copied, None
@@ -140,7 +147,7 @@ class Locks:
                 self._count += 1
 
     def _make_room(self, count: int, now: float) -> None:
-        """Expired locks are thrown away when their room is needed, at most once a LOCK_SECONDS."""
+        """Remove expired locks when the limit is reached, at most once in LOCK_SECONDS."""
         if self._count + count > LOCKS_MAX and self._swept_at + LOCK_SECONDS <= now:
             self._swept_at = now
             self._sweep(now)
