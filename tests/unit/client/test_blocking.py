@@ -228,7 +228,7 @@ def test_what_is_not_started_says_so() -> None:
 
 
 def test_documentation_comes_along() -> None:
-    assert "Go on there" in (PullConsumer.seek.__doc__ or "")
+    assert "Continue at this offset" in (PullConsumer.seek.__doc__ or "")
     assert PullConsumer.seek.__name__ == "seek"
 
 

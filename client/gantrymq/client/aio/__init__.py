@@ -1,1 +1,1 @@
-"""The asyncio skin of the client: drives the flows of the core over real connections."""
+"""Provides the asyncio API of the client, which drives the core's flows over real connections."""

@@ -1,11 +1,12 @@
-"""Administration on asyncio: every flow of the core, awaited.
+"""Provides the administration API on asyncio: each flow of the core as an awaitable.
 
     async with Admin(name_servers="127.0.0.1:9876") as admin:
         await admin.create_topic("orders", queues=8)
         names = await admin.topics.names()
         behind = (await admin.groups.progress("payments")).queues
 
-`admin.flows` is the core's own: `await admin.run(flow)` runs what was put together of its parts.
+`admin.flows` is the core's Administration; `await admin.run(flow)` runs a flow composed of its
+parts.
 """
 
 from __future__ import annotations
@@ -39,19 +40,20 @@ T = TypeVar("T")
 
 
 class Awaited(Protocol):
-    """Makes of a function that gives a flow one that is awaited."""
+    """Wraps a function that returns a flow as a function that returns an awaitable."""
 
     def __call__(self, function: Callable[P, Flow[T]]) -> Callable[P, Awaitable[T]]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class _NothingMore:
-    """An administrator has no settings but its client's."""
+    """Empty settings: Admin has only those of its client."""
 
 
 @final
 class Admin(Startable):
-    """`async with`; its nouns are those of the core, and documented there."""
+    """Administers a cluster; use it with `async with`. Its attributes are those of the core's
+    Administration and are documented there."""
 
     def __init__(
         self,
@@ -60,8 +62,8 @@ class Admin(Startable):
         world: World = REAL,
         **keywords: Unpack[ClientKeywords],
     ) -> None:
-        """Without `name_servers`, NAMESRV_ADDR says where they are. No I/O yet. Raises
-        ConfigurationError."""
+        """Without `name_servers`, the environment variable NAMESRV_ADDR is used. Does no I/O yet.
+        Raises ConfigurationError."""
         self._life = Life("administrator")
         keywords["api_timeout_s"] = timeout_s
         settings, identity, _ = choose(_NothingMore, {}, keywords)
@@ -93,13 +95,13 @@ class Admin(Startable):
         return run
 
     async def start(self) -> None:
-        """Raises StateError when it was started before."""
+        """Start; raises StateError if it was started before."""
         self._life.begin()
         self._client.enter()
         self._life.began()
 
     async def close(self) -> None:
-        """Nothing happens the second time."""
+        """Close the connections; a second call does nothing."""
         if self._life.end():
             await self._client.leave()
 

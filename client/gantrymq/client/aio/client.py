@@ -1,7 +1,7 @@
-"""One client id on asyncio: its connections, the driver of its flows, the instance they share.
+"""Owns the connections, the flow driver and the shared instance of one client id on asyncio.
 
-Producers and consumers of the same settings on the same loop share one client, as Java's do; it
-begins with the first of them and ends with the last.
+Producers and consumers with equal settings and an explicit instance name share one client per event
+loop, as in Java. It starts with the first member and ends with the last.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ log: Final = logging.getLogger("gantrymq.client")
 
 @dataclass(frozen=True, slots=True)
 class ClientKey:
-    """What members must have in common to share a client."""
+    """What producers and consumers must have in common to share a client."""
 
     settings: ClientSettings
     identity: Identity = Identity()  # noqa: RUF009 - frozen
@@ -41,7 +41,8 @@ class ClientKey:
 
 @final
 class Client:
-    """Made by `join`, or for itself alone. `enter`, then `leave`."""
+    """The client of one client id, made by `join`, or by Admin for itself alone. `enter`, then
+    `leave`."""
 
     def __init__(self, key: ClientKey, world: World = REAL) -> None:
         self._key = key
@@ -60,7 +61,7 @@ class Client:
             self._links = HookedLinks(self._links, hooks)
         self._driver = Driver(self._links, world, _flow_failed)
         self.run = self._driver.run
-        """Runs a flow of the core: what it returns, or raises."""
+        """Runs a flow of the core: returns or raises what the flow does."""
         self.must_be_here = self._driver.must_be_here
         self.must_be_of_this_process = self._driver.must_be_of_this_process
         self.orphan = self._driver.orphan
@@ -76,7 +77,7 @@ class Client:
         _all.add(self)
 
     def enter(self) -> None:
-        """Once per member, on the loop; the first one begins the work."""
+        """Called once per member on the event loop; the first call starts the instance."""
         self.must_be_here()
         self._members += 1
         if not self._is_started:
@@ -84,7 +85,7 @@ class Client:
             self.instance.start()
 
     async def leave(self) -> None:
-        """Once per member; the last one ends it all."""
+        """Called once per member; the last call stops the instance and closes the connections."""
         self._members -= 1
         if self._members > 0:
             return
@@ -99,7 +100,7 @@ class Client:
             await self._links.close()
 
     def warn_unclosed(self, owner: object, kind: str) -> None:
-        """The last one who knew the owner has forgotten it."""
+        """Warn that the owner was garbage collected without being closed."""
         if not self._driver.is_of_parent:
             text = f"unclosed {kind} of {self.instance.client_id}: use `async with`, or close it"
             warnings.warn(text, ResourceWarning, stacklevel=2, source=owner)
@@ -118,7 +119,7 @@ class Client:
             respond(None if request.is_oneway else answer)
 
 
-# Of this process, by the loop they live on. A child of a fork starts with none of them.
+# The clients of this process, by event loop and key. A forked child starts with none of them.
 _shared: dict[tuple[int, ClientKey], Client] = {}
 _all: weakref.WeakSet[Client] = weakref.WeakSet()
 
@@ -134,7 +135,8 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def join(settings: ClientSettings, identity: Identity, world: World = REAL) -> Client:
-    """The client for these settings, on the running loop."""
+    """Return the client for these settings on the running loop: a shared one if the instance is
+    named."""
     key = ClientKey(settings, identity)
     if world is not REAL or settings.instance_name == DEFAULT_INSTANCE:
         return Client(key, world)

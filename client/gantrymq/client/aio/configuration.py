@@ -1,12 +1,12 @@
-"""Where a member's settings come from: defaults, a properties file, the environment, keywords.
+"""Reads settings from defaults, a properties file, the environment and keywords.
 
-Later ones win. File and environment use RocketMQ's names and milliseconds; keywords are the fields
-of the settings classes, in seconds.
+Later sources override earlier ones. File and environment use RocketMQ's names and milliseconds;
+keywords are the fields of the settings classes, in seconds.
 
     namesrvAddr=n1:9876;n2:9876        NAMESRV_ADDR, in the environment
     sendMsgTimeout=5000                send_timeout_s=5.0
     accessKey, secretKey               access_key, secret_key; securityToken: security_token
-    rocketmq.namesrv.domain            name_server_url, of the list that Java's clients look for
+    rocketmq.namesrv.domain            name_server_url, of the list that Java's clients fetch
     useTLS, tls.enable, tls.client.*   tls=True, or a ClientTls
 """
 
@@ -33,11 +33,11 @@ from gantrymq.runtime.client_contexts import ClientContexts
 S = TypeVar("S")
 Reader: TypeAlias = Callable[[str], Any]
 Names: TypeAlias = Mapping[str, tuple[str, Reader]]
-"""RocketMQ's name of a setting: our field, and what its text means."""
+"""RocketMQ's name of a setting, mapped to the field and the parser of its text."""
 
 
 class ClientKeywords(TypedDict, total=False):
-    """What every producer and consumer may be given by keyword."""
+    """Keywords of every producer and consumer."""
 
     name_servers: str | Sequence[str]
     client_ip: str
@@ -62,7 +62,7 @@ class ClientKeywords(TypedDict, total=False):
 
 
 def seconds(text: str) -> float:
-    """Of a number of milliseconds."""
+    """Parse milliseconds as seconds."""
     return int(text) / 1000
 
 
@@ -73,7 +73,7 @@ def flag(text: str) -> bool:
 
 
 def addresses(text: str) -> tuple[str, ...]:
-    """`n1:9876;n2:9876`, each with a scheme or without."""
+    """Parse `n1:9876;n2:9876`, each with or without a scheme."""
     parts = (part.strip() for part in re.split("[;,]", text))
     return tuple(part.rpartition("/")[2] for part in parts if part)
 
@@ -83,7 +83,7 @@ SUBGROUP: Final = "rocketmq.namesrv.domain.subgroup"
 
 
 def list_url(domain: str, group: str, unit: str) -> str:
-    """Where Java's clients look for the list of name servers."""
+    """Return the URL at which Java's clients fetch the list of name servers."""
     host = domain if ":" in domain else f"{domain}:8080"
     query = f"-{unit}?nofix=1" if unit else ""
     return f"http://{host}/rocketmq/{group or 'nsaddr'}{query}"
@@ -110,7 +110,7 @@ CLIENT_NAMES: Final[Names] = {
 _IDENTITY_NAMES: Final = frozenset(
     {"access_key", "secret_key", "security_token", "tls", "request_hooks", "properties_file"}
 )
-# An endpoint that names its instance, which is a namespace.
+# An endpoint whose host begins with the instance id, which is used as the namespace.
 _INSTANCE: Final = re.compile(r"(MQ_INST_\w+_\w+)\.")
 
 
@@ -120,7 +120,8 @@ def choose(
     keywords: Mapping[str, Any],
     environment: Mapping[str, str] = os.environ,
 ) -> tuple[ClientSettings, Identity, S]:
-    """The client's settings, who it is, and the member's own; raises ConfigurationError."""
+    """Return the client's settings, its identity, and the member's own settings; raises
+    ConfigurationError."""
     texts = _texts(keywords.get("properties_file"), environment)
     known = {**CLIENT_NAMES, **names}
     values: dict[str, Any] = dict(_read(texts, known))
@@ -145,7 +146,7 @@ def choose(
 
 
 def _texts(file: str | Path | None, environment: Mapping[str, str]) -> dict[str, str]:
-    """What the file says, then the environment."""
+    """Read the settings of the file; the environment overrides them."""
     texts: dict[str, str] = {}
     if file is not None:
         try:
@@ -159,7 +160,7 @@ def _texts(file: str | Path | None, environment: Mapping[str, str]) -> dict[str,
 
 
 def _read(texts: Mapping[str, str], names: Names) -> list[tuple[str, Any]]:
-    """What is no setting of ours is left alone: files are shared."""
+    """Parse the known settings; ignore others, because files are shared with other programs."""
     found = []
     for name, (field, reader) in names.items():
         text = texts.get(name, "").strip()
@@ -203,5 +204,6 @@ def _tls(texts: Mapping[str, str], keywords: Mapping[str, Any]) -> ClientContext
 
 @lru_cache(maxsize=64)
 def _contexts(settings: ClientTls) -> ClientContexts:
-    """The same for the same settings: members that share a client have the same identity."""
+    """Return equal contexts for equal settings, because members that share a client must have equal
+    identities."""
     return ClientContexts(settings)

@@ -1,4 +1,4 @@
-"""RocketMQ's names of consumers' settings, in properties files."""
+"""Maps RocketMQ's names of consumer settings in properties files to fields and parsers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _mebibytes(text: str) -> int:
 
 
 def _bound(text: str) -> int | None:
-    """-1 is none."""
+    """Parse a limit; -1 means none."""
     return None if int(text) == -1 else int(text)
 
 
@@ -29,7 +29,7 @@ def _bound_mebibytes(text: str) -> int | None:
 
 
 def _moment(text: str) -> int:
-    """Java's yyyyMMddHHmmss, by this machine's time zone."""
+    """Parse Java's yyyyMMddHHmmss in this machine's time zone, as milliseconds."""
     return int(datetime.strptime(text, "%Y%m%d%H%M%S").astimezone().timestamp() * 1000)
 
 

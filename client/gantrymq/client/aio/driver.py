@@ -1,7 +1,7 @@
-"""Runs the flows of the core on asyncio: each step becomes I/O, a timer or a call.
+"""Runs the core's flows on asyncio: each step becomes I/O, a timer or a function call.
 
-A flow that is started has a task of its own; `close` ends them all. Cancelling the caller of `run`
-closes the flow where it waits.
+Each started flow has its own task; `close` ends them all. Cancelling the caller of `run` closes the
+flow where it waits.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ T = TypeVar("T")
 
 @final
 class Driver:
-    """Of one client, on the loop that made it."""
+    """The flow driver of one client, bound to the first event loop that uses it."""
 
     def __init__(
         self, links: Links, world: World, failed: Callable[[str, Exception], None]
     ) -> None:
-        """`failed` is told the name of a started flow and what it raised."""
+        """`failed` is called with the name of a started flow and the exception that ended it."""
         self._links = links
         self._world = world
         self._failed = failed
@@ -46,11 +46,12 @@ class Driver:
         self.is_of_parent = False
 
     def orphan(self) -> None:
-        """In a child of a fork: nothing here works any more, nor touches what the parent has."""
+        """Disable the driver in a forked child, so that it does not touch the parent's
+        connections."""
         self.is_of_parent = True
 
     def must_be_of_this_process(self) -> None:
-        """Raises StateError."""
+        """Raise StateError in a forked child."""
         if self.is_of_parent:
             raise StateError(
                 "this client was made before the process forked: its connections belong to the"
@@ -59,8 +60,8 @@ class Driver:
             )
 
     def must_be_here(self) -> None:
-        """Raises StateError in another process, and on any loop but the first one that it was used
-        on."""
+        """Raise StateError in a forked child, and on any other event loop than the first one
+        used."""
         self.must_be_of_this_process()
         loop = asyncio.get_running_loop()
         if self._loop is None:
@@ -73,26 +74,26 @@ class Driver:
             )
 
     def start(self, flow: Flow[None], name: str) -> asyncio.Task[None]:
-        """Run beside the caller."""
+        """Run the flow concurrently, in a task of its own."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._refuse_elsewhere(flow)
         task = loop.create_task(self._run_alone(flow, name), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: flow.close())  # one that ended before it began
+        task.add_done_callback(lambda _: flow.close())  # for a task cancelled before it began
         return task
 
     async def close(self, but: asyncio.Task[Any] | None) -> None:
-        """End what was started, but for one task: that of who closes."""
+        """Cancel all started flows except one task: the caller's."""
         while tasks := [task for task in self._tasks if task is not but]:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def run(self, flow: Flow[T]) -> T:
-        """What the flow returns or raises. Hot: every message that is sent passes here."""
-        result: Any = None  # of whichever step came last
+        """Return or raise what the flow does. Hot path: every sent message passes here."""
+        result: Any = None  # of the last step
         error: Exception | None = None
         if asyncio.get_running_loop() is not self._loop:
             self._refuse_elsewhere(flow)
@@ -150,7 +151,7 @@ class Driver:
         try:
             return await asyncio.gather(*runs, return_exceptions=True)
         finally:
-            for flow in flows:  # those of a caller that was cancelled before they began
+            for flow in flows:  # not begun if the caller was cancelled first
                 flow.close()
 
     async def _wait(self, step: Wait) -> bool:
@@ -171,7 +172,8 @@ class Driver:
 
 
 async def _called(call: Call[object]) -> object:
-    """A function of the user's; what it cancelled itself is its own failure, and ends no flow."""
+    """Call a user's function. A CancelledError that it raises itself becomes an error of the call
+    and does not cancel the flow."""
     try:
         result = call.function(*call.arguments)
         return await result if inspect.isawaitable(result) else result
@@ -187,7 +189,7 @@ async def _called(call: Call[object]) -> object:
 
 @final
 class _Settle:
-    """Wakes one waiting flow, should nothing else have done so."""
+    """Wakes one waiting flow, unless it was woken already."""
 
     __slots__ = ("_is_fired", "_woken")
 

@@ -1,4 +1,4 @@
-"""Links on which every request is shown to the user's hooks, before it leaves and when answered."""
+"""Wraps links so that the user's request hooks run before each request and after each response."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gantrymq.wire.command import Command
 
 @final
 class HookedLinks:
-    """Stands before the links of a client that has hooks."""
+    """Wraps the links of a client that has request hooks."""
 
     def __init__(self, links: Links, hooks: Sequence[RequestHook]) -> None:
         self._links = links
@@ -27,7 +27,7 @@ class HookedLinks:
 
 @final
 class _HookedLink:
-    """What a hook raises keeps the request from leaving."""
+    """Wraps one link; an exception of a hook prevents the request from being sent."""
 
     def __init__(self, link: Link, address: str, hooks: tuple[RequestHook, ...]) -> None:
         self._link = link

@@ -1,8 +1,9 @@
-"""A producer or consumer as a member of its client: joined at its start, left at its close.
+"""Joins a producer or consumer to its client at the start and removes it at the close.
 
-Invariant: a start that raised, or was cancelled, leaves nothing behind, and neither does a close:
-whatever the member's own end raises, its client is left. A close that is cancelled is made whole
-first: others may share the client, whose heartbeats and locks would go on for the member.
+Invariant: a start that raises or is cancelled leaves nothing behind, and neither does a close:
+whatever the member's own close raises, the member leaves its client. A cancelled close completes
+before it raises, because other members may share the client, whose heartbeats and locks would
+continue for this member.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ T = TypeVar("T")
 
 
 class Member(Protocol):
-    """The part of it that is flows."""
+    """The core of a producer or consumer."""
 
     @property
     def life(self) -> Life: ...
@@ -38,7 +39,7 @@ M = TypeVar("M", bound=Member)
 
 
 class Startable:
-    """What is used by `async with`, or by `start` and `close`."""
+    """Base class of objects that are used with `async with`, or with `start` and `close`."""
 
     async def start(self) -> None: ...
 
@@ -58,14 +59,15 @@ class Startable:
 
 
 class Membership(Generic[M]):
-    """`enter`, then `run` flows of the `member`, then `close`."""
+    """Holds one producer or consumer and its client. `enter`, then `run` flows of the `member`,
+    then `close`."""
 
     _is_open = False
 
     def __init__(
         self, kind: str, settings: ClientSettings, identity: Identity, world: World
     ) -> None:
-        """`kind` is what texts call it, as in its Life. Raises ConfigurationError."""
+        """`kind` is the name in error texts, as in Life. Raises ConfigurationError."""
         self._kind = kind
         self._settings = settings
         self._identity = identity
@@ -76,7 +78,8 @@ class Membership(Generic[M]):
         settings.must_name_servers()
 
     async def enter(self, make: Callable[[Instance], M]) -> None:
-        """`make` what the client gets as a member. Raises StateError when it was started before."""
+        """Join a client and start the member that `make` returns. Raises StateError if it was
+        started before."""
         if self._client is not None:
             life = Life(self._kind) if self._member is None else self._member.life
             raise life.was_begun
@@ -92,7 +95,8 @@ class Membership(Generic[M]):
             raise
 
     async def close(self, end: Callable[[M], Flow[None]] | None = None) -> None:
-        """By the member's own `close`, or by `end`. Nothing happens the second time."""
+        """Close the member by its `close`, or by `end`, and leave the client. A second call does
+        nothing."""
         await self._starting.is_over()
         client, member = self._client, self._member
         if client is None or not self._is_open:
@@ -106,12 +110,12 @@ class Membership(Generic[M]):
 
     @property
     def started(self) -> M | None:
-        """None before the start."""
+        """The member; None before the start."""
         return self._member
 
     @property
     def member(self) -> M:
-        """Raises StateError before the start, and in a child of a fork."""
+        """The member; raises StateError before the start, and in a forked child."""
         if self._client is None or self._member is None:
             raise Life(self._kind).refusal
         self._client.must_be_of_this_process()
@@ -119,8 +123,8 @@ class Membership(Generic[M]):
 
     @property
     def member_here(self) -> M:
-        """For what is no flow and yet works on the loop; raises StateError on another one, too.
-        Hot."""
+        """The member, for synchronous calls on the event loop; raises StateError on another loop as
+        well. Hot path."""
         client, member = self._client, self._member
         if client is None or member is None:
             raise Life(self._kind).refusal
@@ -128,7 +132,7 @@ class Membership(Generic[M]):
         return member
 
     def run(self, flow: Flow[T]) -> Awaitable[T]:
-        """What the flow returns or raises."""
+        """Return or raise what the flow does."""
         assert self._client is not None, "the flow is of its member"
         return self._client.run(flow)
 

@@ -1,6 +1,6 @@
-"""The ids that this process gives to messages: UNIQ_KEY.
+"""Makes the unique message ids (UNIQ_KEY) of this process.
 
-A child of a fork is another process: it gets ids of its own.
+A forked child makes ids of its own, as any other process.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _DAY_MS: Final = 86_400_000
 
 @final
 class _Forks:
-    """Between this process and the one that imported the module. Asking for the own pid each time
-    is a system call, which takes longer than making an id."""
+    """Counts the forks since the module was imported. Reading the own pid each time is a system
+    call, which takes longer than making an id."""
 
     __slots__ = ("count",)
 
@@ -38,7 +38,7 @@ os.register_at_fork(after_in_child=_forks.one_more)
 
 @final
 class UniqueIds:
-    """Makes UNIQ_KEYs by one clock."""
+    """Makes unique ids by one clock."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -52,13 +52,13 @@ class UniqueIds:
         return self._maker.make(now_ms, self._month_start_ms)
 
     def make_many(self, count: int) -> list[str]:
-        """At one look at the clock, hence 65536 at the most."""
+        """Make ids with one reading of the clock, hence at most 65536."""
         now_ms = self._clock.wall_ms()
         self._be_of(now_ms)
         return self._maker.make_many(count, now_ms, self._month_start_ms)
 
     def _be_of(self, now_ms: int) -> None:
-        """Of this process and this month."""
+        """Renew the maker after a fork, and the start of the month when it changes."""
         if self._forks != _forks.count:
             self._forks = _forks.count
             address = hosts.parse_address(own_address())
@@ -69,7 +69,7 @@ class UniqueIds:
 
 
 def _month_start_ms(now_ms: int) -> int:
-    """Midnight of the month's first day, local time."""
+    """Return midnight of the month's first day, local time."""
     now = datetime.fromtimestamp(now_ms / 1000).astimezone()
     first = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     return int(first.timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""Consuming message by message from 5.x brokers: no queues to share, no offsets to keep.
+"""Provides the pop consumer on asyncio: consumes single messages from 5.x brokers.
 
     consumer = PopConsumer("workers", name_servers="127.0.0.1:9876")
     consumer.subscribe("orders")
@@ -7,10 +7,10 @@
             async with message:
                 await work(message.body)
 
-Leaving the inner block acknowledges the message; an exception gives it back, to come again in
-`retry_s`. Whoever does without the block calls `ack` or `keep`. A message with which nothing of
-that was done cannot vanish in silence: it comes again when its time is over, is counted in
-`forgotten`, and told to the log.
+The consumer has no queues to share and no offsets. Leaving the inner block acknowledges the
+message; an exception makes it visible again after `retry_s`. Without the block, call `ack` or
+`keep`. A message that is not settled in any of these ways is redelivered after its invisible time,
+counted in `forgotten`, and logged.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ log: Final = logging.getLogger("gantrymq.client")
 
 
 class PopOptions(ClientKeywords, total=False):
-    """Keywords of PopSettings, next to those of the client."""
+    """Keywords of PopSettings and of the client."""
 
     count: int
     invisible_s: float
@@ -51,7 +51,7 @@ class PopOptions(ClientKeywords, total=False):
 
 @final
 class PoppedMessage:
-    """A message that is out, and has to be settled: by `async with`, `ack` or `keep`."""
+    """An in-flight message that must be settled by `async with`, `ack` or `keep`."""
 
     __slots__ = ("_consumer", "is_settled", "message", "out", "pops")
 
@@ -61,7 +61,7 @@ class PoppedMessage:
         self.pops = pops
         self.out = out
         self.message: ReceivedMessage = out.message
-        """All that is known of it: topic, tag, keys, properties and so on."""
+        """The message itself: topic, tag, keys, properties and so on."""
 
     @property
     def body(self) -> bytes:
@@ -69,18 +69,18 @@ class PoppedMessage:
 
     @property
     def due_ms(self) -> int:
-        """When others get it, unless it is settled before."""
+        """When the message becomes visible to other consumers unless it is settled, in ms."""
         return self.out.due_ms
 
     async def ack(self) -> None:
-        """It is done. Raises BrokerError or RequestError when no broker said that it knows; then
-        it may come again."""
+        """Acknowledge the message. Raises BrokerError or RequestError if no broker confirmed it;
+        the message may then be redelivered."""
         await self._consumer.carry_out(self.pops.ack(self.out))
         self.is_settled = True
 
     async def keep(self, seconds: float) -> None:
-        """Others do not get it for so long from now on: for more time, or to have it come again
-        soon (0: at once)."""
+        """Keep the message invisible for `seconds` from now: to get more time, or to have it
+        redelivered soon (0: at once)."""
         await self._consumer.carry_out(self.pops.keep(self.out, seconds))
         self.is_settled = True
 
@@ -96,7 +96,7 @@ class PoppedMessage:
         if error is None:
             await self.ack()
             return
-        self.is_settled = True  # at the latest it comes again when its time is over
+        self.is_settled = True  # it is redelivered after its invisible time at the latest
         try:
             await self.keep(self._consumer.retry_s)
         except ClientError as failure:
@@ -113,7 +113,8 @@ class PoppedMessage:
 
 @final
 class PopConsumer(Startable):
-    """`subscribe`, then `async with`, or `start` and `close`; then `receive` or iterate."""
+    """A member of a pop group. `subscribe`, then `async with`, or `start` and `close`; then
+    `receive` or iterate."""
 
     def __init__(
         self,
@@ -123,15 +124,15 @@ class PopConsumer(Startable):
         world: World = REAL,
         **options: Unpack[PopOptions],
     ) -> None:
-        """No I/O yet. The options are those of the client (name_servers, access_key and so on) and
-        of PopSettings (invisible_s, from_first and so on)."""
+        """Does no I/O yet. The options are those of the client (name_servers, access_key and so on)
+        and of PopSettings (invisible_s, from_first and so on)."""
         fault = name_fault("group", group, GROUP_CHARACTERS_MAX)
         if fault is not None:
             raise MessageError(fault)
         self.retry_s = retry_s
-        """After how long a message comes again with which a block failed."""
+        """After how many seconds a message is redelivered whose block failed."""
         self.forgotten = 0
-        """Messages with which nothing was done."""
+        """Number of messages that were never settled."""
         chosen = choose(PopSettings, POP_NAMES, options)
         client_settings, identity, self._settings = chosen
         self._membership: Membership[PopMember] = Membership(
@@ -142,7 +143,7 @@ class PopConsumer(Startable):
         self._subscriptions: dict[str, Expression] = {}
 
     def subscribe(self, topic: str, expression: Expression = EVERYTHING) -> None:
-        """Before the start: `"*"`, `"paid || shipped"`, `Sql("price > 3")`. Raises
+        """Subscribe before the start: `"*"`, `"paid || shipped"`, `Sql("price > 3")`. Raises
         SubscriptionError."""
         must_be_possible(topic, expression)
         if self._membership.started is not None:
@@ -150,7 +151,7 @@ class PopConsumer(Startable):
         self._subscriptions[namespace.wrap(self._namespace, topic)] = expression
 
     async def start(self) -> None:
-        """Raises RouteError when a topic is not there, SubscriptionError, StateError."""
+        """Start; raises RouteError if a topic does not exist, SubscriptionError, StateError."""
         await self._membership.enter(self._make)
 
     def _make(self, instance: Instance) -> PopMember:
@@ -160,13 +161,14 @@ class PopConsumer(Startable):
         return member
 
     async def close(self) -> None:
-        """What was not handed out comes again when its time is over. Twice does nothing."""
+        """Leave the group; messages not handed out are redelivered after their invisible time. A
+        second call does nothing."""
         await self._membership.close()
 
     # ------------------------------------------------------------------ messages
 
     async def receive(self, timeout_s: float = FOREVER) -> PoppedMessage | None:
-        """The next message; None when none comes in time, or the consumer is closed."""
+        """Return the next message; None after the timeout, or if the consumer is closed."""
         member = self._membership.member
         found = member.take() or await self._membership.run(member.receive(timeout_s))
         if found is None:
@@ -177,7 +179,7 @@ class PopConsumer(Startable):
         return PoppedMessage(self, pops, out)
 
     def __aiter__(self) -> Self:
-        """One message after the other, until the consumer is closed."""
+        """Iterate over messages until the consumer is closed."""
         return self
 
     async def __anext__(self) -> PoppedMessage:
@@ -187,7 +189,7 @@ class PopConsumer(Startable):
         return message
 
     async def ack_all(self, messages: Sequence[PoppedMessage]) -> None:
-        """Acknowledge many, with one request for each topic and broker."""
+        """Acknowledge many messages, with one request for each topic and broker."""
         by_pops: dict[Pops, list[PoppedMessage]] = {}
         for message in messages:
             by_pops.setdefault(message.pops, []).append(message)
@@ -197,5 +199,5 @@ class PopConsumer(Startable):
                 each.is_settled = True
 
     async def carry_out(self, flow: Flow[T]) -> T:
-        """For its messages: a flow of the core."""
+        """Run a flow of the core; used by the consumer's messages."""
         return await self._membership.run(flow)

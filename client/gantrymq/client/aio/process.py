@@ -1,4 +1,4 @@
-"""What makes this process one of its own: its address, and its name."""
+"""Determines the address and the name that identify this process."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 
 @lru_cache(maxsize=1)
 def own_address() -> str:
-    """The address others see us by: that of the way out, loopback where there is none."""
+    """Return the local address of the default route; the loopback address if there is none."""
     for family, far in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             try:
-                probe.connect((far, 9))  # sends nothing: only chooses the way
+                probe.connect((far, 9))  # sends nothing: only chooses the route
             except OSError:
                 continue
             return str(probe.getsockname()[0])
@@ -23,11 +23,11 @@ def own_address() -> str:
 
 
 def offsets_folder() -> str:
-    """Where broadcast groups keep their progress; RocketMQ's names for it, and Java's default."""
+    """Return the folder of broadcasting groups' offsets: RocketMQ's variable, or Java's default."""
     folder = os.environ.get("ROCKETMQ_CLIENT_LOCALOFFSETSTOREDIR")
     return folder or str(Path.home() / ".rocketmq_offsets")
 
 
 def process_name() -> str:
-    """What stands for an instance that has no name: another one in each process."""
+    """Return the name that replaces the default instance name, different in each process."""
     return f"{os.getpid()}#{time.time_ns()}"

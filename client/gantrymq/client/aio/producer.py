@@ -1,4 +1,4 @@
-"""Producer: sends messages, on asyncio. The work is done by flows of `client.core`."""
+"""Provides the producer on asyncio, which runs flows of `client.core`."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from gantrymq.wire.bodies.shared import MessageQueue
 class Producer(Startable):
     """Sends messages.
 
-    async with Producer("orders-service", name_servers="127.0.0.1:9876") as producer:
-        result = await producer.send(Message("orders", b"hello", tag="paid", keys=["4711"]))
+        async with Producer("orders-service", name_servers="127.0.0.1:9876") as producer:
+            result = await producer.send(Message("orders", b"hello", tag="paid", keys=["4711"]))
 
-    Settings are keywords (`ProducerSettings`, `ClientSettings`); those that are not given come
+    Settings are keywords (`ProducerSettings`, `ClientSettings`). Settings that are not given come
     from `properties_file` and the environment (NAMESRV_ADDR).
     """
 
     def __init__(
         self, group: str, *, world: World = REAL, **keywords: Unpack[ProducerKeywords]
     ) -> None:
-        """Raises StateError for a group that no producer may have, ConfigurationError."""
+        """Raises StateError for a group name that is not allowed, and ConfigurationError."""
         self._host = ProducerHost(group, world, keywords)
 
     @property
@@ -47,11 +47,12 @@ class Producer(Startable):
         return self._host.settings
 
     async def start(self) -> None:
-        """Raises StateError when it was started before, or another one has the group."""
+        """Start; raises StateError if it was started before, or if another producer has the
+        group."""
         await self._host.start()
 
     async def close(self) -> None:
-        """Sends what `send_soon` took, and says goodbye. Nothing happens the second time."""
+        """Send the waiting messages of `send_soon`, then unregister. A second call does nothing."""
         await self._host.close()
 
     # ------------------------------------------------------------------ sending
@@ -66,10 +67,11 @@ class Producer(Startable):
         mode: SendMode = SendMode.SYNC,
         timeout_s: float | None = None,
     ) -> SendResult:
-        """Until a broker has it. Raises SendError when every try failed, BrokerError when a broker
-        refused it for good, MessageError when none would take it, RouteError.
+        """Send a message and wait until a broker has it. Raises SendError if every attempt failed,
+        BrokerError if a broker refused it permanently, MessageError if the message is invalid,
+        RouteError.
 
-        await producer.send(message, select=by_key, key="order 4711")
+            await producer.send(message, select=by_key, key="order 4711")
         """
         flow = self._host.member.send(
             message, queue=queue, select=select, key=key, mode=mode, timeout_s=timeout_s
@@ -84,7 +86,7 @@ class Producer(Startable):
         select: Selector | None = None,
         key: object = None,
     ) -> None:
-        """Off it goes; nobody knows whether it arrives."""
+        """Send a message without waiting for a response; it may be lost."""
         await self._host.run(
             self._host.member.send_oneway(message, queue=queue, select=select, key=key)
         )
@@ -96,10 +98,11 @@ class Producer(Startable):
         queue: MessageQueue | None = None,
         timeout_s: float | None = None,
     ) -> SendResult:
-        """Messages of one topic, all of them or none; `split` divides what is too much for one.
+        """Send messages of one topic, all of them or none; `split` divides a list that is too
+        large.
 
-        for part in split(messages):
-            await producer.send_batch(part)
+            for part in split(messages):
+                await producer.send_batch(part)
         """
         return await self._host.run(
             self._host.member.send_batch(messages, queue=queue, timeout_s=timeout_s)
@@ -113,11 +116,12 @@ class Producer(Startable):
         select: Selector | None = None,
         key: object = None,
     ) -> Sending:
-        """With others of the next milliseconds, which is the fastest way; awaited, it is the
-        SendResult. A selector must be a plain function. Raises WaitingFullError when too many wait.
+        """Send a message in one batch with others of the next milliseconds, which is the fastest
+        way. Awaiting the Sending gives the SendResult. A selector must be a plain function. Raises
+        WaitingFullError if too many messages wait.
 
-        sendings = [producer.send_soon(message) for message in messages]
-        results = [await sending for sending in sendings]
+            sendings = [producer.send_soon(message) for message in messages]
+            results = [await sending for sending in sendings]
         """
         return Sending(self._host.member_here.send_soon(message, queue, select, key))
 
@@ -132,12 +136,13 @@ class Producer(Startable):
         wait_until_stored: bool = True,
         queue: MessageQueue | None = None,
     ) -> Sendings:
-        """A message of each body, as `send_soon` takes one: the cheapest way for lists. All of them
-        are taken, or none: raises MessageError, WaitingFullError. Awaited, it has their
-        SendResults in their order, or raises SomeUnsentError, which knows which ones failed.
+        """Send a message for each body like `send_soon`, which is the cheapest way for lists. Takes
+        all of them, or none and raises MessageError or WaitingFullError. Awaiting the Sendings
+        gives their SendResults in order, or raises SomeUnsentError, which has the positions of the
+        failed ones.
 
-        sendings = producer.send_soon_many("orders", bodies, tag="paid")
-        results = await sendings
+            sendings = producer.send_soon_many("orders", bodies, tag="paid")
+            results = await sendings
         """
         pattern = Message(
             topic,
@@ -152,16 +157,16 @@ class Producer(Startable):
 
     @property
     def waiting_bytes(self) -> int:
-        """Of messages that `send_soon` took, and no broker has acknowledged."""
+        """Bytes of messages that `send_soon` took and no broker has acknowledged yet."""
         return self._host.member.lingering.waiting_bytes
 
     async def room(self) -> None:
-        """Until `send_soon` may be given more, should too much wait for its acknowledgement: until
-        a sixteenth of `waiting_bytes_max` is free."""
+        """Wait until `send_soon` may take more messages: until a sixteenth of `waiting_bytes_max`
+        is free."""
         await self._host.run(self._host.member.lingering.room())
 
     async def flush(self) -> None:
-        """Until everything that `send_soon` took before is acknowledged, or has failed."""
+        """Wait until everything that `send_soon` took before is acknowledged or has failed."""
         await self._host.run(self._host.member.lingering.flush())
 
     async def request(
@@ -173,16 +178,16 @@ class Producer(Startable):
         select: Selector | None = None,
         key: object = None,
     ) -> ReceivedMessage:
-        """The reply of whoever consumes it: see `reply`. Raises NoReplyError."""
+        """Send a request and return the consumer's reply: see `reply`. Raises NoReplyError."""
         flow = requests.ask(
             self._host.member, message, timeout_s, queue=queue, select=select, key=key
         )
         return await self._host.run(flow)
 
     async def recall(self, result: SendResult) -> str:
-        """Take a delayed message back before it is due (5.x brokers); its id."""
+        """Recall a delayed message before it is due (5.x brokers); returns its id."""
         return await self._host.run(self._host.member.recall(result))
 
     async def queues(self, topic: str) -> list[MessageQueue]:
-        """Those that messages of the topic are sent to."""
+        """Return the queues to which messages of the topic are sent."""
         return await self._host.run(self._host.member.queues(topic))

@@ -1,4 +1,4 @@
-"""A producer's core as a member of its client, and the settings it has."""
+"""Joins a producer core to its client and reads its settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gantrymq.client.core.producer_settings import ProducerSettings
 
 @final
 class ProducerHost(Membership[ProducerCore]):
-    """`start`, then `run`, then `close`."""
+    """The membership of one producer. `start`, then `run`, then `close`."""
 
     def __init__(self, group: str, world: World, keywords: ProducerKeywords) -> None:
         must_be_group(group)
@@ -27,7 +27,7 @@ class ProducerHost(Membership[ProducerCore]):
         super().__init__("producer", client_settings, identity, world)
 
     async def start(self, prepare: Callable[[ProducerCore], None] | None = None) -> None:
-        """`prepare` sees the core before any broker hears of it."""
+        """Start the core; `prepare` is called with it before it registers at any broker."""
 
         def make(instance: Instance) -> ProducerCore:
             core = ProducerCore(instance, self.group, self.settings, self._hooks)

@@ -1,4 +1,4 @@
-"""What producers may be given by keyword, and RocketMQ's names of it in files."""
+"""Defines the keywords of producers, and RocketMQ's names of them in properties files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gantrymq.wire.message.compression import CompressionType
 
 
 class ProducerKeywords(ClientKeywords, total=False):
-    """The fields of ProducerSettings, and hooks."""
+    """The fields of ProducerSettings and of the client, and send hooks."""
 
     send_timeout_s: float
     try_timeout_s: float

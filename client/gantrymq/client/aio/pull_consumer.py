@@ -1,11 +1,11 @@
-"""A consumer that is asked for messages, on asyncio: Java's DefaultLitePullConsumer.
+"""Provides the pull consumer on asyncio: Java's DefaultLitePullConsumer.
 
     async with PullConsumer("readers", name_servers="127.0.0.1:9876") as consumer:
         consumer.subscribe("orders", "paid || shipped")
         async for message in consumer:
             print(message.topic, message.body)
 
-Every method says what it does in `core.lite_pull`; this module only waits for it.
+The work is done by flows of `core.lite_pull`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class PullOptions(ClientKeywords, total=False):
-    """Keywords of LiteSettings, next to those of the client."""
+    """Keywords of LiteSettings and of the client."""
 
     pull_batch: int
     auto_commit: bool
@@ -56,11 +56,11 @@ class PullOptions(ClientKeywords, total=False):
 
 @final
 class PullConsumer(Startable):
-    """`async with`, or `start` and `close`. `subscribe` topics or `assign` queues, then `poll` or
-    iterate.
+    """A member of a consumer group that the application polls. Use `async with`, or `start` and
+    `close`; `subscribe` to topics or `assign` queues, then `poll` or iterate.
 
-    Progress is stored every few seconds (`auto_commit`), of what the application came back from:
-    when the process dies, what was handed out last is handed out again.
+    With `auto_commit`, offsets are committed every few seconds for messages of polls before the
+    last one. A process that dies gets the messages of its last poll again.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class PullConsumer(Startable):
         world: World = REAL,
         **options: Unpack[PullOptions],
     ) -> None:
-        """No I/O yet. The options are those of the client (name_servers, access_key and so on) and
-        of LiteSettings (auto_commit, pull_batch, consume_from and so on). Raises
+        """Does no I/O yet. The options are those of the client (name_servers, access_key and so on)
+        and of LiteSettings (auto_commit, pull_batch, consume_from and so on). Raises
         ConfigurationError."""
         fault = name_fault("group", group, GROUP_CHARACTERS_MAX)
         if fault is not None:
@@ -89,7 +89,8 @@ class PullConsumer(Startable):
     # ------------------------------------------------------------------ life
 
     async def start(self) -> None:
-        """Raises StateError when it was started before, or its group is taken in this client."""
+        """Start; raises StateError if it was started before, or if this client has the group
+        already."""
         await self._membership.enter(self._make)
 
     def _make(self, instance: Instance) -> LitePull:
@@ -103,8 +104,8 @@ class PullConsumer(Startable):
         return lite
 
     async def close(self, *, commit: bool = True) -> None:
-        """Store the progress and leave the group; with `commit` that of what was handed out last
-        as well. Closing twice does nothing."""
+        """Commit the offsets and leave the group; `commit` includes the messages handed out last. A
+        second call does nothing."""
         await self._membership.close(lambda lite: lite.close(commit=commit))
 
     async def __aexit__(
@@ -113,14 +114,14 @@ class PullConsumer(Startable):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """What was handed out last is done, unless the block failed."""
+        """Close, and commit the messages handed out last unless the block failed."""
         await self.close(commit=error is None)
 
     # ------------------------------------------------------------------ which queues
 
     def subscribe(self, topic: str, expression: Expression = EVERYTHING) -> None:
-        """Share the topic with the group: `"*"`, `"paid || shipped"`, `Sql("price > 3")`. What only
-        a broker can refuse is raised by the next `poll`. Raises SubscriptionError."""
+        """Share the topic with the group: `"*"`, `"paid || shipped"`, `Sql("price > 3")`. Raises
+        SubscriptionError; a broker's refusal is raised by the next `poll`."""
         must_be_possible(topic, expression)
         wrapped = namespace.wrap(self._namespace, topic)
         lite = self._membership.started
@@ -130,27 +131,28 @@ class PullConsumer(Startable):
             lite.subscribe(wrapped, expression)
 
     def unsubscribe(self, topic: str) -> None:
-        """Take no more messages of the topic."""
+        """Stop consuming the topic."""
         self._lite.unsubscribe(namespace.wrap(self._namespace, topic))
 
     async def assign(
         self, queues: Iterable[MessageQueue], expression: Expression = EVERYTHING
     ) -> None:
-        """Read these queues and no others, whoever else reads them; those that stay go on."""
+        """Read exactly these queues, independent of other consumers. Queues that it already reads
+        continue at their offsets."""
         await self._run(self._lite.assign(queues, expression))
 
     @property
     def assignment(self) -> list[MessageQueue]:
-        """The queues it reads now."""
+        """The queues that the consumer reads now."""
         return self._lite.assignment
 
     async def fetch_message_queues(self, topic: str) -> list[MessageQueue]:
-        """All queues of a topic that can be read; raises RouteError when nobody knows it."""
+        """Return all readable queues of a topic; raises RouteError if no name server knows it."""
         wrapped = namespace.wrap(self._namespace, topic)
         return await self._run(self._lite.queues_of(wrapped))
 
     def on_queues_changed(self, topic: str, listener: QueuesChanged) -> None:
-        """Call `listener(topic, queues)`, plain or async, when a topic has other queues."""
+        """Call `listener(topic, queues)`, plain or async, when the queues of a topic change."""
         wrapped = namespace.wrap(self._namespace, topic)
         lite = self._membership.started
         if lite is None:
@@ -161,18 +163,19 @@ class PullConsumer(Startable):
     # ------------------------------------------------------------------ messages
 
     async def poll(self, timeout_s: float | None = None) -> list[ReceivedMessage]:
-        """Messages of one queue, as one pull brought them; an empty list when none come in time.
+        """Return messages of one pull from one queue; an empty list after the timeout.
 
-        Coming back says that the messages of the last call are done: so one task polls, and what
-        others work at is committed by `commit` (auto_commit=False). Raises StateError while another
-        task polls."""
+        A poll marks the messages of the previous poll as consumed. So one task polls; if other
+        tasks process the messages, use auto_commit=False and `commit`. Raises StateError while
+        another task polls.
+        """
         lite = self._membership.member_here
-        # What is there is handed over without a step of the event loop.
+        # Buffered messages are returned without a step of the event loop.
         messages = lite.at_hand() or await self._run(lite.poll(timeout_s))
         return self._unwrapped(messages) if self._namespace else messages
 
     def __aiter__(self) -> Self:
-        """One message after the other, until the consumer is closed."""
+        """Iterate over messages until the consumer is closed."""
         return self
 
     async def __anext__(self) -> ReceivedMessage:
@@ -188,42 +191,42 @@ class PullConsumer(Startable):
             message.rename(namespace.unwrap(self._namespace, message.topic))
         return messages
 
-    # ------------------------------------------------------------------ where to go on
+    # ------------------------------------------------------------------ positions
 
     async def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Go on there; raises StateError when the queue is not read here or does not reach
-        there."""
+        """Continue at this offset; raises StateError if the consumer does not read the queue or the
+        queue does not contain the offset."""
         await self._run(self._lite.seek(queue, offset))
 
     async def seek_to_begin(self, queue: MessageQueue) -> None:
-        """Go on with the oldest message there is."""
+        """Continue with the oldest message."""
         await self._run(self._lite.seek_to_begin(queue))
 
     async def seek_to_end(self, queue: MessageQueue) -> None:
-        """Go on with the next message that is sent."""
+        """Continue with the next message that is sent."""
         await self._run(self._lite.seek_to_end(queue))
 
     async def offset_for_timestamp(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """Of the first message stored then or later."""
+        """Return the offset of the first message stored at `timestamp_ms` or later."""
         return await self._run(self._lite.offset_for_timestamp(queue, timestamp_ms))
 
     def pause(self, queues: Iterable[MessageQueue]) -> None:
-        """Hand out nothing of these queues until they are resumed."""
+        """Return no messages of these queues until they are resumed."""
         self._lite.pause(queues)
 
     def resume(self, queues: Iterable[MessageQueue]) -> None:
-        """Go on with these queues."""
+        """Resume these queues."""
         self._lite.resume(queues)
 
     # ------------------------------------------------------------------ progress
 
     async def commit(self, offsets: Mapping[MessageQueue, int] | None = None) -> None:
-        """Store that all that was handed out is done, or that these offsets are where to go on.
-        Raises BrokerError or RequestError when that was not stored."""
+        """Commit everything that was handed out, or these offsets, each of which is the next to
+        consume. Raises BrokerError or RequestError if that failed."""
         await self._run(self._lite.commit(offsets))
 
     async def committed(self, queue: MessageQueue) -> int | None:
-        """Where the group goes on in this queue; None when it has never read it."""
+        """Return the committed offset of a queue; None if the group has none."""
         return await self._run(self._lite.committed(queue))
 
     @property

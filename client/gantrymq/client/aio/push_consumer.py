@@ -1,15 +1,15 @@
-"""A consumer that calls a listener with what comes, on asyncio: Java's DefaultMQPushConsumer.
+"""Provides the push consumer on asyncio: Java's DefaultMQPushConsumer.
 
     def paid(messages: list[ReceivedMessage]) -> Outcome:
         for message in messages:
             print(message.topic, message.keys, message.body)
-        return SUCCESS                      or None; LATER brings them again
+        return SUCCESS                      or None; LATER has them redelivered
 
     async with PushConsumer("billing", name_servers="127.0.0.1:9876") as consumer:
         consumer.subscribe("orders", "paid || shipped", paid)
         await asyncio.Event().wait()
 
-Every method says what it does in `core.push_consumer`; this module only waits for it.
+The work is done by flows of `core.push_consumer`.
 """
 
 from __future__ import annotations
@@ -63,29 +63,30 @@ class ConsumeOptions(TypedDict, total=False):
 
 
 class PushOptions(ClientKeywords, ConsumeOptions, total=False):
-    """What a consumer may be told, and its client."""
+    """Keywords of ConsumeSettings and of the client, and consume hooks."""
 
     hooks: Sequence[ConsumeHook]
 
 
 @final
 class PushConsumer(Startable):
-    """`async with`, or `start` and `close`; `subscribe` before or after.
+    """A member of a consumer group that calls listeners. Use `async with`, or `start` and `close`;
+    `subscribe` before or after the start.
 
-    A listener may be plain or async. A plain one runs on the event loop: what waits (a database, a
-    request) belongs into an async one, of which `consume_threads` run side by side; so nothing
-    else of the process stands still meanwhile, heartbeats among it. It may be given a message
-    twice: after a crash, and when members of its group come or go.
+    A listener may be plain or async. A plain listener runs on the event loop and blocks everything
+    else in the process, including heartbeats. Code that waits (for a database, a request) belongs
+    in an async listener, of which `consume_threads` run concurrently. A listener may receive a
+    message twice: after a crash, and when members join or leave the group.
 
-    `close` lets listeners end, stores the progress and gives the queues to the other members. It is
-    not called by signals: a program that is ended by SIGTERM calls it from
-    `loop.add_signal_handler(signal.SIGTERM, ...)`; one that is killed consumes the last few
-    seconds' messages again.
+    `close` waits for running listeners, commits the offsets and releases the queues to the other
+    members. Signals do not call it. A program that is stopped by SIGTERM calls `close` from
+    `loop.add_signal_handler(signal.SIGTERM, ...)`; a program that is killed consumes the messages
+    of the last few seconds again.
     """
 
     def __init__(self, group: str, *, world: World = REAL, **options: Unpack[PushOptions]) -> None:
-        """No I/O yet. The options are those of the client (name_servers, access_key and so on) and
-        of ConsumeSettings (orderly, consume_from, consume_batch and so on). Raises
+        """Does no I/O yet. The options are those of the client (name_servers, access_key and so on)
+        and of ConsumeSettings (orderly, consume_from, consume_batch and so on). Raises
         ConfigurationError."""
         check_group(group)
         self._group = group
@@ -101,9 +102,9 @@ class PushConsumer(Startable):
     # ------------------------------------------------------------------ life
 
     async def start(self) -> None:
-        """Join the group; the queues that are its share are being pulled when this returns. Raises
-        SubscriptionError when a broker refuses a filter, StateError when it was started before or
-        its group is taken in this client."""
+        """Join the group; pulls of this consumer's share have begun when this returns. Raises
+        SubscriptionError if a broker refuses a filter, StateError if it was started before or this
+        client has the group already."""
         await self._membership.enter(self._make)
 
     def _make(self, instance: Instance) -> PushGroupMember:
@@ -115,20 +116,20 @@ class PushConsumer(Startable):
         return member
 
     async def close(self) -> None:
-        """Let listeners end what they have (`close_timeout_s`), store the progress, give the queues
-        up, leave the group. Closing twice does nothing. Raises StateError in a listener of its
-        own."""
+        """Wait for running listeners (`close_timeout_s`), commit the offsets, release the queues
+        and leave the group. A second call does nothing. Raises StateError if one of its own
+        listeners calls it."""
         member = self._membership.started
         if member is not None:
             member.must_not_be_called_by(asyncio.current_task())
         await self._membership.close()
 
-    # ------------------------------------------------------------------ what it consumes
+    # ------------------------------------------------------------------ subscriptions
 
     def subscribe(self, topic: str, expression: Expression, listener: Listener) -> None:
-        """Have the listener called with messages of the topic: `"*"` for all, `"paid || shipped"`
-        by tags, `Sql("price > 3")` by properties. Once more for a topic replaces what was said
-        before. Raises SubscriptionError when that cannot be."""
+        """Call the listener with messages of the topic: `"*"` for all, `"paid || shipped"` by tags,
+        `Sql("price > 3")` by properties. A second call for a topic replaces the first. Raises
+        SubscriptionError if the subscription is invalid."""
         must_be_possible(topic, expression, listener)
         member = self._membership.started
         if member is not None:
@@ -137,28 +138,27 @@ class PushConsumer(Startable):
         self._early[topic] = expression, listener
 
     def unsubscribe(self, topic: str) -> None:
-        """Consume no more of the topic."""
+        """Stop consuming the topic."""
         member = self._membership.started
         if member is not None:
             member.unsubscribe(topic)
         self._early.pop(topic, None)
 
     def pause(self) -> None:
-        """Pull no more, of any queue; what was pulled is still consumed."""
+        """Stop pulling all queues; messages that were pulled are still consumed."""
         self._membership.member.suspend()
 
     def resume(self) -> None:
-        """Go on pulling."""
+        """Resume pulling."""
         self._membership.member.resume()
 
-    # ------------------------------------------------------------------ how it is
+    # ------------------------------------------------------------------ state
 
     def status(self) -> list[QueueStatus]:
-        """Of each queue that is its share now: how far it is, and why it stands still if it
-        does."""
+        """Return the state of each assigned queue: its offset, and why it is stalled if it is."""
         return self._membership.member.status()
 
     @property
     def stats(self) -> ConsumeStats:
-        """What it did since its start."""
+        """Counters since the start."""
         return self._membership.member.stats

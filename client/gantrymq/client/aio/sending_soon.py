@@ -1,4 +1,4 @@
-"""A message that `send_soon` took: awaited, it is the message's SendResult."""
+"""Provides the awaitable that `send_soon` returns."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from gantrymq.client.core.results import SendResult
 
 @final
 class Sending:
-    """One message of a batch. Hot, hence so little: the batch knows the rest.
+    """One message of a batch. Hot path, hence minimal: the batch has everything else.
 
-    It can be awaited any number of times, and given to `asyncio.gather`, `wait_for` and `shield`;
-    for `asyncio.wait` make it a future: `asyncio.ensure_future(sending)`. Whoever is cancelled
-    while awaiting it no longer waits: the message is sent all the same.
+    It can be awaited any number of times, and passed to `asyncio.gather`, `wait_for` and `shield`;
+    for `asyncio.wait` convert it with `asyncio.ensure_future(sending)`. Cancelling a task that
+    awaits it does not cancel the send.
     """
 
     __slots__ = ("_batch", "_index")
 
     def __init__(self, batch: Batch) -> None:
-        """The last one that was added to the batch."""
+        """Represents the last message that was added to the batch."""
         self._batch = batch
         self._index = batch.count - 1
 
@@ -30,33 +30,33 @@ class Sending:
         return self._batch.is_over
 
     def joins(self, other: Sending) -> bool:
-        """Whether both leave in one request, and so are done together."""
+        """Tell whether both messages are in one batch, and so are done together."""
         return self._batch is other._batch
 
     def result(self) -> SendResult:
-        """Once it is `done`; raises what became of it."""
+        """Return the result after it is `done`, or raise the failure."""
         if not self._batch.is_over:
             raise asyncio.InvalidStateError("no broker has acknowledged it yet: await it")
         return self._batch.result_of(self._index)
 
     def exception(self) -> Exception | None:
-        """What kept it from being sent, once it is `done`; None when a broker has it."""
+        """Return the failure after it is `done`; None if a broker has the message."""
         try:
             self.result()
         except asyncio.InvalidStateError:
             raise
-        except Exception as error:  # the caller asks for it
+        except Exception as error:  # returned to the caller
             return error
         return None
 
     def add_done_callback(self, callback: Callable[[Sending], None]) -> None:
-        """Called with this, once it is done; at once when it is."""
+        """Call `callback(self)` when it is done; immediately if it is done already."""
         self._batch.is_watched = True
 
         def call() -> None:
             try:
                 callback(self)
-            except Exception as error:  # as asyncio does: others wait for this batch, too
+            except Exception as error:  # as asyncio does: the batch has other waiters
                 asyncio.get_running_loop().call_exception_handler(
                     {"message": f"{callback} of a message that was sent", "exception": error}
                 )
@@ -66,7 +66,7 @@ class Sending:
         else:
             self._batch.ended.listen(call)
 
-    # Any: what a future of asyncio yields is between it and its loop.
+    # Any: what an asyncio future yields is private to it and its loop.
     def __await__(self) -> Generator[Any, None, SendResult]:
         batch = self._batch
         batch.is_watched = True
@@ -77,7 +77,7 @@ class Sending:
 
 # Any: as above.
 def over(batch: Batch) -> Generator[Any, None, None]:
-    """Until it is; who is cancelled meanwhile leaves nothing behind."""
+    """Wait until the batch is over; a cancelled waiter removes its listener."""
     if batch.is_over:
         return
     woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""Messages that `send_soon_many` took: awaited, they are the messages' SendResults."""
+"""Provides the awaitable that `send_soon_many` returns."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gantrymq.client.core.shares import SendResults, results_of
 
 @final
 class Sendings:
-    """All messages of one call: they are done when the last one is.
+    """All messages of one call; it is done when the last of them is.
 
-    It can be awaited any number of times, and by whatever awaits a `Sending`. Whoever is cancelled
-    while awaiting it no longer waits: the messages are sent all the same.
+    It can be awaited any number of times, in the same ways as a `Sending`. Cancelling a task that
+    awaits it does not cancel the sends.
     """
 
     __slots__ = ("_shares",)
@@ -31,18 +31,18 @@ class Sendings:
         return all(share.batch.is_over for share in self._shares)
 
     def result(self) -> SendResults:
-        """Once they are `done`; raises SomeUnsentError."""
+        """Return the results after they are `done`; raises SomeUnsentError."""
         if not self.done():
             raise asyncio.InvalidStateError("brokers have not acknowledged all: await them")
         return results_of(self._shares)
 
     def add_done_callback(self, callback: Callable[[Sendings], None]) -> None:
-        """Called with this, once they are done; at once when they are."""
+        """Call `callback(self)` when they are done; immediately if they are done already."""
 
         def call() -> None:
             try:
                 callback(self)
-            except Exception as error:  # as asyncio does: others wait for these batches, too
+            except Exception as error:  # as asyncio does: the batches have other waiters
                 asyncio.get_running_loop().call_exception_handler(
                     {"message": f"{callback} of messages that were sent", "exception": error}
                 )
@@ -60,7 +60,7 @@ class Sendings:
 
         look()
 
-    # Any: what a future of asyncio yields is between it and its loop.
+    # Any: what an asyncio future yields is private to it and its loop.
     def __await__(self) -> Generator[Any, None, SendResults]:
         self._be_watched()
         for share in reversed(self._shares):
@@ -68,6 +68,6 @@ class Sendings:
         return results_of(self._shares)
 
     def _be_watched(self) -> None:
-        """Who waits sees the errors: they need not be logged."""
+        """Mark the batches: the waiter sees their errors, so they are not logged."""
         for share in self._shares:
             share.batch.is_watched = True

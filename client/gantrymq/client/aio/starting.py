@@ -1,6 +1,6 @@
-"""A start that is under way, and who closes meanwhile: what was begun is closed as a whole.
+"""Makes a concurrent `close` wait until a start is over, so that it closes everything begun.
 
-with self._starting:                 in `start`, around what takes time
+with self._starting:                 in `start`, around the part that waits
 await self._starting.is_over()       in `close`, before anything else
 """
 
@@ -12,7 +12,7 @@ from typing import final
 
 @final
 class Starting:
-    """Of one member."""
+    """The state of one member's start."""
 
     __slots__ = ("_over",)
 
@@ -27,6 +27,6 @@ class Starting:
             self._over.set()
 
     async def is_over(self) -> None:
-        """At once when nothing is under way."""
+        """Wait for the end of the start; return at once if none is running."""
         if self._over is not None:
             await self._over.wait()

@@ -1,4 +1,4 @@
-"""What can be said of a subscription before any broker is asked: here it fails where it is made."""
+"""Validates a subscription without a broker, so that it fails in the call that makes it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from gantrymq.client.core.subscriptions import (
     subscription,
 )
 
-# What begins so is a group's: its retries, its dead letters.
+# Prefix of a group's topics: its retries and dead letters.
 _OF_GROUP: Final = "%"
 
 
 def must_be_possible(topic: str, expression: Expression, listener: object = subscription) -> None:
-    """`topic` as users know it. Raises SubscriptionError; warns of one bar where two are meant."""
+    """Check a subscription with the user's topic name. Raises SubscriptionError; warns of a tag
+    with `|`, where `||` was probably meant."""
     characters_max = TOPIC_CHARACTERS_MAX
     if topic.startswith(_OF_GROUP):
         characters_max = len(RETRY_PREFIX) + GROUP_CHARACTERS_MAX

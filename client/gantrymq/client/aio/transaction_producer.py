@@ -1,4 +1,4 @@
-"""TransactionProducer: messages that consumers see once the sender's own work is done, or never."""
+"""Provides the transaction producer on asyncio: messages visible only after a local commit."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from gantrymq.client.core.transactions import Checker, Local, TransactionResult,
 class TransactionProducer(Startable):
     """Sends messages in transactions.
 
-    async def pay(message: Message, order: object) -> TransactionState: ...
-    async def check(message: ReceivedMessage) -> TransactionState: ...
+        async def pay(message: Message, order: object) -> TransactionState: ...
+        async def check(message: ReceivedMessage) -> TransactionState: ...
 
-    async with TransactionProducer("payments", check=check, name_servers=...) as producer:
-        await producer.send_in_transaction(Message("paid", b"4711"), pay, order)
+        async with TransactionProducer("payments", check=check, name_servers=...) as producer:
+            await producer.send_in_transaction(Message("paid", b"4711"), pay, order)
 
-    `check` says how a transaction ended whose end the broker does not know: look for the message's
-    `id` in what `pay` stored. Both may be plain functions; what they raise is UNKNOWN.
+    A broker that does not know the end of a transaction has `check` called, which looks for the
+    message's `id` in the data that `pay` stored. Both may be plain functions; an exception counts
+    as UNKNOWN.
     """
 
     def __init__(
@@ -50,27 +51,29 @@ class TransactionProducer(Startable):
         return self._host.settings
 
     async def start(self) -> None:
-        """Raises StateError when it was started before, or another one has the group."""
+        """Start; raises StateError if it was started before, or if another producer has the
+        group."""
         await self._host.start(self._prepare)
 
     def _prepare(self, core: ProducerCore) -> None:
         self._transactions = Transactions(core, self._check)
 
     async def close(self) -> None:
-        """Nothing happens the second time."""
+        """Close the producer; a second call does nothing."""
         await self._host.close()
 
     async def send_in_transaction(
         self, message: Message, local: Local, argument: object = None
     ) -> TransactionResult:
-        """`local(message, argument)` runs once the broker has the message; what it says decides.
+        """Send a half message, run `local(message, argument)`, and commit or roll back by its
+        result.
 
-        Raises what a send raises, when there is no such message: `local` did not run then.
+        Raises what a send raises if there is no half message; `local` did not run then.
         """
         self._host.member.life.must_run()
         assert self._transactions is not None, "what runs was prepared"
         return await self._host.run(self._transactions.send(message, local, argument))
 
     async def send(self, message: Message) -> SendResult:
-        """Without a transaction."""
+        """Send a message without a transaction."""
         return await self._host.run(self._host.member.send(message))

@@ -1,4 +1,5 @@
-"""Ends that are made whole: half of one would leave tasks, sockets, and members who hold queues."""
+"""Completes a close despite cancellation: half a close would leave tasks, sockets and queue
+owners."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from typing import Any
 
 
 async def to_its_end(ending: Coroutine[Any, Any, None]) -> None:
-    """Whoever is cancelled while waiting for it is so afterwards; who is so twice, at once."""
+    """Await `ending`. A cancelled caller gets its cancellation after the end; a second one at
+    once."""
     running = asyncio.ensure_future(ending)
     try:
         await asyncio.shield(running)

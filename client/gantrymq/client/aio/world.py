@@ -1,8 +1,7 @@
-"""What a client is connected to: time, chance, servers and files, the real ones or a test's.
+"""Defines the environment of a client: time, randomness, connections and files.
 
-A world makes the links of a client, and knows the clock that all of its waiting goes by.
-`REAL` is this machine's clock and TCP; `gantrymq.testing` has one with a clock of its own and
-brokers in the same process.
+`REAL` is this machine's clock, TCP and files. `gantrymq.testing` has an environment with a clock of
+its own and brokers in the same process.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ from gantrymq.wire.codes import LanguageCode
 from gantrymq.wire.command import Command
 
 Respond: TypeAlias = Callable[[Command | None], None]
-"""Takes the answer to a request of a server; None: there is none."""
+"""Takes the response to a server's request; None: there is no response."""
 
 Serve: TypeAlias = Callable[[str, Command, Respond], None]
-"""Takes a request of the server at an address, and soon or later answers it."""
+"""Takes a request from the server at an address, and answers it now or later."""
 
 
-# Java's clients close a connection on which a request timed out, but for very short timeouts; this
-# is longer than a server's collector stops it.
+# Java's clients close a connection on which a request timed out, except for very short timeouts;
+# this is longer than a garbage collection pauses a server.
 SILENCE_SECONDS: Final = 0.5
 
-# A list of name servers is a line.
+# Maximum size of the page with the list of name servers, which is one line.
 PAGE_BYTES_MAX: Final = 1 << 16
 
 
 class Link(Protocol):
-    """The way to one address."""
+    """The connection to one address."""
 
     async def request(self, command: Command, timeout_s: float) -> Command: ...
 
@@ -49,7 +48,7 @@ class Link(Protocol):
 
 
 class Links(Protocol):
-    """The ways to all addresses."""
+    """The connections to all addresses."""
 
     def connection(self, address: str) -> Link: ...
 
@@ -57,39 +56,39 @@ class Links(Protocol):
 
 
 class Timer(Protocol):
-    """An action that will be called."""
+    """A scheduled call."""
 
     def cancel(self) -> None: ...
 
 
 class World(Protocol):
-    """Everything outside of a client."""
+    """The environment of a client."""
 
     @property
     def clock(self) -> Clock: ...
 
     @property
     def chance(self) -> Callable[[int], int]:
-        """A number from 0 to below the one given."""
+        """Return a random number from 0 to below the argument."""
 
     def call_at(self, moment: float, action: Callable[[], None]) -> Timer:
-        """Call it on the loop when the clock is there."""
+        """Call `action` on the event loop when the clock reaches `moment`."""
 
     def links(self, identity: Identity, serve: Serve) -> Links: ...
 
     async def load_file(self, path: str) -> bytes | None:
-        """None when there is none; raises an OSError."""
+        """Return the content; None if the file does not exist. Raises an OSError."""
 
     async def save_file(self, path: str, content: bytes) -> None:
-        """Whole or not at all; raises an OSError."""
+        """Replace the file atomically; raises an OSError."""
 
     async def fetch(self, url: str, timeout_s: float) -> str:
-        """The text there; raises an OSError."""
+        """Return the text at a URL; raises an OSError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a client is to the servers."""
+    """The credentials, TLS contexts and request hooks of a client."""
 
     credentials: Credentials | None = None
     tls: ClientContexts | None = None
@@ -98,12 +97,12 @@ class Identity:
 
 @final
 class RealWorld:
-    """The machine's clock, TCP, and the machine's files."""
+    """This machine's clock, TCP and files."""
 
     clock: Clock = SYSTEM_CLOCK
 
     def __init__(self) -> None:
-        self.chance: Callable[[int], int] = random.randrange  # a child of a fork has its own
+        self.chance: Callable[[int], int] = random.randrange  # random reseeds in a forked child
 
     def call_at(self, moment: float, action: Callable[[], None]) -> Timer:
         delay_s = max(0.0, moment - self.clock.monotonic())
@@ -133,7 +132,7 @@ class RealWorld:
 
 @final
 class _Handler:
-    """Hands what servers send to the client."""
+    """Passes requests from servers to the client."""
 
     def __init__(self, serve: Serve) -> None:
         self._serve = serve

@@ -183,8 +183,8 @@ def unbatchable(message: Message) -> str | None:
 
 
 def split(messages: Iterable[Message], bytes_max: int = 1 << 20) -> Iterable[list[Message]]:
-    """Lists that each are small enough for one batch, by the usual reckoning: topic, body,
-    properties and 20 bytes a message. What is too large by itself is alone."""
+    """Divide messages into lists that each fit in one batch. The size of a message counts as topic,
+    body, properties and 20 bytes. A message larger than `bytes_max` is a list of its own."""
     part: list[Message] = []
     part_bytes = 0
     for message in messages:
@@ -199,7 +199,7 @@ def split(messages: Iterable[Message], bytes_max: int = 1 << 20) -> Iterable[lis
 
 
 def reckoned_bytes(message: Message) -> int:
-    """What `split` takes a message for."""
+    """Return the size that `split` counts for a message."""
     properties = sum(len(name) + len(value) for name, value in message.properties.items())
     return len(message.topic) + len(message.body) + properties + MESSAGE_BYTES
 

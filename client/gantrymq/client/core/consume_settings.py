@@ -34,8 +34,8 @@ class ConsumeSettings:
     """Maximum number of buffered, unconsumed messages per queue."""
     pull_threshold_bytes: int = 100 << 20
     topic_pull_threshold: int | None = None
-    """Maximum number of buffered messages of one topic, divided equally among its queues; replaces
-    `pull_threshold`."""
+    """Maximum number of buffered messages of all queues together, divided equally among the queues;
+    replaces `pull_threshold`."""
     topic_pull_threshold_bytes: int | None = None
     max_span: int = 2000
     """Maximum distance between a queue's first unconsumed and last buffered offset (concurrent)."""

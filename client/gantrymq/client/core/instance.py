@@ -307,8 +307,8 @@ class Instance:
                 self.ports.log(f"no heartbeat to {address}: {cause}")
 
     def is_known_to_one_of(self, route: Route, group: str) -> bool:
-        """Whether a master of the route was told of the group: one that the client knows since a
-        moment ago, by a topic that is new, was not."""
+        """Tell whether a master of the route has received a heartbeat with the group. A master that
+        the client learned of only now, through a new topic, has not."""
         told = self._told.get(group, set())
         masters = (self.routes.master(broker.broker_name) for broker in route.data.brokers)
         return any(address in told for address in masters)

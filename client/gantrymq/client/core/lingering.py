@@ -70,8 +70,8 @@ SENDS_MAX: Final = 16
 # Half of the limit for properties; brokers add far less than the other half.
 _PROPERTIES_ALONE_BYTES: Final = 16 << 10
 
-# A waiting caller is woken when this part of the space is free. It fills that part before the next
-# response arrives, so the space must be small.
+# A caller that waits for room is woken when 1/16 is free. It refills that part while the event loop
+# sends nothing and reads no responses, so the part must be small.
 _ROOM_PARTS: Final = 16
 
 _Key: TypeAlias = tuple[str, MessageQueue | None, bool]

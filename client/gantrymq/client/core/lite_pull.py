@@ -371,7 +371,7 @@ class LitePull:
             self._ready.append(queue)
         self._arrived.fire()
 
-    # ------------------------------------------------------------------ where to go on
+    # ------------------------------------------------------------------ positions
 
     async def seek(self, queue: MessageQueue, offset: int) -> None:
         """Continue at this offset; raises StateError if the queue is not assigned to this consumer

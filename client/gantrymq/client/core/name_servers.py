@@ -19,7 +19,7 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.route import GetRouteInfoRequest
 
-# Java's.
+# As in Java.
 FETCH_TIMEOUT_S: Final = 3.0
 
 

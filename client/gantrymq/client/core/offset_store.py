@@ -150,8 +150,8 @@ class RemoteOffsets(Known):
                 raise result
 
     async def _persist(self, queues: list[MessageQueue], *, confirm: bool = False) -> None:
-        """Send these offsets. With `confirm` all queues belong to one broker, and after its first
-        timeout the rest is sent oneway."""
+        """Send these offsets. With `confirm` all queues belong to one broker; after a request
+        without response the remaining offsets are sent oneway."""
         failure: GantryError | None = None
         for queue in queues:
             offset = self._offsets.get(queue)

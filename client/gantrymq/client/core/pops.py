@@ -136,7 +136,7 @@ class Out:
     message: ReceivedMessage
     handle: Handle
     due_ms: int
-    """By this machine's clock, counted from the request, so never later than at the broker."""
+    """By this machine's clock, counted from the request: early rather than late."""
 
 
 @final
@@ -193,7 +193,7 @@ class Pops:
             out.append(Out(ReceivedMessage(record, queue), handle, due_ms))
         return out
 
-    # ------------------------------------------------------------------ what becomes of them
+    # ------------------------------------------------------------------ acknowledging
 
     async def ack(self, out: Out) -> None:
         """Acknowledge a message; raises if the broker does not confirm it."""

@@ -118,7 +118,7 @@ class PushGroupMember:
         if not settings.broadcasting:
             self._wishes.subscribe(retry_topic(self.group), EVERYTHING, self._now_ms())
 
-    # ------------------------------------------------------------------ parts
+    # ------------------------------------------------------------------ construction
 
     @property
     def _is_locking(self) -> bool:
@@ -308,7 +308,7 @@ class PushGroupMember:
         return is_balanced
 
     def _divide_limits(self) -> None:
-        """Divide the limits per topic equally among all queues."""
+        """Divide the limits of all queues together equally among the queues."""
         settings, count = self.settings, max(1, len(self._rebalance.queues))
         if settings.topic_pull_threshold is not None:
             self._limits.count = max(1, settings.topic_pull_threshold // count)

@@ -115,7 +115,7 @@ class Rebalance:
             changed(topic)
         return is_balanced
 
-    # ------------------------------------------------------------------ taking and giving up
+    # ------------------------------------------------------------------ taking and releasing
 
     async def _take(self, queues: list[MessageQueue]) -> bool:
         """Take queues; return whether all of them were taken."""

@@ -94,7 +94,7 @@ class Sender:
         self._patience = Patience()
         self._choice = QueueChoice(instance.ports.chance, self._faults)
 
-    # ------------------------------------------------------------------ where to
+    # ------------------------------------------------------------------ routes
 
     async def route(self, topic: str) -> Route:
         """Return the route of a writable topic, or the route it will inherit if it does not exist;

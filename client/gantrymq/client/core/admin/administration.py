@@ -61,7 +61,7 @@ class Administration:
     def pace(self, pace: Pace) -> None:
         self._asking.pace = pace
 
-    # ------------------------------------------------------------------ what most want
+    # ------------------------------------------------------------------ most used
 
     async def create_topic(self, topic: str, *, queues: int = QUEUES, cluster: str = "") -> None:
         """Create the topic, or change its number of queues, at every master of a cluster, or of all

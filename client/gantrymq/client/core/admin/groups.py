@@ -39,7 +39,7 @@ class Groups:
         self._asking = asking
         self._topics = topics
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ queries
 
     async def names(self) -> list[str]:
         """Return the groups that have a retry topic, which are those that ever consumed."""

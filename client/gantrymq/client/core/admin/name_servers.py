@@ -87,7 +87,7 @@ class NameServerOrders:
         header = KvConfigKeyRequest(namespace=namespace, key=key)
         return await self._asking.ask_every_name_server(RequestCode.DELETE_KV_CONFIG, header)
 
-    # ------------------------------------------------------------------ permission to be written
+    # ------------------------------------------------------------------ write permission
 
     async def wipe_write(self, broker_name: str) -> Each[int]:
         """Remove the write permission of a broker, so that producers stop using it. Returns how

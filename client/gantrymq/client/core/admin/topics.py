@@ -40,7 +40,7 @@ class Topics:
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
 
-    # ------------------------------------------------------------------ finding
+    # ------------------------------------------------------------------ names and routes
 
     async def names(self) -> tuple[str, ...]:
         """Return the names of all topics, including system topics."""
@@ -87,7 +87,7 @@ class Topics:
             return (await self._asking.read(address, code, GroupList.from_json, header)).groups
         return ()
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ queries
 
     async def stats(self, topic: str) -> TopicStatsTable:
         """Return the offsets of the topic's queues at all brokers."""
