@@ -1,1 +1,2 @@
-"""The broker: requests of producers, consumers and administrators, on a store."""
+"""The broker process: configuration, network, Kubernetes and replication around the broker's
+core."""

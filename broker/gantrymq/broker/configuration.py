@@ -1,9 +1,9 @@
-"""Where a broker's settings come from when it starts, and who it is.
+"""Loads a broker's settings from all their sources, and derives its identity from them.
 
-defaults < file (-c) < saved at run time < environment GANTRY_<KEY> < flags. What was saved at run
-time is in `gantry/overrides.properties` of the store. The broker's and the store's keys stand in
-one file; keys that begin with `tls.` are for listeners and for connections to others
-(certificates.py), only the file has them.
+defaults < file (-c) < saved at run time < environment GANTRY_<KEY> < flags. Settings saved at run
+time are in `gantry/overrides.properties` of the store. The broker's and the store's keys share one
+file; keys that begin with `tls.` apply to listeners and to outgoing connections (certificates.py),
+and can be set only in the file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from gantrymq.wire import hosts
 
 OVERRIDES: Final = "gantry/overrides.properties"
 
-# Of accessMessageInMemoryMaxRatio; Java's number.
+# Subtracted from accessMessageInMemoryMaxRatio for a slave; Java's value.
 SLAVES_RATIO_LESS: Final = 10
 
 PORT_MAX: Final = 65_535
@@ -63,7 +63,7 @@ _STORE_KEYS: Final = frozenset(each.key for each in setting_fields(StoreSettings
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """All that is known before the start."""
+    """Everything that is known before the start."""
 
     settings: BrokerSettings
     store: StoreSettings
@@ -71,19 +71,19 @@ class Setup:
     tls: ServerTls = field(default_factory=ServerTls)
     warnings: tuple[str, ...] = ()
     unknown: Mapping[str, str] = field(default_factory=dict)
-    """Keys that nobody knows; they are kept and shown."""
+    """Unknown keys; they are kept and shown."""
     sources: Mapping[str, Source] = field(default_factory=dict)
-    """Where each value came from that is not a default."""
+    """The source of each value that is not a default."""
     credentials: Credentials | None = None
-    """With which this broker signs what it asks of others."""
+    """The credentials with which this broker signs its requests to other servers."""
     client_tls: ClientTls | None = None
-    """How it dials others; None for plain."""
+    """The TLS settings of outgoing connections; None for plain ones."""
     group: GroupSetup | None = None
-    """Who elects its master, if that is how it gets one."""
+    """The group that elects its master; None with a fixed role."""
     seal: PasswordSeal | None = None
-    """What encrypts passwords in the file of users, if authKeyFile names a key."""
+    """Encrypts passwords in the file of users, if authKeyFile names a key."""
     links: LinkSetup = field(default_factory=LinkSetup)
-    """How brokers of the group prove themselves to each other, and encrypt what they say."""
+    """How brokers of the group prove themselves to each other, and encrypt their links."""
 
     @property
     def root(self) -> Path:
@@ -98,10 +98,10 @@ def load(
     data: Path | None = None,
     defaults: Mapping[str, str] | None = None,
 ) -> Setup:
-    """Read the layers; ConfigurationError names every setting that cannot be used.
+    """Read the layers. Raises ConfigurationError naming every setting that cannot be used.
 
-    The store is in `store` of the data folder, the user's home unless given. A program that starts
-    a broker in a way of its own has `defaults` that differ from a broker's.
+    The store is in `store` of the data folder, by default the user's home. `defaults` replace a
+    broker's defaults, for a program that starts a broker differently.
     """
     layers, tls, root = _layers(config_file, environment, flags, data, defaults)
     broker, kept = _bound(layers)
@@ -158,7 +158,7 @@ def _of_environment(environment: Mapping[str, str]) -> list[Layer]:
 
 
 def _bound(layers: Iterable[Layer]) -> tuple[Bound[BrokerSettings], Bound[StoreSettings]]:
-    """The broker's keys and the store's, which stand in one file."""
+    """The broker's settings and the store's, which share one file."""
     found = list(layers)
     broker = bind(BrokerSettings, [_without(layer, _STORE_KEYS) for layer in found])
     kept = bind(StoreSettings, [_only(layer, _STORE_KEYS) for layer in found])
@@ -168,14 +168,16 @@ def _bound(layers: Iterable[Layer]) -> tuple[Bound[BrokerSettings], Bound[StoreS
 
 
 def _client_tls(tls: Mapping[str, str], broker: Bound[BrokerSettings]) -> ClientTls | None:
-    """By useTLS where somebody says it, else by tls.enable and the listeners' mode, as Java."""
+    """The TLS settings of outgoing connections: by useTLS if it is set, otherwise by tls.enable and
+    the listeners' mode, as in Java."""
     says_so = "useTLS" in broker.sources
     is_wanted = broker.settings.use_tls if says_so else ClientTls.is_wanted(tls)
     return ClientTls.from_properties(tls) if is_wanted else None
 
 
 def _saved(root: Path) -> list[Layer]:
-    """What administrators have changed while it ran. A value that is not allowed is left out."""
+    """The settings that administrators changed at run time. Values that are not allowed are
+    ignored."""
     path = root / OVERRIDES
     if not path.exists():
         return []
@@ -192,13 +194,13 @@ def _of_file(path: Path | None) -> tuple[list[Layer], dict[str, str]]:
 
 
 def _apart(layer: Layer) -> tuple[Layer, dict[str, str]]:
-    """What is not about TLS, and what is."""
+    """The layer without its TLS keys, and those keys."""
     rest = {k: v for k, v in layer.values.items() if not k.startswith(_TLS_PREFIX)}
     return replace(layer, values=rest), _tls(layer)
 
 
 def _in_role(settings: BrokerSettings) -> tuple[BrokerSettings, tuple[str, ...]]:
-    """With the id that belongs to the role, as in Java, and what to warn of."""
+    """The settings with the broker id that belongs to the role, as in Java, and the warnings."""
     role, broker_id = settings.broker_role, settings.broker_id
     if role is BrokerRole.SLAVE:
         if broker_id == 0:
@@ -218,7 +220,7 @@ def _in_role(settings: BrokerSettings) -> tuple[BrokerSettings, tuple[str, ...]]
 def _in_group(
     settings: BrokerSettings, group: GroupSetup
 ) -> tuple[BrokerSettings, tuple[str, ...]]:
-    """With the id of a member that follows, and what to warn of."""
+    """The settings with the broker id of a following member, and the warnings."""
     told = []
     if settings.broker_id not in (0, group.number):
         told.append(
@@ -231,7 +233,8 @@ def _in_group(
 
 
 def _ip_address(broker: Bound[BrokerSettings], *, has_group: bool) -> str:
-    """Each record holds it, as four bytes or sixteen: `ip:port` of a name, "" of an address."""
+    """Check brokerIP1. Each record holds it as four or sixteen bytes: returns `ip:port` if it is a
+    name, and "" if it is an address."""
     host = broker.settings.broker_ip1
     try:
         if host:
@@ -259,7 +262,7 @@ def _check_region(broker: Bound[BrokerSettings]) -> None:
 
 
 def _check_texts(kept: Bound[StoreSettings]) -> None:
-    """What the store reads when it opens; here it is known where it stands."""
+    """Check texts that the store parses when it opens: here the source of the setting is known."""
     try:
         parse_hours(kept.settings.delete_when)
     except ConfigurationError:
@@ -286,7 +289,7 @@ def _check_address(address: str) -> None:
 
 
 def _for_role(store: StoreSettings, settings: BrokerSettings) -> StoreSettings:
-    """A slave has less of its log in memory, as in Java."""
+    """The store's settings. A slave keeps less of its log in memory, as in Java."""
     if settings.broker_role is not BrokerRole.SLAVE:
         return store
     ratio = max(1, store.access_message_in_memory_max_ratio - SLAVES_RATIO_LESS)
@@ -294,7 +297,7 @@ def _for_role(store: StoreSettings, settings: BrokerSettings) -> StoreSettings:
 
 
 def _warnings(bound: Bound[BrokerSettings], client_tls: ClientTls | None) -> tuple[str, ...]:
-    """Java's keys without a meaning here are told in one line, others one by one."""
+    """The warnings. Java's keys without effect here share one line; others have one line each."""
     ineffective = sorted(bound.unknown.keys() & JAVA_KEYS)
     told = [line for line in bound.warnings if line.partition(" ")[0] not in JAVA_KEYS]
     if ineffective:
@@ -308,7 +311,7 @@ def _warnings(bound: Bound[BrokerSettings], client_tls: ClientTls | None) -> tup
 
 
 def _with_accounts(settings: BrokerSettings, root: Path) -> BrokerSettings:
-    user_rules_of(settings)  # to refuse here what it refuses
+    user_rules_of(settings)  # checked here for an early error
     first_users(settings)
     path = settings.acl_file or root / "config" / File.ACL.value
     return replace(settings, acl_file=str(Path(path).absolute()))
@@ -338,7 +341,7 @@ def _without(layer: Layer, keys: frozenset[str]) -> Layer:
 
 
 def _root(layers: Iterable[Layer], data: Path | None) -> Path:
-    """The store's folder: what the layers say, or the data folder's."""
+    """The store's folder, from the layers or below the data folder."""
     said = ""
     for layer in layers:
         said = layer.values.get("storePathRootDir", said).strip()
@@ -353,10 +356,10 @@ def _root(layers: Iterable[Layer], data: Path | None) -> Path:
 
 
 def _named(broker: Bound[BrokerSettings]) -> BrokerSettings:
-    """With the addresses, the name and the port that were left to the machine."""
+    """The settings with the addresses, names and ports that default to those of this machine."""
     settings = broker.settings
     address = settings.broker_ip1 or own_address()
-    # A pod may have IPv6 alone, where nothing reaches what listens on all addresses of IPv4.
+    # A pod may have IPv6 only; then nothing reaches a listener on all IPv4 addresses.
     is_v6 = "bindAddress" not in broker.sources and ":" in address
     bind_address = ANY_V6 if is_v6 else settings.bind_address
     return replace(
@@ -372,7 +375,7 @@ def _named(broker: Bound[BrokerSettings]) -> BrokerSettings:
 
 
 def _ha_listen_port(settings: BrokerSettings) -> int:
-    """The next one after the broker's, unless somebody says; any free one beside any free one."""
+    """haListenPort; by default the port after the broker's, or any free one if listenPort is 0."""
     said, port = settings.ha_listen_port, settings.listen_port
     if said or not port:
         return said

@@ -1,8 +1,8 @@
-"""Carries out what a person decided about the disk of a member (ha/disk_decision.py).
+"""Carries out an operator's decision about the disk of a member (ha/disk_decision.py).
 
-A running member looks for a decision once a second. It restarts to have it carried out where its
-disk is foreign to the group. Where it follows or leads it drops the decision: the disk is in use,
-and a decision that waited for some later restart would come as a surprise.
+A running member looks for a decision once a second. If its disk is foreign to the group, it
+restarts to have the decision carried out. If it follows or leads, it drops the decision: the disk
+is in use, and a decision that waited for some later restart would come as a surprise.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from gantrymq.runtime.disk import FolderDisk
 from gantrymq.runtime.logs import Log
 from gantrymq.store.layout import LOCK, StoreRefusedError
 
-# A person waits for it; each look is one attempt to open a file.
+# An operator waits for it; each look is one attempt to open a file.
 LOOK_SECONDS: Final = 1.0
 
 
 def carry_out(root: Path, log: Log) -> None:
-    """Before the store is opened; nothing where nothing was decided. StoreRefusedError for a
-    decision that is damaged, DiskError where another process has the store."""
+    """Carry out a decision, if there is one, before the store is opened. Raises StoreRefusedError
+    if the decision is damaged, and DiskError if another process has the store open."""
     disk = FolderDisk(root)
     try:
         decision = disk_decision.read(disk)
@@ -33,12 +33,12 @@ def carry_out(root: Path, log: Log) -> None:
         disk.lock(LOCK)
         done = disk_decision.carry_out(disk, decision, lambda: uuid4().hex)
     finally:
-        disk.close()  # gives the lock back: the store takes it next
+        disk.close()  # releases the lock, which the store takes next
     log.warning("carried out a decision about this disk", decision=str(decision), done=done)
 
 
 class Subject(Protocol):
-    """What is asked of the member whose disk it is."""
+    """The part of the member that is needed here."""
 
     @property
     def is_foreign(self) -> bool: ...
@@ -52,7 +52,7 @@ class Subject(Protocol):
 
 @final
 class DecisionWatch:
-    """One running member's."""
+    """Watches for a decision on behalf of one running member."""
 
     def __init__(self, disk: Disk, log: Log, restart: Callable[[str], None]) -> None:
         self._disk = disk
@@ -87,7 +87,7 @@ class DecisionWatch:
             self._warn("cannot act on the decision about this disk", None, str(error))
 
     def _warn(self, event: str, decision: object, reason: str) -> None:
-        """Once for each event: this comes again every second."""
+        """Log each event once: this is called every second."""
         if event + reason != self._said:
             self._said = event + reason
             self._log.warning(event, decision=decision, reason=reason)

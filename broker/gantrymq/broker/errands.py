@@ -1,4 +1,5 @@
-"""Carries out the core's effects, but for answers: questions, files, registrations, log lines."""
+"""Executes the core's effects other than responses: requests to peers, files, registrations, log
+lines."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ from gantrymq.runtime.files import FileSaver
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.wire.command import Command
 
-# Questions under way, and files; a client that does not answer in time is not asked again.
+# The limit on concurrent requests and file writes. A client that does not answer in time is not
+# asked again.
 TASKS_MAX: Final = 4096
 
 LINES_MAX: Final = 300
@@ -49,7 +51,8 @@ KIND_CHARACTERS: Final = 40
 
 @final
 class Errands:
-    """Owner of the tasks that effects need. `turn_soon` is called when the core has to go on."""
+    """Executes effects and owns the tasks that they need. `turn_soon` is called when the core has
+    work."""
 
     def __init__(
         self,
@@ -78,7 +81,7 @@ class Errands:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def finish(self) -> None:
-        """Wait for what is under way: each ends by itself."""
+        """Wait for all running tasks: each ends by itself."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 
@@ -86,7 +89,7 @@ class Errands:
         self._saver.close()
 
     def carry_out(self, effect: Effect, now: float) -> None:
-        """None stops those behind it: one that cannot be carried out is told."""
+        """Execute an effect. A failure is logged and does not stop the effects that follow."""
         try:
             self._carry_out(effect, now)
         except LocalError as error:
@@ -110,7 +113,7 @@ class Errands:
             self._begin(effect)
 
     def _begin(self, effect: Effect) -> None:
-        """Begin what takes longer than a turn of the loop."""
+        """Start an effect that takes longer than an iteration of the event loop."""
         if isinstance(effect, AskClient):
             self._own(self._ask(effect))
         elif isinstance(effect, AskNameServers):
@@ -129,7 +132,7 @@ class Errands:
             raise LocalError(f"{effect!r} is an answer, which the round gives")
 
     def say_broken(self, code: int, error: Exception, now: float) -> None:
-        """A defect of ours."""
+        """Log a defect of the broker's own code."""
         text = f"a request of code {code} broke its handler"
         self._quiet_log.error("broken handler", now, text, cause=error)
 
@@ -143,7 +146,8 @@ class Errands:
             self._quiet_log.info(kind, now, line.text)
 
     def _own(self, work: Coroutine[None, None, None]) -> None:
-        """Every task ends by itself: saves with the disk, questions with their deadline."""
+        """Run a coroutine as a task. Each ends by itself: saves with the disk, requests by their
+        timeout."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -161,7 +165,7 @@ class Errands:
                 response = await question.channel.request(
                     question.command, question.timeout_seconds
                 )
-            except (RequestError, LocalError):  # LocalError: what no frame holds, or one too many
+            except (RequestError, LocalError):  # LocalError: too large or too many
                 response = None
         self._answered(question.number, response)
 

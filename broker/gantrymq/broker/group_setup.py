@@ -1,5 +1,6 @@
-"""What the settings say of the group that elects its master: who its members are, which of them we
-are, and where the lease is. All is looked at before anything is opened.
+"""Reads the settings of a group that elects its master: the members, this member, and the Lease.
+
+All settings are checked before anything is opened.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ _OBJECT_NAME: Final = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """Where this member runs, as the pod's spec tells it by the downward API; "" where it does
-    not."""
+    """Where this member runs, from the downward API of the pod's spec; "" for each value that the
+    spec does not provide."""
 
     node: str = ""
     name: str = ""
@@ -45,7 +46,8 @@ class Pod:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Pod:
-        """By GANTRY_NODE_NAME and the like; the names without GANTRY_ are what many pods have."""
+        """Read GANTRY_NODE_NAME and the like, or the same names without GANTRY_, which many pods
+        have."""
 
         def named(name: str) -> str:
             found = environment.get(f"{ENVIRONMENT_PREFIX}{name}") or environment.get(name, "")
@@ -56,19 +58,20 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class GroupSetup:
-    """Of one member."""
+    """The group as one member sees it."""
 
     number: int
     ha_addresses: Mapping[int, str]
-    """Of all members, by their numbers."""
+    """The HA addresses of all members, by number."""
     lease: ObjectName
     lease_url: str
-    """"" for that of the pod's cluster."""
+    """"" for the API of the pod's cluster."""
     service: str
-    """Which the master leads to itself; "" for none."""
+    """The Service that the master points to itself; "" for none."""
     min_in_sync: int
     former_lease: ObjectName | None = None
-    """Where earlier versions have it by default; None if leaseName is set, or it is the same."""
+    """Where earlier versions have the Lease by default; None if leaseName is set, or both are the
+    same."""
     address: str = ""
     """The one address of the group, `ip:port` or `[ipv6]:port`; "" for none."""
     pod: Pod = field(default_factory=Pod)
@@ -81,8 +84,9 @@ def read(
     namespace: str | None = None,
     environment: Mapping[str, str] = NOTHING,
 ) -> GroupSetup | None:
-    """None where the roles are fixed. `named` are the same settings with the names and addresses
-    that were left to the machine; `namespace` is the pod's, which is looked up if None."""
+    """Read the settings; None with fixed roles. `named` are the same settings with the names and
+    addresses that default to those of the machine; `namespace` is the pod's, which is looked up if
+    None."""
     if not named.group_members:
         return None
     if named.broker_role is BrokerRole.SLAVE:
@@ -135,7 +139,8 @@ def _must_be_address(bound: Bound[BrokerSettings], key: str, address: str) -> No
 
 
 def _address(bound: Bound[BrokerSettings], listen_port: int) -> str:
-    """With the broker's port where it has none; messages carry it, so it is no name."""
+    """groupAddress, with the broker's port if it has none. It cannot be a name, as messages contain
+    it."""
     text = bound.settings.group_address
     if not text:
         return ""
@@ -163,7 +168,7 @@ def _with_port(bound: Bound[BrokerSettings], text: str) -> str:
 
 
 def _number(bound: Bound[BrokerSettings], members: Mapping[int, str], host_name: str) -> int:
-    """Which of them we are."""
+    """The number of this member."""
     number, names = bound.settings.member_number, ", ".join(map(str, sorted(members)))
     if number == 0:
         ordinal = _ORDINAL.search(host_name)

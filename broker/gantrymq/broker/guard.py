@@ -1,14 +1,14 @@
-"""The process that waits for a broker, and gives its lease away once it is dead.
+"""Waits for the broker's process to end, and then releases its lease.
 
-A master that was killed cannot do that itself, nor one whose time to hand over was too short, and
-the others of its group would wait for as long as the lease lasts. Whoever has reaped the broker
-knows that it acknowledges nothing any more: so they need not, whatever it ended with. In a
-container this is process 1; `gantry broker --guarded` starts it.
+A master that was killed, or ran out of time to hand over, cannot release the lease itself, and the
+other members of its group would have to wait until it expires. The process that has reaped the
+broker knows that it acknowledges nothing any more, whatever its exit code, so they need not wait.
+In a container this is process 1; `gantry broker --guarded` starts it.
 
-Invariant: nothing is given away while the broker that has it may live: neither the one that was
-reaped here, nor one that was started since, which the store's lock keeps out meanwhile, and another
-address where it has another disk. When this process dies the kernel kills the broker, for nobody
-would know of its end.
+Invariant: the lease is not released while a broker that holds it may live: neither the one that was
+reaped here, nor one that was started since. The store's lock keeps the latter from starting
+meanwhile; with another disk it has another address. When this process dies the kernel kills the
+broker, as no process would notice the broker's end.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def run(setup: Setup, broker: Callable[[], int]) -> int:
-    """Run `broker` in a process of its own; its exit code, as a shell says it. One whose roles are
-    fixed has no lease, and needs no guard."""
+    """Run `broker` in a child process; returns its exit code as a shell shows it. A broker with a
+    fixed role has no lease and runs without a guard."""
     if setup.group is None:
         return broker()
     guard = os.getpid()
@@ -70,7 +70,7 @@ def run(setup: Setup, broker: Callable[[], int]) -> int:
         signal.signal(number, forward)
     code = _reaped(child)
     for number in _FORWARDED:
-        signal.signal(number, signal.SIG_DFL)  # nobody is there to forward it to
+        signal.signal(number, signal.SIG_DFL)  # there is no child to forward it to
     if code != ExitCode.OK:
         sys.stderr.write(f"gantry broker: the broker ended with {code}\n")
     release(setup)
@@ -78,14 +78,14 @@ def run(setup: Setup, broker: Callable[[], int]) -> int:
 
 
 def _die_with(guard: int) -> None:
-    """Ask the kernel for it; a guard that died before that is not waited for."""
+    """Have the kernel kill this process when the guard dies, or exit now if it is already dead."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != guard:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _reaped(child: int) -> int:
-    """Process 1 inherits orphans, which want to be reaped too."""
+    """Wait for the child, reaping orphans as well, which process 1 inherits."""
     while True:
         process, status = os.wait()
         if process == child:
@@ -94,22 +94,22 @@ def _reaped(child: int) -> int:
 
 
 def release(setup: Setup) -> None:
-    """The broker is dead: what it has of the lease is given away, while no other one can start."""
+    """Release the lease of the dead broker, while no other broker can open the store."""
     disk = None
     try:
         disk = FolderDisk(setup.root)
         disk.lock(LOCK)
     except DiskError as error:
         if error.failure is DiskFailure.LOCKED:
-            return  # another one has the store, and the lease, if it is ours, is that one's
-        # On a disk that fails no other one starts either.
+            return  # another broker has the store, and so the lease, if this member holds it
+        # On a failing disk no other broker can start either.
     asyncio.run(_release(setup, disk))
     if disk is not None:
         disk.close()
 
 
 async def _release(setup: Setup, disk: Disk | None) -> None:
-    """On a disk that cannot be read, the group's Lease is found by asking for both names."""
+    """Release the lease. If the disk cannot be read, both names of the group's Lease are tried."""
     from gantrymq.broker import lease_client, lease_name  # noqa: PLC0415 - small while it waits
 
     group = setup.group
@@ -117,7 +117,7 @@ async def _release(setup: Setup, disk: Disk | None) -> None:
     try:
         api = lease_client.api_of(group.lease_url)
     except ConfigurationError:
-        return  # the broker said so, and had no lease
+        return  # the broker has logged this, and had no lease
     place, former, own = group.lease, group.former_lease, ""
     if disk is not None:
         with suppress(DiskError, StoreRefusedError):
@@ -143,8 +143,9 @@ class LeaseAccess(Protocol):
 
 
 async def give_away(client: LeaseAccess, member: int, address: str, disk: str = "") -> bool:
-    """Whether the lease is not the dead one's any more, which took requests at this address and had
-    this disk; "" where its UUID is not known."""
+    """Release the lease if the dead broker holds it, which accepted requests at this address and
+    had this disk; "" if its UUID is not known. Returns whether the dead broker does not hold it any
+    more."""
     answer: LeaseAnswer = await client.read()
     if isinstance(answer, Missing):
         return True
@@ -154,7 +155,7 @@ async def give_away(client: LeaseAccess, member: int, address: str, disk: str = 
     is_of_disk = lease.is_of(member, disk) if disk else lease.holder == member
     if not is_of_disk or lease.address != address:
         return True
-    if lease.doubt is not None:  # to write it again would seal what no member wrote
+    if lease.doubt is not None:  # writing it again would seal what no member wrote
         sys.stderr.write(
             f"gantry broker: the lease is not believed, and ends by itself: {lease.doubt}\n"
         )

@@ -1,10 +1,10 @@
 """Reads and writes the Lease of a member's group in the Kubernetes API.
 
-Answers are as the member's core wants them (ha/lease.py). Invariant: Conflict and Missing are said
-only where the API says that nothing was written, Written only where it says that it was; all else
-is Unanswered, an answer that cannot be read as well.
+Answers have the types of ha/lease.py. Invariant: Conflict and Missing are returned only if the API
+says that nothing was written, and Written only if it says that the write succeeded. Everything else
+is Unanswered, including an answer that cannot be parsed.
 
-Each renewal brings two annotations up to date, which no member goes by:
+Each renewal updates two annotations, which no member relies on:
 
     gantrymq.dev/owner      the group as `cluster/group`
     gantrymq.dev/problems   what the master has to report, one problem a line; absent if nothing
@@ -38,12 +38,13 @@ _CREATED: Final = 201
 _NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
 
-# Of a refusal's words in a log line.
+# The largest part of the API's message in a log line.
 _WORDS_MAX: Final = 300
 
 OWNER: Final = f"{PREFIX}owner"
 PROBLEMS: Final = f"{PREFIX}problems"
-# Problems of the master and of the wishes: a handful, and the Lease is written every 0.8 s.
+# Problems of the master and of an operator's requests: a handful, and the Lease is written every
+# 0.8 s.
 PROBLEMS_MAX: Final = 16
 _PROBLEM_CHARACTERS_MAX: Final = 400
 
@@ -51,13 +52,14 @@ NEVER: Final = float("inf")
 
 
 def no_problems() -> Sequence[str]:
-    """Reports no problems: for a process that only gives a Lease away."""
+    """Reports no problems: for a process that only releases a Lease."""
     return ()
 
 
 @final
 class LeaseClient:
-    """One request at a time. `problems` are those of the master that this process is."""
+    """The Lease client of one process. The caller makes one request at a time. `problems` returns
+    those of the master, if this process is master."""
 
     def __init__(
         self,
@@ -70,40 +72,40 @@ class LeaseClient:
         former: ObjectName | None = None,
         settled: Callable[[ObjectName], None] = lambda _: None,
     ) -> None:
-        """`owner` is `cluster/group`. Where there is no Lease at `place`, that at `former` is taken
-        unless it is another owner's; `settled` hears of the place that is used from then on."""
+        """`owner` is `cluster/group`. If there is no Lease at `place`, the one at `former` is used,
+        unless it has another owner; `settled` gets the place that is used from then on."""
         self.answered_at = -NEVER
         """When a request was answered last, by the clock of the event loop."""
         self.failure: str | None = None
-        """Why the last request was not answered, or its answer could not be read."""
+        """Why the last request was not answered, or its answer could not be parsed."""
         self._api = api
         self._former = former
         self._last: LeaseObject | None = None
-        """As it was read, or as the API said that it is now."""
+        """The object as last read, or as returned by the last write."""
         self._owner = owner
         self._place = place
         self._problems = problems
         self._settled = settled
         self._wall_ms = wall_ms
         self._written = -NEVER, 0, 0
-        """When the last write was sent that was carried out, with its holder and epoch."""
+        """When the last successful write was sent, with its holder and epoch."""
 
     @property
     def ignored(self) -> Sequence[str]:
-        """Why wishes in the Lease were left out."""
+        """Why requests of an operator in the Lease were skipped."""
         return () if self._last is None else self._last.ignored
 
     def renewed_at(self, holder: int, epoch: int) -> float:
-        """When the last write was sent, if it said that this member leads in this epoch."""
+        """When the last write was sent, if it named this member as the holder in this epoch."""
         sent_at, *said = self._written
         return sent_at if said == [holder, epoch] else -NEVER
 
     async def read(self) -> LeaseAnswer:
-        """The lease as it is."""
+        """Read the Lease."""
         return self._noted(await self._read())
 
     async def write(self, lease: Lease) -> LeaseAnswer:
-        """Replace the object of this version, or make the first one."""
+        """Replace the object of this version, or create the object."""
         sent_at = asyncio.get_running_loop().time()
         answer = self._noted(await self._write(lease))
         if isinstance(answer, Written):
@@ -136,7 +138,7 @@ class LeaseClient:
         self._place, self._former = place, None
 
     def _owner_of_last(self) -> str:
-        """That the last Lease names; "" where none is named."""
+        """The owner that the last Lease names; "" if it names none."""
         content = {} if self._last is None else self._last.content
         metadata = object_of(content.get("metadata") or {}, "metadata")
         annotations = object_of(metadata.get("annotations") or {}, "annotations")
@@ -195,7 +197,7 @@ def _path(place: ObjectName) -> str:
 
 
 def _with_notes(before: LeaseObject, owner: str, problems: Sequence[str]) -> LeaseObject:
-    """The object that is to be replaced, with the annotations that are written here."""
+    """The object to be replaced, with the annotations that this module writes."""
     metadata = dict(object_of(before.content.get("metadata") or {}, "metadata"))
     annotations = dict(object_of(metadata.get("annotations") or {}, "annotations"))
     annotations.pop(PROBLEMS, None)
@@ -209,7 +211,7 @@ def _with_notes(before: LeaseObject, owner: str, problems: Sequence[str]) -> Lea
 
 
 def api_of(lease_url: str, patience: AdaptiveTimeout | None = None) -> KubeApi:
-    """The API at this address; at "" that of the cluster this pod is in."""
+    """The API at this address; "" stands for that of the cluster in which this pod runs."""
     place = ApiPlace(lease_url) if lease_url else _pods_api()
     return KubeApi(place, OBJECT_BYTES_MAX, patience)
 
@@ -223,7 +225,7 @@ def _pods_api() -> ApiPlace:
 
 
 def refusal(answer: ApiAnswer) -> str:
-    """In the API's words, as far as it has any."""
+    """Describes a refusal with the API's own message, if it has one."""
     try:
         words = text_field(object_of(javajson.loads(answer.body), "a status"), "message") or ""
     except RemoteError:

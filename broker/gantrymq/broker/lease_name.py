@@ -1,16 +1,17 @@
-"""Names the Lease of a group whose settings give no leaseName, and remembers which name it uses.
+"""Chooses the name of a group's Lease if leaseName is not set, and remembers the name in use.
 
-    main, a        ->  main-a                     no other two names give this one
-    a-b, c         ->  a-b-c-<10 hex digits>      a digest tells it from a and b-c
-    Main, a        ->  main-a-<10 hex digits>     a Lease has small letters alone
+    main, a        ->  main-a                     no other cluster and group give this name
+    a-b, c         ->  a-b-c-<10 hex digits>      a digest distinguishes it from a and b-c
+    Main, a        ->  main-a-<10 hex digits>     a Lease's name has lower-case letters only
 
-A group that began under an earlier version has its Lease under the plain name, without a digest. It
-keeps that: two names would be two Leases, and two masters. What a member uses is on its disk,
+A group that was created by an earlier version has its Lease under the plain name, without a digest,
+and keeps it: with two names there would be two Leases and two masters. The name in use is on the
+member's disk,
 
     gantry/lease-name   the name, as UTF-8
 
-before the member learns of an epoch. So a disk that has seen one and lacks this file is of the
-earlier version; a member with any other disk goes by which of the two Leases exists.
+before the member learns of an epoch. So a disk that has seen an epoch and lacks this file was used
+by the earlier version; a member with any other disk uses the one of the two Leases that exists.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def plain_name(cluster: str, group: str) -> str:
 
 
 def default_name(cluster: str, group: str) -> str:
-    """The default: another one for each cluster and group."""
+    """The default: a different name for each cluster and group."""
     name = plain_name(cluster, group)
     if _PLAIN.fullmatch(cluster) and _PLAIN.fullmatch(group):
         return name
@@ -49,8 +50,8 @@ def default_name(cluster: str, group: str) -> str:
 def places(
     disk: Disk, lease: ObjectName, former: ObjectName | None
 ) -> tuple[ObjectName, ObjectName | None]:
-    """The Lease, and that of an earlier version, which takes its place if it exists alone. `former`
-    is where that one would be, None where it is the same."""
+    """The place of the Lease, and that of an earlier version, which is used if only it exists.
+    `former` is None if both are the same."""
     if former is None:
         return lease, None
     noted = own_file.content(disk, PATH, _NAME_BYTES_MAX)
@@ -64,5 +65,5 @@ def places(
 
 
 def note(disk: Disk, place: ObjectName) -> None:
-    """For good, when this returns: the group has its Lease there."""
+    """Record that the group's Lease is there; fsynced before returning."""
     own_file.replace(disk, PATH, place.name.encode())

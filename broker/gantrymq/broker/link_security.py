@@ -1,7 +1,7 @@
-"""What the links of replication of one broker prove themselves by, and how they are encrypted.
+"""Provides proofs and TLS for the replication links of one broker.
 
-Files of certificates and of the secret are looked at before each new link; those that changed are
-read again, and links that are up stay as they are.
+The files of certificates and of the secret are checked before each new link and read again if they
+changed; existing links keep what they have.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _HINTS: Final = {
 
 @final
 class LinkSecurity:
-    """Proofs and TLS of one broker's links; `group` holds the names of cluster and broker."""
+    """The proofs and TLS of one broker's links; `group` contains the names of cluster and
+    broker."""
 
     def __init__(
         self,
@@ -42,8 +43,8 @@ class LinkSecurity:
         broker_id: int,
         complain: Callable[[str], None],
     ) -> None:
-        """`contexts` are those of the broker's other ports; `complain` hears of changed files that
-        cannot be used."""
+        """`contexts` are those of the broker's other ports; `complain` is called for changed files
+        that cannot be used."""
         self.contexts = contexts
         self._broker_id = broker_id
         self._client = ClientContexts.of(setup.client_tls, complain)
@@ -58,43 +59,43 @@ class LinkSecurity:
             self._mode = TlsMode.PERMISSIVE
 
     def refresh(self) -> None:
-        """A link begins: look whether the secret has changed."""
+        """Read the secret again if its file has changed; called when a link begins."""
         if self._setup.secret_file is not None:
             self._setup.secret_file.refresh()
 
     # ------------------------------------------------------------------ TLS
 
     def incoming(self) -> Door:
-        """For a connection that came in."""
+        """The TLS transport of an incoming connection."""
         return Door(self._mode, self.contexts.context)
 
     def outgoing(self) -> Door | None:
-        """For one that we begin; None without TLS."""
+        """The TLS transport of an outgoing connection; None without TLS."""
         return None if self._client is None else Door.of_client(self._client.context())
 
     def explain(self, error: DoorError) -> str:
-        """Why a connection was closed, and what helps."""
+        """Why a connection was closed, and the remedy."""
         return _HINTS.get(error.reason, error.detail)
 
     def channel_proof(self, channel: bytes, *, was_dialed: bool) -> ChannelProof | None:
-        """For a TLS connection between members; None for brokers without a secret."""
+        """The proof of a TLS connection between members; None for brokers without a secret."""
         file = self._setup.secret_file
         if file is None:
             return None
         return ChannelProof(self._group, file.secret, channel, was_dialed=was_dialed)
 
-    # ------------------------------------------------------------------ proofs of fixed roles
+    # ------------------------------------------------------------------ proofs with fixed roles
 
     def admission(self, silence_seconds: float, now: float) -> SlaveAdmission:
-        """For a connection that may be a slave's."""
+        """The admission of a connection that may be a slave's."""
         setup = self._setup
         secret = None if setup.secret_file is None else setup.secret_file.secret
         settings = AdmissionSettings(self._group, secret, setup.takes_unproven, silence_seconds)
         return SlaveAdmission(settings, secrets.token_bytes(NONCE_BYTES), now)
 
     def slave_handshake(self, channel: bytes) -> SlaveHandshake | None:
-        """For a connection to the master; None where this slave has no secret. `channel` tells the
-        TLS connection from all others."""
+        """The handshake for a connection to the master; None if this slave has no secret. `channel`
+        is the TLS channel binding."""
         file = self._setup.secret_file
         if file is None:
             return None

@@ -1,9 +1,8 @@
-"""What the settings say of the links between master, slaves and members: what proves that a peer
-belongs to the group, and whether the links use TLS.
+"""Reads the settings of replication links: the proof that a peer belongs to the group, and TLS.
 
-A master of fixed roles asks for a proof where its other ports protect what it has: with aclEnable,
-with tls.server.mode=enforcing, and where there is a secret. tls.server.mode=permissive, which is
-the default and takes any client without TLS, protects nothing.
+A master with a fixed role requires a proof if its other ports protect the messages: with aclEnable,
+with tls.server.mode=enforcing, and if there is a secret. tls.server.mode=permissive, the default,
+accepts any client without TLS and so protects nothing.
 """
 
 from __future__ import annotations
@@ -47,18 +46,19 @@ class LinkSetup:
 
     tls: HaTls = HaTls.ACCEPTED
     client_tls: ClientTls | None = None
-    """How links are dialled; None for plain."""
+    """The TLS settings of outgoing links; None for plain ones."""
     secret_file: SecretFile | None = None
     guards: tuple[str, ...] = ()
-    """The settings that ask for a proof."""
+    """The settings that require a proof."""
     takes_unproven: bool = True
-    """Whether a master of fixed roles takes slaves that prove nothing, as Java's."""
+    """Whether a master with a fixed role accepts slaves that prove nothing, such as Java's."""
     closed_because: str = ""
-    """Why a master of fixed roles does not listen for slaves; empty where it does."""
+    """Why a master with a fixed role does not listen for slaves; empty if it does."""
 
 
 def read(bound: Bound[BrokerSettings], tls: Mapping[str, str], server: ServerTls) -> LinkSetup:
-    """`tls` are the keys that begin so; ConfigurationError names what cannot be used."""
+    """Read the settings. `tls` has the keys that begin with `tls.`. Raises ConfigurationError for
+    settings that cannot be used."""
     settings = bound.settings
     mode = _mode(bound, server)
     guards = {
@@ -82,7 +82,7 @@ def read(bound: Bound[BrokerSettings], tls: Mapping[str, str], server: ServerTls
 
 
 def warnings(settings: BrokerSettings, links: LinkSetup) -> tuple[str, ...]:
-    """What the links lack, in words for the log."""
+    """Warnings about missing protection of the links, for the log."""
     if settings.group_members:
         return ()
     is_slave = settings.broker_role is BrokerRole.SLAVE
@@ -100,7 +100,7 @@ def warnings(settings: BrokerSettings, links: LinkSetup) -> tuple[str, ...]:
 
 
 def _must_listen(bound: Bound[BrokerSettings]) -> None:
-    """Refuse haListen=false where the broker cannot do without its slaves or members."""
+    """Refuse haListen=false if the broker needs its slaves or members."""
     settings = bound.settings
     if settings.ha_listen:
         return

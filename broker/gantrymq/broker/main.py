@@ -1,4 +1,4 @@
-"""`gantry broker`: the command line of the broker."""
+"""Implements `gantry broker`, the command that starts a broker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EPILOG: Final = """\
 Every setting can be given in the -c file (key=value), as the environment variable GANTRY_<KEY>
 (GANTRY_LISTEN_PORT for listenPort), or with --set; the later one wins. -p shows them all.
 """
-# What RocketMQ's -m prints: the settings people look for first.
+# What RocketMQ's -m prints: the settings that users look for first.
 _IMPORTANT: Final = (
     "namesrvAddr", "brokerIP1", "brokerName", "brokerClusterName", "brokerId",
     "autoCreateTopicEnable", "autoCreateSubscriptionGroup", "listenPort",
@@ -30,7 +30,7 @@ _IMPORTANT: Final = (
 
 
 def run(argv: list[str]) -> int:
-    """Run a broker until it is told to stop; the exit code."""
+    """Run a broker until it is told to stop; returns the exit code."""
     arguments = _parser().parse_args(argv)
     try:
         setup = _load(arguments)
@@ -60,13 +60,14 @@ def _print(setup: Setup, *, only_important: bool) -> None:
 
 
 async def _serve(setup: Setup, process: Process) -> None:
-    """A member of a group may have to start anew, to cut its log: here it does, in one process."""
+    """Run the broker. A member of a group may have to restart to truncate its log: it restarts
+    here, within the same process."""
     while await _serve_once(setup, process):
         pass
 
 
 async def _serve_once(setup: Setup, process: Process) -> bool:
-    """Whether it is to start anew."""
+    """Returns whether the broker has to be started again."""
     from gantrymq.broker.opening import StoppedError  # noqa: PLC0415 - so that --help is quick
     from gantrymq.broker.server import BrokerHost  # noqa: PLC0415 - as above
 
@@ -150,7 +151,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_process_options(parser: argparse.ArgumentParser) -> None:
-    """How the process runs, beside its settings."""
+    """Add the options for the process, which are not settings of the broker."""
     parser.add_argument(
         "--secure-defaults", action="store_true",
         help="start only with TLS, access control and all else that protects it; the same as"

@@ -1,7 +1,7 @@
-"""A connection to the master, a thin skin over a `Following`; the dialer makes it, over and over.
+"""Implements a slave's connection to its master: the I/O for one `Following`.
 
-What comes is in our log before the next report says so. Below there may be TLS, and where this
-slave has a secret both ends prove that they know it before it reports anything
+Received bytes are in the slave's log before the next report names them. The connection may use TLS,
+and if this slave has a secret both ends prove that they know it before the slave reports anything
 (slave_handshake.py).
 """
 
@@ -23,7 +23,7 @@ from gantrymq.runtime.tls import Door, DoorError
 from gantrymq.store.engine import Store
 from gantrymq.store.segments import SyncFailedError
 
-# A master of Java never does.
+# A Java master never proves it.
 UNPROVEN_MASTER: Final = (
     "the master does not prove that it knows the group's secret: a master of Gantry needs the same"
     " groupSecretFile; a master of Java cannot prove itself, and is followed by slaves without"
@@ -38,7 +38,7 @@ NOTHING_HEARD: Final = (
 
 
 class Transport(Protocol):
-    """What we need of asyncio's; uvloop's are no subclasses of those."""
+    """The part of asyncio's transports that is needed; uvloop's are not subclasses of those."""
 
     def write(self, data: bytes) -> None: ...
 
@@ -49,7 +49,7 @@ class Transport(Protocol):
 
 @final
 class Copier:
-    """Whose log it is that the connections to one master fill."""
+    """What all connections to one master share: the slave's store and settings."""
 
     __slots__ = (
         "clock",
@@ -71,7 +71,7 @@ class Copier:
         log_moves: Callable[[], None],
         fail: Callable[[Exception], None],
     ) -> None:
-        """`fail` hears of a store that cannot go on."""
+        """`fail` is called if the store cannot continue."""
         self.clock: Clock = clock
         self.fail: Callable[[Exception], None] = fail
         self.log_moves: Callable[[], None] = log_moves
@@ -82,16 +82,16 @@ class Copier:
         self.last_write_ms: int = 0
 
     def begin(self) -> Following:
-        """A connection was made, and the master has proved itself if it has to."""
+        """Begin to follow on a connection, after the master's proof if one is required."""
         end = self.store.begin_copy()
         return Following(end or 0, self.settings, self.clock.monotonic(), is_empty=end is None)
 
 
 @final
 class MasterConnection:
-    """One connection; the transport calls.
+    """One connection; the event loop calls it.
 
-    For the loop it is an asyncio.Protocol, of which a compiled class cannot be a subclass.
+    It implements asyncio.Protocol without inheriting from it, which a compiled class cannot.
     """
 
     __slots__ = (
@@ -148,13 +148,13 @@ class MasterConnection:
         self._see(link.receive(data, owner.clock.monotonic()))
 
     def eof_received(self) -> None:
-        """The master said goodbye; returning nothing closes our side as well."""
+        """The master closed its side; returning None closes this side as well."""
 
     def pause_writing(self) -> None:
-        """Reports are few: they wait in the transport."""
+        """Nothing to do: reports are few and wait in the transport."""
 
     def resume_writing(self) -> None:
-        """They go on by themselves."""
+        """Nothing to do: the transport sends what is waiting."""
 
     def connection_lost(self, error: Exception | None) -> None:
         if self.link is not None:
@@ -166,7 +166,7 @@ class MasterConnection:
             self._say(Ended(Ending.REFUSED, f"{cause}, {NOTHING_HEARD}"))
 
     def end(self, ended: Ended) -> None:
-        """It is over: what still comes is not read."""
+        """End the connection: what still arrives is not read."""
         self._is_over = True
         self._say(ended)
         if self._transport is not None:
@@ -186,7 +186,7 @@ class MasterConnection:
     # ------------------------------------------------------------------ before it is followed
 
     def _pass(self, door: Door, data: bytes) -> bytes:
-        """Through TLS."""
+        """Decrypt received bytes."""
         assert self._transport is not None
         was_shaking_hands = door.is_shaking_hands
         try:
@@ -205,7 +205,7 @@ class MasterConnection:
         return data
 
     def _prove(self, channel: bytes) -> None:
-        """Bytes can be sent now."""
+        """Begin the handshake if there is a secret: bytes can be sent now."""
         security = self._owner.security
         security.refresh()
         self._handshake = security.slave_handshake(channel)
@@ -229,7 +229,7 @@ class MasterConnection:
             self._follow()
 
     def _follow(self) -> None:
-        """Say where our log ends."""
+        """Report the end of this slave's log."""
         self._handshake = None
         self.link = self._owner.begin()
         self._flush()
@@ -241,7 +241,7 @@ class MasterConnection:
 
     @property
     def _too_late(self) -> str:
-        """What did not happen in time."""
+        """Describes what did not happen in time."""
         if self._door is not None and self._door.is_shaking_hands:
             return f"no TLS in {PROOF_SECONDS:g} s: set haTls=accepted here if the master has none"
         return f"nothing came in {PROOF_SECONDS:g} s; {UNPROVEN_MASTER}"
@@ -257,7 +257,8 @@ class MasterConnection:
         self._flush()
 
     def _append(self, position: int, data: bytes) -> Ended | None:
-        """Into our log; what cannot be taken ends the connection."""
+        """Append to the slave's log; returns why the connection has to end if the bytes are
+        refused."""
         owner, link = self._owner, self.link
         assert link is not None, "nothing comes before the connection was made"
         now = owner.clock.monotonic()

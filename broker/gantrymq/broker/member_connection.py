@@ -1,11 +1,11 @@
-"""One connection of a member: TLS, and what a peer has to say before the member's core hears of it.
+"""Implements one connection between members, up to the point where the member's core takes over.
 
-    dialed     (TLS, the proof of its connection)                        -> the core
-    came in    (TLS, the proof of its connection)  a member's opening    -> the core
+    outgoing    (TLS, the channel proof)                        -> the core
+    incoming    (TLS, the channel proof)  a member's opening    -> the core
 
-Where there is TLS, each end proves that the connection leads to it (channel_proof.py). A connection
-that came in has PROOF_SECONDS to begin as a member does; in the core it has as long to prove that
-it is one.
+With TLS, each end proves that there is no man in the middle (channel_proof.py). An incoming
+connection has PROOF_SECONDS to send a member's opening; in the core it has as long to prove that it
+is a member.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from gantrymq.ha.slave_admission import PROOF_SECONDS
 from gantrymq.runtime.address import format_address
 from gantrymq.runtime.tls import Door, DoorError
 
-# Above so much unsent output the transport asks us to pause.
+# Above this much unsent output the transport pauses writing.
 WRITE_BUFFER_BYTES: Final = 256 * 1024
 
-# How long the last words to a peer may take to leave.
+# How long a closed connection may take to send its last output.
 LINGER_SECONDS: Final = 1.0
 
 NO_MEMBER: Final = (
@@ -35,7 +35,7 @@ NO_MEMBER: Final = (
 
 
 class ConnectionOwner(Protocol):
-    """Hears of the connections of one member; called on the loop."""
+    """Is notified of the connections of one member, on the event loop."""
 
     @property
     def security(self) -> LinkSecurity: ...
@@ -43,47 +43,48 @@ class ConnectionOwner(Protocol):
     def monotonic(self) -> float: ...
 
     def connected(self, connection: MemberConnection) -> None:
-        """It came in, and may be a member's."""
+        """An incoming connection was made, which may be a member's."""
 
     def began(self, connection: MemberConnection) -> bool:
-        """Whether the core takes it; one that came in has no number yet, and gets one."""
+        """The connection is ready for the core. Returns whether the core accepts it; an incoming
+        connection gets its number here."""
 
     def turn_away(self, connection: MemberConnection, cause: str) -> None:
-        """It is no member's, or does not show that it is."""
+        """The peer is not a member, or does not prove that it is one."""
 
     def gone(self, connection: MemberConnection) -> None:
-        """It ended before the core heard of it."""
+        """The connection ended before the core knew of it."""
 
     def received(self, connection: MemberConnection, data: bytes) -> None:
-        """The member said this."""
+        """Bytes from the member."""
 
     def held_up(self, number: int, *, is_held_up: bool) -> None:
-        """The network takes nothing more for now, or takes again."""
+        """The network stopped or resumed accepting bytes."""
 
     def ended(self, number: int) -> None:
-        """One that the core knew is gone."""
+        """A connection that the core knew was closed."""
 
 
 @final
 class MemberConnection(asyncio.Protocol):
-    """One connection; the transport calls. `number` is None for one that came in, until it has
-    begun as a member does."""
+    """One connection; the event loop calls it. `number` is None for an incoming connection until it
+    has sent a member's opening."""
 
     def __init__(self, owner: ConnectionOwner, number: int | None = None) -> None:
         self.address = "unknown"
         self.failure = ""
-        """Why one that we dialed has not begun."""
+        """Why an outgoing connection failed."""
         self.has_begun = False
-        """Whether the core knows it."""
+        """Whether the core knows the connection."""
         self.host = ""
         self.number = number
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done once it has begun, or never will."""
+        """Done once the core knows the connection, or never will."""
         self.was_dialed = number is not None
         security = owner.security
         self._door: Door | None = security.outgoing() if self.was_dialed else security.incoming()
         self._channel_proof: ChannelProof | None = None
-        """What the other end still has to say of the TLS connection."""
+        """The check of the peer's channel proof, while that is outstanding."""
         self._first = b""
         self._has_sealed = False
         self._is_over = False
@@ -93,11 +94,11 @@ class MemberConnection(asyncio.Protocol):
 
     @property
     def is_sealed(self) -> bool:
-        """Whether there is TLS below."""
+        """Whether the connection uses TLS."""
         return self._door is not None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's are no subclasses of asyncio's.
+        # uvloop's transports are not subclasses of asyncio's.
         self._transport = transport = cast("asyncio.Transport", transport)
         self.address = format_address(transport.get_extra_info("peername"))
         self.host = self.address.rpartition(":")[0]
@@ -152,7 +153,7 @@ class MemberConnection(asyncio.Protocol):
             self._transport.writelines(self._door.encrypt([b"".join(output)]))
 
     def close(self) -> None:
-        """What was written still leaves, if the peer takes it soon."""
+        """Close the connection; pending output is still sent, within LINGER_SECONDS."""
         if self._transport is not None and not self._is_over:
             self._is_over = True
             self._transport.close()
@@ -166,7 +167,7 @@ class MemberConnection(asyncio.Protocol):
     # ------------------------------------------------------------------ before the core knows it
 
     def _pass(self, door: Door, data: bytes) -> bytes:
-        """Through TLS, if there is any."""
+        """Decrypt received bytes, if the connection uses TLS."""
         assert self._transport is not None
         try:
             data = door.receive(data)
@@ -188,7 +189,7 @@ class MemberConnection(asyncio.Protocol):
         return data
 
     def _seal(self, door: Door) -> None:
-        """TLS has begun: both ends prove that the connection leads from one to the other."""
+        """Send the channel proof, now that TLS is established."""
         self._has_sealed = True
         security = self._owner.security
         security.refresh()
@@ -198,7 +199,7 @@ class MemberConnection(asyncio.Protocol):
         self.write([proof.begin()])
 
     def _check(self, proof: ChannelProof, door: Door, data: bytes) -> bytes:
-        """What came behind the proof."""
+        """Check the peer's channel proof; returns the bytes that follow it."""
         try:
             data = proof.receive(data)
         except RemoteError as error:
@@ -213,14 +214,14 @@ class MemberConnection(asyncio.Protocol):
     def _fail(self, door: Door, cause: str) -> None:
         self.failure = cause
         if self._transport is not None:
-            self._transport.write(door.take_output())  # an alert may say why
+            self._transport.write(door.take_output())  # may contain an alert with the reason
         if self.was_dialed:
             self.close()
         else:
             self._owner.turn_away(self, cause)
 
     def _look_at(self, data: bytes) -> None:
-        """Whether it begins as a member does."""
+        """Check the opening of an incoming connection."""
         self._first += data
         if not OPENING.startswith(self._first[: len(OPENING)]):
             self._owner.turn_away(self, NO_MEMBER)

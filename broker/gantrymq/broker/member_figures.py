@@ -11,7 +11,7 @@ from gantrymq.ha.member import Member
 def figures_of(
     member: Member, lease: LeaseClient, slices: SliceKeeper | None, now: float
 ) -> MemberFigures:
-    """The values of this moment; `now` is by the clock of the event loop."""
+    """The current values; `now` is by the clock of the event loop."""
     known = member.agent.lease
     keeper = slices if member.epoch and slices is not None else None
     foreign = None if keeper is None else keeper.survey.foreign

@@ -1,8 +1,9 @@
-"""A member of a group at work: its core between the other members, the lease, and the broker.
+"""Runs a member of a group: connects its core with the other members, the Lease, and the broker.
 
-It has its turn behind each of the broker's, and at its own deadlines. What of the lease and of the
-other members comes in between is told to the core at once; where that ends our reign, the core's
-turn comes before the broker has another one, so that nothing is appended in an epoch that is over.
+The member has its turn after each turn of the broker, and at its own deadlines. Events of the Lease
+and of other members in between are passed to its core at once. If such an event ends this member's
+epoch, its turn runs before the broker's next turn, so that nothing is appended in an epoch that is
+over.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ from gantrymq.runtime.logs import Log
 from gantrymq.store.engine import Store
 from gantrymq.store.settings import FlushDiskType
 
-# How long a process that is to end may take to hand over: a switchover, and time to be sure.
+# How long the end of the process may take to hand over: a switchover, and time to spare.
 LEAVE_SECONDS: Final = 3.0
 
-# How long what comes to a process that has handed over is relayed: a Service leads to it until
-# each machine was told otherwise, and clients burn their three tries on it within milliseconds.
+# How long a process forwards requests after it has handed over: the Service leads clients to it
+# until each node is updated, and clients use up their three tries within milliseconds.
 RELAY_SECONDS: Final = 1.0
 
 NEVER: Final = float("inf")
@@ -56,7 +57,8 @@ NEVER: Final = float("inf")
 
 @final
 class MemberHost:
-    """Of one broker. `start` and `stop` once, `turn` behind each of the core's."""
+    """The member of one broker. The server calls `start` and `stop` once, and `turn` after each
+    turn of the core."""
 
     def __init__(
         self,
@@ -72,10 +74,10 @@ class MemberHost:
         fail: Callable[[Exception], None],
     ) -> None:
         self.address: tuple[str, int] | None = None
-        """Where members are listened for; None: nowhere."""
+        """The address at which members connect; None if there is none."""
         self.authority = Authority(-NEVER)
         self.restart: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """Why this process is to stop and start again."""
+        """Why this process has to stop and start again."""
         self._apis: list[KubeApi] = []
         self._clock = clock
         self._core = core
@@ -84,10 +86,10 @@ class MemberHost:
         self._fail = fail
         self._group = group
         self._ignored: Sequence[str] = ()
-        """Why wishes in the Lease are left out, as it was logged last."""
+        """The ignored requests in the Lease that were logged last."""
         self._is_over = False
         self._last_words = ""
-        """What the member said last of the election."""
+        """The last line that the member logged about the election."""
         self._lease: LeaseClient | None = None
         self._log = Log("member")
         self._decisions = DecisionWatch(disk, self._log, lambda why: self._do(Restart(why)))
@@ -101,15 +103,16 @@ class MemberHost:
         self._timer: asyncio.TimerHandle | None = None
         self._turn_soon = turn_soon
         self._wakes_at = NEVER
-        """When the timer does; it may be sooner than there is something to do."""
+        """When the timer fires; possibly before there is something to do."""
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ life cycle
 
     async def start(self) -> None:
-        """Meet the others; the store is open, and has taken nothing yet."""
+        """Connect to the other members; the store is open, and nothing was appended yet."""
         settings, group = self._setup.settings, self._group
         boot = page_cache_of(self._setup.root)
-        # One request at a time needs one connection: what else is asked of the API has another.
+        # The Lease is accessed by one request at a time, over a connection of its own; other
+        # requests to the API use the second one.
         first = api_of(group.lease_url)
         self._apis = [first, api_of(group.lease_url, first.patience)]
         place, former = lease_name.places(self._disk, group.lease, group.former_lease)
@@ -150,21 +153,21 @@ class MemberHost:
     def _look_for_decision(self) -> None:
         assert self._member is not None
         self._decisions.look(self._member)
-        if not self._is_over:  # the decision may have this process restart
+        if not self._is_over:  # the decision may make this process restart
             loop = asyncio.get_running_loop()
             self._decision_timer = loop.call_later(LOOK_SECONDS, self._look_for_decision)
 
     def store_opens(self) -> None:
-        """Before it does."""
+        """Called before the store is opened."""
         note_doubt(self._disk, page_cache_of(self._setup.root))
 
     def store_opened(self) -> None:
-        """What the machine went down with is noted before anything else can go wrong: the next
-        start takes what this one found for written."""
+        """Record what a crash of the machine may have damaged, before anything else can fail: the
+        next start takes what this one recovered for flushed."""
         Chronicle(self._disk, self._store, page_cache_of(self._setup.root))
 
     async def leave(self) -> None:
-        """Hand over what there is, before this process ends."""
+        """Hand over before this process ends."""
         if self._member is None or self._is_over or self.restart.done():
             return
         was_master = bool(self._member.epoch)
@@ -180,7 +183,7 @@ class MemberHost:
             await asyncio.sleep(RELAY_SECONDS)
 
     async def stop(self) -> None:
-        """No link, and no lease, any more."""
+        """Close all links and connections to the API."""
         self._end()
         await self._links.stop()
         tasks = list(self._requests)
@@ -191,7 +194,7 @@ class MemberHost:
             await api.close()
 
     def _end(self) -> None:
-        """No turns any more, and nothing is acknowledged."""
+        """Stop running turns and acknowledging."""
         self._is_over = True
         self._links.end()
         self.authority.until = -NEVER
@@ -200,14 +203,14 @@ class MemberHost:
                 timer.cancel()
 
     def fail(self, error: Exception) -> None:
-        """The process has to end."""
+        """Report an error that ends the process."""
         self._end()
         self._fail(error)
 
     # ------------------------------------------------------------------ the turn
 
     def turn(self, now: float) -> bool:
-        """Behind the core's; whether there is more to do at once."""
+        """Run the member's turn, after the core's; returns whether there is more to do at once."""
         if self._member is None or self._is_over:
             return False
         try:
@@ -226,7 +229,8 @@ class MemberHost:
             self._released.set()
 
     def _goes_on(self, member: Member, now: float) -> bool:
-        """Whether there is something to do at once; else a timer wakes us when there is."""
+        """Returns whether there is something to do at once; otherwise sets the timer for the next
+        deadline."""
         if self._is_over:
             return False
         deadline = member.deadline(now)
@@ -245,24 +249,25 @@ class MemberHost:
         self._turn_soon()
 
     def link_changed(self) -> None:
-        """The member's turn comes soon, or at once."""
+        """Run the member's turn soon, or at once."""
         if self._goes_on_with(self._member):
             self._turn_soon()
 
     def link_heard(self) -> None:
-        """The same, where the core may go by what it was told, and by where the log is."""
+        """The same, and have the broker's core process what the log gained."""
         if self._goes_on_with(self._member):
             self._log_moves()
 
     def _goes_on_with(self, member: Member | None) -> bool:
-        """Whether it has turns; one comes at once where what it heard ended our reign."""
+        """Whether the member still runs turns. Runs one at once if an event ended this member's
+        epoch."""
         if member is None or self._is_over:
             return False
         if member.is_deposed:
             self.turn(self._clock.monotonic())
         return True
 
-    # ------------------------------------------------------------------ what it wants done
+    # ------------------------------------------------------------------ actions of the member
 
     def _do(self, action: Action) -> None:
         match action:
@@ -308,14 +313,14 @@ class MemberHost:
             self.link_changed()
 
     def _tell_ignored(self, ignored: Sequence[str]) -> None:
-        """Once for each change: the Lease is read every second."""
+        """Log each change once: the Lease is read every second."""
         if ignored != self._ignored:
             self._ignored = ignored
             if ignored:
                 self._log.warning("ignoring annotations of the Lease", cause="; ".join(ignored))
 
     def _publish(self, epoch: int) -> None:
-        """Once for each epoch: the keeper goes on until it is over."""
+        """Start publishing once for each epoch: the keeper continues until the epoch is over."""
         slices = self._slices
         if slices is None:
             self._published(epoch, is_done=True)
@@ -335,14 +340,14 @@ class MemberHost:
         return -NEVER if self._lease is None else self._lease.renewed_at(self._group.number, epoch)
 
     def _problems(self) -> Sequence[str]:
-        """What this member reports in the Lease while it leads."""
+        """What this member reports in the Lease while it is master."""
         if self._member is None or not self._member.epoch or self._lease is None:
             return ()
         slices = () if self._slices is None else self._slices.problems
         conflicts = self._member.conflicts(self._clock.monotonic())
         return [*slices, *conflicts, *self._lease.ignored]
 
-    # ------------------------------------------------------------------ what the core sees
+    # ------------------------------------------------------------------ interface to the core
 
     def followers(self, now: float) -> Sequence[FollowerStatus]:
         return () if self._member is None else self._member.statuses(now)
@@ -372,22 +377,23 @@ class MemberHost:
         return reason(view)
 
     def figures(self) -> MemberFigures | None:
-        """For metrics; None before the start."""
+        """The state for metrics; None before the start."""
         if self._member is None or self._lease is None:
             return None
         now = asyncio.get_running_loop().time()
         return figures_of(self._member, self._lease, self._slices, now)
 
     def follow(self, address: str) -> None:
-        """The group says whom."""
+        """Does nothing: the group determines the master."""
 
     @property
     def epoch(self) -> int:
-        """The highest that was seen."""
+        """The highest epoch seen."""
         return 0 if self._member is None else self._member.seen_epoch
 
     def spread(self) -> int:
-        """Have the tables stored by all who may become master."""
+        """Have all members that may become master store the tables; returns a number for
+        `lacking`."""
         assert self._member is not None
         self._turn_soon()
         return self._member.spread(self._clock.monotonic())
@@ -413,13 +419,13 @@ def _member_settings(setup: Setup, group: GroupSetup, boot: str) -> MemberSettin
         min_in_sync=group.min_in_sync,
     )
     addresses = dict(group.ha_addresses)
-    if "brokerIP2" in setup.sources:  # that of a pod needs no look into DNS, which may be old
+    if "brokerIP2" in setup.sources:  # a pod's IP needs no DNS lookup, which may be outdated
         addresses[group.number] = identity.ha_address
     return MemberSettings(link, addresses, identity.address)
 
 
 def _endpoint(setup: Setup, group: GroupSetup, epoch: int) -> Endpoint:
-    """Where the group's Service is to lead while we are master."""
+    """The endpoint of the group's Service while this member is master."""
     settings, pod = setup.settings, group.pod
     port = settings.listen_port
     numbers = (port, port - 2, settings.ha_listen_port)

@@ -1,9 +1,9 @@
-"""The connections of a member: those that come in at its HA port, and those it begins.
+"""Manages the connections of a member: incoming ones at its HA port, and outgoing ones.
 
-Each is a thin skin over a link of the member's core, which knows it by its number: bytes go both
-ways, output is made in the turns of the broker, and none for a peer whose network does not take it.
-What happens before the core hears of a connection: member_connection.py. One that came in is until
-then one of a bounded number.
+Each connection does the I/O for one link of the member's core, which knows it by its number. Output
+is made in the turns of the broker, and only for peers whose network accepts it. What happens before
+the core learns of a connection: member_connection.py. Incoming connections are limited in number
+until then.
 """
 
 from __future__ import annotations
@@ -23,35 +23,37 @@ from gantrymq.runtime.listening import listen
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.sweep import Sweep
 
-# A member that is there answers at once; another one may have to be asked soon.
+# A member that is up answers at once; another one may have to be asked soon.
 CONNECT_SECONDS: Final = 1.0
 
 
 class LinkOwner(Protocol):
-    """Hears of the member's links."""
+    """Is notified of events of the member's links."""
 
     def link_changed(self) -> None:
-        """One came, went, or takes bytes again: the member's turn has to come soon."""
+        """A link was opened, closed, or accepts bytes again: the member's turn has to come soon."""
 
     def link_heard(self) -> None:
-        """Something was said: the same, but what of it is not of the log the core was told."""
+        """A link received bytes: the same, and the broker's core may have to process what the log
+        gained."""
 
     def fail(self, error: Exception) -> None:
-        """The store, or the member, cannot go on."""
+        """The store or the member cannot continue."""
 
 
 @final
 class MemberLinks:
-    """Of one member. `start`, then `stop`; `flush` in each turn."""
+    """The connections of one member. The host calls `start`, then `stop`, and `flush` in each
+    turn."""
 
     def __init__(self, owner: LinkOwner, security: LinkSecurity, clock: Clock, log: Log) -> None:
         self.monotonic = clock.monotonic
         self.owner = owner
         self.last_read_ms = 0
-        """Wall clock of what came last on a connection that we began."""
+        """Wall clock of the last bytes received on an outgoing connection."""
         self.last_write_ms = 0
         self.rate = Rate(clock.monotonic())
-        """Of what comes on those."""
+        """The rate of the bytes received on outgoing connections."""
         self.security = security
         self._clock = clock
         self._connections: dict[int, MemberConnection] = {}
@@ -69,7 +71,7 @@ class MemberLinks:
         return self._member
 
     async def start(self, member: Member, host: str, port: int) -> tuple[str, int]:
-        """Listen; where that is, as port 0 lets the system choose."""
+        """Listen; returns the actual address, as the system chooses a port for port 0."""
         self._member = member
         try:
             self._listening = await listen(lambda: MemberConnection(self), host, port)
@@ -83,11 +85,11 @@ class MemberLinks:
         return address
 
     def end(self) -> None:
-        """What still comes is not for the member any more."""
+        """Stop passing received bytes to the member."""
         self._is_over = True
 
     async def stop(self) -> None:
-        """Accept nobody, and close what there is."""
+        """Stop listening and close all connections."""
         self.end()
         self._sweep.stop()
         for listening in self._listening:
@@ -100,10 +102,10 @@ class MemberLinks:
         self._connections.clear()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    # ------------------------------------------------------------------ what the member wants
+    # ------------------------------------------------------------------ actions of the member
 
     def dial(self, number: int, address: str) -> None:
-        """Connect."""
+        """Connect to a member."""
         task = asyncio.get_running_loop().create_task(
             self._dial(number, address), name=f"dial member at {address}"
         )
@@ -111,7 +113,7 @@ class MemberLinks:
         task.add_done_callback(lambda _: self._dialing.pop(number, None))
 
     def hang_up(self, number: int, reason: str) -> None:
-        """Close this one, behind what it was told last."""
+        """Close this link, after sending the output it already has."""
         task = self._dialing.pop(number, None)
         if task is not None:
             task.cancel()
@@ -122,7 +124,7 @@ class MemberLinks:
             connection.close()
 
     def flush(self) -> None:
-        """Send what there is."""
+        """Send the output of all links."""
         for number, connection in list(self._connections.items()):
             output = self.member.take_output(number)
             if output:
@@ -146,29 +148,30 @@ class MemberLinks:
             self.owner.link_changed()
 
     async def _connect(self, connection: MemberConnection, address: str) -> str:
-        """Why there is no connection, where that is known without an exception."""
+        """Connect; returns why that failed if it failed without an exception, else ""."""
         host, port = parse_address(address)
         async with asyncio.timeout(CONNECT_SECONDS):
             await asyncio.get_running_loop().create_connection(lambda: connection, host, port)
             await connection.ready
         return connection.failure
 
-    # ------------------------------------------------------------------ what connections say
+    # ------------------------------------------------------------------ events of connections
 
     def connected(self, connection: MemberConnection) -> None:
-        """It came in, and may be a member's."""
+        """An incoming connection was made, which may be a member's."""
         crowded = self._unproven.add(connection)
         if crowded is not None:
             self.turn_away(crowded, "it said nothing, and others came")
 
     def began(self, connection: MemberConnection) -> bool:
-        """Whether the core takes it; one that came in has no number yet, and gets one."""
+        """Register the connection with the core; returns whether the core accepts it. An incoming
+        connection gets its number here."""
         self._unproven.remove(connection)
         self.security.refresh()
         number, now = connection.number, self.monotonic()
         if number is not None:
             if number not in self.member.links:
-                return False  # it is not wanted any more
+                return False  # no longer wanted
             self.member.connected(number, now)
         else:
             number = self.member.opened(connection.address, now)
@@ -180,14 +183,14 @@ class MemberLinks:
         return True
 
     def turn_away(self, connection: MemberConnection, cause: str) -> None:
-        """It is no member's, or does not show that it is."""
+        """Close an incoming connection that is not, or does not prove to be, a member's."""
         self._unproven.remove(connection)
         peer, now = connection.address, self.monotonic()
         self._log.warning("no member", now, "connection closed", peer=peer, cause=cause)
         connection.close()
 
     def gone(self, connection: MemberConnection) -> None:
-        """It ended before the core heard of it."""
+        """The connection ended before the core knew of it."""
         self._unproven.remove(connection)
 
     def received(self, connection: MemberConnection, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Makes the exporter that pushes a broker's metrics, if the settings ask for one."""
+"""Creates the exporter that pushes a broker's metrics, if the settings ask for one."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _PUSHING: Final = (MetricsExporter.OTLP_GRPC, MetricsExporter.OTLP_HTTP)
 def exporter(settings: BrokerSettings, metrics: Metrics) -> OtlpExporter | None:
     """The exporter that the settings ask for; None if they ask for none.
 
-    ConfigurationError says what is wrong with the target.
+    Raises ConfigurationError if the target is invalid.
     """
     kind, target = settings.metrics_exporter_type, settings.metrics_grpc_exporter_target.strip()
     if kind not in _PUSHING:
         return None
-    if not target:  # the broker runs without pushing, as Java's does
+    if not target:  # like Java's broker, run without pushing
         Log("otlp").warning("no metrics are pushed: metricsGrpcExporterTarget is empty", type=kind)
         return None
     instance = f"{socket.gethostname()}:{settings.listen_port}"

@@ -1,7 +1,8 @@
-"""Opens the store of a broker: recovery, step by step, between turns of the event loop.
+"""Opens the store of a broker: recovery runs step by step, between iterations of the event loop.
 
-The loop turns every `TURN_SECONDS` between two steps, so that signals and the readiness probe are
-served. One step of a long cut may still block it: liveness is answered by a thread (health.py).
+The event loop runs every `TURN_SECONDS` between two steps, so that signals and the readiness probe
+are served. A single step of a long truncation may still block it: liveness is answered by a thread
+(health.py).
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class StoppedError(GantryError):
 async def open_store(
     store: Store, clock: Clock, pulse: Pulse, is_stopping: Callable[[], bool]
 ) -> float:
-    """Open it; how many seconds that took. StoppedError as soon as `is_stopping` says so: recovery
-    may stop anywhere, and the next start does it again."""
+    """Open the store; returns the seconds it took. Raises StoppedError as soon as `is_stopping` is
+    true: recovery may stop at any point, and the next start repeats it."""
     began = turned_at = clock.monotonic()
     with pulse.work("recovering the store"):
         for progress in store.open(began):

@@ -1,10 +1,10 @@
-"""Names the page cache that holds what a store has written and the disk does not have yet.
+"""Identifies the page cache that holds what a store has written and not yet flushed.
 
-What a process wrote survives its end as long as the machine runs and the file system stays mounted.
-So the name changes with each start of the machine, and with each mount of the store's folder: a
-volume that was taken off and mounted again may have lost what was not synced, though the machine
-never went down. A container that is made anew mounts its volumes again as well, and is treated
-alike: its member may lead once it has caught up, or all of the in-sync set were heard.
+Written bytes survive the end of the process as long as the machine runs and the file system stays
+mounted. So the identifier changes with each start of the machine and with each mount of the store's
+folder: a volume that was unmounted and mounted again may have lost unflushed bytes although the
+machine never went down. A new container mounts its volumes again as well and is treated alike: its
+member may become master once it has caught up, or after all in-sync members have reported.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from gantrymq.base.errors import ConfigurationError
 
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
-# statx(2): 8 bytes at this place of its answer name the mount, uniquely where the kernel can say so
-# (6.8), else with a number that a later mount may get again.
+# statx(2): 8 bytes at this offset of the result identify the mount, uniquely where the kernel
+# supports that (6.8), otherwise by a number that a later mount may reuse.
 _STATX_BYTES: Final = 256
 _STATX_MASK_AT: Final = 0
 _STATX_MOUNT_AT: Final = 144
@@ -29,7 +29,7 @@ _AT_FDCWD: Final = -100
 
 
 def page_cache_of(folder: Path) -> str:
-    """The name for the file system that this folder is on."""
+    """The identifier for the file system of this folder."""
     try:
         boot = _BOOT.read_text().strip()
     except OSError as error:
@@ -41,7 +41,7 @@ def page_cache_of(folder: Path) -> str:
 
 
 def _mount_of(folder: Path) -> str:
-    """An empty text where the C library or the kernel cannot say."""
+    """The mount's number; empty if the C library or the kernel cannot tell."""
     statx = getattr(ctypes.CDLL(None, use_errno=True), "statx", None)
     if statx is None:
         return ""

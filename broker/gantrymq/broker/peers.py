@@ -1,4 +1,4 @@
-"""Questions to other servers: one of them, or whichever of several name servers answers first."""
+"""Sends requests to other servers: to one, or to several name servers until one answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gantrymq.wire.command import Command
 
 @final
 class Peers:
-    """Asks over connections of its own."""
+    """A client with connections of its own."""
 
     def __init__(self, dialer: Dialer) -> None:
         self._dialer = dialer
@@ -28,7 +28,7 @@ class Peers:
     async def ask_any(
         self, addresses: Iterable[str], command: Command, timeout_seconds: float
     ) -> Command | None:
-        """What the first one that can be reached answers."""
+        """The answer of the first server that can be reached."""
         for address in addresses:
             answer = await self.ask(address, command, timeout_seconds)
             if isinstance(answer, Command):

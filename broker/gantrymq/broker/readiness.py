@@ -1,17 +1,18 @@
 """Decides whether a broker is ready: it serves, and a member of a group is in sync as well.
 
-    fixed roles   ready while it serves, its disk takes messages and its queues follow its log
+    fixed roles   ready while it serves, its disk accepts messages and its queues keep up
     master        ready while it may acknowledge messages and enough members are in sync
-    follower      ready while the Lease of the newest epoch that it knows has it, with the disk that
-                  it has now, in the in-sync set
-    foreign disk  not ready: a person has to decide what becomes of it
+    follower      ready while the Lease of the newest epoch that it knows lists it, with the disk
+                  that it has now, in the in-sync set
+    foreign disk  not ready: an operator has to decide what becomes of it
 
-An orchestrator goes by it in rolling updates and drains: a member that is ready can be master next
-without a loss, so the next one may be stopped. That is why a follower that catches up is not ready,
-though it serves reads, and why a group of one is ready as soon as its only member leads.
+An orchestrator relies on readiness in rolling updates and drains: a ready member can become master
+next without data loss, so the next pod may be stopped. That is why a follower that is catching up
+is not ready, though it serves reads, and why a group of one is ready as soon as its only member
+leads.
 
-`reason` takes values and says why a member is not ready; `view_of` takes them from a member.
-`store_reason` says it of a broker with a fixed role.
+`reason` says why a member is not ready, from values that `view_of` takes from the member.
+`store_reason` does so for a broker with a fixed role.
 """
 
 from __future__ import annotations
@@ -24,48 +25,48 @@ from gantrymq.ha.member import Member
 from gantrymq.ha.phase import Phase
 from gantrymq.store.engine import Store
 
-# Queues and index follow the log within milliseconds. So much means that they cannot keep up, or
-# cannot be written: consumers would not see what a master of this log acknowledges.
+# Queues and index follow the log within milliseconds. If they are this far behind, they cannot keep
+# up, or cannot be written: consumers would not see what a master of this log acknowledges.
 DISPATCH_BEHIND_BYTES_MAX: Final = 64 << 20
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class MemberView:
-    """What the readiness of a member depends on."""
+    """The state on which the readiness of a member depends."""
 
     number: int
     min_in_sync: int
     lease: Lease | None
-    """As it was read last."""
+    """The Lease as last read."""
     epoch: int
-    """Of which this member is master; 0 while it is not."""
+    """The epoch of which this member is master; 0 while it is not."""
     seen_epoch: int
-    """The highest that it knows of."""
+    """The highest epoch that the member knows of."""
     may_acknowledge: bool
     is_handing_over: bool
     is_lease_fresh: bool
     """Whether the lease of another member has not expired."""
     hears_master: bool
     behind_bytes: int
-    """What it lacks of the log that the master had when the connection to it began."""
+    """How much is missing of the log that the master had when the connection to it began."""
     dispatch_behind: int
     trouble: str | None
-    """Why its disk takes no messages."""
+    """Why its disk accepts no messages."""
     last_words: str
-    """What it logged last of the election."""
+    """The last line that it logged about the election."""
     stray: str | None = None
-    """Why its disk has no part in the group."""
+    """Why its disk does not belong to the group."""
     disk: str = ""
-    """The UUID of its disk; "" where it has none yet."""
+    """The UUID of its disk; "" if it has none yet."""
     refusal: str = ""
-    """Why the master does not let it follow, where an operator has to mend that."""
+    """Why the master refuses this member, if only an operator can remove the cause."""
 
 
 def view_of(
     member: Member, store: Store, number: int, min_in_sync: int, last_words: str, now: float
 ) -> MemberView:
-    """The values of this moment."""
+    """The current values."""
     agent = member.agent
     return MemberView(
         number,
@@ -88,7 +89,7 @@ def view_of(
 
 
 def reason(view: MemberView) -> str | None:
-    """Why this member is not ready; None when it is."""
+    """Why this member is not ready; None if it is."""
     if view.stray is not None:
         return view.stray
     role = _as_master(view) if view.epoch else _as_follower(view)

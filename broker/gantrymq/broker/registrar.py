@@ -1,10 +1,11 @@
-"""Registration with the name servers: each on its own, so that a dead one delays nobody.
+"""Registers the broker with its name servers, each in a task of its own, so that none delays
+another.
 
-At the start, again after ten seconds, then every registerNameServerPeriod, and at once when topics
-change. A name server that did not take a registration is tried again soon: it may be starting, and
-clients find the broker only when it is registered. What a broker has is encoded once for all of
-them: its topics' JSON is that of topics.json, which is kept entry by entry; what has to be made
-anew, all of it, is made in a thread.
+It registers at the start, again after ten seconds, then every registerNameServerPeriod, and at once
+when topics change. A failed registration is retried soon: the name server may be starting, and
+clients find the broker only when it is registered. The body is encoded once for all name servers:
+the JSON of the topics is that of topics.json, which is kept entry by entry. A body that has to be
+built from scratch is built in a thread.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ from gantrymq.wire.headers.route import (
 
 SECOND_SECONDS: Final = 10.0
 
-# The pause after a failure; doubled each time, up to SECOND_SECONDS.
+# The delay after a failure; doubled each time, up to SECOND_SECONDS.
 RETRY_SECONDS: Final = 0.25
 
 UNREGISTER_SECONDS: Final = 3.0
 
-# Topics that are created one after the other are told together.
+# Topics that are created in quick succession are registered together.
 GATHER_SECONDS: Final = 0.005
 
-# For all of them to know a change: whoever made it waits no longer for one that hangs.
+# How long the creator of a topic waits for name servers to learn of it, if one hangs.
 TOLD_SECONDS: Final = 1.0
 
-# For the first name server to answer: the others may be unreachable.
+# How long the start waits for the first name server: all may be unreachable.
 START_SECONDS: Final = 1.0
 
 # Twice as much fits into a frame. Compressed, it takes a tenth.
@@ -57,7 +58,8 @@ _READ_WRITE: Final = Permission.READ | Permission.WRITE
 
 @final
 class Registrar:
-    """Owner of a task for each name server. `start`, then `stop`."""
+    """The registrations of one broker, with a task for each name server. The owner calls `start`,
+    then `stop`."""
 
     def __init__(
         self,
@@ -66,7 +68,7 @@ class Registrar:
         log: Log,
         registered: Callable[[str, RegisterBrokerResponse], None],
     ) -> None:
-        """`registered` hears what each name server says to a registration."""
+        """`registered` gets each name server's answer to a registration."""
         self._peers = Peers(dialer)
         self._registered = registered
         self._state = state
@@ -80,10 +82,11 @@ class Registrar:
         self._encoded: tuple[object, bytes, bool] | None = None
         self._known: set[str] = set()
         self.failures: dict[str, str] = {}
-        """Why a name server does not know us now."""
+        """By name server, why it does not have a registration of this broker now."""
 
     async def start(self) -> None:
-        """Begin to register everywhere; back when the first of them knows us, or soon."""
+        """Begin to register with all name servers. Returns when the first one has the registration,
+        or after START_SECONDS."""
         tried = asyncio.Event()
         for address in self.addresses:
             self._changed[address] = asyncio.Event()
@@ -97,7 +100,7 @@ class Registrar:
                     await tried.wait()
 
     async def stop(self) -> None:
-        """Tell all of them that we are gone, and end."""
+        """Unregister from all name servers and end."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -105,12 +108,12 @@ class Registrar:
 
     @property
     def addresses(self) -> list[str]:
-        """The name servers, each once."""
+        """The addresses of the name servers, without duplicates."""
         listed = self._state.settings.namesrv_addr.split(";")
         return list(dict.fromkeys(address.strip() for address in listed if address.strip()))
 
     def changed(self) -> None:
-        """Topics have changed: tell it at once."""
+        """Register at once, because topics have changed."""
         self._changes += 1
         for event in self._changed.values():
             event.set()
@@ -158,8 +161,8 @@ class Registrar:
 
     async def _try_to_register(self, address: str) -> None:
         body, is_compressed = await self._body()
-        # Of one moment, behind the wait: the role of a reign that ended with the epoch of the next
-        # would pass for that one's master.
+        # Role and epoch are read together, after the wait: the role of one epoch, sent with the
+        # number of the next, would be taken for that epoch's master.
         identity, epoch = self._state.identity, self._epoch()
         header = RegisterBrokerRequest(
             broker_name=identity.name,
@@ -180,7 +183,7 @@ class Registrar:
         if failure is not None:
             self.failures[address] = failure
             if known is None:
-                # One that never knew us may not be spoken to in the right way.
+                # A name server that was never reached may have other TLS settings.
                 hint = "" if address in self._known else f"; {self._dialer.hint}"
                 cause = f"{failure}{hint}"
                 self._log.warning("registerBroker Exception", namesrv=address, cause=cause)
@@ -204,12 +207,13 @@ class Registrar:
             self._log.warning("unregisterBroker Exception", namesrv=address, cause=failure)
 
     def _epoch(self) -> dict[str, str]:
-        """What tells a new master from an old one, where the group elects it."""
+        """The epoch field, by which name servers tell a new master from an old one; empty with
+        fixed roles."""
         epoch = self._state.members.epoch
         return {EPOCH_FIELD: str(epoch)} if epoch else {}
 
     async def _body(self) -> tuple[bytes, bool]:
-        """What this broker has, and whether that is compressed."""
+        """The body of a registration, and whether it is compressed."""
         topics, settings = self._state.topics, self._state.settings
         version = (topics.data_version, settings.broker_permission, settings.compressed_register)
         if self._encoded is not None and self._encoded[0] == version:
@@ -227,7 +231,7 @@ class Registrar:
 
 
 def _failure(response: Command | str) -> str | None:
-    """Why it was not done."""
+    """Why a request failed; None if it succeeded."""
     if isinstance(response, str):
         return response
     if response.code == ResponseCode.SUCCESS:
@@ -236,7 +240,7 @@ def _failure(response: Command | str) -> str | None:
 
 
 def _encoded(told: RegisterBrokerBody, permission: int, *, is_compressed: bool) -> bytes:
-    """With what the broker as a whole may not do taken away from each topic."""
+    """The body, with permissions that the whole broker lacks removed from each topic."""
     topics = {
         name: replace(topic, perm=topic.perm & (permission | ~_READ_WRITE))
         for name, topic in told.topics.items()

@@ -1,6 +1,6 @@
-"""Replication as the broker has it, by its role: slaves that connect, or a master that is followed.
+"""Runs classic replication: listens for slaves as a master, or follows the master as a slave.
 
-A slave of ours has nobody behind it: slaves follow masters.
+A slave has no slaves of its own: slaves follow masters.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from gantrymq.store.engine import Store
 
 @final
 class BrokerReplication:
-    """Of one broker. `start` and `stop` once, `turn` behind each of the core's."""
+    """The replication of one broker. The server calls `start` and `stop` once, and `turn` after
+    each turn of the core."""
 
     def __init__(
         self,
@@ -36,7 +37,7 @@ class BrokerReplication:
         fail: Callable[[Exception], None],
     ) -> None:
         self.address: tuple[str, int] | None = None
-        """Where slaves are listened for; None: nowhere."""
+        """The address at which slaves connect; None if there is no HA port."""
         self._chosen = ha_settings(settings)
         self._dialer: ReplicationDialer | None = None
         self._clock = clock
@@ -52,7 +53,7 @@ class BrokerReplication:
             self._dialer = ReplicationDialer(copier, self._log)
 
     async def start(self) -> None:
-        """Listen for slaves; the store is open, and has taken nothing yet."""
+        """Listen for slaves; the store is open, and nothing was appended yet."""
         if self._dialer is not None:
             return
         followers = Followers(self._store, self._chosen)
@@ -71,17 +72,17 @@ class BrokerReplication:
         self._listener, self._slaves = listener, slaves
 
     async def stop(self) -> None:
-        """No slave, no master any more."""
+        """Close all connections to slaves or to the master."""
         if self._listener is not None:
             await self._listener.stop()
         if self._dialer is not None:
             await self._dialer.stop()
 
     def turn(self, now: float) -> bool:
-        """What the turn appended goes out; whether there is more to do at once."""
+        """Send what the turn appended; returns whether there is more to do at once."""
         return self._slaves is not None and self._slaves.turn(now)
 
-    # ------------------------------------------------------------------ what the core sees
+    # ------------------------------------------------------------------ interface to the core
 
     def followers(self, now: float) -> Sequence[FollowerStatus]:
         return () if self._slaves is None else self._slaves.followers.statuses(now)
@@ -95,7 +96,7 @@ class BrokerReplication:
 
 
 def ha_settings(settings: BrokerSettings) -> HaSettings:
-    """What of these is replication's."""
+    """The settings of replication, from those of the broker."""
     return HaSettings(
         heartbeat_seconds=settings.ha_send_heartbeat_interval / 1000,
         silence_seconds=settings.ha_housekeeping_interval / 1000,

@@ -1,6 +1,7 @@
-"""A slave's connection to its master: made, lost and made again.
+"""Keeps a slave with a fixed role connected to its master.
 
-One that ended, however it did, is tried again after RECONNECT_SECONDS; another address at once.
+A connection that has ended for any reason is retried after RECONNECT_SECONDS; a new address is
+dialed at once.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from gantrymq.runtime.address import parse_address
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.sweep import Sweep
 
-# Java's, both.
+# Java's values.
 CONNECT_SECONDS: Final = 3.0
 RECONNECT_SECONDS: Final = 5.0
 
 
 @final
 class ReplicationDialer:
-    """Of one slave. `follow` may be called at any time, `stop` ends it."""
+    """The link of one slave to its master. `follow` may be called at any time; `stop` ends it."""
 
     def __init__(self, copier: Copier, log: Log) -> None:
         self._address = ""
@@ -38,7 +39,7 @@ class ReplicationDialer:
         self._task: asyncio.Task[None] | None = None
 
     def follow(self, address: str) -> None:
-        """This master from now on; "" is nobody."""
+        """Follow this master from now on; "" means none."""
         if address == self._address:
             return
         self._leave()
@@ -51,7 +52,7 @@ class ReplicationDialer:
             )
 
     async def stop(self) -> None:
-        """Follow nobody any more."""
+        """Stop following a master."""
         task = self._task
         self._leave()
         self._address = ""
@@ -84,7 +85,7 @@ class ReplicationDialer:
         return () if self._connection is None else (self._connection,)
 
     async def _run(self, address: str) -> None:
-        """Connect over and over, until cancelled."""
+        """Connect again and again, until cancelled."""
         while True:
             ended = await self._once(address)
             peaceful = ended.ending is Ending.CLOSED
@@ -101,14 +102,14 @@ class ReplicationDialer:
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _once(self, address: str) -> Ended:
-        """One connection, from its beginning to its end."""
+        """Run one connection from beginning to end; returns why it ended."""
         loop = asyncio.get_running_loop()
         begun: asyncio.Future[None] = loop.create_future()
         connection = MasterConnection(self._copier, begun, loop.create_future())
         try:
             host, port = parse_address(address)
             async with asyncio.timeout(CONNECT_SECONDS):
-                # It is one in all but name.
+                # A compiled class cannot inherit from asyncio.Protocol, but implements it.
                 protocol = cast("asyncio.Protocol", connection)
                 await loop.create_connection(lambda: protocol, host, port)
         except TimeoutError:

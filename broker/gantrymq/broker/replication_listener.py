@@ -1,4 +1,4 @@
-"""The HA port: slaves connect here."""
+"""Listens on the HA port of a master with a fixed role, where slaves connect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from gantrymq.runtime.sweep import Sweep
 
 @final
 class ReplicationListener:
-    """Owner of the port. `start`, then `stop`, which ends the connections as well."""
+    """Owns the HA port. The server calls `start`, then `stop`, which also closes the
+    connections."""
 
     def __init__(self, connections: SlaveConnections) -> None:
         self._connections = connections
@@ -22,7 +23,7 @@ class ReplicationListener:
         self._sweep = Sweep(connections.all, connections.clock.monotonic, connections.settle)
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
-        """Listen; where that is, as port 0 lets the system choose."""
+        """Listen; returns the actual address, as the system chooses a port for port 0."""
         try:
             self._listening = await listen(self._accept, host, port)
         except OSError as error:
@@ -35,11 +36,11 @@ class ReplicationListener:
         return address
 
     def _accept(self) -> asyncio.Protocol:
-        # It is one in all but name.
+        # A compiled class cannot inherit from asyncio.Protocol, but implements it.
         return cast("asyncio.Protocol", SlaveConnection(self._connections))
 
     async def stop(self) -> None:
-        """Accept nobody, and close what there is."""
+        """Stop listening and close all connections."""
         for listening in self._listening:
             listening.close()
         for connection in self._connections.all():

@@ -1,11 +1,14 @@
-"""One round of the loop after the other: what sockets brought goes into the core, then the core has
-its turn, then what it wants done is done, and each connection that has answers is written to once.
+"""Runs the broker's turns on the event loop.
 
-One timer wakes the core at its deadline. Invariant: answers leave in the round of the turn that
-gave them, in its order, and nothing leaves that no turn gave: what the store did not take, or has
-not on disk where that is promised, is not answered. Nor is a send, once this broker's authority is
-over by a clock that is read then and there: another one may be master, and its log the one that
-counts. Those who wait are cut off, and ask again.
+In each iteration of the event loop the bytes from sockets go into the core, then the core has its
+turn, then its effects are executed, and each connection with responses is written to once. One
+timer wakes the core at its deadline.
+
+Invariant: responses leave in the iteration of the turn that made them, and in its order. A send is
+acknowledged only after the store has accepted it and, where that is promised, flushed it. No send
+is acknowledged after this broker's acknowledgement deadline, by a clock read at that moment:
+another member may be master by then, with the log that counts. The connections of the waiting
+producers are closed, and the producers send again.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from gantrymq.runtime.outbox import Outbox
 
 NEVER: Final = float("inf")
 
-# What a stall is called that no request, work or machine within a turn explains.
+# The name of a stall that is not attributed to a request, task or service within a turn.
 TURN: Final = "turn of the broker"
 EFFECTS: Final = "effects of a turn"
 REPLICATION: Final = "replication"
@@ -33,7 +36,7 @@ REPLICATION: Final = "replication"
 
 @final
 class Rounds:
-    """Of one broker."""
+    """The turn loop of one broker."""
 
     __slots__ = (
         "_after_turn",
@@ -60,9 +63,10 @@ class Rounds:
         after_turn: Callable[[float], bool],
         authority: Authority | None = None,
     ) -> None:
-        """`carry_out` does everything but answering; `fail` hears of a core that cannot go on, and
-        ends these; `after_turn` follows each turn's answers, and says whether it has more to do.
-        Without an `authority` it never ends."""
+        """`carry_out` executes all effects other than responses; `fail` is called when the core
+        cannot continue, and stops the loop; `after_turn` runs after each turn's responses, and
+        returns whether it has more to do. Without an `authority` there is no acknowledgement
+        deadline."""
         self._after_turn: Callable[[float], bool] = after_turn
         self._authority: Authority = authority or Authority()
         self._core: Broker = core
@@ -77,15 +81,16 @@ class Rounds:
         self._wakes_at: float = NEVER
 
     def end(self) -> None:
-        """No more turns."""
+        """Stop running turns."""
         self._is_over = True
         if self._timer is not None:
             self._timer.cancel()
 
     def feed(self, channel: Channel, data: bytes, start: int, now: float) -> int:
-        """Sends as they came, for the next turn; where the first begins that was not taken."""
+        """Take sends from a buffer for the next turn; returns where the first one begins that was
+        not taken."""
         if not self._is_turn_due or not self._fed_ms:
-            self._fed_ms = self._clock.wall_ms()  # one look at the calendar for all of a round
+            self._fed_ms = self._clock.wall_ms()  # read once per iteration
         position, count = self._core.feed(channel, data, start, now, self._fed_ms)
         if count:
             channel.taken(count, position - start)
@@ -93,18 +98,18 @@ class Rounds:
         return position
 
     def log_moves(self) -> None:
-        """A copy came into our log, or somebody said what it has of it."""
+        """Tell the core that the log grew by replication, or that a follower acknowledged more."""
         self._core.log_moves()
         self.turn_soon()
 
     def turn_soon(self) -> None:
-        """Once for all that happens in one round of the loop."""
+        """Schedule one turn for everything that happens in this iteration of the event loop."""
         if not self._is_turn_due:
             self._is_turn_due = True
             asyncio.get_running_loop().call_soon(self.turn)
 
     def turn(self) -> None:
-        """Now."""
+        """Run a turn now."""
         self._is_turn_due = False
         self._fed_ms = 0
         if self._is_over:
@@ -112,7 +117,7 @@ class Rounds:
         core = self._core
         now = self._clock.monotonic()
         stalls = core.state.stalls
-        began, named = now, stalls.seconds  # by the same clock, which is not read for it again
+        began, named = now, stalls.seconds  # the same clock, so it is not read again
         try:
             core.turn(now, self._clock.wall_ms())
         except Exception as error:
@@ -139,8 +144,9 @@ class Rounds:
             self._outbox.flush()
 
     def _cut_off(self, effect: Effect) -> bool:
-        """Whether it answers a send, which has no answer any more; what a slave passes on is its
-        master's word."""
+        """Close the connection instead of acknowledging a send; returns whether the effect was such
+        an acknowledgement. A send that a slave forwarded is acknowledged by its master, and so is
+        not affected."""
         if isinstance(effect, Replies):
             channel = effect.channel
             assert isinstance(channel, Channel)

@@ -1,4 +1,4 @@
-"""The file with the secret of a group (base/group_secret.py), which is read again when it changes.
+"""Reads the file with the secret of a group (base/group_secret.py), again each time it changes.
 
 A secret has 16 to 4096 bytes, and no line break.
 """
@@ -22,23 +22,24 @@ _MAKES_ONE: Final = "openssl rand -hex 32 makes one"
 
 @final
 class SecretFile:
-    """Owner of the process's `GroupSecret`. ConfigurationError where the file cannot be used at
-    first; later a file that cannot be used is logged, and the secret stays as it was."""
+    """Owns the process's `GroupSecret`. Raises ConfigurationError if the file cannot be used at the
+    start; later such a file is logged, and the secret stays as it was."""
 
     __slots__ = ("_path", "_stamp", "complain", "fingerprints", "secret")
 
     def __init__(self, path: str) -> None:
         self.complain: Callable[[str], None] = lambda text: None
-        """Is told of a changed file, and why it cannot be used."""
+        """Is called if a changed file cannot be used, with the reason."""
         self._path = path
         self._stamp = stamp_of(path)
         found = _read(path)
         self.fingerprints = tuple(map(fingerprint, found))
-        """The fingerprints of the secrets in use; first that of the secret that makes proofs."""
+        """The fingerprints of the secrets in use; the first is that of the secret that makes
+        proofs."""
         self.secret = GroupSecret(*found)
 
     def refresh(self) -> None:
-        """Before each proof: what has changed in the file counts from now on."""
+        """Read the file if it has changed; called before each proof."""
         stamp = stamp_of(self._path)
         if stamp == self._stamp:
             return
@@ -52,7 +53,7 @@ class SecretFile:
         self.fingerprints = tuple(map(fingerprint, found))
 
     def report(self) -> bytes:
-        """The fingerprints of the secrets in use after a look at the file, one a line."""
+        """The fingerprints of the secrets in use after `refresh`, one a line."""
         self.refresh()
         return "".join(f"{each}\n" for each in self.fingerprints).encode()
 

@@ -1,7 +1,7 @@
-"""The broker at work: the core between sockets, the disk, files and the clock.
+"""Runs the broker: connects its core with sockets, the disk, files and the clock.
 
-Here is its life, and what the server calls; `rounds.py` has its turns. The disk wakes it by a
-descriptor.
+This module has the life cycle and the callbacks of the network server; `rounds.py` runs the turns.
+Completed disk operations wake the event loop by a file descriptor.
 """
 
 from __future__ import annotations
@@ -79,18 +79,18 @@ from gantrymq.wire.headers.route import RegisterBrokerResponse
 
 MAIN_LISTENER: Final = "internal"
 
-# Messages of megabytes are stored in no time, but as much JSON takes tens of milliseconds to read.
+# Messages of megabytes are stored quickly, but parsing as much JSON takes tens of milliseconds.
 LONG_BYTES: Final = 1 << 20
 
-# How long connections may finish what is in flight when the broker stops.
+# How long connections may finish requests in flight when the broker stops.
 GRACE_SECONDS: Final = 3.0
 
-# Java's: a client that does not answer a question of the broker's in time is not asked again.
+# Java's value: a client that does not answer a request of the broker in time is not asked again.
 QUESTIONS_MAX: Final = 4096
 
 _ASYNC_MASTER: Final = BrokerRole.ASYNC_MASTER
 
-# What a stall is called at the end of a connection.
+# The name of a stall at the end of a connection.
 CLOSING: Final = "end of a connection"
 
 LINES_MAX: Final = 300
@@ -99,13 +99,13 @@ LINES_SECONDS: Final = 10.0
 
 @final
 class BrokerHost:
-    """Owner of everything a running broker has. `start`, then `stop`; `failed` tells of a store
-    that cannot go on."""
+    """Owns all parts of a running broker. The caller uses `start`, then `stop`; `failed` reports a
+    store that cannot continue."""
 
     def __init__(
         self, setup: Setup, clock: Clock = SYSTEM_CLOCK, *, is_alone: bool = False
     ) -> None:
-        """One that is alone listens for no slaves, unless it has to wait for them."""
+        """`is_alone`: do not listen for slaves unless the role waits for them."""
         self._is_alone = is_alone
         self._setup = setup
         self._more_metrics: list[Source] = []
@@ -147,7 +147,7 @@ class BrokerHost:
             self._log.warning(warning)
 
     def _make_member(self) -> MemberHost | None:
-        """Where a group elects its master."""
+        """The member of a group that elects its master; None with a fixed role."""
         setup, group = self._setup, self._setup.group
         if group is None:
             return None
@@ -209,16 +209,19 @@ class BrokerHost:
             audit_log=self._audit_log,
         )
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ life cycle
 
     def show(self, source: Source) -> None:
-        """Before the start: metrics of whoever shares its process, beside its own."""
+        """Add metrics of other parts of the process to the broker's page; called before the
+        start."""
         self._more_metrics.append(source)
 
     async def start(self, is_stopping: Callable[[], bool] = lambda: False) -> None:
-        """Recover the store and listen; ConfigurationError or StoreRefusedError when that cannot
-        be, StoppedError when `is_stopping` says so while the store recovers: the next start
-        recovers it again. Health is served from the beginning on."""
+        """Recover the store and listen. Health is served from the beginning.
+
+        Raises ConfigurationError or StoreRefusedError if the broker cannot start, and StoppedError
+        if `is_stopping` becomes true while the store recovers: the next start recovers it again.
+        """
         await self._start_health()
         try:
             with self._pulse.work("starting"):
@@ -239,7 +242,7 @@ class BrokerHost:
         self._is_serving = True
 
     async def _begin(self, is_stopping: Callable[[], bool]) -> None:
-        """All that may fail."""
+        """Do the steps of the start that may fail."""
         has_accounts = self._setup.settings.acl_enable
         if has_accounts:
             self.state.access.replace(self._acl_file.load())
@@ -256,7 +259,7 @@ class BrokerHost:
         if has_accounts:
             self._acl_file.watch(self.state.carried.accounts_edited)
         self._quota_file.watch()
-        gc.freeze()  # tables live long: the collector need not look at them again
+        gc.freeze()  # tables live long: exempt them from garbage collection
         asyncio.get_running_loop().add_reader(self._background.fileno(), self._turn_soon)
         if self._listens_for_slaves or self._setup.settings.broker_role is BrokerRole.SLAVE:
             await self._replication.start()
@@ -264,7 +267,7 @@ class BrokerHost:
         await self._server.start(listeners(self._setup))
 
     async def stop(self) -> None:
-        """Finish what is in flight, then close: what was promised is on disk."""
+        """Finish requests in flight, then close: everything acknowledged is on disk."""
         with self._pulse.work("stopping"):
             await self._end()
         await self._stop_health()
@@ -280,7 +283,7 @@ class BrokerHost:
         self.core.wind_down(self._clock.monotonic(), self._clock.wall_ms())
         self._turn_soon()
         await self._server.stop(GRACE_SECONDS)
-        await self._replication.stop()  # behind those who waited for a slave
+        await self._replication.stop()  # after the sends that waited for a slave
         await self._errands.finish()
         await self._audit_log.close()
         asyncio.get_running_loop().remove_reader(self._background.fileno())
@@ -288,7 +291,7 @@ class BrokerHost:
         if not self.failed.done():
             now, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
             self.core.stored(self._store.close(now, wall_ms), now, wall_ms)
-            self._save_the_rest()  # which may only say now how far deliveries have come
+            self._save_the_rest()  # closing may have advanced the progress of deliveries
         self._background.close()
         self._disk.close()
         self._errands.close()
@@ -298,22 +301,23 @@ class BrokerHost:
 
     @property
     def addresses(self) -> dict[str, tuple[str, int]]:
-        """Where each listener really listens."""
+        """The actual address of each listener."""
         return self._server.addresses
 
     @property
     def ha_address(self) -> tuple[str, int] | None:
-        """Where it really listens for slaves."""
+        """The actual address at which slaves or members connect."""
         return self._replication.address
 
     @property
     def restart(self) -> asyncio.Future[str] | None:
-        """Done once this is to be stopped, and another one made in its place; None: never."""
+        """Done when this object has to be stopped and replaced by a new one; None if that never
+        happens."""
         return None if self._member is None else self._member.restart
 
     @property
     def channels(self) -> Sequence[Channel]:
-        """The connections there are."""
+        """The open connections."""
         return self._server.channels
 
     @property
@@ -338,7 +342,7 @@ class BrokerHost:
             self._log.warning(statement)
 
     def _tell_opened(self, seconds: float) -> None:
-        """What was found and done."""
+        """Log what recovery found and did."""
         report = self._store.report
         how = "after a clean stop" if report.is_clean else "after a crash"
         self._log.info(f"load {self._setup.root}, store is open {how}", took=f"{seconds:.2f}s")
@@ -366,7 +370,7 @@ class BrokerHost:
                 ) from error
 
     def _save_the_rest(self) -> None:
-        """Nothing else runs any more."""
+        """Save all changed files, when nothing else runs any more."""
         for save in self.state.files.take_due(self._clock.monotonic(), all_touched=True):
             path = _path(self._setup, save.file)
             failure = save_now(path, save.content, is_secret=save.file in SECRET_FILES)
@@ -420,13 +424,15 @@ class BrokerHost:
         store = self.state.store
         return store_reason(store.trouble(now), store.dispatch_behind)
 
-    # ------------------------------------------------------------------ what the server calls
+    # ------------------------------------------------------------------ callbacks of the network
+    # server
 
     def opened(self, channel: Channel, now: float) -> None:
-        """Nothing to do before it asks something."""
+        """Nothing to do before the first request."""
 
     def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
-        """All requests of one read, in their order: now as far as time allows, else in turn."""
+        """Process all requests of one read in order: at once as far as time allows, the rest from
+        the backlog."""
         backlog = self._backlog
         was_empty = backlog.is_empty
         backlog.take(channel, commands, now)
@@ -435,7 +441,7 @@ class BrokerHost:
         self._turn_soon()
 
     def _serve_backlog(self) -> None:
-        """One slice of what waits; the next one after others had their turn."""
+        """Process one slice of the backlog, and schedule the next one behind other events."""
         backlog = self._backlog
         if not backlog.is_empty:
             backlog.serve_next()
@@ -466,7 +472,7 @@ class BrokerHost:
         self._turn_soon()
 
     def _registered(self, name_server: str, told: RegisterBrokerResponse) -> None:
-        """What a name server said to our registration."""
+        """Process a name server's answer to a registration."""
         now, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
         self.core.registered(name_server, told, now, wall_ms)
         self._turn_soon()
@@ -478,7 +484,7 @@ class BrokerHost:
         self._rounds.turn_soon()
 
     def _fail(self, error: Exception) -> None:
-        """A store that is broken answers nobody any more: the process must end."""
+        """End the broker: a broken store answers no more requests, so the process must end."""
         self._rounds.end()
         if not self.failed.done():
             self._log.error("the broker cannot go on", cause=error)
@@ -520,14 +526,14 @@ def _audit_log_of(setup: Setup, clock: Clock) -> AuditLog:
 
 
 def _index_name(clock: Clock) -> str:
-    """The time as Java names index files: yyyyMMddHHmmssSSS, where this broker stands."""
+    """The name of a new index file, as in Java: the local time as yyyyMMddHHmmssSSS."""
     wall_ms = clock.wall_ms()
     moment = time.localtime(wall_ms // 1000)
     return time.strftime("%Y%m%d%H%M%S", moment) + f"{wall_ms % 1000:03d}"
 
 
 def _store_of(setup: Setup, clock: Clock) -> tuple[FolderDisk, DiskBackground, Store]:
-    """The store, cold, and the disk it is on."""
+    """The store, not opened yet, and its disk."""
     try:
         setup.root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -569,7 +575,7 @@ def _state_of(setup: Setup, store: Store, clock: Clock) -> State:
     )
     state.stalls.clock = clock.monotonic
     state.stats.local_hour = _local_hour
-    # Where exportMetrics looks for the number of processors.
+    # exportMetrics looks here for the number of processors.
     processors = {"clientCallbackExecutorThreads": str(os.cpu_count() or 1)}
     state.configuration.unknown = {**processors, **setup.unknown}
     state.configuration.sources = setup.sources

@@ -1,10 +1,9 @@
-"""The connections of slaves, each a thin skin over a `Follower`; the port is the listener's.
+"""Manages the connections of slaves to the HA port of a master with a fixed role.
 
-A connection has no follower, and takes none of the slots for slaves, until it is admitted
-(slave_admission.py); below that there may be TLS.
-
-Output is made in the turns of the broker, behind the store's, so that what a turn appended leaves
-in its round of the loop; none is made for a slave whose network does not take it.
+A connection has no follower, and occupies none of the slots for slaves, until it is admitted
+(slave_admission.py). It may use TLS. Output is made in the turns of the broker, after the store's,
+so that what a turn appended is sent in the same iteration of the event loop; none is made for a
+slave whose network does not accept it.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.tls import Door, DoorError
 
-# Above so much unsent output the transport asks us to pause.
+# Above this much unsent output the transport pauses writing.
 WRITE_BUFFER_BYTES: Final = 256 * 1024
 
 
 class Transport(Protocol):
-    """What we need of asyncio's; uvloop's are no subclasses of those."""
+    """The part of asyncio's transports that is needed; uvloop's are not subclasses of those."""
 
     def get_extra_info(self, name: str) -> object: ...
 
@@ -46,7 +45,7 @@ class Transport(Protocol):
 
 @final
 class SlaveConnections:
-    """All there are, those of slaves and those that are not admitted yet."""
+    """All connections: those of slaves and those that are not admitted yet."""
 
     __slots__ = (
         "_connections",
@@ -83,16 +82,16 @@ class SlaveConnections:
         return (*self._connections, *self._unproven.all())
 
     def admission(self) -> SlaveAdmission:
-        """For a new connection."""
+        """The admission of a new connection."""
         self.security.refresh()
         return self.security.admission(self._silence_seconds, self.clock.monotonic())
 
     def settle(self, now: float) -> None:
-        """Once a second."""
+        """Called once a second."""
         self._quiet_log.settle(now)
 
     def turn(self, now: float) -> bool:
-        """What is new goes out; whether there is more to do at once."""
+        """Send what is new; returns whether there is more to do at once."""
         for follower, ended in self.followers.turn(now):
             for connection in self.all():
                 if connection.follower is follower:
@@ -102,13 +101,14 @@ class SlaveConnections:
         return self.followers.is_due
 
     def connected(self, connection: SlaveConnection) -> None:
-        """It may be a slave's, or anything else."""
+        """A connection was made, which may not be a slave's."""
         crowded = self._unproven.add(connection)
         if crowded is not None:
             crowded.end(Ended(Ending.UNPROVEN, "it said nothing, and others came"))
 
     def admitted(self, connection: SlaveConnection, *, is_proven: bool) -> Follower | None:
-        """It is a slave's; None when there are too many of those, and it is to be closed."""
+        """Make the connection a slave's; None if there are too many slaves and it has to be
+        closed."""
         self._unproven.remove(connection)
         follower = self.followers.opened(connection.address, self.clock.monotonic())
         if follower is not None:
@@ -131,9 +131,9 @@ class SlaveConnections:
 
 @final
 class SlaveConnection:
-    """One connection; the transport calls.
+    """One connection; the event loop calls it.
 
-    For the loop it is an asyncio.Protocol, of which a compiled class cannot be a subclass.
+    It implements asyncio.Protocol without inheriting from it, which a compiled class cannot.
     """
 
     __slots__ = (
@@ -151,17 +151,17 @@ class SlaveConnection:
         self.address: str = "unknown"
         self.host: str = ""
         self.follower: Follower | None = None
-        """None until it is admitted."""
+        """None until the connection is admitted."""
         self._admission: SlaveAdmission = owner.admission()
         self._door: Door | None = owner.security.incoming()
-        """None once it is known that there is no TLS."""
+        """None once it is known that the connection uses no TLS."""
         self._ended: Ended | None = None
         self._owner: SlaveConnections = owner
         self._transport: Transport | None = None
 
     @property
     def is_sealed(self) -> bool:
-        """Whether there is TLS below."""
+        """Whether the connection uses TLS."""
         return self._door is not None
 
     # ------------------------------------------------------------------ called by the event loop
@@ -186,7 +186,7 @@ class SlaveConnection:
             self._hear(self.follower, data)
 
     def eof_received(self) -> None:
-        """The slave said goodbye; returning nothing closes our side as well."""
+        """The slave closed its side; returning None closes this side as well."""
 
     def pause_writing(self) -> None:
         if self.follower is not None:
@@ -204,10 +204,10 @@ class SlaveConnection:
             owner.followers.closed(self.follower, ended.ending, owner.clock.monotonic())
         owner.closed(self, ended)
 
-    # ------------------------------------------------------------------ for the owner and the sweep
+    # ------------------------------------------------------------------ called by owner and timer
 
     def flush(self) -> None:
-        """Send what there is."""
+        """Send the available output."""
         if self.follower is None or self._transport is None or self._ended is not None:
             return
         output = self.follower.take_output()
@@ -219,7 +219,7 @@ class SlaveConnection:
             self._write(b"".join(output))
 
     def end(self, ended: Ended) -> None:
-        """It is over; `connection_lost` comes soon."""
+        """End the connection; the event loop calls `connection_lost` soon."""
         if self._ended is None and self._transport is not None:
             self._ended = ended
             self._transport.abort()
@@ -234,10 +234,10 @@ class SlaveConnection:
             self._see(self.follower.expire(now))
             self.flush()
 
-    # ------------------------------------------------------------------ inside
+    # ------------------------------------------------------------------ internals
 
     def _pass(self, door: Door, data: bytes) -> bytes:
-        """Through TLS, if there is any."""
+        """Decrypt received bytes, if the connection uses TLS."""
         assert self._transport is not None
         try:
             data = door.receive(data)
@@ -245,10 +245,10 @@ class SlaveConnection:
             ended = Ended(Ending.UNPROVEN, self._owner.security.explain(error))
             if self.follower is None:
                 self._ended = ended
-                self._transport.write(door.take_output())  # the alert says why
+                self._transport.write(door.take_output())  # the alert has the reason
                 self._transport.close()
             else:
-                self.end(ended)  # it may not read what is on its way
+                self.end(ended)  # pending log bytes must not reach it
             return b""
         said = door.take_output()
         if said:
@@ -261,7 +261,8 @@ class SlaveConnection:
         return data
 
     def _ask(self, data: bytes) -> None:
-        """Nothing of the log leaves, and nothing counts, before it is admitted."""
+        """Process the handshake: before admission no log bytes are sent, and no acknowledgement
+        counts."""
         admission = self._admission
         try:
             said = admission.receive(data, b"" if self._door is None else self._door.channel)

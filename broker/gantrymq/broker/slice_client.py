@@ -1,4 +1,4 @@
-"""Writes the EndpointSlice of a group's Service, and finds what else leads its clients astray."""
+"""Writes the EndpointSlice of a group's Service, and finds what else misdirects its clients."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class Survey:
     mistake: str | None = None
     """What is wrong with the Service itself, as far as this pod may read it."""
     foreign: tuple[str, ...] | None = None
-    """Other slices of the Service; None: not known."""
+    """Other slices of the Service; None if they are not known."""
     unread: str = ""
-    """Why they are not known."""
+    """Why the other slices are not known."""
 
 
 @final
 class SliceClient:
-    """The slices of one Service; `service` names it."""
+    """Accesses the slices of one Service; `service` names it."""
 
     def __init__(self, api: KubeApi, service: ObjectName) -> None:
         self.newer_version = ""
-        """Of a slice with a higher epoch, as it was found by the last `publish`."""
+        """The version of a slice with a higher epoch, if the last `publish` found one."""
         self._api = api
         namespace = service.namespace
         collection = f"/apis/{endpoint_slice.API_VERSION}/namespaces/{namespace}/endpointslices"
@@ -47,8 +47,8 @@ class SliceClient:
         self._service = service
 
     async def publish(self, endpoint: Endpoint, overruled: str = "") -> str | None:
-        """Lead the Service there; None once it does, else why it does not. A slice with a higher
-        epoch is replaced only if it is of the `overruled` version."""
+        """Lead the Service to this endpoint. Returns None on success, otherwise why it failed. A
+        slice with a higher epoch is replaced only if it is of the `overruled` version."""
         try:
             answer = await self._publish(endpoint, overruled)
         except (UnansweredError, RemoteError) as error:
@@ -56,7 +56,7 @@ class SliceClient:
         return None if answer is None or answer.status in (_OK, _CREATED) else refusal(answer)
 
     async def _publish(self, endpoint: Endpoint, overruled: str) -> ApiAnswer | None:
-        """The last answer of the API; None where the slice says so already."""
+        """The last answer of the API; None if the slice has this content already."""
         self.newer_version = ""
         found = await self._api.ask("GET", self._path)
         if found.status not in (_OK, _NOT_FOUND):
@@ -76,7 +76,7 @@ class SliceClient:
         return await self._api.ask("POST", self._collection, body)
 
     async def survey(self, ports: Collection[str]) -> Survey:
-        """What leads clients elsewhere."""
+        """Find what leads clients elsewhere."""
         mistake = await self._mistake(ports)
         query = f"labelSelector={quote(SERVICE_LABEL)}%3D{self._service.name}&limit={FOREIGN_MAX}"
         try:
@@ -88,7 +88,7 @@ class SliceClient:
             return Survey(mistake, unread=str(error))
 
     async def _mistake(self, ports: Collection[str]) -> str | None:
-        """What is wrong with the Service: no right to read it, or no answer, is no mistake."""
+        """What is wrong with the Service; None also if the Service could not be read."""
         path = f"/api/v1/namespaces/{self._service.namespace}/services/{self._service.name}"
         try:
             found = await self._api.ask("GET", path)

@@ -1,15 +1,15 @@
-"""Keeps the group's Service leading to the master, for as long as this member is the master.
+"""Keeps the group's Service pointing to the master while this member is the master.
 
-    every LOOK_SECONDS     the slice is read, and written where it was deleted or edited
-    every SURVEY_SECONDS   the Service and its other slices are looked at: what leads clients
-                           elsewhere is reported once, in the log and in `problems`
+    every LOOK_SECONDS     the slice is read, and written if it was deleted or edited
+    every SURVEY_SECONDS   the Service and its other slices are read: what leads clients elsewhere
+                           is reported once, in the log and in `problems`
     after a failure        the slice is tried again after AGAIN_SECONDS
 
-So a slice that was deleted or edited is right again LOOK_SECONDS and two requests later. Where its
-annotation was set to a higher epoch, it takes a renewal of the Lease more, which shows that there
-is no newer master. The cost is 0.47 requests a second for a group: one in 2.5 s for the slice, two
-in 30 s for the rest. A watch would cost a connection that the API server holds for each group, and
-would have to be polled as well for the case that it hangs.
+So a slice that was deleted or edited is repaired LOOK_SECONDS and two requests later. If its
+annotation was set to a higher epoch, the repair also waits for a renewal of the Lease, which shows
+that there is no newer master. The cost is 0.47 requests a second for a group: one in 2.5 s for the
+slice, two in 30 s for the rest. A watch would cost a connection that the API server holds for each
+group, and polling would still be needed in case the watch hangs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gantrymq.broker.slice_client import SliceClient, Survey
 from gantrymq.ha.endpoint_slice import Endpoint
 from gantrymq.runtime.logs import Log
 
-# Of the group's Service, and so of its EndpointSlice.
+# The ports of the group's Service, and so of its EndpointSlice.
 PORT_NAMES: Final = ("broker", "fast", "ha")
 
 LOOK_SECONDS: Final = 2.5
@@ -34,7 +34,8 @@ NEVER: Final = float("inf")
 
 @final
 class SliceKeeper:
-    """The slice of one Service. The owner calls `keep` once for each epoch that the member leads.
+    """Keeps the slice of one Service. The owner calls `keep` once for each epoch that the member
+    leads.
 
     `leads` says whether the member leads in an epoch, `renewed_at` when the last renewal of the
     Lease in an epoch was sent, by the clock of the event loop.
@@ -48,10 +49,10 @@ class SliceKeeper:
         renewed_at: Callable[[int], float],
     ) -> None:
         self.epoch = 0
-        """That the slice was kept for last."""
+        """The epoch for which the slice was last kept."""
         self.survey = Survey()
         self.unpublished: str | None = None
-        """Why the Service did not lead here when that was tried last."""
+        """Why the last attempt to publish failed; None if it succeeded."""
         self._client = client
         self._leads = leads
         self._log = log
@@ -72,8 +73,8 @@ class SliceKeeper:
         return found
 
     async def keep(self, endpoint: Endpoint, published: Callable[[int, bool], None]) -> None:
-        """Lead the Service to this endpoint until another member leads, or this one in another
-        epoch; `published` hears of each attempt."""
+        """Keep the Service pointing to this endpoint until another member leads, or this one in
+        another epoch. `published` is called after each attempt."""
         self.epoch, self._survey_at = endpoint.epoch, -NEVER
         while self._is_kept(endpoint):
             failure = await self._publish(endpoint)
@@ -82,7 +83,7 @@ class SliceKeeper:
             is_lasting = failure == self.unpublished
             self._tell_published(failure)
             published(endpoint.epoch, failure is None)
-            if failure is None or is_lasting:  # the next attempt is worth more than a survey
+            if failure is None or is_lasting:  # the next attempt matters more than a survey
                 await self._survey()
             await asyncio.sleep(AGAIN_SECONDS if failure else LOOK_SECONDS)
 
@@ -106,7 +107,7 @@ class SliceKeeper:
         before, self.survey = self.survey, await self._client.survey(PORT_NAMES)
         self._tell_survey(before, self.survey)
 
-    # ------------------------------------------------------------------ what is logged, once
+    # ------------------------------------------------------------------ log lines
 
     def _tell_published(self, failure: str | None) -> None:
         if failure == self.unpublished:

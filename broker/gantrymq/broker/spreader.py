@@ -1,8 +1,9 @@
-"""Topics that were created by a message go to every master of the cluster, not to this one alone.
+"""Creates topics that were auto-created by a message on every master of the cluster.
 
-RocketMQ leaves them where the first message came, so that all load of a topic stays on one broker.
-Here the masters that name servers know of are asked to create it as well, unless they have it.
-Best effort: what cannot be reached now makes its part when a producer sends there.
+RocketMQ creates them only on the broker that got the first message, so that all load of a topic
+stays on one broker. Here the masters that name servers know of are asked to create the topic as
+well, unless they have it. Best effort: a master that cannot be reached now creates the topic when a
+producer sends to it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MASTER_ID: Final = 0
 
 @final
 class Spreader:
-    """Asks the other masters over connections of its own."""
+    """Sends requests to the other masters, over connections of its own."""
 
     def __init__(self, state: State, dialer: Dialer, log: Log) -> None:
         self._state = state
@@ -35,7 +36,7 @@ class Spreader:
         self._log = log
 
     async def spread(self, config: TopicConfig, namesrvs: list[str]) -> None:
-        """Have this topic on every other master of our cluster."""
+        """Create this topic on every other master of the cluster."""
         for address in await self._other_masters(namesrvs):
             try:
                 await self._create(address, config)
@@ -48,7 +49,7 @@ class Spreader:
                 )
 
     async def _other_masters(self, namesrvs: list[str]) -> list[str]:
-        """What the first name server that answers knows."""
+        """The other masters, from the first name server that answers."""
         command = Command(RequestCode.GET_BROKER_CLUSTER_INFO)
         for address in namesrvs:
             try:

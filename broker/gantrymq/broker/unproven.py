@@ -1,8 +1,8 @@
-"""Bounds the connections at the HA port that have not proved themselves yet.
+"""Bounds the connections to the HA port that have not proved themselves yet.
 
-They are apart from those of slaves and members, and there are `UNPROVEN_MAX` at most. One more
-closes the oldest connection of the address that has most of them: an attacker that connects over
-and over from one address closes its own connections.
+They are counted apart from those of slaves and members, and there are `UNPROVEN_MAX` at most. One
+more closes the oldest connection of the address that has most of them: an attacker that connects
+over and over from one address closes its own connections.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ UNPROVEN_MAX: Final = 64
 
 
 class Connection(Protocol):
-    """What such a connection can do."""
+    """The part of a connection that is needed here."""
 
     @property
     def host(self) -> str:
-        """Where it comes from, without the port."""
+        """The peer's address, without the port."""
 
 
 C = TypeVar("C", bound=Connection)
@@ -28,7 +28,7 @@ C = TypeVar("C", bound=Connection)
 
 @final
 class UnprovenConnections(Generic[C]):
-    """Those of one port, oldest first."""
+    """The unproven connections of one port, oldest first."""
 
     __slots__ = ("_connections",)
 
@@ -39,7 +39,8 @@ class UnprovenConnections(Generic[C]):
         return tuple(self._connections)
 
     def add(self, connection: C) -> C | None:
-        """It has connected; which one has to be closed for it, if any, and is not here any more."""
+        """Add a connection. Returns the one that has to be closed in exchange, already removed;
+        None if the limit is not reached."""
         self._connections[connection] = None
         if len(self._connections) <= UNPROVEN_MAX:
             return None
@@ -50,7 +51,7 @@ class UnprovenConnections(Generic[C]):
         return crowded
 
     def remove(self, connection: C) -> bool:
-        """It has proved itself, or is gone; whether it was here."""
+        """Remove a connection that has proved itself or ended; returns whether it was present."""
         if connection not in self._connections:
             return False
         del self._connections[connection]

@@ -83,7 +83,7 @@ def _sends(core: Broker, base: str) -> Iterator[Samples]:
 
 
 def _accounts(core: Broker) -> Iterator[tuple[str, int, int]]:
-    """Each kind of what is kept for peers, the bytes of it, and their limit; then all together."""
+    """By kind of data kept for peers: its bytes and their limit; then the totals."""
     memory = core.state.memory
     core.state.table_memory.count()
     for kind, name in LABELS.items():
