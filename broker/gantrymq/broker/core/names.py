@@ -1,6 +1,7 @@
-"""Which names topics and groups may have: RocketMQ's rules, and its words for those that break one.
+"""Validates topic and group names by RocketMQ's rules, with RocketMQ's error texts.
 
-The characters also keep a name a single folder of the store, and the files' `topic@group` clear.
+The allowed characters also guarantee that a name is a single directory name in the store, and that
+the `topic@group` keys in the configuration files are unambiguous.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ _LEGAL_TEXT: Final = "^[%|a-zA-Z0-9_-]+$"
 
 
 def topic_fault(topic: str) -> str | None:
-    """Why no topic may have this name."""
+    """Return why the topic name is invalid, or None when it is valid."""
     if not topic.strip():
         return "The specified topic is blank."
     if _LEGAL.fullmatch(topic) is None:
         return f"The specified topic contains illegal characters, allowing only {_LEGAL_TEXT}"
-    # Groups of any name may retry and give up; their topics have the group's name in them.
+    # The retry and dead letter topics of a group contain the group's name, which may be longer than
+    # a topic's.
     longest = TOPIC_CHARACTERS_MAX
     if topic.startswith((RETRY_PREFIX, DLQ_PREFIX)):
         longest = GROUP_CHARACTERS_MAX
@@ -37,7 +39,7 @@ def topic_fault(topic: str) -> str | None:
 
 
 def group_fault(group: str) -> str | None:
-    """Why no group may have this name."""
+    """Return why the group name is invalid, or None when it is valid."""
     if not group.strip():
         return "the specified group is blank"
     if len(group) > GROUP_CHARACTERS_MAX:

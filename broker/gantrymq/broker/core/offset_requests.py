@@ -1,10 +1,10 @@
-"""Offsets of groups by request: asking, committing, cloning, comparing.
+"""Handles the requests that query, commit, clone and compare consumer offsets.
 
-A group that asks where it is and never said so begins at 0 if the queue is so young that its first
-message is still in memory, as in RocketMQ, whatever the consumer would choose; else it is told that
-nothing was found, and chooses. An offset that lies beyond the queue's end, after a crash for
-instance, is answered as that end, so that no message to come is skipped;
-but by a slave, whose log is behind, as it is.
+A group without a committed offset starts at 0 if the queue is so young that its first message is
+still in memory, as in RocketMQ, whatever the consumer would choose. Otherwise the answer is
+QUERY_NOT_FOUND and the consumer chooses. A committed offset beyond the queue's end (after a crash,
+for instance) is answered as that end, so that the group does not skip messages to come. A slave
+answers the offset unchanged, because its log is behind the master's.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gantrymq.wire.headers.offset import (
 )
 from gantrymq.wire.jsonvalue import INT64_MAX
 
-# Topics that are cloned in one turn, about 25 us each.
+# Topics that one turn clones; each takes about 25 us.
 TOPICS_A_TURN: Final = 512
 
 # ---------------------------------------------------------------------- asking
@@ -57,7 +57,7 @@ def query_offset(state: State, request: Request) -> Outcome | Steps[Outcome]:
 
 
 def _first_offset(state: State, topic: str, queue_id: int) -> Steps[Outcome]:
-    """0 for a young queue."""
+    """Answer 0 for a queue whose first message is still in memory, else QUERY_NOT_FOUND."""
     queue = state.store.queues.find(topic, queue_id)
     if queue is not None and queue.minimum <= 0 < queue.end:
         position = yield from steps.read(unit_position(queue, 0))
@@ -70,23 +70,28 @@ def _first_offset(state: State, topic: str, queue_id: int) -> Steps[Outcome]:
 
 
 def in_memory_bytes(state: State) -> int:
-    """So much of the log's end is thought to be in memory."""
+    """Bytes at the end of the log that are assumed to be in the page cache."""
     return state.memory_bytes * state.store.settings.access_message_in_memory_max_ratio // 100
 
 
 def get_all_offsets(state: State, request: Request) -> Outcome:
-    """For slaves of fixed roles. What pops gave out is known here alone, and a copy for another try
-    may not have reached the slave's log: a slave that becomes master would give out neither. So
-    there a group is no further than that."""
+    """Answer the offset table, for slaves of fixed roles.
+
+    Only the master knows which messages are popped and not acknowledged, and a retry copy may not
+    have reached the slave's log yet. A slave that becomes master would deliver neither. The answer
+    therefore limits a group's offset to the first such message of each queue.
+    """
     log_end = slave_log_end(state, request.command)
     bounds = state.retry_copies.bounds(state.pops.checkouts.lowest(), log_end)
     return done(body=state.offsets.content_up_to(bounds.items()))
 
 
 def query_correction(state: State, request: Request) -> Outcome:
-    """By queue, the lowest offset of the topic's groups; none where the group compared is behind.
+    """Answer each queue's lowest offset of the topic's groups; INT64_MAX where the compared group
+    is behind.
 
-    Groups to leave out are left out here; Java deletes their offsets.
+    The groups in `filter_groups` are ignored in the calculation; Java deletes their offsets
+    instead.
     """
     header = QueryCorrectionOffsetRequest.decode(request.command.ext)
     topic = header.topic
@@ -135,7 +140,8 @@ def _missing(state: State, group: str, topic: str) -> Reply | None:
 
 
 def clone_offsets(state: State, request: Request) -> Outcome | Steps[Outcome]:
-    """Where a group stands in a topic, or in all, another one stands too: also further back."""
+    """Copy a group's offsets in one topic, or in all its topics, to another group; offsets may go
+    back."""
     header = CloneGroupOffsetRequest.decode(request.command.ext)
     source, target = header.src_group, header.dest_group
     named = (header.topic or "").strip()
@@ -175,7 +181,7 @@ def _clone_topic(
 
 
 def _subscribes(state: State, group: str, topic: str) -> bool:
-    """Whether it does, or nobody is there to say so."""
+    """Whether the group subscribes to the topic; true when no member of the group is connected."""
     members = state.clients.consumers.get(group)
     return members is None or not members.subscriptions or topic in members.subscriptions
 

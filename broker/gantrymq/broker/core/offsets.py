@@ -1,14 +1,14 @@
-"""How far each group has come in each queue: config/consumerOffset.json.
+"""Stores the committed offset of each consumer group and queue in config/consumerOffset.json.
 
     {"dataVersion":DV,"offsetTable":{"topic@group":{queueId:offset}}}
 
-Java 5.x writes `groupTopicMap` too, which says the same again and is left out, and keeps how far
-broadcasting clients have come under "topic@group@broadcast": those stay as they are.
+Java 5.x also writes `groupTopicMap`, which repeats the same facts; it is not written here. Java
+stores the offsets of broadcasting clients under "topic@group@broadcast"; those entries are kept
+unchanged.
 
-Invariants. An entry counts its queues; no more than `limit` are kept. A commit that is behind
-what is stored is carried out, as in Java, since clients do go back on purpose: `commit` answers the
-offset it replaced, so that whoever calls it can say so. What consumers were last told to pull is in
-memory only.
+Invariants. The table holds at most `limit` offsets of queues. A commit behind the stored offset is
+carried out, as in Java, because clients go back on purpose; `commit` returns the offset it
+replaced, so that the caller can log it. The offset of each queue's next pull is in memory only.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from gantrymq.wire.jsonvalue import int_key, long_of, object_of, text_key
 
 SEPARATOR: Final = "@"
 
-# Offsets of queues, of all groups: 100 MB of memory, 25 MB of file where a group consumes many
-# queues of a topic. Far beyond it a hostile client is at work, or groups nobody deletes; where each
-# group consumes one queue, maxPeerMemory is reached earlier (table_memory.py).
+# The most offsets of queues, over all groups: 100 MB of memory and a file of 25 MB where a group
+# consumes many queues of a topic. A larger table means a hostile client, or groups that are never
+# deleted. Where each group consumes one queue, maxPeerMemory is reached earlier (table_memory.py).
 OFFSETS_MAX: Final = 1_000_000
 
-# Java's: a version for each commit would have slaves fetch the table all the time.
+# Java's figure. A new version for each commit would make slaves fetch the table all the time.
 COMMITS_A_VERSION: Final = 500
 
 Place = tuple[str, str]
@@ -39,7 +39,7 @@ Place = tuple[str, str]
 
 
 class OffsetTable(NamedTuple):
-    """A file's, or another broker's."""
+    """A decoded offset table, from the file or from another broker."""
 
     version: DataVersion
     offsets: dict[Place, dict[int, int]]
@@ -47,7 +47,7 @@ class OffsetTable(NamedTuple):
 
 @final
 class Offsets:
-    """By group and topic, then by queue."""
+    """The broker's offset table: offsets by group and topic, then by queue id."""
 
     __slots__ = (
         "_commits",
@@ -70,32 +70,32 @@ class Offsets:
         self._count = 0
         self.limit = OFFSETS_MAX
         self.backward_commits = 0
-        """Commits behind what was stored, since the start."""
+        """Commits since the start that were behind the stored offset."""
         self.data_version = DataVersion()
         files.keep(File.OFFSETS, self.content)
 
     def __len__(self) -> int:
-        """Offsets of queues."""
+        """The number of stored offsets, one for each queue of a group."""
         return self._count
 
     @property
     def place_count(self) -> int:
-        """Pairs of a topic and a group that has an offset in it."""
+        """The number of pairs of topic and group that have an offset."""
         return len(self._texts)
 
     @property
     def is_full(self) -> bool:
-        """Whether no group may have an offset in a queue where it had none."""
+        """Whether the table accepts no offset for a further queue of any group."""
         return self._count >= self.limit
 
     def places(self) -> Iterator[tuple[str, str, Mapping[int, int]]]:
-        """Group, topic and offsets by queue; those of broadcasting clients too."""
+        """Yield group, topic and offsets by queue, including those of broadcasting clients."""
         for group, topics in self._groups.items():
             for topic, queues in topics.items():
                 yield group, topic, queues
 
     def find(self, group: str, topic: str, queue_id: int) -> int | None:
-        """The offset of the next message the group wants; None when it never said."""
+        """The offset of the next message the group consumes; None when it never committed one."""
         return self.queues(group, topic).get(queue_id)
 
     def queues(self, group: str, topic: str) -> Mapping[int, int]:
@@ -119,7 +119,7 @@ class Offsets:
     def commit(
         self, group: str, topic: str, queue_id: int, offset: int, due: float = 0.0
     ) -> int | None:
-        """What a consumer has come to, on disk by `due`; the offset that was stored before."""
+        """Store a group's offset, to be on disk by `due`; return the offset it replaces."""
         queues = self._groups.setdefault(group, {}).setdefault(topic, {})
         before = queues.get(queue_id)
         if before == offset:
@@ -137,16 +137,17 @@ class Offsets:
         return before
 
     def note_pull(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """Where the group's next pull of the queue begins: what lies before is in its hands."""
+        """Record where the group's next pull begins; messages between the two offsets are in
+        flight."""
         if topic in self._groups.get(group, ()):
             self._pulled.setdefault((topic, group), {})[queue_id] = offset
 
     def pulled(self, group: str, topic: str, queue_id: int) -> int | None:
-        """What was noted last."""
+        """The offset that `note_pull` recorded last."""
         return self._pulled.get((topic, group), {}).get(queue_id)
 
     def remove(self, group: str | None = None, topic: str | None = None) -> None:
-        """All of a group, of a topic, or of a group in a topic."""
+        """Remove the offsets of a group, of a topic, or of a group in a topic."""
         for owner in list(self._groups) if group is None else [group]:
             topics = self._groups.get(owner, {})
             for each in list(topics) if topic is None else [topic]:
@@ -166,11 +167,11 @@ class Offsets:
     # ------------------------------------------------------------------ the file
 
     def content(self) -> bytes:
-        """The file."""
+        """The content of the file."""
         return self._content(self._texts.text())
 
     def content_up_to(self, bounds: Iterable[tuple[tuple[str, str, int], int]]) -> bytes:
-        """The same, but in these queues of groups they are no further than that."""
+        """The content of the file, with the offsets in `bounds` as upper limits."""
         lower: dict[Place, dict[int, int]] = {}
         for (group, topic, queue_id), bound in bounds:
             queues = self.queues(group, topic)
@@ -185,13 +186,13 @@ class Offsets:
         return b'{\n\t"dataVersion":%b,\n\t"offsetTable":%b\n}' % (version, table)
 
     def load(self, content: bytes) -> None:
-        """What a start finds. RemoteError where it is no such file."""
+        """Load the file at startup. Raises RemoteError for malformed content."""
         self.data_version, table = offset_table_of(content)
         for place, offsets in table.items():
             self._replace(place, offsets)
 
     def replace(self, content: bytes) -> None:
-        """They are these and no others. RemoteError where it is no such table."""
+        """Replace the whole table. Raises RemoteError for malformed content."""
         version, table = offset_table_of(content)
         gone = [(group, topic) for group, topic, _ in self.places() if (topic, group) not in table]
         for group, topic in gone:
@@ -203,12 +204,12 @@ class Offsets:
         self._files.touch(File.OFFSETS)
 
     def fill(self, table: OffsetTable, due: float, but: str) -> None:
-        """Where a group has no offset in a queue it is the table's; the group `but` is left out."""
+        """Add the table's offsets where a group has none in a queue; skip the group `but`."""
         lacking = self._lacking(table, but)
         self._put({at: {**table.offsets[at], **self.queues(*reversed(at))} for at in lacking}, due)
 
     def lacks(self, table: OffsetTable, but: str) -> bool:
-        """Whether `fill` would add any."""
+        """Whether `fill` would add an offset."""
         return any(True for _ in self._lacking(table, but))
 
     def _lacking(self, table: OffsetTable, but: str) -> Iterator[Place]:
@@ -217,7 +218,8 @@ class Offsets:
                 yield topic, group
 
     def copy(self, table: OffsetTable, due: float) -> None:
-        """Where the table has a group's offset in a queue, it is this one; on disk by `due`."""
+        """Overwrite offsets with those of the table, to be on disk by `due`; keep all that it
+        lacks."""
         new: dict[Place, dict[int, int]] = {}
         for place, queues in table.offsets.items():
             topic, group = place
@@ -231,7 +233,7 @@ class Offsets:
             self._files.touch(File.OFFSETS, due)
 
     def _put(self, table: Mapping[Place, dict[int, int]], due: float) -> None:
-        """RemoteError where these would be too many."""
+        """Store these offsets. Raises RemoteError when the limit would be exceeded."""
         more = sum(len(queues) - len(self.queues(*reversed(at))) for at, queues in table.items())
         if self._count + more > self.limit:
             raise RemoteError(f"{self._count + more} offsets, and {self.limit} are kept at most")
@@ -259,7 +261,7 @@ def _member(place: Place, queues: Mapping[int, int]) -> bytes:
 
 
 def offset_table_of(content: bytes) -> OffsetTable:
-    """What the file, or a master's answer, says. RemoteError where it is no such table."""
+    """Decode a file or a master's answer. Raises RemoteError for malformed content."""
     size = len(content)
     value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
     bean = object_of(value, "consumerOffset.json")

@@ -1,4 +1,4 @@
-"""Popping: taking messages out, looking at them, asking whether there are any, and who waits."""
+"""Handles requests to pop and peek at messages, to wait for messages, and to count the waiters."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from gantrymq.wire.headers.pop import (
     PopMessageRequest,
 )
 
-# Java's.
+# Java's limit.
 MESSAGES_MAX: Final = 32
 
-# Longer than anybody works on a message; each costs memory all the time.
+# One week, longer than any message takes to process; each in-flight message uses memory.
 INVISIBLE_MS_MAX: Final = 7 * 86_400_000
 
 _Asked: TypeAlias = PopMessageRequest | PeekMessageRequest | NotificationRequest
@@ -60,13 +60,13 @@ def _pop(state: State, pop: Pop) -> Steps[Outcome]:
         return Reply(too_long)
     header = pop.header
     _hold(state, pop.request, header, partial(_look, state, pop))
-    if state.now > began:  # it read from the disk: what happened meanwhile woke nobody
+    if state.now > began:  # messages that arrived during the disk read did not wake the pop
         state.pops.wake_soon((header.consumer_group, header.topic, header.queue_id))
     return HELD
 
 
 def _look(state: State, pop: Pop, is_end: bool) -> Steps[Reply | None]:
-    """What was allowed may not be any more."""
+    """Try the pop again; its permissions are checked again because they may have changed."""
     checked = _checked(state, pop.request, pop.header)
     if isinstance(checked, Reply):
         return checked
@@ -90,11 +90,11 @@ def _hold(
     state.pops.waiting.hold(request, place, header.poll_time, look)
 
 
-# ---------------------------------------------------------------------- whether it may be
+# ---------------------------------------------------------------------- permission checks
 
 
 def _checked(state: State, request: Request, header: PopMessageRequest) -> Pop | Reply:
-    """The pop, or why it may not be; in Java's order."""
+    """Return the pop, or its refusal; the checks are in Java's order."""
     if not state.settings.broker_permission & Permission.READ:
         return _broker_forbids(state, "pop message")
     fault = _fault(state, header)
@@ -161,7 +161,7 @@ def _broker_forbids(state: State, what: str) -> Reply:
 
 
 def _topic(state: State, request: Request, header: _Asked) -> TopicConfig | Reply:
-    """The topic, which the group may consume; the group may be made."""
+    """Return the topic if the group may consume it; creates the group where that is allowed."""
     name, address = header.topic, state.identity.address
     topic = state.topics.find(name)
     if topic is None:
@@ -201,7 +201,7 @@ def _group_refusal(state: State, name: str) -> Reply | None:
     )
 
 
-# ---------------------------------------------------------------------- looking only
+# ---------------------------------------------------------------------- peeking
 
 
 def peek_message(state: State, request: Request) -> Outcome | Steps[Outcome]:
@@ -215,7 +215,7 @@ def peek_message(state: State, request: Request) -> Outcome | Steps[Outcome]:
 
 
 def notification(state: State, request: Request) -> Outcome:
-    """Whether there is something; waits until there is, as far as the request has time."""
+    """Answer whether there are messages; wait for some as long as the request allows."""
     header = NotificationRequest.decode(request.command.ext)
     reply = _noticed(state, request, header)
     if reply is not None:

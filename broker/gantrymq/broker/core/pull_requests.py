@@ -1,4 +1,4 @@
-"""Pulling messages, and asking beforehand whether a filter will do."""
+"""Handles pulls, and the check whether a consumer's filter expression is valid."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.pull import PullMessageRequest
 from gantrymq.wire.jsonvalue import object_of
 
-# Bits of a pull's sysFlag; subscriptions.py has those of filters.
+# Bits of a pull's sysFlag; subscriptions.py has those for filters.
 COMMITS_OFFSET: Final = 1
 MAY_BE_HELD: Final = 2
 
@@ -43,7 +43,7 @@ def pull_message(state: State, request: Request) -> Outcome | Steps[Outcome]:
         return pull
     if header.sys_flag & COMMITS_OFFSET:
         if state.strays.wants():
-            state.strays.note(request)  # it commits by requests as well
+            state.strays.note(request)  # the consumer commits by requests as well
         else:
             group, topic = header.consumer_group, header.topic
             commit(state, request, group, topic, header.queue_id, header.commit_offset)
@@ -59,7 +59,7 @@ def pull_message(state: State, request: Request) -> Outcome | Steps[Outcome]:
 
 
 def _without_group(state: State, group: str) -> Reply | None:
-    """None when the group has been made."""
+    """Refuse the pull if the group cannot be created; None when it has been created."""
     refusal = pulls.broker_refusal(state)
     if refusal is not None or ensure_group(state, group) is not None:
         return refusal
@@ -72,7 +72,7 @@ def _read_from_disk(state: State, pull: Pull, rest: Reading[Pulled]) -> Steps[Ou
 
 
 def _answered(state: State, pull: Pull, found: Pulled, *, is_fresh: bool) -> Outcome:
-    """The answer, or none yet. What is not fresh may have missed what arrived meanwhile."""
+    """Answer the pull or hold it; a result that is not fresh may have missed messages meanwhile."""
     header = pull.header
     may_come = pulls.may_come(state, found, header.queue_offset)
     if not may_come or not header.sys_flag & MAY_BE_HELD:
@@ -88,7 +88,7 @@ def _answered(state: State, pull: Pull, found: Pulled, *, is_fresh: bool) -> Out
 
 
 def check_client_config(state: State, request: Request) -> Reply:
-    """Whether a subscription by SQL92 would be understood."""
+    """Answer whether the broker accepts a subscription's SQL92 expression."""
     if not request.command.body:
         return done()
     bean = object_of(javajson.loads(request.command.body), "CheckClientRequestBody")

@@ -1,13 +1,14 @@
-"""One pull: whether it may be, what it reads, and how it is answered.
+"""Validates one pull, reads its messages and builds the answer.
 
-    SUCCESS                 messages, one behind the other as they lie in the log
-    PULL_NOT_FOUND          nothing yet; held instead where the pull says so and it is the first try
-    PULL_RETRY_IMMEDIATELY  nothing the filter lets through, or the log lost it: go on behind it
-    PULL_OFFSET_MOVED       the queue begins later or ends before: go on there
+    SUCCESS                 messages, concatenated as they are in the log
+    PULL_NOT_FOUND          nothing yet; the pull is held if it asks for that and is the first try
+    PULL_RETRY_IMMEDIATELY  the filter matches nothing, or the log lost it: continue behind it
+    PULL_OFFSET_MOVED       the queue begins later or ends before: continue at the given offset
 
-A slave moves nobody: what it has not may be at its master, or still be on its way here.
+A slave never answers PULL_OFFSET_MOVED: messages that it lacks may be at its master, or still on
+the way to it.
 
-Each says where to go on, and the remark is the store's own word for what became of it.
+Each answer has the offset to continue from; its remark is the name of the store's pull status.
 """
 
 from __future__ import annotations
@@ -37,12 +38,11 @@ MASTER_ID: Final = 0
 
 OFFSET_RESET: Final = "OFFSET_RESET"
 
-# A field of ours beside RocketMQ's: who sets it to "true" reads in bulk, by maxMsgNums and
-# maxMsgBytes up to the store's limits for that.
+# A field that RocketMQ does not have. A consumer that sets it to "true" reads in bulk, by
+# maxMsgNums and maxMsgBytes up to the store's limits for bulk reads.
 BULK_FIELD: Final = "bulk"
 
-# As plain numbers and texts: what an enum does with its members takes longer than the rest of a
-# look at them.
+# Plain numbers and texts, because access to enum members would dominate the time of these checks.
 _READ: Final = int(Permission.READ)
 _WORDS: Final[Mapping[PullStatus, str]] = {status: status.name for status in PullStatus}
 
@@ -58,7 +58,7 @@ _CODES: Final[Mapping[PullStatus, ResponseCode]] = {
 
 @final
 class Pull:
-    """A pull that may be. Hot, hence slotted and not frozen."""
+    """A validated pull. Created for every pull, hence slotted and not frozen."""
 
     __slots__ = ("choice", "group", "header", "request", "topic")
 
@@ -78,7 +78,7 @@ class Pull:
 
 
 def checked(state: State, request: Request, header: PullMessageRequest) -> Pull | Reply:
-    """The pull, or what it is told at once; in Java's order."""
+    """Return the validated pull, or its refusal; the checks are in Java's order."""
     refusal = broker_refusal(state)
     if refusal is not None:
         return refusal
@@ -109,7 +109,7 @@ def checked(state: State, request: Request, header: PullMessageRequest) -> Pull 
 
 
 def broker_refusal(state: State) -> Reply | None:
-    """What a broker that may not be read says to all pulls."""
+    """The refusal of all pulls by a broker without read permission, else None."""
     permission = state.settings.broker_permission
     if permission & _READ:
         return None
@@ -151,7 +151,7 @@ def _topic(state: State, request: Request, header: PullMessageRequest) -> TopicC
 
 
 def reading(state: State, pull_: Pull, offset: int) -> Reading[Pulled]:
-    """The messages from this offset on."""
+    """A reading of the messages from this offset on."""
     header = pull_.header
     query = PullQuery(
         header.topic,
@@ -168,7 +168,7 @@ def reading(state: State, pull_: Pull, offset: int) -> Reading[Pulled]:
 
 
 def _bulk_bytes_max(pull_: Pull) -> int:
-    """The bytes that a batch reader asks for; 0 for every other consumer."""
+    """The bytes that a bulk reader asks for; 0 for every other consumer."""
     ext = pull_.request.command.ext
     if ext is None or ext.get(BULK_FIELD) != "true":
         return 0
@@ -176,9 +176,9 @@ def _bulk_bytes_max(pull_: Pull) -> int:
 
 
 def begun(reading: Reading[Pulled]) -> Pulled | Reading[Pulled]:
-    """What was read, which is mostly in memory; or what is left of the reading, to be run.
+    """Start a reading: return its result, which is mostly in memory, or the rest to be run.
 
-    DiskError and CorruptionError as the reading raises them.
+    Raises DiskError and CorruptionError as the reading does.
     """
     try:
         missing = reading.send(None)
@@ -189,7 +189,7 @@ def begun(reading: Reading[Pulled]) -> Pulled | Reading[Pulled]:
 
 
 def _rest(reading: Reading[Pulled], missing: Wanted | FilterRest | None) -> Reading[Pulled]:
-    """A reading that has begun, for those who begin it again."""
+    """Wrap a started reading, so that its caller can start it as if it were new."""
     try:
         while True:
             try:
@@ -215,18 +215,18 @@ def read_rest(state: State, rest: Reading[Pulled]) -> Steps[Pulled]:
 
 
 def code_of(pulled: Pulled, asked_offset: int) -> ResponseCode:
-    """What a pull for this offset is told."""
+    """The response code for a pull of this offset."""
     if pulled.status is FOUND:
         return ResponseCode.SUCCESS
     code = _CODES.get(pulled.status)
     if code is not None:
         return code
-    # There is nothing in the queue, nor was there ever.
+    # The queue has no messages and never had any.
     return ResponseCode.PULL_OFFSET_MOVED if asked_offset else ResponseCode.PULL_NOT_FOUND
 
 
 def may_come(state: State, pulled: Pulled, asked_offset: int) -> bool:
-    """Whether there may be something for this offset later, so that the pull can wait."""
+    """Whether a message for this offset may arrive later, so that the pull can be held."""
     code = code_of(pulled, asked_offset)
     if code is ResponseCode.PULL_OFFSET_MOVED:
         return not _corrects(state)
@@ -234,14 +234,17 @@ def may_come(state: State, pulled: Pulled, asked_offset: int) -> bool:
 
 
 def _corrects(state: State) -> bool:
-    """Whether consumers are told where to go on instead. A slave may lack what its master has, and
-    at once asked again for what it has not yet: it lets pulls wait, where Java's says 20. So does
-    a master that was elected just now, and may not show all that its predecessor showed."""
+    """Whether consumers get PULL_OFFSET_MOVED.
+
+    A slave may lack what its master has, and is asked for messages that it does not have yet. It
+    holds such pulls, where Java's slave answers code 20. A newly elected master does the same until
+    it may show all that its predecessor showed.
+    """
     return state.serves or state.settings.offset_check_in_slave
 
 
 def response(state: State, pull_: Pull, pulled: Pulled) -> Command:
-    """The answer, counted."""
+    """The answer to the pull; updates the statistics."""
     header, status = pull_.header, pulled.status
     code = code_of(pulled, header.queue_offset)
     suggested = _suggested(state, pull_.group, is_slow=pulled.suggests_slave)
@@ -250,7 +253,7 @@ def response(state: State, pull_: Pull, pulled: Pulled) -> Command:
             code = ResponseCode.PULL_RETRY_IMMEDIATELY
             suggested = pull_.group.broker_id
         _log_moved(state, pull_, pulled)
-    # Java makes the queue when it is asked for, which nobody can tell from one without messages.
+    # Java creates the queue when it is asked for, so clients only know queues without messages.
     if status is PullStatus.NO_MATCHED_LOGIC_QUEUE:
         status = PullStatus.NO_MESSAGE_IN_QUEUE
     state.offsets.note_pull(
@@ -268,19 +271,19 @@ def response(state: State, pull_: Pull, pulled: Pulled) -> Command:
 
 
 def _moved_to(state: State, pull_: Pull, offset: int) -> Reply:
-    """Somebody reset the group's offset: it goes on here."""
+    """Tell the consumer to continue at this offset, because an administrator reset the group's."""
     return Reply(_sent_to(state, pull_, offset, ResponseCode.PULL_OFFSET_MOVED, OFFSET_RESET))
 
 
 def asked_anew(state: State, pull_: Pull) -> Command:
-    """Nothing, and nothing passed by: the consumer is to pull once more from where it did."""
+    """Tell the consumer to repeat its pull from the same offset."""
     state.stats.missed()
     code, remark = ResponseCode.PULL_RETRY_IMMEDIATELY, _WORDS[PullStatus.NO_MATCHED_MESSAGE]
     return _sent_to(state, pull_, pull_.header.queue_offset, code, remark)
 
 
 def _sent_to(state: State, pull_: Pull, offset: int, code: ResponseCode, remark: str) -> Command:
-    """An answer without a look at the messages: go on here."""
+    """An answer that only says at which offset to continue."""
     header = pull_.header
     queue = state.store.queues.find(header.topic, header.queue_id)
     suggested = _suggested(state, pull_.group, is_slow=False)
@@ -294,7 +297,7 @@ def _sent_to(state: State, pull_: Pull, offset: int, code: ResponseCode, remark:
 def _places(
     pull_: Pull, suggested: int, next_offset: int, minimum: int, maximum: int
 ) -> dict[str, str]:
-    """Where to go on: the ext of a PullMessageResponse, whose object each answer can do without."""
+    """The ext fields of a PullMessageResponse, built directly because every answer needs them."""
     return {
         "suggestWhichBrokerId": str(suggested),
         "nextBeginOffset": str(next_offset),
@@ -306,7 +309,7 @@ def _places(
 
 
 def _suggested(state: State, group: GroupConfig, *, is_slow: bool) -> int:
-    """The broker to pull from next."""
+    """The id of the broker to pull from next."""
     if not state.settings.slave_read_enable:
         return MASTER_ID
     return group.which_broker_when_consume_slowly if is_slow else group.broker_id

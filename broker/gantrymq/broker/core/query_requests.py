@@ -1,6 +1,6 @@
-"""Finding messages, and figures of queues.
+"""Handles queries for messages, for offsets by time, and for the bounds and units of queues.
 
-A queue that nobody wrote to is an empty one: its offsets are 0, as Java answers.
+A queue without messages is answered as an empty one with offsets of 0, as in Java.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from gantrymq.wire.headers.query import (
 )
 from gantrymq.wire.java_string import utf8_text
 
-# As many as a pull looks at; a screen shows less. Java has no bound.
+# As many as a pull examines at most; admin tools show fewer. Java has no bound.
 UNITS_MAX: Final = 800
 
 NOTHING: Final = Bounds(0, 0)
@@ -125,7 +125,7 @@ def search_offset(state: State, request: Request) -> Steps[Outcome]:
 
 
 def max_offset(state: State, request: Request) -> Steps[Outcome]:
-    """`committed` or not: what consumers cannot see yet has no offset for others either."""
+    """`committed` makes no difference: messages that consumers cannot see have no offset here."""
     header = GetMaxOffsetRequest.decode(request.command.ext)
     bounds = yield from read(queue_bounds(state.store, header.topic, header.queue_id))
     return done(OffsetResponse(offset=(bounds or NOTHING).maximum))
@@ -144,7 +144,7 @@ def earliest_time(state: State, request: Request) -> Steps[Outcome]:
 
 
 def query_queue(state: State, request: Request) -> Steps[Outcome]:
-    """The units of a queue as they are stored, and which of them a group's filter lets pass."""
+    """Answer the stored units of a queue, and which of them match a group's filter."""
     header = QueryConsumeQueueRequest.decode(request.command.ext)
     topic, queue_id, index = header.topic or "", header.queue_id or 0, header.index or 0
     count = min(header.count or 0, UNITS_MAX)
@@ -176,7 +176,8 @@ def query_queue(state: State, request: Request) -> Steps[Outcome]:
 
 
 def _passes(subscription: SubscriptionData | None, tags_code: int) -> bool:
-    """By the unit alone; an expression needs the message."""
+    """Whether a tag filter matches, by the unit alone; false for expressions, which need the
+    message."""
     if subscription is None or subscription.expression_type != EXPRESSION_TAG:
         return False
     return not subscription.codes or tags_code in subscription.codes
@@ -185,7 +186,8 @@ def _passes(subscription: SubscriptionData | None, tags_code: int) -> bool:
 def _units(
     store: Store, topic: str, queue_id: int, index: int, count: int
 ) -> Reading[tuple[Bounds | None, Sequence[Unit]]]:
-    """Up to so many from `index` on, fewer where a file of the queue ends; none if it has none."""
+    """Read the bounds, and up to `count` units from `index` on, fewer where a file of the queue
+    ends."""
     bounds = yield from queue_bounds(store, topic, queue_id)
     queue = store.queues.find(topic, queue_id)
     if bounds is None or queue is None or not bounds.minimum <= index < bounds.maximum:

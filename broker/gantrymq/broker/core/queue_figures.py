@@ -1,7 +1,7 @@
-"""Figures of queues, and of groups in them, read from the store.
+"""Reads queue bounds, consumer positions and store times from the store, for admin requests.
 
-All that a request asks for is one reading, which lets others go first after every few queues: a
-broker may have 50 000 of them. What does not fit into an answer ends the reading: see `Tally`.
+One request is one reading, which yields to other work after every few queues because a broker may
+have 50 000 of them. The reading ends early when its answer would exceed a frame: see `Tally`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from gantrymq.wire.bodies.queue_stats import ConsumedOffset, TopicOffset
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import ResponseCode
 
-# What is put around the entries, headers and all, stays below the rest of a frame.
+# Leaves room in a frame for the headers and the rest of the body.
 ENTRIES_BYTES_MAX: Final = FRAME_BYTES_MAX - (1 << 20)
 
-# A millisecond's work.
+# About one millisecond of work.
 QUEUES_A_TURN: Final = 32
 
 NO_BOUNDS: Final = Bounds(0, 0)
@@ -36,7 +36,7 @@ NO_BOUNDS: Final = Bounds(0, 0)
 
 @final
 class Tally:
-    """What a reading has collected so far."""
+    """The size of an answer so far, and the sums of its lags; owned by one reading."""
 
     __slots__ = ("_count", "_size", "diff", "inflight_diff")
 
@@ -44,12 +44,12 @@ class Tally:
         self._count = 0
         self._size = 0
         self.diff = 0
-        """Messages that groups have not consumed."""
+        """The number of messages that groups have not consumed."""
         self.inflight_diff = 0
-        """Of those, the ones that consumers have in their hands."""
+        """The part of them that consumers have pulled and not committed."""
 
     def add(self, entry: bytes) -> bool:
-        """Whether it is time to let others go first."""
+        """Count an entry; return whether the reading should yield."""
         self._count += 1
         self._size += len(entry)
         return self._count % QUEUES_A_TURN == 0
@@ -60,7 +60,7 @@ class Tally:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether no frame can carry it."""
+        """Whether the answer exceeds a frame."""
         return self._size > ENTRIES_BYTES_MAX
 
 
@@ -87,7 +87,7 @@ def topic_offset(store: ReadableStore, queue: MessageQueue) -> Reading[TopicOffs
 def consumed_offset(
     store: ReadableStore, queue: MessageQueue, offset: int, pull_offset: int
 ) -> Reading[ConsumedOffset]:
-    """`offset` and `pull_offset` are the group's, 0 where it has none."""
+    """`offset` and `pull_offset` are those of the group, 0 where it has none."""
     topic, queue_id = queue.topic, queue.queue_id
     bounds = (yield from queue_bounds(store, topic, queue_id)) or NO_BOUNDS
     last_ms = 0
@@ -99,7 +99,7 @@ def consumed_offset(
 def time_span(
     store: ReadableStore, queue: MessageQueue, offset: int | None, wall_ms: int
 ) -> Reading[QueueTimeSpan]:
-    """A group that never said how far it is has everything before it."""
+    """A group without an offset (None) has all messages of the queue before it."""
     topic, queue_id = queue.topic, queue.queue_id
     bounds = (yield from queue_bounds(store, topic, queue_id)) or NO_BOUNDS
     min_ms = yield from earliest_store_time(store, topic, queue_id)

@@ -1,4 +1,4 @@
-"""Records of a queue of the broker's own, read in steps by whoever works through it."""
+"""Reads records of the broker's internal queues, for the services that process them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from gantrymq.wire.message.record import Record, decode
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# As many as a pull gives at most by default.
+# The default limit of a pull.
 RECORDS_MAX: Final = 32
 
 
 def records_from(
     state: State, topic: str, queue_id: int, offset: int, count: int = RECORDS_MAX
 ) -> Steps[tuple[Sequence[Record], int]]:
-    """At most so many from this offset on, and where to go on; that is `offset` at the queue's
-    end. What is damaged is passed over, with a line in the log."""
+    """Read at most `count` records from `offset` on; return them and the next offset.
+
+    The next offset is `offset` at the end of the queue. A damaged record is skipped with a log
+    line.
+    """
     found: list[Record] = []
     query = PullQuery(topic, queue_id, offset, count)
     try:

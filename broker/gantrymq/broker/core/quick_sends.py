@@ -1,11 +1,11 @@
-"""Which sends the compiled kernel takes, straight from receive buffers.
+"""Decides which sends the compiled kernel takes directly from receive buffers.
 
-    nobody is kept out, no send has to be judged by more than its topic -> there is a kernel
-    a topic that is stored as it comes, and that no crash can forget    -> it serves the topic
+    no access control, and sends are judged by their topic alone     -> there is a kernel
+    a topic whose messages need no rewriting, and that is persisted   -> the kernel serves it
 
-Everything else goes the general way (`send_requests.py`), which judges and explains. Invariant:
-both store the same bytes and answer the same; what only the general way does, the kernel is not
-given.
+All other sends take the general path (`send_requests.py`), which checks and explains. Invariant:
+both paths store the same bytes and give the same answers. The kernel does not get a send that needs
+anything only the general path does.
 """
 
 from __future__ import annotations
@@ -27,18 +27,21 @@ if TYPE_CHECKING:
 
 NEVER: Final = float("inf")
 
-# Topics that are judged at once, about 8 us each, when settings or the role have changed; and those
-# of each turn after that. Sends to a topic that is not judged yet go the general way.
+# Topics that are judged immediately when settings or the role change (about 8 us each), and topics
+# that each later turn judges. Sends to a topic that is not judged yet take the general path.
 LOOKED_AT_ONCE: Final = 2_000
 LOOKED_A_TURN: Final = 500
 
-# Topics of groups and others that begin so are judged by more than their name.
+# Retry, dead letter and similar topics begin with this and need more checks than their name.
 _GROUPS_BEGIN: Final = "%"
 
 
 @final
 class QuickSends:
-    """Of one broker; it keeps `State.kernel`. A machine, to notice what has changed."""
+    """Decides for one broker which sends the kernel takes, and owns `State.kernel`.
+
+    It is a periodic service in order to notice changes of settings and role.
+    """
 
     __slots__ = ("_is_open", "_known", "_left", "_refresh_at", "_state", "_unjudged")
 
@@ -51,13 +54,13 @@ class QuickSends:
         self._unjudged: list[str] = []
 
     def open(self) -> None:
-        """The topics are loaded: from now on the kernel takes what it may."""
+        """Start after the topics are loaded."""
         self._is_open = True
         self._state.topics.listen(lambda topic, _: self.look(topic))
         self.refresh()
 
     def refresh(self) -> None:
-        """Settings, or the broker's role, have changed: judge anew."""
+        """Build a new kernel and judge all topics again, after a change of settings or role."""
         state = self._state
         self._known = _values_of(state)
         if not self._is_open:
@@ -70,19 +73,19 @@ class QuickSends:
         self._judge(LOOKED_AT_ONCE)
 
     def _judge(self, count: int) -> None:
-        """Look at so many of the topics that were not looked at since the last change."""
+        """Judge up to `count` topics of those that were not judged since the last change."""
         for topic in self._unjudged[-count:]:
             self.look(topic)
         del self._unjudged[-count:]
 
     def take_counts(self) -> list[KernelCounts]:
-        """The counts of messages that kernels took since the last call."""
+        """Return and reset the message counts of the kernels."""
         counts, self._left = self._left, []
         kernel = self._state.kernel
         return counts if kernel is None else counts + kernel.take_counts()
 
     def look(self, topic: str) -> None:
-        """This topic came, changed or went."""
+        """Judge one topic that was created, changed or deleted."""
         kernel, config = self._state.kernel, self._state.topics.find(topic)
         if kernel is None:
             return
@@ -104,7 +107,7 @@ class QuickSends:
             and topic_fault(topic) is None
         )
 
-    # ------------------------------------------------------------------ the machine
+    # ------------------------------------------------------------------ the periodic service
 
     def deadline(self) -> float:
         return self._refresh_at if self._is_current and not self._unjudged else 0.0
@@ -125,16 +128,17 @@ class QuickSends:
             self._judge(LOOKED_A_TURN)
 
     def closed(self, channel: Channel) -> None:
-        """Not for us."""
+        """This service has no state of connections."""
 
 
 def _values_of(state: State) -> tuple[BrokerSettings, StoreSettings, Identity]:
-    """What the judgement goes by; a change replaces them."""
+    """The objects that the judgement depends on; a change replaces them."""
     return state.settings, state.store.settings, state.identity
 
 
 def _may_serve(state: State) -> bool:
-    """Whether any send may be taken without a look at who sends it and what is allowed now."""
+    """Whether a send may be accepted without checks of its sender and of the broker's
+    permissions."""
     settings = state.settings
     return (
         state.identity.is_master
@@ -142,7 +146,7 @@ def _may_serve(state: State) -> bool:
         and not settings.acl_enable
         and not settings.authentication_enabled
         and bool(settings.broker_permission & Permission.WRITE)
-        and settings.trace_on  # its replies say so
+        and settings.trace_on  # the kernel's replies say that tracing is on
     )
 
 

@@ -1,8 +1,8 @@
-"""RECALL_MESSAGE: a timer message is taken back before it is due.
+"""Handles RECALL_MESSAGE, which cancels a timer message before it is due.
 
-A message that recalls is put into the timer queue, due with the one it recalls, and takes that away
-when both are read. So the answer says that the recall is stored, as in Java, not that the message
-was there; and it is as safe as the message.
+A recall is a message in the timer queue, due at the same time as its target; the timer drops the
+target when it reads both. As in Java, a successful answer says that the recall is stored, not that
+the target exists. The recall is as durable as the message.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gantrymq.wire.message.property_names import (
 )
 from gantrymq.wire.message.record import Record
 
-# What Java writes, so that a Java broker that takes the store over understands it.
+# Java's values, so that a Java broker that takes over the store understands them.
 RECALL_TAG: Final = "_RECALL_TAG_"
 RECALL_BODY: Final = b"0"
 
@@ -54,7 +54,7 @@ def recall_message(state: State, request: Request) -> Outcome | Steps[Outcome]:
 
 
 def _refusal(state: State, header: RecallMessageRequest) -> Reply | None:
-    """Why nothing can be recalled here now."""
+    """Why this broker does not accept recalls now, else None."""
     settings = state.settings
     if not settings.recall_message_enable:
         return refused(
@@ -81,7 +81,7 @@ def _refusal(state: State, header: RecallMessageRequest) -> Reply | None:
 def _handle_refusal(
     state: State, header: RecallMessageRequest, handle: RecallHandle
 ) -> Reply | None:
-    """Why this handle recalls nothing here now."""
+    """Why this handle is not valid here now, else None."""
     if handle.topic != header.topic:
         return refused(
             ResponseCode.ILLEGAL_OPERATION,
@@ -121,7 +121,7 @@ def _recall(
 def _message(
     state: State, request: Request, header: RecallMessageRequest, handle: RecallHandle
 ) -> Record:
-    """What recalls, before it is led into the timer queue."""
+    """The recall before it is rewritten into the timer queue."""
     named = {
         TAGS: RECALL_TAG,
         TIMER_DEL_UNIQKEY: handle.delete_key,

@@ -1,8 +1,8 @@
-"""Says in the log when the store begins to refuse messages, and when it takes them again.
+"""Logs when the store begins to reject messages, and when it accepts them again.
 
-Each producer is told why in its answer; whoever looks after the broker gets a line for all of them.
-A disk around a limit is told of once: it has to be well for CALM_SECONDS before that is over. Only
-a master says so: a slave refuses all of them.
+Each producer gets the reason in its answer; the log has one line for the operator. A disk that
+moves around a limit is logged once: messages must be accepted for CALM_SECONDS before the rejection
+counts as over. Only a master logs this, since a slave rejects all sends.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from gantrymq.broker.core.messages import Channel
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# As often as the store looks at the disk.
+# The store checks the disk as often.
 LOOK_SECONDS: Final = 1.0
 CALM_SECONDS: Final = 5.0
 
 
 @final
 class Refusals:
-    """Of one broker."""
+    """The periodic service of one broker that logs rejections."""
 
     __slots__ = ("_began_at", "_ended_at", "_next_look", "_state")
 
@@ -44,7 +44,7 @@ class Refusals:
             self._taken(now, self._began_at)
 
     def closed(self, channel: Channel) -> None:
-        """Nothing belongs to a connection."""
+        """This service has no state of connections."""
 
     def _refused(self, now: float, why: str) -> None:
         self._ended_at = None

@@ -1,15 +1,15 @@
-"""A broker's role where its group elects the master: it changes while everything else goes on.
+"""Changes the role of a broker whose group elects its master, while the broker keeps running.
 
-    lead      the store takes messages; groups that were further than our queues go on at their
-              ends; orderly locks stay with their owners for a while
-    serve     what a master does by itself begins once consumers may see all that the log had
-              when we came to lead: what was done before is known from the log alone
-    pause     nothing new is begun, by clients or by ourselves, so that what there is can be
-              handed over whole; or it is not, and we go on
-    follow    nothing is put any more from this call on, by anybody; who was sending is cut off,
-              and looks for the new master
+    lead      The store accepts messages. Offsets of groups beyond the queues' ends are set to the
+              ends. Orderly locks stay with their owners for a while.
+    serve     The master's own services begin once consumers may see all that the log had when this
+              broker became master: earlier work of these services is known from the log alone.
+    pause     Neither clients nor services begin new work, so that the master can hand over a
+              complete log. If it does not hand over, work resumes.
+    follow    Nothing is appended from this call on. The connections of clients that were sending
+              are closed, and the clients look for the new master.
 
-Invariant: between `follow` and the next `lead` no work of the master's is under way.
+Invariant: between `follow` and the next `lead` no task of the master role is running.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from gantrymq.broker.core.messages import Channel, Register
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# As long as the owner of an orderly lock goes on without hearing from us: Java's figure.
+# How long the owner of an orderly lock continues without renewing it: Java's figure.
 HEIR_SECONDS: Final = 30.0
 
-# Between two looks whether everything can be seen: a follower's report comes any moment.
+# How often to check whether all messages are visible; a follower's report arrives any moment.
 LOOK_SECONDS: Final = 0.02
 
 NEVER: Final = float("inf")
@@ -36,7 +36,7 @@ NEVER: Final = float("inf")
 
 @final
 class Reign:
-    """Of one broker."""
+    """Controls the role and the epoch of one broker."""
 
     __slots__ = (
         "_look_at",
@@ -56,13 +56,13 @@ class Reign:
         self._serves_from = 0
         self._state = state
         self.epoch = 0
-        """The one we lead in, or led in last."""
+        """The current epoch as master, or the last one."""
         self.is_paused = False
         self.changes: Counter[str] = Counter()
         """How often this broker became `master`, and how often it became `slave` again."""
 
     def lead(self, epoch: int) -> None:
-        """We are the master from now on."""
+        """Become master."""
         state = self._state
         assert state.identity.is_elected, "fixed roles do not change"
         self.epoch = epoch
@@ -86,7 +86,8 @@ class Reign:
         state.effects.add(Register())
 
     def _keep_locks(self) -> None:
-        """Whoever was master before gave queues away; before the first message nobody was."""
+        """Take over the last master's orderly locks; an empty log means that there was no
+        master."""
         state = self._state
         if state.store.log.is_empty:
             return
@@ -96,8 +97,10 @@ class Reign:
             state.effects.warning(f"the last master's locks are not known: {error}")
 
     def pause(self, *, is_paused: bool) -> None:
-        """Begin nothing new, or go on. What is under way ends by itself: cut off, it would be done
-        once more by the next master."""
+        """Stop beginning new work, or resume.
+
+        Running tasks complete: the next master would repeat a task that was cancelled.
+        """
         state = self._state
         if is_paused and not self.is_paused:
             self._served = state.serves
@@ -108,7 +111,7 @@ class Reign:
         state.quick_sends.refresh()
 
     def follow(self) -> None:
-        """We are not the master from now on."""
+        """Become a follower."""
         state = self._state
         self.changes["slave"] += 1
         self.is_paused = False
@@ -128,7 +131,7 @@ class Reign:
         state.effects.add(Register())
 
     def master_is(self, address: str) -> None:
-        """Where the master takes requests; "" where nobody is."""
+        """Set the master's address for requests; "" when there is no master."""
         state = self._state
         master = "" if address == self._own_address else address
         if master != state.following.master:
@@ -136,13 +139,13 @@ class Reign:
         state.following.master = master
         state.relays.master_is(master)
 
-    # ------------------------------------------------------------------ the machine
+    # ------------------------------------------------------------------ the periodic service
 
     def deadline(self) -> float:
         return self._look_at
 
     def expire(self, now: float) -> None:
-        """Serve, if all that there was can be seen."""
+        """Begin to serve once all messages that the log had are visible."""
         state = self._state
         if self.is_paused or state.store.readable < self._serves_from:
             self._look_at = now + LOOK_SECONDS
@@ -152,7 +155,7 @@ class Reign:
         state.serves = True
 
     def closed(self, channel: Channel) -> None:
-        """Nobody's connection matters here."""
+        """This service has no state of connections."""
 
     def _begin_services_anew(self) -> None:
         state = self._state

@@ -1,12 +1,12 @@
-"""Proves that a relayed send comes from a member of the group, which may say where it was born.
+"""Authenticates forwarded sends: proves that a group member vouches for the client's address.
 
-    gantryBornHost     the client that sent it to the relaying member, `host:port`
-    gantryRelayProof   HMAC by the group's secret of the names of cluster and group, the request
-                       code, that address and the body; 64 hexadecimal digits
+    gantryBornHost     the client that sent to the forwarding member, `host:port`
+    gantryRelayProof   HMAC, keyed by the group's secret, over the names of cluster and group, the
+                       request code, that address and the body; 64 hexadecimal digits
 
-The body is covered so that a proof that was overheard is of no use for another message. A client
-that gives itself an address is not believed, and no sender is where the group has no secret: the
-message is born where its connection comes from.
+The HMAC covers the body, so that an intercepted proof is useless for another message. The field is
+ignored when a client sets it, and always where the group has no secret: the born host is then the
+address of the connection.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SAID: Final = b"gantry relayed send"
 
 
 def add(command: Command, secret: GroupSecret | None, identity: Identity) -> None:
-    """Have this send, which says where it was born, prove that a member says so."""
+    """Add the proof to a send that carries BORN_HOST; without a secret, do nothing."""
     if secret is None:
         return
     assert command.ext is not None, "a relayed send says where it was born"
@@ -36,7 +36,7 @@ def add(command: Command, secret: GroupSecret | None, identity: Identity) -> Non
 
 
 def born_host(command: Command, secret: GroupSecret | None, identity: Identity) -> str | None:
-    """Where the send was born, as a member of the group says; None where no member proves it."""
+    """The client address that a member vouches for; None without a valid proof."""
     ext = command.ext or {}
     said, proof = ext.get(BORN_HOST), ext.get(PROOF, "")
     if said is None or secret is None or len(proof) != 2 * PROOF_BYTES:

@@ -1,24 +1,24 @@
-"""Sends that reach a member which is not master: they go to the one that is, and their clients are
-led there.
+"""Forwards sends that reach a non-master member to the master, and redirects their clients.
 
-    parked -> relayed to the master -> its answer passed on -> the connection is closed, or told
-           -> nobody is master within PARK_SECONDS          -> it is closed without an answer
-           -> we are: carried out here, and nothing is closed
+    parked -> forwarded to the master -> its answer passed on -> connection closed, or GO_AWAY
+           -> no master within PARK_SECONDS                  -> closed without an answer
+           -> this member becomes master: the send is carried out here, nothing is closed
 
-Why so: producers of Java ask again at once, up to three times, by the addresses they know; told no,
-they would have used up their tries before name servers tell of the new master. And only a broken
-connection has them look there at once.
+Reason: Java producers retry immediately, up to three times, at the addresses they know. A refusal
+would use up their retries before the name servers know the new master. Only a broken connection
+makes them ask the name servers at once.
 
-Told: where the group has one address, a client of Java that knows GO_AWAY makes another connection
-to it, sends again what was answered so, and has its other answers by the old one. So nothing of it
-is closed: by a race of Java's, sends under way on a connection that breaks may hear of it when
-their time is over. But 5.3.3 throws on the second GO_AWAY to one send, and the address may lead
-here for a while yet: so the first sends of each connection are relayed, for STAY_SECONDS.
+GO_AWAY: where the group has one address, a Java client that knows GO_AWAY opens another connection
+to that address, repeats the send that was answered with it, and still receives its other answers on
+the old connection. Such connections are not closed, because of a race in Java's client: sends in
+flight on a broken connection may fail only at their timeout. But 5.3.3 throws on the second GO_AWAY
+to one send, and the address may lead to this member for a while. The first sends of each connection
+are therefore forwarded, for STAY_SECONDS.
 
-A relayed send names its client in the field BORN_HOST, so that the message is born at that address,
-and proves that a member says so (relay_proofs.py). Invariant: it is not relayed again. Bounds:
-PARKED_MAX sends, of PARKED_BYTES_MAX; what comes beyond that, or after its connection has had its
-time, ends the connection.
+A forwarded send carries its client's address in the field BORN_HOST, which becomes the message's
+born host, with a proof by the member (relay_proofs.py). Invariant: a forwarded send is not
+forwarded again. Bounds: PARKED_MAX sends of PARKED_BYTES_MAX in total. A send beyond them, or after
+its connection's time is over, closes the connection.
 """
 
 from __future__ import annotations
@@ -50,13 +50,14 @@ from gantrymq.wire.version import V5_3_1
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# A failover takes about as long, and a producer waits for three.
+# About the duration of a failover; a producer waits for three seconds.
 PARK_SECONDS: Final = 2.0
 
-# A producer's patience, which began before ours.
+# A producer's timeout, which began before this one.
 ASK_SECONDS: Final = 3.0
 
-# About as long as a Service takes to lead elsewhere; each more of them costs a connection.
+# About the time until a Kubernetes Service leads to the new master; each further GO_AWAY costs a
+# connection.
 STAY_SECONDS: Final = 0.3
 
 PARKED_MAX: Final = 10_000
@@ -74,15 +75,15 @@ SENDS: Final = frozenset(
         RequestCode.RECALL_MESSAGE,
     }
 )
-"""What a producer is told was stored for good."""
+"""Requests after which a producer takes its message as persisted."""
 
-# The dialing side signs by its own account; these were the producer's, of other fields.
+# The producer's signature. The connection to the master signs with this broker's own account.
 _SIGNATURE: Final = frozenset({"AccessKey", "Signature", "SecurityToken"})
 
 
 @final
 class Relays:
-    """Of one broker."""
+    """Forwards sends for one broker."""
 
     __slots__ = (
         "_arrivals",
@@ -98,41 +99,41 @@ class Relays:
 
     def __init__(self, state: State) -> None:
         self._arrivals: dict[Channel, float] = {}
-        """When the first send came of each connection that is told to go away, not closed."""
+        """When the first send arrived on each connection whose client understands GO_AWAY."""
         self._bytes = 0
         self._channels: dict[Channel, tuple[int, float]] = {}
-        """How many of a connection's sends are with us, and until when more are taken."""
+        """By connection, how many of its sends are held here, and until when more are accepted."""
         self._has_said = False
         self._master = ""
         self._parked: dict[Request, float] = {}
         self._state = state
         self._under_way: dict[Request, None] = {}
         self.secret: GroupSecret | None = None
-        """The group's, by which members prove to each other what they relay; None: it has none."""
+        """The group's secret for proofs between members; None where the group has none."""
 
     def __len__(self) -> int:
         return len(self._parked) + len(self._under_way)
 
     def wants(self, request: Request) -> bool:
-        """Whether it is a send that another broker has to carry out, or will have to soon."""
+        """Whether another broker has to carry out this send, now or soon."""
         state = self._state
         identity, is_paused = state.identity, state.reign.is_paused
         is_ours = identity.is_master and not is_paused
         return identity.is_elected and not is_ours and request.command.code in SENDS
 
     def holds(self, channel: Channel) -> bool:
-        """Whether a send of this connection is with us: it is closed behind it."""
+        """Whether a send of this connection is held here; the connection is closed after it."""
         return channel in self._channels
 
     def leads(self, channel: Channel) -> bool:
-        """Whether its client goes to the new master when it is told to."""
+        """Whether the connection's client moves to the new master on GO_AWAY."""
         state = self._state
         client = state.clients.client_of(channel)
         is_led = bool(state.identity.group_address)
         return is_led and client is not None and knows_go_away(client)
 
     def take(self, request: Request) -> Outcome:
-        """Park it, or say no to one that was relayed to us."""
+        """Hold the send for the master, or refuse it if another member forwarded it to this one."""
         state = self._state
         if BORN_HOST in (request.command.ext or {}):
             return _not_master(state)
@@ -152,14 +153,14 @@ class Relays:
         return HELD
 
     def master_is(self, address: str) -> None:
-        """Who takes sends now, as far as is known."""
+        """Set the address of the master; "" when it is unknown."""
         self._master = address
         if self._master:
             for request in list(self._parked):
                 self._relay(request)
 
     def take_parked(self) -> list[Request]:
-        """We are master: those that waited for one."""
+        """Return and drop the held sends, because this broker is master now."""
         self._arrivals.clear()
         parked = list(self._parked)
         for request in parked:
@@ -179,7 +180,7 @@ class Relays:
         )
 
     def _relayed(self, request: Request) -> Command:
-        """As the master gets it; the proof is added last, for it covers the address."""
+        """The send for the master. The proof is added last because it covers the address."""
         command = request.command
         ext = unsigned(command.ext)
         ext[BORN_HOST] = request.channel.peer
@@ -188,7 +189,7 @@ class Relays:
         return relayed
 
     def _answered(self, request: Request, answer: object) -> None:
-        """Pass it on. Without one nobody knows whether the message is stored."""
+        """Pass the master's answer on. Without an answer the outcome of the send is unknown."""
         if request not in self._under_way:
             return  # its connection is gone
         del self._under_way[request]
@@ -205,7 +206,7 @@ class Relays:
             effects.add(CloseChannel(request.channel, reason))
 
     def _is_to_go(self, request: Request) -> bool:
-        """Whether its connection has stayed long enough, and there is somebody to go to."""
+        """Whether the connection had its time and there is a master to go to."""
         if not self._knows_go_away(request.command):
             return False
         now = self._state.now
@@ -213,12 +214,13 @@ class Relays:
         return bool(self._master) and now >= came_at + STAY_SECONDS
 
     def _knows_go_away(self, command: Command) -> bool:
-        """Whether its client makes another connection, and where that leads is not up to it."""
+        """Whether the client opens another connection on GO_AWAY, to an address that it does not
+        choose."""
         is_led = bool(self._state.identity.group_address)
         return is_led and not command.is_oneway and knows_go_away(command)
 
     def _leave(self, request: Request) -> bool:
-        """It is not with us any more; whether it was its connection's last."""
+        """Drop a send; return whether it was its connection's last."""
         channel = request.channel
         self._bytes -= len(request.command.body)
         count, until = self._channels.get(channel, (1, 0.0))
@@ -238,13 +240,13 @@ class Relays:
                 " told no, they would ask here again at once and give up"
             )
 
-    # ------------------------------------------------------------------ the machine
+    # ------------------------------------------------------------------ the periodic service
 
     def deadline(self) -> float:
         return next(iter(self._parked.values()), NEVER)
 
     def expire(self, now: float) -> None:
-        """Nobody became master in time."""
+        """Close the connections of sends for which no master appeared in time."""
         late = [request for request, until in self._parked.items() if until <= now]
         for request in late:
             del self._parked[request]
@@ -254,7 +256,8 @@ class Relays:
                 self._state.effects.add(CloseChannel(request.channel, reason))
 
     def closed(self, channel: Channel) -> None:
-        """Whoever sent them does not wait any more; what is under way goes on without."""
+        """Drop the sends of a closed connection; forwarded ones are still carried out by the
+        master."""
         self._arrivals.pop(channel, None)
         if self._channels.pop(channel, None) is None:
             return
@@ -267,12 +270,12 @@ class Relays:
 
 
 def knows_go_away(client: Command | Client) -> bool:
-    """Whether it makes another connection when it is told so."""
+    """Whether the client opens another connection on GO_AWAY."""
     return client.language == LanguageCode.JAVA and client.version > V5_3_1
 
 
 def unsigned(ext: Mapping[str, str] | None) -> dict[str, str]:
-    """The fields of a request that is passed on."""
+    """The request's fields without its signature."""
     return {name: value for name, value in (ext or {}).items() if name not in _SIGNATURE}
 
 

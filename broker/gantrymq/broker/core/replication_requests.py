@@ -1,4 +1,4 @@
-"""What administrators and slaves ask about replication, besides the tables of others."""
+"""Handles the requests about replication status, from administrators and slaves."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _of_master(state: State) -> HaStatus:
 
 
 def _of_slave(state: State) -> HaStatus:
-    """What belongs to a master is zero, as in Java."""
+    """The fields of a master are zero, as in Java."""
     flushed = state.following.master_flushed
     following = state.replication.following()
     if following is None:
@@ -57,8 +57,8 @@ def _of_slave(state: State) -> HaStatus:
 
 
 def reset_master_flush_offset(state: State, request: Request) -> Outcome:
-    """Only a slave remembers one, to show it; to a master it means nothing, which is no error in
-    Java."""
+    """Set the master's flush offset, which only a slave keeps, for display; a master ignores it, as
+    in Java."""
     if not state.identity.is_master:
         header = ResetMasterFlushOffsetRequest.decode(request.command.ext)
         state.following.master_flushed = header.master_flush_offset

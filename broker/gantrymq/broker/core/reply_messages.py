@@ -1,9 +1,9 @@
-"""Replies to requests: pushed to the client that asked, and kept in the topic of replies.
+"""Handles reply messages: pushes them to the client that asked, and stores a copy in their topic.
 
     SEND_REPLY_MESSAGE -> the producer REPLY_TO_CLIENT -> PUSH_REPLY_MESSAGE_TO_CLIENT -> its answer
 
-Whether the push succeeded is what the replier is told, whatever becomes of the copy that is kept
-(storeReplyMessageEnable): the copy is for people who look, nobody waits for it.
+The replier's answer says whether the push succeeded. It does not depend on the stored copy
+(storeReplyMessageEnable), which is for inspection and which no client waits for.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gantrymq.wire.message import offset_id, property_names
 from gantrymq.wire.message import properties as codec
 from gantrymq.wire.message.record import Record
 
-# Java's: how long the client that asked may take.
+# Java's timeout for the client that asked.
 PUSH_SECONDS: Final = 10.0
 
 
@@ -87,7 +87,7 @@ def _record_of(state: State, request: Request, header: SendHeader, config: Topic
 
 
 def _push(state: State, request: Request, header: SendHeader, record: Record) -> Steps[str | None]:
-    """Why the client that asked has no reply; None when it has."""
+    """Push the reply; return why the client did not get it, or None."""
     client_id = codec.get(record.properties, property_names.REPLY_TO_CLIENT)
     if client_id is None:
         return (
@@ -113,7 +113,7 @@ def _push(state: State, request: Request, header: SendHeader, record: Record) ->
 
 
 def _channel_of(state: State, client_id: str) -> Channel | None:
-    """Where the producer of this client id was heard of last."""
+    """The most recently active connection of the producer with this client id."""
     clients = [
         client for client in state.clients.producers_of(client_id) if not client.channel.is_closing
     ]
@@ -145,7 +145,7 @@ def _push_command(state: State, request: Request, header: SendHeader, record: Re
 
 
 def _keep(state: State, record: Record) -> Steps[tuple[str, int] | None]:
-    """The id and the place in the queue of the copy that was stored."""
+    """Store the copy; return its offset message id and queue offset, or None on failure."""
     topic = utf8_text(record.topic)
     failure = yield from topic_creation.safe(state, topic)
     if failure is None:

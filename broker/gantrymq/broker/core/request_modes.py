@@ -1,8 +1,10 @@
-"""How groups get messages, by topic, as administrators set it: config/messageRequestMode.json.
+"""Stores by topic whether groups pull or pop it: config/messageRequestMode.json.
+
+Administrators set the modes.
 
     {"messageRequestModeMap":{topic:{group:MODE}}}
 
-Where nobody set anything, groups pull.
+The default is to pull.
 """
 
 from __future__ import annotations
@@ -15,13 +17,13 @@ from gantrymq.wire import javajson
 from gantrymq.wire.bodies.pops import TopicMode
 from gantrymq.wire.jsonvalue import JsonObject, object_of, text_key
 
-# An administrator sets them one by one.
+# Administrators set them one by one.
 MODES_MAX: Final = 100_000
 
 
 @final
 class RequestModes:
-    """By topic, then by group."""
+    """The broker's request modes, by topic and then by group."""
 
     __slots__ = ("_count", "_files", "_table")
 
@@ -50,7 +52,7 @@ class RequestModes:
     # ------------------------------------------------------------------ the file
 
     def content(self) -> bytes:
-        """The file, and the answer to GET_ALL_MESSAGE_REQUEST_MODE."""
+        """The content of the file, and the answer to GET_ALL_MESSAGE_REQUEST_MODE."""
         table: JsonObject = {
             topic: {group: mode.to_json() for group, mode in groups.items()}
             for topic, groups in self._table.items()
@@ -58,12 +60,12 @@ class RequestModes:
         return javajson.dumps_fastjson({"messageRequestModeMap": table})
 
     def load(self, content: bytes) -> None:
-        """What a start finds. RemoteError where it is no such file."""
+        """Load the file at startup. Raises RemoteError for malformed content."""
         for mode in _understood(content):
             self._put(mode)
 
     def copy(self, content: bytes) -> None:
-        """Be as the master's. RemoteError where it is no such table."""
+        """Take over the master's table. Raises RemoteError for malformed content."""
         modes, before = _understood(content), self._table
         self._table, self._count = {}, 0
         for mode in modes:

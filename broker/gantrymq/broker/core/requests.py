@@ -1,4 +1,4 @@
-"""Which handler serves which request code: the tables of all modules that have some."""
+"""Combines the handler tables of all modules into one table by request code."""
 
 from __future__ import annotations
 

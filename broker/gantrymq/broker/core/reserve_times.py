@@ -1,11 +1,11 @@
-"""The topics' attribute `reserve.time`: for how many hours consumers find what was stored.
+"""Applies the topic attribute `reserve.time`: for how many hours consumers see a stored message.
 
-    reserve.time=24     what is older is hidden from them, though the log may still have it
-    -1, 0, absent       as long as the log has it
+    reserve.time=24     older messages are hidden, though the log may still have them
+    -1, 0, absent       visible as long as the log has them
 
 The unit is that of RocketMQ's tiered store, the only one of its stores where the attribute has an
-effect; its plain one refuses it. What the broker itself reads through topics - delayed messages,
-half messages, what POP has to revive - is never hidden, whatever their topics say.
+effect; its plain store refuses the attribute. Topics that the broker itself reads (delayed
+messages, half messages, POP's revive messages) are never hidden, whatever their attributes say.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HOUR_MS: Final = 3_600_000
 
 
 def begin(state: State) -> None:
-    """Tell the store of every topic, and of each change from now on."""
+    """Report the retention of every topic to the store, now and at each change."""
 
     def keep(topic: str, config: TopicConfig | None) -> None:
         if config is None or is_system_topic(topic):
@@ -34,7 +34,7 @@ def begin(state: State) -> None:
 
 
 def age_ms(config: TopicConfig) -> int | None:
-    """How old a message of the topic may be; None: as old as the log."""
+    """The maximum age in ms of a visible message; None: as old as the log."""
     try:
         hours = parse_int64(config.attributes.get(RESERVE_TIME, "-1"))
     except ValueError:  # a file from elsewhere: hiding nothing loses nothing

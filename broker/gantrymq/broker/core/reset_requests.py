@@ -1,14 +1,14 @@
-"""INVOKE_BROKER_TO_RESET_OFFSET: groups go on somewhere else.
+"""Handles INVOKE_BROKER_TO_RESET_OFFSET, which moves a group to other offsets.
 
-By useServerSideResetOffset, as RocketMQ 5.3 does it: the offset is stored, and the next pull of
-each queue is told where to go on. 4.9 clients that are online are told at once as well, by
-RESET_CONSUMER_CLIENT_OFFSET, since what they do when a pull tells them takes longer.
+With useServerSideResetOffset, as in RocketMQ 5.3: the broker stores the offset, and the next pull
+of each queue is answered with it. Connected 4.9 clients also get RESET_CONSUMER_CLIENT_OFFSET
+immediately, because they react slowly to such an answer.
 
-Without it, as 4.9 does it: only clients are told, none online is a refusal, and a reset that is not
-forced moves nobody forwards.
+Without it, as in 4.9: the broker only tells the clients. The request is refused when none is
+connected, and a reset that is not forced does not move an offset forward.
 
-`timestamp` is when the messages to begin with were stored; -1 is behind all there are. For a single
-queue 5.x may name the offset instead.
+`timestamp` is the store time of the first message to consume; -1 means the end of the queue. For a
+single queue, 5.x clients may send the offset instead.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _reset(
         return _no_topic(header)
     _assign(state, request, header, offsets)
     failure = yield from steps.saved(File.OFFSETS)
-    # Pulls that wait there hear of it now.
+    # Wake the held pulls, so that their consumers learn of the reset now.
     state.holds.arrived([(header.topic, queue_id) for queue_id in offsets])
     _tell_older_clients(state, header, offsets)
     if failure is not None:
@@ -104,7 +104,7 @@ def _reset(
 def _wanted_offsets(
     state: State, header: ResetOffsetRequest, queues: int
 ) -> Reading[dict[int, int] | str]:
-    """By queue; or why the offset that the request names is none."""
+    """The new offset of each queue; or why the requested offset is not valid."""
     queue_id, offset = header.queue_id, header.offset
     if queue_id is None or queue_id < 0:
         return (yield from _offsets_at(state, header, range(queues)))
@@ -137,7 +137,7 @@ def _assign(
 def _offsets_at(
     state: State, header: ResetOffsetRequest, queue_ids: Iterable[int]
 ) -> Reading[dict[int, int]]:
-    """By queue, the first message stored at the time that the request names, or later."""
+    """By queue, the first offset whose message was stored at the requested time or later."""
     offsets: dict[int, int] = {}
     for queue_id in queue_ids:
         if header.timestamp < 0:
@@ -173,7 +173,7 @@ def _tell_only(
             f"Consumer not online, so can not reset offset, Group: {group} Topic: {topic}"
             f" Timestamp: {header.timestamp}",
         )
-    # The tool says for whom: 4.9's has a switch for groups of C++ clients.
+    # The tool says which language the group has: 4.9's has a switch for C++ clients.
     _tell(state, header, offsets, clients, is_cpp=request.command.language == LanguageCode.CPP)
     return (yield from _answer(state, header, offsets))
 
@@ -223,7 +223,7 @@ def _tell(
 
 
 def _answer(state: State, header: ResetOffsetRequest, offsets: Mapping[int, int]) -> Steps[Outcome]:
-    """The ResetOffsetBody."""
+    """The answer, with the ResetOffsetBody."""
     by_queue = _by_queue(state, header, offsets)
     table = yield from long_answers.members(
         {queue.to_key(): offset for queue, offset in by_queue.items()}

@@ -1,10 +1,10 @@
-"""Offsets that an administrator reset, until the group's consumers were told.
+"""Tracks offsets that an administrator reset, until the group's consumers have been told.
 
     assigned -> the next pull of the queue is answered OFFSET_MOVED -> taken
 
-In between commits of the queue count for nothing: a consumer that does not know yet would undo the
-reset. Invariant: whatever is pending is stored as the group's offset too, so there are no more than
-offsets, and after a restart consumers that ask begin there.
+Commits of the queue are ignored in between: a consumer that does not know of the reset yet would
+undo it. Invariant: a pending offset is also stored as the group's offset. So there are no more
+pending offsets than stored ones, and consumers that ask after a restart begin there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import final
 
 @final
 class Resets:
-    """By group and topic, then by queue."""
+    """The broker's pending resets, by group and topic, then by queue id."""
 
     __slots__ = ("_table",)
 
@@ -25,12 +25,12 @@ class Resets:
         self._table.setdefault((group, topic), {})[queue_id] = offset
 
     def pending(self, group: str, topic: str, queue_id: int) -> int | None:
-        """Where the group has to go on; None when nobody reset it."""
+        """The pending offset of the queue; None when there is no reset."""
         queues = self._table.get((group, topic))
         return None if queues is None else queues.get(queue_id)
 
     def take(self, group: str, topic: str, queue_id: int) -> int | None:
-        """The same for a pull, which is told: it is pending no more."""
+        """Return the pending offset and drop it, because the answer to this pull carries it."""
         queues = self._table.get((group, topic))
         if queues is None:
             return None
@@ -40,7 +40,7 @@ class Resets:
         return offset
 
     def remove(self, group: str | None = None, topic: str | None = None) -> None:
-        """All of a group, of a topic, or of a group in a topic."""
+        """Remove the resets of a group, of a topic, or of a group in a topic."""
         for place in list(self._table):
             if group in (None, place[0]) and topic in (None, place[1]):
                 del self._table[place]

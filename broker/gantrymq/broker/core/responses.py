@@ -1,4 +1,4 @@
-"""The few shapes that answers have."""
+"""Builds the common forms of responses: success, success with JSON, and refusal."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gantrymq.wire.jsonvalue import Json
 
 
 def done(header: Header | None = None, body: bytes = b"", remark: str | None = None) -> Reply:
-    """SUCCESS."""
+    """A response with code SUCCESS."""
     ext = None if header is None else header.encode()
     return Reply(Command(ResponseCode.SUCCESS, ext=ext, body=body, remark=remark))
 
 
 def done_json(value: Json, header: Header | None = None) -> Reply:
-    """SUCCESS with a body in fastjson's dialect."""
+    """A response with code SUCCESS and a body in fastjson's dialect."""
     return done(header, javajson.dumps_fastjson(value))
 
 

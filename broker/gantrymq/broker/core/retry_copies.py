@@ -1,14 +1,14 @@
-"""Remembers which messages were stored once more for another try, until slaves have the copies.
+"""Tracks messages that were stored again for a retry, until the slaves have the copies.
 
-A group is done with a message once its copy for another try is stored, and its offset goes past it.
-A slave of fixed roles learns offsets by requests and the log by another connection: one that lags
-behind the copy, and becomes master, would give out neither the message nor the copy. So a slave is
-told an offset no further than the first message whose copy its log lacks.
+Once the retry copy of a message is stored, the group's offset moves past the message. A slave of
+fixed roles receives offsets by requests and the log by another connection. A slave whose log lacks
+the copy, and that becomes master, would deliver neither the message nor the copy. A slave therefore
+receives an offset no higher than the first message whose copy its log lacks.
 
-    place, offset    the message that was copied, of a group's queue
+    place, offset    the message that was copied, in a group's queue
     end              the log up to here has the copy
 
-In memory only: after a restart of the master nothing is known of earlier copies.
+In memory only: after a restart the master does not know earlier copies.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Final, final
 
 from gantrymq.broker.core.pops.checkouts import Place
 
-# 150 bytes each. A slave that lags behind more copies than these lacks so many messages besides
-# that its group consumes much anew anyway.
+# 150 bytes each. A slave that lacks more copies than this lacks so many messages besides that its
+# group repeats much anyway.
 COPIES_MAX: Final = 10_000
 
 
 @final
 class RetryCopies:
-    """Those of one master; its slaves are at different places of the log."""
+    """The copies of one master; its slaves have different log ends."""
 
     __slots__ = ("_copies",)
 
@@ -34,12 +34,15 @@ class RetryCopies:
         self._copies: deque[tuple[int, Place, int]] = deque(maxlen=COPIES_MAX)
 
     def note(self, place: Place, offset: int, end: int) -> None:
-        """The group is done with this message, for the log has its copy below `end`."""
+        """Record that the log has the retry copy of this message below `end`."""
         self._copies.append((end, place, offset))
 
     def bounds(self, out: Iterable[tuple[Place, int]], log_end: int) -> dict[Place, int]:
-        """By queue of a group, the first message that a slave whose log ends here must not skip;
-        `out` are the first ones that are out."""
+        """By queue of a group, the first message that a slave whose log ends at `log_end` must not
+        skip.
+
+        `out` has the first in-flight message of each queue.
+        """
         lowest = dict(out)
         for end, place, offset in self._copies:
             if end > log_end:
