@@ -1,1 +1,1 @@
-"""The only I/O: sockets, files, clocks, HTTP, metrics, logs and the process itself."""
+"""Performs all I/O of the product: sockets, files, clocks, HTTP, metrics, logs and processes."""

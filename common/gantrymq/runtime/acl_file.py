@@ -1,8 +1,9 @@
-"""The file of accounts, read when a server starts and again whenever it changes.
+"""Reads the file of accounts when a server starts, and again whenever the file changes.
 
-A second after a change the new rules count. A file that cannot be used, or is gone or emptied,
-leaves the old ones in force, and the log says so: nobody is locked out, nor let in, by a slip of
-the pen, nor while an editor has truncated the file and not written it yet.
+The new rules take effect within a second of the change. If the file cannot be used, is missing or
+is empty, the old rules stay in force and the log says so. So an error in the file neither locks
+accounts out nor lets strangers in, and an editor that truncates the file before it writes does no
+harm.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _Stamp: TypeAlias = "tuple[int, int, int] | None"
 
 @final
 class AclFile:
-    """Owner of the task that looks at the file. `load`, then `watch`, then `stop`."""
+    """Loads and watches the file. Owns the watch task: call `load`, then `watch`, then `stop`."""
 
     def __init__(self, path: Path, log: Log, look_seconds: float = LOOK_SECONDS) -> None:
         self._path = path
@@ -35,7 +36,7 @@ class AclFile:
         self._task: asyncio.Task[None] | None = None
 
     def load(self, *, may_be_empty: bool = True) -> Rules:
-        """ConfigurationError says why they cannot be had."""
+        """Read the rules and log their warnings; raises ConfigurationError if that fails."""
         self._stamp = _stamp_of(self._path)
         rules = self._read(may_be_empty=may_be_empty)
         for warning in rules.warnings:
@@ -43,7 +44,7 @@ class AclFile:
         return rules
 
     def watch(self, changed: Callable[[Rules], None]) -> None:
-        """Call this with each new content from now on."""
+        """Call `changed` with the new rules after each change of the file."""
         self._task = asyncio.get_running_loop().create_task(
             self._watch(changed), name=f"watch {self._path}"
         )
@@ -60,7 +61,7 @@ class AclFile:
                 continue
             try:
                 changed(await asyncio.to_thread(self._load_anew))
-            except Exception as error:  # whatever it is: the next change of the file is heard of
+            except Exception as error:  # any error: the watch must go on
                 self._log.warning(
                     "the accounts cannot be read anew, the rules stay as they were",
                     cause=str(error) or type(error).__name__,
@@ -84,7 +85,10 @@ class AclFile:
 
 
 def read_credentials(path: Path) -> Credentials:
-    """With which this program signs what it asks; ConfigurationError where the file has none."""
+    """The credentials with which this program signs requests.
+
+    Raises ConfigurationError if the file cannot be read or has none.
+    """
     try:
         return plain_acl.read_credentials(path.read_bytes())
     except (OSError, ConfigurationError) as error:
@@ -96,7 +100,7 @@ def read_credentials(path: Path) -> Credentials:
 
 
 def _stamp_of(path: Path) -> _Stamp:
-    """What changes when the content does; a ConfigMap changes by another link."""
+    """Identifies the file's content; the inode tells when a ConfigMap's link is replaced."""
     try:
         status = path.stat()
     except OSError:

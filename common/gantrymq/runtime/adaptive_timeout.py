@@ -1,29 +1,32 @@
-"""Decides how long a client waits for an answer of a server whose latency changes.
+"""Decides how long a client waits for a response from a server whose latency changes.
 
     fast server   the minimum: a connection that hangs costs no more than that
-    slow server   twice the slowest of the last answers, up to the maximum
-    no answer     twice as long as before, up to the maximum
+    slow server   twice the slowest recent response time, up to the maximum
+    no response   twice the previous timeout, up to the maximum
 
 A fixed timeout below the server's latency would fail every request for as long as the server is
-slow. The slowest answer is forgotten by and by (a half-life of seven answers), so that one slow
-answer does not make the next connection that hangs expensive for long.
+slow. The slowest response time decays with a half-life of seven responses, so one slow response
+does not make the next hanging connection expensive for long.
 
-Pure: the caller measures, and says what it measured.
+This module does no I/O and reads no clock: the caller measures and reports.
 """
 
 from __future__ import annotations
 
 from typing import Final, final
 
-# The timeout must leave room for an answer that is slower than those before.
+# The timeout leaves room for a response that is slower than the previous ones.
 HEADROOM: Final = 2.0
 FORGET: Final = 0.9
 
 
 @final
 class AdaptiveTimeout:
-    """The timeout of the next request to one server. The owner makes one request at a time, or
-    takes the answers of several for those of one."""
+    """The timeout of the next request to one server.
+
+    The owner makes one request at a time, or reports the responses of several as if they were of
+    one.
+    """
 
     __slots__ = ("_maximum", "_minimum", "_slowest")
 
@@ -35,13 +38,13 @@ class AdaptiveTimeout:
 
     @property
     def seconds(self) -> float:
-        """For the next request."""
+        """The timeout of the next request."""
         return min(max(HEADROOM * self._slowest, self._minimum), self._maximum)
 
     def answered(self, seconds: float) -> None:
-        """A request was answered after so long."""
+        """Report that a request was answered after `seconds`."""
         self._slowest = max(seconds, FORGET * self._slowest)
 
     def expired(self) -> None:
-        """A request was not answered within `seconds`."""
+        """Report that a request was not answered within the timeout."""
         self._slowest = self.seconds

@@ -1,4 +1,4 @@
-"""Network addresses as RocketMQ writes them: "host:port", an IPv6 host in brackets."""
+"""Parses and formats network addresses as RocketMQ writes them: "host:port", "[IPv6]:port"."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Final
 
 from gantrymq.base.errors import ConfigurationError
 
-# Addresses for documentation: everything but a machine without a network has a route to them.
+# Documentation addresses (RFC 5737, RFC 3849): every machine with a network has a route to them.
 _PROBES: Final = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 
-# One letter at least: what is made of digits and dots alone was meant as an address.
+# At least one letter: text of digits and dots alone is meant as an address.
 _HOST_NAME: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?")
 
 
 def format_address(name: object) -> str:
-    """A socket's own idea of an address as text; "unknown" when the peer has already gone."""
+    """A socket address as text; "unknown" if the peer has already disconnected."""
     match name:
         case (str(host), int(port), *_):
             return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -26,7 +26,7 @@ def format_address(name: object) -> str:
 
 
 def parse_address(address: str) -> tuple[str, int]:
-    """ "host:port" or "[IPv6]:port"."""
+    """Split "host:port" or "[IPv6]:port"; raises ConfigurationError for anything else."""
     host, _, port = address.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
         raise ConfigurationError(f'address "{address}" is not host:port')
@@ -34,27 +34,31 @@ def parse_address(address: str) -> tuple[str, int]:
 
 
 def is_host_name(text: str) -> bool:
-    """Whether a machine may be called so; its address is no name."""
+    """Whether the text is a valid host name; an IP address is not."""
     return _HOST_NAME.fullmatch(text) is not None
 
 
 def address_of(name: str) -> str | None:
-    """The address that a name has on this machine, IPv4 if there is one, as Java prefers it; None
-    where it has none. May wait for a name server of the Internet's kind."""
+    """The IP address to which this machine resolves a name; None if there is none.
+
+    Prefers IPv4, as Java does. Blocks while DNS is asked.
+    """
     try:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):  # the second for what is too long between two dots
+    except (OSError, UnicodeError):  # UnicodeError: a label between two dots is too long
         return None
     found.sort(key=lambda each: each[0] is not socket.AF_INET)
     return str(found[0][4][0])
 
 
 def own_address() -> str:
-    """The address by which others reach this machine, as far as its routes tell: of IPv4 where it
-    has one."""
+    """The address of this machine that its routing table uses for outgoing traffic.
+
+    Prefers IPv4; the loopback address if the machine has no route.
+    """
     for family, target in _PROBES:
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((target, 9))  # sends nothing
+            probe.connect((target, 9))  # a UDP connect sends no packet
             host: str = probe.getsockname()[0]
             return host
     return "127.0.0.1"

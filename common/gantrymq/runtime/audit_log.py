@@ -1,11 +1,11 @@
-"""Writes the audit trail of one server: to its log, and as JSON lines to a file.
+"""Writes the audit trail of one server to its log, and as JSON lines to a file.
 
     {"time": "2026-11-29T03:20:00.123Z", "server": "broker broker-a:0", "action": ..., ...}
 
-Nothing waits for the trail, and a disk that is full or slow stops no server: entries that cannot be
-written are counted, and the next line that can be says how many are missing.
+No request waits for the audit trail, so a full or slow disk stops no server. Entries that cannot be
+written are counted, and the next line that can be written says how many are missing.
 
-Invariants: one thread writes, one batch at a time, in order; what waits for it is bounded.
+Invariants: one thread writes, one batch at a time, in order; the entries that wait are bounded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gantrymq.runtime.rotated_file import RotatedFile, Rotation
 from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import JsonObject
 
-# Entries come one by one from administrators; so many wait only while the disk does not answer.
+# Administrators cause entries one by one; this many wait only if the disk does not respond.
 WAITING_BYTES_MAX: Final = 8 << 20
 
 LINES_MAX: Final = 300
@@ -39,20 +39,20 @@ LINES_SECONDS: Final = 10.0
 @final
 @dataclass(frozen=True, slots=True)
 class AuditFile:
-    """Where the trail is written, beside the log."""
+    """The file of the audit trail, and how it is rotated."""
 
     path: Path
     rotation: Rotation
 
 
 def audit_file(path: str, bytes_max: int, files: int) -> AuditFile | None:
-    """As the settings say; None where they name no file."""
+    """The audit file that the settings name; None if `path` is empty."""
     return AuditFile(Path(path), Rotation(bytes_max, files)) if path else None
 
 
 @final
 class AuditLog:
-    """Owned by one server, and used on its event loop."""
+    """The audit trail of one server, which owns it and calls it on its event loop."""
 
     __slots__ = (
         "_clock",
@@ -70,7 +70,7 @@ class AuditLog:
     )
 
     def __init__(self, server: str, file: AuditFile | None, clock: Clock = SYSTEM_CLOCK) -> None:
-        """Without a file, entries are in the log alone."""
+        """Without a file, entries go to the log only."""
         self._server = server
         self._clock = clock
         self._log = Log("audit")
@@ -83,10 +83,10 @@ class AuditLog:
         self._written = 0
         self._lost = 0
         self._missing = 0
-        """Entries that are lost since the last line that was written."""
+        """Entries lost since the last successful write to the file."""
 
     def write(self, record: AuditRecord) -> None:
-        """Soon; returns at once."""
+        """Log the entry and queue it for the file. Does not block."""
         self._tell(record)
         if self._file is None:
             return
@@ -100,7 +100,7 @@ class AuditLog:
             self._write_next()
 
     async def close(self) -> None:
-        """Write what waits; what the disk refuses is lost."""
+        """Write the queued entries; entries that the disk refuses are lost."""
         while self._writing is not None:
             await self._settled()
         if self._missing and self._file is not None:
@@ -114,10 +114,10 @@ class AuditLog:
         """Wait for the batch that is being written."""
         if self._writing is not None:
             await asyncio.wait([self._writing])
-            await asyncio.sleep(0)  # its end is told in the next round of the loop
+            await asyncio.sleep(0)  # the future's callback runs in the next loop iteration
 
     def samples(self) -> Iterator[Samples]:
-        """How many entries are in the file, and how many could not be written."""
+        """The numbers of entries written to the file and lost."""
         if self._file is not None:
             rows = [(("written",), self._written), (("lost",), self._lost)]
             yield Samples(process.AUDIT_ENTRIES, rows)

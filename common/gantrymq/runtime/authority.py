@@ -1,8 +1,9 @@
-"""Makes a certificate authority and the certificates that it signs, for tries and small
-installations. Larger ones have an authority of their own.
+"""Makes a certificate authority and the certificates that it signs.
 
-Certificates of servers are for clients, too: a broker shows its own to name servers and to other
-brokers. Keys are of the curve P-256.
+It is meant for trials and small installations; larger ones have an authority of their own.
+
+A server's certificate is also valid as a client's, because a broker presents its own to name
+servers and to other brokers. Keys use the curve P-256.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from gantrymq.base.errors import ConfigurationError
 
-# An authority outlives the certificates that it signs; a server's is renewed more often.
+# The authority outlives the certificates that it signs.
 AUTHORITY_DAYS: Final = 3650
 CERTIFICATE_DAYS: Final = 825
 
-# Clocks of clients may be behind.
+# The clock of a client may be behind.
 _BEFORE: Final = datetime.timedelta(hours=1)
 
 _USAGES: Final = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
@@ -39,7 +40,10 @@ class Issued:
 
 
 def make_authority(name: str, now: datetime.datetime) -> Issued:
-    """A self-signed certificate that may sign those of servers and clients, and no authority."""
+    """Make a self-signed CA certificate.
+
+    It may sign certificates of servers and clients, but not those of other authorities.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _name(name)
     builder = _builder(subject, subject, key.public_key(), now, AUTHORITY_DAYS)
@@ -53,8 +57,10 @@ def make_authority(name: str, now: datetime.datetime) -> Issued:
 def make_certificate(
     authority: Issued, name: str, hosts: Sequence[str], now: datetime.datetime, days: int
 ) -> Issued:
-    """A certificate for a server, or for a client, which need not have `hosts`: names or addresses
-    by which clients reach it."""
+    """Make a certificate for a server or a client.
+
+    `hosts` are the names or addresses by which clients reach a server; a client needs none.
+    """
     signer = x509.load_pem_x509_certificate(authority.certificate)
     signing_key = serialization.load_pem_private_key(authority.key, None)
     if not isinstance(signing_key, ec.EllipticCurvePrivateKey):

@@ -1,17 +1,17 @@
-"""The one fair queue of a server: what does not fit into this turn of the loop waits here.
+"""Queues the requests of a server that do not fit into the current loop iteration, fairly.
 
-A read brings up to nine thousand requests, and some single ones take 60 ms. So a read's requests
-are served for a few milliseconds, and a long one is not begun; what is left waits by connection,
-and each turn serves one slice of one connection, round robin. Others are served in between: they
-wait for one slice at most, or one long request.
+One read brings up to nine thousand requests, and some single requests take 60 ms. So the requests
+of a read are served for a few milliseconds, and a long request is not started. The remaining
+requests are queued by connection, and each loop iteration serves one slice of one connection, round
+robin. Other connections are served in between: they wait for one slice or one long request at most.
 
-What takes too long is counted by the name of its request (StallWatch). The clock is read once a
-read or a slice for that, so a stall that several short requests share has all their names.
+Work that takes too long is counted under the name of its request (StallWatch). For that the clock
+is read once a read or a slice, so a stall of several short requests carries all their names.
 
-Invariants: requests of one connection are served in their order, so what follows a long one waits
-behind it. A connection with something waiting is held up, so it has at most one read here. Beyond
-their share of the memory account the one with the most waiting is closed. What waits for a
-connection that is closing is dropped.
+Invariants: requests of one connection are served in order, so requests behind a long one wait for
+it. A connection with queued requests is held up, so at most one read of it is queued. If the queue
+exceeds its share of the memory account, the connection with the most queued bytes is closed. The
+queue of a connection that is closing is dropped.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from gantrymq.wire.command import Command
 # A body of this size is read in about 2 ms.
 LONG_BYTES: Final = 64 * 1024
 
-# What a header field weighs besides its request: two short strings and their place in a map.
+# The memory that a header field takes besides its request: two short strings and a map entry.
 FIELD_BYTES: Final = 256
 
-# How long one connection's requests are served before others have their turn.
+# How long requests of one connection are served before the next connection gets its turn.
 SLICE_SECONDS: Final = 0.005
 
-# The clock is read once for so many requests: reading it costs a twentieth of serving one.
+# Requests served between two readings of the clock: a reading costs a twentieth of a request.
 STRIDE: Final = 4
 
-# Names in one line of the log, and the label of a stall that several requests share.
+# How many names a log line has, and the label of a stall that several requests share.
 NAMES_MAX: Final = 8
 SEVERAL: Final = "several requests"
 
 
 class Sender(Protocol):
-    """A connection."""
+    """A connection that sends requests."""
 
     @property
     def peer(self) -> str: ...
@@ -64,12 +64,12 @@ class Sender(Protocol):
 S = TypeVar("S", bound=Sender)
 
 Work: TypeAlias = "Generator[None, None, None]"
-"""A long request that is under way: each step of it is a slice."""
+"""A long request in progress: each step of the generator is a slice."""
 
 
 @dataclass(slots=True)
 class _Line:
-    """What waits for one connection. While the first request is under way it is still there."""
+    """The queued requests of one connection; a long request in progress stays at the front."""
 
     commands: deque[Command]
     weight: int
@@ -78,7 +78,7 @@ class _Line:
 
 @final
 class Backlog(Generic[S]):
-    """What waits. The owner calls `serve_next` once a turn while `is_empty` does not hold."""
+    """The queue of one server. Its owner calls `serve_next` once an iteration unless `is_empty`."""
 
     __slots__ = (
         "_lines",
@@ -100,8 +100,10 @@ class Backlog(Generic[S]):
         memory: MemoryAccount,
         stalls: StallWatch | None = None,
     ) -> None:
-        """Requests of these codes take long whatever they carry, and those with such a body. For
-        one of them `serve` may answer its further work."""
+        """Requests with one of `long_codes`, or a body of `long_bytes`, count as long.
+
+        For a long request `serve` may return a generator that does the work in slices.
+        """
         self._stalls = stalls or StallWatch()
         self._long_bytes = long_bytes
         self._long_codes = long_codes
@@ -116,11 +118,12 @@ class Backlog(Generic[S]):
 
     @property
     def weight(self) -> int:
-        """Bytes that what waits takes."""
+        """The bytes that queued requests take."""
         return self._memory.held_of(Kind.WAITING_REQUESTS)
 
     def take(self, channel: S, commands: Sequence[Command], now: float) -> None:
-        """Serve what one read brought as far as a slice goes; `now` is when it came."""
+        """Serve the requests of one read for one slice and queue the rest; `now` is when it
+        came."""
         served = 0
         if not self._lines or channel not in self._lines:
             served = self._serve_some(channel, commands, now)
@@ -128,14 +131,14 @@ class Backlog(Generic[S]):
             self._put(channel, commands[served:])
 
     def _serve_some(self, channel: S, commands: Sequence[Command], now: float) -> int:
-        """Short requests, as many as a slice takes; how many those were."""
+        """Serve short requests for one slice; returns how many."""
         serve = self._serve
         long_bytes, long_codes = self._long_bytes, self._long_codes
         served = 0
         began, is_long = now, False
         while True:
             first = served
-            is_all = len(commands) <= STRIDE  # mostly: nothing to cut
+            is_all = len(commands) <= STRIDE  # the usual case: saves the slicing
             for command in commands if is_all else commands[served : served + STRIDE]:
                 is_long = len(command.body) >= long_bytes or command.code in long_codes
                 if is_long:
@@ -153,8 +156,10 @@ class Backlog(Generic[S]):
             began = ended
 
     def serve_next(self) -> None:
-        """One slice of the connection whose turn it is: a long request, or a piece of one that can
-        be cut, or some short ones."""
+        """Serve one slice of the next connection.
+
+        That is a long request, a slice of one that returned a generator, or some short requests.
+        """
         channel, line = self._lines.popitem(last=False)
         began = self._monotonic()
         weight_before = line.weight
@@ -176,7 +181,7 @@ class Backlog(Generic[S]):
             channel.go_on()
 
     def _serve_slice(self, channel: S, line: _Line, now: float) -> list[Command]:
-        """A long request, or some short ones; which."""
+        """Serve a long request or some short ones; returns those served."""
         commands = line.commands
         done: list[Command] = []
         ends_at = now + SLICE_SECONDS
@@ -196,14 +201,14 @@ class Backlog(Generic[S]):
         return done
 
     def drop(self, channel: S) -> None:
-        """The connection is gone."""
+        """Drop the queue of a connection that has ended."""
         line = self._lines.pop(channel, None)
         if line is not None:
             self._memory.add(channel, Kind.WAITING_REQUESTS, -line.weight)
             _abandon(line)
 
     def _note_stall(self, channel: S, commands: Sequence[Command], seconds: float) -> None:
-        """These held the loop for so long."""
+        """Report that these requests held the loop for `seconds`."""
         names = list(dict.fromkeys(request_name(command.code) for command in commands))
         label = names[0] if len(names) == 1 else SEVERAL
         work = ",".join(names[:NAMES_MAX])
@@ -235,7 +240,7 @@ class Backlog(Generic[S]):
 
 
 def _go_on(line: _Line) -> None:
-    """One more piece of the request that is under way."""
+    """Run one more slice of the request in progress."""
     assert line.work is not None
     try:
         next(line.work)
@@ -249,7 +254,7 @@ def _end_first(line: _Line) -> None:
 
 
 def _abandon(line: _Line) -> None:
-    """The connection ends: what is under way has no effect any more."""
+    """End the request in progress because its connection ends; it has no further effect."""
     if line.work is not None:
         line.work.close()
         line.work = None

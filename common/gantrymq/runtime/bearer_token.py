@@ -1,7 +1,7 @@
-"""The file with the bearer token that clients need to read metrics.
+"""Reads the file with the bearer token that clients need to read metrics.
 
-It has one line, or two while the token is changed: both are accepted. It is looked at before each
-answer, and read again when it has changed.
+The file has one line, or two while the token is being replaced: both are accepted. The file is
+checked before each response, and read again if it has changed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gantrymq.base.errors import ConfigurationError
 from gantrymq.runtime.certificates import Stamp, stamp_of
 
 TOKEN_BYTES_MIN: Final = 16
-# A header of an HTTP request has room for 8190 bytes.
+# An HTTP header has room for 8190 bytes.
 TOKEN_BYTES_MAX: Final = 4096
 TOKENS_MAX: Final = 2
 
@@ -25,13 +25,16 @@ _MAKES_ONE: Final = "`openssl rand -hex 32` makes one"
 
 @final
 class BearerTokenFile:
-    """One server's metricsTokenFile; the HTTP server owns it. Raises ConfigurationError where the
-    file cannot be used at first. Later such a file is logged, and the tokens stay as they were."""
+    """The metricsTokenFile of one server, owned by its HTTP server.
+
+    Raises ConfigurationError if the file cannot be used at the start. If it cannot be used later,
+    that is logged and the previous tokens stay valid.
+    """
 
     __slots__ = ("_complain", "_path", "_stamp", "_tokens")
 
     def __init__(self, path: str, complain: Callable[[str], None] = lambda text: None) -> None:
-        """`complain` is told why a changed file cannot be used."""
+        """`complain` receives the reason if a changed file cannot be used."""
         self._complain = complain
         self._path = path
         self._stamp: Stamp = stamp_of(path)
@@ -60,7 +63,7 @@ class BearerTokenFile:
 def token_file(
     path: str, complain: Callable[[str], None] = lambda text: None
 ) -> BearerTokenFile | None:
-    """The file of this name; None where there is no name."""
+    """The token file at `path`; None if `path` is empty."""
     return BearerTokenFile(path, complain) if path else None
 
 

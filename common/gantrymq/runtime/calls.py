@@ -1,7 +1,7 @@
-"""Our requests on one connection: who waits for which response.
+"""Pairs the requests sent on one connection with the coroutines that wait for their responses.
 
-The session says what became of a request; this turns it into a result or an exception for the
-coroutine that asked.
+The session reports the outcome of each request; `Calls` turns it into a result or an exception of
+the waiting coroutine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from gantrymq.wire.command import Command
 
 @final
 class Calls:
-    """Futures by opaque; made only where we ask, which most connections of a server never see."""
+    """Futures by opaque. The table is made at the first request: most server connections send
+    none."""
 
     __slots__ = ("_futures",)
 
@@ -30,7 +31,7 @@ class Calls:
         return future
 
     def give_up(self, opaque: int) -> bool:
-        """Nobody waits any longer; whether the request was still unanswered."""
+        """Stop waiting for a response; returns whether the request was still unanswered."""
         return self._futures is not None and self._futures.pop(opaque, None) is not None
 
     def settle(self, event: Answered | TimedOut | Abandoned, peer: str, why_closed: str) -> None:

@@ -1,13 +1,13 @@
 """Reads when the certificates of a PEM file expire.
 
-It reads only as much of X.509 (RFC 5280, 4.1) as leads to the end of the validity:
+It parses only the part of X.509 (RFC 5280, 4.1) that leads to the end of the validity:
 
     Certificate       SEQUENCE: TBSCertificate, ...
     TBSCertificate    SEQUENCE: [0] version, which may be missing; serial number, algorithm, issuer,
                       Validity, ...
     Validity          SEQUENCE: two times, UTCTime (two digits of the year) or GeneralizedTime
 
-A library for X.509 would take 8 MiB and 0.1 s at the start, and servers need it for nothing else.
+An X.509 library would take 8 MiB and 0.1 s at the start, and servers need it for nothing else.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _BLOCK: Final = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE--
 _VERSION_TAG: Final = 0xA0
 _UTC_TIME_TAG: Final = 0x17
 _LONG_LENGTH: Final = 0x80
-_VALIDITY: Final = 3  # behind the serial number, the algorithm and the issuer
+_VALIDITY: Final = 3  # index of Validity: after serial number, algorithm and issuer
 
 
 def expires_at(pem: str) -> float | None:
     """When the first of the certificates expires, in seconds of the Unix epoch.
 
-    None if the text has no certificate, or one that is malformed.
+    None if the text has no certificate, or a malformed one.
     """
     try:
         blocks = _BLOCK.findall(pem)

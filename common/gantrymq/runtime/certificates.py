@@ -1,22 +1,23 @@
-"""TLS settings as RocketMQ names them, and the contexts made from them.
+"""Reads TLS settings as RocketMQ names them, and makes TLS contexts from them.
 
 | key | meaning |
 |---|---|
 | tls.server.mode | permissive (plain and TLS on one port), enforcing, disabled |
-| tls.server.certPath, keyPath, keyPassword | what the server shows |
-| tls.server.need.client.auth | none, optional, require: what clients must show |
-| tls.server.trustCertPath | who may have signed it |
-| tls.client.certPath, keyPath, keyPassword | what the client shows |
-| tls.client.authServer, tls.client.trustCertPath | whether and by what it checks the server |
-| tls.enable | whether this program's own connections to others use TLS; tls.server.mode=enforcing |
-| tls.test.mode.enable | a self-signed certificate, and clients that trust anybody |
+| tls.server.certPath, keyPath, keyPassword | the server's certificate and key |
+| tls.server.need.client.auth | none, optional, require: what clients must present |
+| tls.server.trustCertPath | the authorities that clients' certificates must be signed by |
+| tls.client.certPath, keyPath, keyPassword | the client's certificate and key |
+| tls.client.authServer, tls.client.trustCertPath | whether and by what it verifies servers |
+| tls.enable | whether outgoing connections use TLS; default: tls.server.mode=enforcing |
+| tls.test.mode.enable | a self-signed certificate, and clients that trust every certificate |
 
 Names in certificates are not compared with addresses: RocketMQ's clients connect to IP addresses
-out of routes, and its certificates seldom hold them. Trust is in who signed.
+from routes, and its certificates seldom contain them. Trust depends on the signer alone.
 
-Stricter than Java in two points. Test mode is the default only where no certificate path is given.
-A client's certificate that is asked for is always checked: Java's tls.server.authClient=false,
-which lets any through, is not understood, and asking without saying whom to trust is an error.
+Stricter than Java in two points. Test mode is the default only if no certificate path is given.
+A client's certificate that is requested is always verified: Java's tls.server.authClient=false,
+which accepts any certificate, has no effect, and requesting certificates without a trustCertPath is
+an error.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ from gantrymq.runtime.certificate_expiry import expires_at
 
 SELF_SIGNED_DAYS: Final = 365
 
-# A certificate that lists hundreds of services is compared no further.
+# Names of a certificate that are compared; a certificate may list hundreds of services.
 CERTIFICATE_NAMES_MAX: Final = 64
 
 _NAME_KINDS: Final = {"DNS": "DNS", "URI": "URI", "email": "EMAIL"}
 
-# Those of clients and of Java alone are known too: one file often serves all programs.
+# Keys of clients and of Java alone are accepted too: one file often serves all programs.
 _KEYS: Final = {
     "tls.enable",
     "tls.test.mode.enable",
@@ -58,11 +59,11 @@ _KEYS: Final = {
 
 E = TypeVar("E", bound=Enum)
 
-Stamp = tuple[int, int, int] | None  # what of a file changes with its content
+Stamp = tuple[int, int, int] | None  # inode, mtime and size of a file; changes with its content
 
 
 class TlsMode(Enum):
-    """What a server does with plain and with TLS connections."""
+    """How a server treats plain and TLS connections."""
 
     PERMISSIVE = "permissive"
     ENFORCING = "enforcing"
@@ -70,7 +71,7 @@ class TlsMode(Enum):
 
 
 class ClientAuth(Enum):
-    """Whether clients must show a certificate."""
+    """Whether clients must present a certificate."""
 
     NONE = "none"
     OPTIONAL = "optional"
@@ -88,7 +89,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class ServerTls:
-    """How a server speaks TLS."""
+    """TLS settings of a server."""
 
     mode: TlsMode = TlsMode.PERMISSIVE
     test_mode: bool = True
@@ -114,7 +115,7 @@ class ServerTls:
 
 @dataclass(frozen=True, slots=True)
 class ClientTls:
-    """How a client speaks TLS; whether it does, `is_wanted` says."""
+    """TLS settings of a client. `is_wanted` says whether it uses TLS at all."""
 
     test_mode: bool = True
     identity: Identity = Identity()
@@ -123,8 +124,10 @@ class ClientTls:
 
     @classmethod
     def trusting(cls, path: str | Path, identity: Identity = Identity()) -> ClientTls:
-        """Servers must show what one of the certificates in this file signed; they are shown
-        `identity`, where they ask."""
+        """Settings that require servers' certificates to be signed by one in the file at `path`.
+
+        Servers that request a certificate get `identity`.
+        """
         return cls(False, identity, auth_server=True, trust_cert_path=str(path))
 
     @staticmethod
@@ -141,7 +144,11 @@ class ClientTls:
 
     @staticmethod
     def is_wanted(properties: Mapping[str, str]) -> bool:
-        """By tls.enable; whoever takes nothing but TLS dials by it as well, as Java does."""
+        """Whether outgoing connections use TLS.
+
+        tls.enable decides. Without it, a server that enforces TLS also uses it as a client, as in
+        Java.
+        """
         mode = _choice(properties, "tls.server.mode", TlsMode, TlsMode.PERMISSIVE)
         return _flag(properties, "tls.enable", default=mode is TlsMode.ENFORCING)
 
@@ -151,21 +158,24 @@ class ClientTls:
 
     @property
     def shown(self) -> str:
-        """The certificate that servers see; empty for none."""
+        """The path of the certificate that servers receive; empty for none."""
         return "" if self.test_mode else self.identity.cert_path
 
 
 @final
 class ServerContexts:
-    """The server's current context. Made at `reload`; a self-signed one when first asked for,
-    because it needs a large library that most servers never do."""
+    """Holds the current TLS context of a server.
+
+    The context is made by `reload`. A self-signed one is made when it is first needed, because that
+    takes a large library, which most servers never load.
+    """
 
     __slots__ = ("_complain", "_context", "_stamps", "expires_at", "settings")
 
     def __init__(
         self, settings: ServerTls, complain: Callable[[str], None] = lambda text: None
     ) -> None:
-        """`complain` is told of changed files that cannot be used."""
+        """`complain` receives the reason if changed files cannot be used."""
         self.settings = settings
         self.expires_at: float | None = None
         """When the certificate in use expires, in seconds of the Unix epoch; None for a self-signed
@@ -177,8 +187,11 @@ class ServerContexts:
             self.reload()
 
     def context(self) -> ssl.SSLContext:
-        """The current one. Files that changed are read first, once a change; those that cannot be
-        used, a new certificate whose key is still the old one among them, leave it as it is."""
+        """The current context.
+
+        Files that changed are read again first, once a change. If they cannot be used, for example
+        because the certificate is new and the key still old, the context stays as it is.
+        """
         if self._context is None:
             self.reload()
         elif not self.settings.test_mode and self._stamps != (stamps := self._look()):
@@ -191,7 +204,8 @@ class ServerContexts:
         return self._context
 
     def reload(self) -> None:
-        """Read the files again, for the connections to come. A bad file changes nothing."""
+        """Read the files again, for new connections. If a file is bad, the context does not
+        change."""
         self._stamps = self._look()
         self._context = _server_context(self.settings)
         if not self.settings.test_mode:
@@ -205,7 +219,7 @@ class ServerContexts:
 
 
 def stamp_of(path: str) -> Stamp:
-    """None where there is no such file."""
+    """The stamp of a file; None if it does not exist."""
     try:
         found = Path(path).stat()
     except OSError:
@@ -248,7 +262,7 @@ def _load_identity(context: ssl.SSLContext, identity: Identity, prefix: str) -> 
     for key, path in (("certPath", identity.cert_path), ("keyPath", identity.key_path)):
         _must_be_readable(prefix + key, path)
     try:
-        # The password is a function: with None, OpenSSL would ask the terminal for it.
+        # The password is passed as a function: with None, OpenSSL would prompt on the terminal.
         context.load_cert_chain(
             identity.cert_path, identity.key_path, lambda: identity.key_password
         )
@@ -291,7 +305,7 @@ def _load_self_signed(context: ssl.SSLContext) -> None:
 
 @contextmanager
 def _in_memory(data: bytes) -> Iterator[str]:
-    """A path that only this process can read, for an interface that takes nothing but paths."""
+    """Yield a path to the data that only this process can read, for APIs that accept only paths."""
     descriptor = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         os.write(descriptor, data)
@@ -301,7 +315,7 @@ def _in_memory(data: bytes) -> Iterator[str]:
 
 
 def self_signed(name: str) -> tuple[bytes, bytes]:
-    """A certificate for nobody in particular and its key, PEM."""
+    """Make a self-signed certificate and its key, both PEM."""
     from cryptography import x509  # noqa: PLC0415  # 8 MiB and 0.1 s that plain servers never need
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
@@ -327,7 +341,7 @@ def self_signed(name: str) -> tuple[bytes, bytes]:
 
 
 def _refuse_unknown(properties: Mapping[str, str]) -> None:
-    """A misspelt key would leave a door open that somebody believes is shut."""
+    """Reject unknown keys: a misspelt key would leave a protection off that the operator set."""
     unknown = sorted(properties.keys() - _KEYS)
     if unknown:
         raise ConfigurationError(
@@ -362,7 +376,7 @@ def _choice(properties: Mapping[str, str], key: str, kind: type[E], default: E) 
         raise ConfigurationError(f"{key}={text} is none of {words}") from None
 
 
-# Any: the shape that the standard library gives a certificate in.
+# Any: the standard library returns certificates in this untyped form.
 def certificate_names(certificate: Mapping[str, Any]) -> tuple[str, ...]:
     """`CN:name` of the subject, then `DNS:`, `URI:` and `EMAIL:` of the alternative names."""
     subject = [

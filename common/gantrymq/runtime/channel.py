@@ -1,9 +1,9 @@
-"""Channel: one TCP connection, the thin skin over a `Session` and, with TLS, a `Door`.
+"""Connects one TCP connection with its `Session` and, if TLS is possible, its `Door`.
 
-Per read: bytes through the door, into the session, the requests of that read to the owner in one
-call, all output in one write. Reading stops while the peer has too much unanswered, does not take
-its answers or is held up by its owner; a peer that lets output pile up to the session's bound is
-cut off.
+Each read passes through the door into the session. The owner gets all requests of the read in one
+call, and all output leaves in one write. Reading pauses while the peer has too many unanswered
+requests, does not read its responses, or is held up by the owner. A peer that lets output grow to
+the session's bound is disconnected.
 """
 
 from __future__ import annotations
@@ -23,28 +23,29 @@ from gantrymq.runtime.sweep import Sweep
 from gantrymq.runtime.tls import HANDSHAKE_SECONDS, Door, DoorError
 from gantrymq.wire.command import Command
 
-# The transport asks us to pause above this much unsent output and to go on below a quarter.
+# The transport pauses writing above this much unsent output and resumes below a quarter of it.
 WRITE_BUFFER_BYTES: Final = 256 * 1024
 
 # Output of one turn is written at its end, or earlier when there is this much of it, so that a
 # peer that does not read is noticed in the middle of a large turn.
 EARLY_WRITE_BYTES: Final = 1024 * 1024
 
-# Less unsent output than this counts as none: what was just written leaves with this round of the
-# loop, and an idle connection costs as much.
+# Unsent output below this counts as none: the loop sends in this iteration what was just written,
+# and an idle connection costs as much.
 UNSENT_BYTES_MIN: Final = 4096
 
-# How long the last bytes may take to leave after we decided to close.
+# How long the last bytes may take to leave after this side decided to close.
 FAREWELL_SECONDS: Final = 5.0
 
 
 ChannelFeed: TypeAlias = "Callable[[Channel, bytes, int, float], int]"
-"""Takes whole frames of this channel from data[start] on, before they become commands; answers
-where the first begins that it did not take, and tells the channel what it `taken`."""
+"""Takes whole frames of a channel from data[start] on, before they are decoded to commands.
+
+Returns where the first frame begins that it did not take, and reports the others by `taken`."""
 
 
 class Transport(Protocol):
-    """What we need of asyncio's; uvloop's are no subclasses of those."""
+    """The part of asyncio's transports used here; those of uvloop are not subclasses of them."""
 
     def get_extra_info(self, name: str) -> object: ...
 
@@ -64,7 +65,8 @@ class Transport(Protocol):
 
 
 class Owner(Protocol):
-    """Whom a channel belongs to. Called on the loop; must neither block nor raise."""
+    """The owner of a channel. Its methods run on the event loop and must neither block nor
+    raise."""
 
     @property
     def feed(self) -> ChannelFeed | None: ...
@@ -88,9 +90,10 @@ class Owner(Protocol):
 
 @final
 class Channel:
-    """A connection as handlers see it: who it is, answers, requests, the end.
+    """One connection, as request handlers see it: its identity, responses, requests and close.
 
-    For the loop it is an asyncio.Protocol, of which a compiled class cannot be a subclass.
+    The event loop calls it as an asyncio.Protocol; it is not a subclass because a compiled class
+    cannot be one.
     """
 
     __slots__ = (
@@ -131,8 +134,8 @@ class Channel:
         door: Door | None,
         ready: asyncio.Future[None] | None = None,
     ) -> None:
-        """`ready` is resolved when requests can be sent (at once, or after the TLS handshake),
-        or when they never will: see `is_closing`."""
+        """`ready` is resolved when requests can be sent (at once, or after the TLS handshake), or
+        when they never will be: see `is_closing`."""
         self.id: int = channel_id
         self.listener: str = listener
         self.peer: str = "unknown"
@@ -163,27 +166,27 @@ class Channel:
     # ------------------------------------------------------------------ for handlers and owners
 
     def respond(self, request: Command, response: Command) -> None:
-        """Answer; leaves with everything else of this turn. Does nothing once closed."""
+        """Send a response, with the rest of this turn's output. Does nothing once closed."""
         self._session.respond(request, response)
         self._output_added()
 
     def taken(self, count: int, frames_bytes: int) -> None:
-        """So many requests of this size were fed; `respond_taken` ends them."""
+        """Count requests that the feed took; `respond_taken` ends them."""
         self.requests_seen += count
         self._session.taken(count, frames_bytes)
 
     def respond_taken(self, count: int, frames_bytes: int, responses: bytes) -> None:
-        """The frames that answer them, all at once."""
+        """Send the response frames of `count` requests that the feed took."""
         self._session.respond_taken(count, frames_bytes, responses)
         self._output_added()
 
     def release(self, request: Command) -> None:
-        """This request gets no answer."""
+        """End a request that gets no response."""
         self._session.release(request)
         self._output_added()
 
     def hold_up(self) -> None:
-        """Bring no more requests until `go_on`: those that came have to wait."""
+        """Deliver no more requests until `go_on`; those already read stay with the owner."""
         self._is_held_up = True
         self._output_added()
 
@@ -192,8 +195,10 @@ class Channel:
         self._output_added()
 
     def delay(self, seconds: float) -> None:
-        """Read nothing more for so long; what came before is served. Of several calls the longest
-        one counts."""
+        """Read nothing for `seconds`; requests already read are served.
+
+        Of several calls, the one that ends last counts.
+        """
         until = self._owner.monotonic() + seconds
         if until <= self._delayed_until or self._transport is None:
             return
@@ -208,15 +213,15 @@ class Channel:
         self._output_added()
 
     def notify(self, command: Command) -> None:
-        """A oneway request of ours; like all of them it may be lost with the connection."""
+        """Send a oneway request; it may be lost with the connection."""
         if not self._session.is_over:
             self._session.notify(command)
             self._output_added()
 
     async def request(self, command: Command, timeout_s: float) -> Command:
-        """The peer's response to a request of ours; raises RequestError.
+        """Send a request and return the peer's response; raises RequestError.
 
-        Cancelling gives the request up: its response will be ignored.
+        If the caller is cancelled, the response is ignored.
         """
         if self._session.is_over:
             raise ConnectionLostError(f"the connection to {self.peer} is closed: {self.why_closed}")
@@ -231,7 +236,7 @@ class Channel:
                 self._session.forget(opaque)
 
     def close(self, reason: Reason = Reason.CLOSED_HERE, detail: str = "") -> None:
-        """Close after what is already written; at once when the peer does not read."""
+        """Close after the output is written; at once if the peer does not read."""
         if self._ending is not None or self._transport is None:
             return
         self._ending = Ended(reason, detail)
@@ -249,19 +254,19 @@ class Channel:
             self._transport.close()
 
     def abort(self) -> None:
-        """Close now, whatever is left unsent."""
+        """Close at once and drop unsent output."""
         if self._transport is not None:
             self._ending = self._ending or Ended(Reason.CLOSED_HERE, "")
             self._transport.abort()
 
     def drain(self) -> None:
-        """Finish what is in flight, then close."""
+        """Finish the requests in flight, then close."""
         self._session.drain()
         self.flush()
 
     @property
     def certificate_names(self) -> tuple[str, ...]:
-        """What the peer's verified certificate is called; it stays the same once TLS is up."""
+        """The names in the peer's verified certificate; constant once TLS is established."""
         if self._certificate_names is None:
             self._certificate_names = () if self._door is None else self._door.certificate_names
         return self._certificate_names
@@ -272,13 +277,17 @@ class Channel:
 
     @property
     def held_bytes(self) -> int:
-        """What this connection holds in memory: an incomplete frame or handshake, unsent output,
-        and what TLS costs."""
+        """The bytes this connection holds in memory.
+
+        Those are an incomplete frame or handshake, unsent output, and the state of TLS.
+        """
         return self._held_bytes
 
     def recount(self) -> int:
-        """What it holds by now: the loop sends output without telling us. For the owner, who adds
-        it up himself."""
+        """Count the held bytes again, because the loop sends output without a callback.
+
+        The owner adds the difference to its account itself.
+        """
         if self._held_bytes:
             transport = self._transport
             self._held_bytes = 0 if transport is None else self._count_held(transport)
@@ -286,7 +295,7 @@ class Channel:
 
     @property
     def why_closed(self) -> str:
-        """The reason and its detail, in words for people."""
+        """The reason for the close and its detail, as text."""
         if self._ending is None:
             return "it is open"
         return " ".join(filter(None, (self._ending.reason.value, self._ending.detail)))
@@ -339,7 +348,7 @@ class Channel:
         self.flush()
 
     def eof_received(self) -> None:
-        """The peer said goodbye; returning nothing closes our side as well."""
+        """The peer closed its side; returning None makes the transport close this side too."""
 
     def pause_writing(self) -> None:
         self._is_write_paused = True
@@ -380,7 +389,7 @@ class Channel:
         try:
             data = door.receive(data)
         except DoorError as error:
-            self._write([door.take_output()])  # the TLS alert that says why
+            self._write([door.take_output()])  # the TLS alert that tells the peer why
             self.close(error.reason, error.detail)
             return b""
         if door.source is not None:
@@ -406,7 +415,7 @@ class Channel:
             self._outbox.add(self)
 
     def flush(self) -> None:
-        """Write what can be written, then decide whether to read on."""
+        """Write the output that can be written, then decide whether to continue reading."""
         self._is_flush_due = False
         transport = self._transport
         if transport is None or self._ending is not None:
@@ -416,7 +425,7 @@ class Channel:
             self._write_output()
         self._hold(self._count_held(transport))
         if self.is_closing:
-            return  # we were the one that held the most
+            return  # `_hold` closed this channel because it held the most
         if session.is_overflowing:
             self.close(Reason.SLOW_READER, f"{session.output_bytes} bytes wait for it")
         elif session.is_drained and not self._is_write_paused:

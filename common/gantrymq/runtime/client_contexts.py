@@ -1,8 +1,7 @@
-"""How this program dials by TLS: the context for the next connection, and what to look at when a
-peer does not take it.
+"""Provides the TLS context for outgoing connections, and hints for errors while connecting.
 
-Files that changed are read before the next connection, as a server's are (certificates.py); those
-that cannot be used leave the context as it is.
+Changed files are read before the next connection, as a server's are (certificates.py). If they
+cannot be used, the context stays as it is.
 """
 
 from __future__ import annotations
@@ -14,20 +13,23 @@ from typing import Final, final
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.runtime.certificates import ClientTls, Stamp, client_context, stamp_of
 
-# For whoever dials without.
+# The hint for connections without TLS.
 PLAIN_HINT: Final = "it is dialled without TLS: where it takes nothing else, set useTLS=true"
 
 
 @final
 class ClientContexts:
-    """ConfigurationError where the files cannot be used at first."""
+    """The TLS context of one program's outgoing connections.
+
+    Raises ConfigurationError if the files cannot be used at the start.
+    """
 
     __slots__ = ("_complain", "_context", "_stamps", "settings")
 
     def __init__(
         self, settings: ClientTls, complain: Callable[[str], None] = lambda text: None
     ) -> None:
-        """`complain` is told of changed files that cannot be used."""
+        """`complain` receives the reason if changed files cannot be used."""
         self.settings = settings
         self._complain = complain
         self._stamps = self._look()
@@ -37,11 +39,11 @@ class ClientContexts:
     def of(
         cls, settings: ClientTls | None, complain: Callable[[str], None]
     ) -> ClientContexts | None:
-        """None for plain connections."""
+        """The contexts for these settings; None for plain connections."""
         return None if settings is None else cls(settings, complain)
 
     def context(self) -> ssl.SSLContext:
-        """The current one."""
+        """The current context; reads changed files first."""
         if self._stamps != (stamps := self._look()):
             self._stamps = stamps
             try:
@@ -52,7 +54,7 @@ class ClientContexts:
 
     @property
     def hint(self) -> str:
-        """What to look at when a peer and this do not come together."""
+        """What to check if connecting to a peer fails."""
         settings = self.settings
         path, shown = settings.trust_cert_path, settings.shown
         if not settings.checks_server:

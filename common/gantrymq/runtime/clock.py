@@ -1,7 +1,7 @@
-"""The Clock port: the only place where time enters the product.
+"""Defines the Clock port, the only source of time in the product.
 
-`monotonic()` is float seconds for deadlines and ages; `wall_ms()` is the calendar as integer
-milliseconds, for what is shown, stored or sent. They are never mixed.
+`monotonic()` is seconds as a float, for deadlines and ages; `wall_ms()` is the calendar time in
+integer milliseconds, for values that are shown, stored or sent. The two are never mixed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, Protocol, final
 
 
 class Clock(Protocol):
-    """Time, real or virtual."""
+    """A source of time, real or virtual."""
 
     def monotonic(self) -> float: ...
 
@@ -20,7 +20,7 @@ class Clock(Protocol):
 
 @final
 class SystemClock:
-    """The machine's clocks."""
+    """The clocks of the operating system."""
 
     __slots__ = ()
 
@@ -33,7 +33,7 @@ class SystemClock:
 
 @final
 class VirtualClock:
-    """Time that passes only when told; both clocks advance together."""
+    """Time that advances only by `advance`; both clocks advance together."""
 
     __slots__ = ("_monotonic", "_wall_ms_at_zero")
 

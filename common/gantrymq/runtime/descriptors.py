@@ -1,11 +1,11 @@
-"""The file descriptors of this process: how many there may be, who gets them, and a reserve.
+"""Manages the file descriptors of this process: the limit, the share of connections, a reserve.
 
-Shells and systemd hand out 1024 although the system allows more, so a server raises its soft limit
-to the hard one. Of the limit, connections get what FILES_RESERVED leaves: then a flood of them
-cannot keep the store from opening its files. What is accepted in one round of the event loop can
-exceed that for a moment, and other parts of the process open files too. Hence the reserve: a few
-descriptors that are given up when the log needs a new file, or a table is saved, and there is no
-other.
+Shells and systemd set a soft limit of 1024 although the system allows more, so a server raises its
+soft limit to the hard limit. FILES_RESERVED of the limit is kept for files, and connections get the
+rest, so a flood of connections cannot keep the store from opening its files. Connections accepted
+in one loop iteration can exceed that for a moment, and other parts of the process open files too.
+Hence the reserve: a few descriptors that are released when the log needs a new file, or a table is
+saved, and no other descriptor is left.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final, final
 
 from gantrymq.base.errors import ConfigurationError
 
-# The store has at most 256 queue files, 256 log segments and 16 index files open at a time; slaves,
+# The store opens at most 256 queue files, 256 log segments and 16 index files at a time; slaves,
 # other brokers, name servers and metrics have connections of their own.
 FILES_RESERVED: Final = 1024
 
@@ -30,7 +30,7 @@ TOO_MANY: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 def raise_limit() -> None:
-    """Allow as many files as the system lets this process have."""
+    """Raise the soft limit of open files to the hard limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -43,8 +43,10 @@ def limit() -> int:
 
 
 def connections_allowed(wanted: int, files: int | None = None) -> int:
-    """How many of these connections a process can take that may have so many files open.
-    ConfigurationError where it could take none."""
+    """How many of the `wanted` connections a process with a limit of `files` can accept.
+
+    Raises ConfigurationError if it can accept none.
+    """
     files = limit() if files is None else files
     allowed = min(wanted, files - min(FILES_RESERVED, files // 2))
     if allowed < 1:
@@ -53,7 +55,7 @@ def connections_allowed(wanted: int, files: int | None = None) -> int:
 
 
 def few_files(wanted: int, files: int | None = None) -> list[str]:
-    """The warning of a process that may have too few files for so many connections."""
+    """The warning if the limit of open files is too low for `wanted` connections; else empty."""
     files = limit() if files is None else files
     allowed = connections_allowed(wanted, files)
     if allowed == wanted:
@@ -75,9 +77,9 @@ def _raise(wanted: int) -> str:
 
 @final
 class DescriptorReserve:
-    """A few open descriptors that are given up where a file must be opened and none is left.
+    """A few open descriptors that are released when a file must be opened and none is left.
 
-    `fill` takes them, first when the process has raised its limit. Threads may share a reserve.
+    `fill` opens them, first after the process has raised its limit. Threads may share a reserve.
     """
 
     __slots__ = ("_held", "_size")
@@ -90,19 +92,21 @@ class DescriptorReserve:
         return len(self._held)
 
     def fill(self) -> None:
-        """Take up to as many as there should be, as far as that goes."""
+        """Open descriptors up to the size of the reserve, as far as the limit allows."""
         with contextlib.suppress(OSError):
             while len(self._held) < self._size:
                 self._held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
 
     def give_up(self) -> None:
-        with contextlib.suppress(IndexError):  # another thread gave up the last one
+        with contextlib.suppress(IndexError):  # another thread has released the last one
             while self._held:
                 os.close(self._held.pop())
 
     def open(self, opens: Callable[[], int]) -> int:
-        """The descriptor that `opens` returns; it is called again without the reserve where the
-        process had no descriptor left."""
+        """The descriptor that `opens` returns.
+
+        If the process has no descriptor left, releases the reserve and calls `opens` again.
+        """
         try:
             return opens()
         except OSError as error:
@@ -116,4 +120,4 @@ class DescriptorReserve:
 
 
 RESERVE: Final = DescriptorReserve()
-"""That of this process; what owns the process fills it."""
+"""The reserve of this process; `process.run` fills it."""

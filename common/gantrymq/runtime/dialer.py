@@ -1,8 +1,8 @@
-"""The client side: connections made on demand, shared by all requests to an address.
+"""Makes outgoing connections on demand and shares each among all requests to its address.
 
-A `Dialer` owns the connections to any number of addresses. A request connects when it must, fails
-at once while its address is in back-off (the caller may know another one), and raises a
-`RequestError` that says whether the peer can have seen it.
+A `Dialer` owns the connections to any number of addresses. A request connects if there is no
+connection, fails at once while its address is in back-off (the caller may know another address),
+and raises a `RequestError` that says whether the peer can have received the request.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from gantrymq.wire.command import Command
 
 CONNECT_SECONDS: Final = 3.0  # Java's connectTimeout; includes the TLS handshake
 IDLE_SECONDS: Final = 60.0  # an address without a connection is forgotten after this
-LISTENER: Final = "dialled"  # requests that servers send to their clients come in on this one
+LISTENER: Final = "dialled"  # the listener name of outgoing connections
 
 
 class RequestHandler(Protocol):
-    """What serves the requests that servers send to clients."""
+    """Serves the requests that servers send to this program over its outgoing connections."""
 
     def requests(self, channel: Channel, commands: list[Command], now: float) -> None: ...
 
 
 @final
 class RefuseAll:
-    """For programs that serve nothing."""
+    """Refuses all requests; for programs that serve none."""
 
     __slots__ = ()
 
@@ -57,12 +57,12 @@ class RefuseAll:
 
 @dataclass(frozen=True, slots=True)
 class DialerSettings:
-    """How a dialer's connections behave."""
+    """How the connections of a dialer behave."""
 
     connect_seconds: float = CONNECT_SECONDS
     addresses_max: int = 4096
-    """Connections come from addresses that peers announce; no cluster has more brokers. Those
-    without a connection give way, longest unused first."""
+    """Peers announce the addresses; no cluster has more brokers. At the limit, the least recently
+    used address without a connection is forgotten."""
     backoff: BackoffPolicy = field(default_factory=BackoffPolicy)
     session: SessionLimits = field(default_factory=SessionLimits)
     language: int = LanguageCode.JAVA
@@ -70,7 +70,7 @@ class DialerSettings:
 
 @final
 class Dialer:
-    """Owner of all connections of one program to others. `close` ends them and their tasks."""
+    """Owns all outgoing connections of one program. `close` ends them and their tasks."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Dialer:
         chance: Callable[[], float] = random.random,
         credentials: Credentials | None = None,
     ) -> None:
-        """With credentials, all requests are signed by them."""
+        """With credentials, all requests are signed with them."""
         self.settings = settings if settings is not None else DialerSettings()
         self.tls = tls
         self._signer = signer_of(credentials)
@@ -100,15 +100,15 @@ class Dialer:
         self.feed = None
 
     def connection(self, address: str) -> Connection:
-        """The one connection to "host:port"; made when first needed, so ask for it each time.
+        """The one connection to "host:port", made when first needed. Call this for each use.
 
-        Raises ConnectError when there are too many others.
+        Raises ConnectError if connections to too many other addresses are in use.
         """
         connection = self._connections.pop(address, None)
         if connection is None:
             connection = Connection(self, address)
             self._make_room()
-        self._connections[address] = connection  # the last ones are those used last
+        self._connections[address] = connection  # ordered from least to most recently used
         connection.used_at = self.monotonic()
         return connection
 
@@ -132,15 +132,15 @@ class Dialer:
 
     @property
     def hint(self) -> str:
-        """What to look at when an address never answers."""
+        """What to check when an address never responds."""
         return PLAIN_HINT if self.tls is None else self.tls.hint
 
     def signed(self, command: Command) -> Command:
-        """As it goes out."""
+        """The command with a signature if there are credentials."""
         return command if self._signer is None else self._signer.signed(command, self._wall_ms())
 
     async def forget(self, address: str) -> None:
-        """Close the connection to an address that is needed no more."""
+        """Close the connection to an address that is no longer needed."""
         connection = self._connections.pop(address, None)
         if connection is not None:
             await connection.close()
@@ -150,7 +150,7 @@ class Dialer:
         for address in tuple(self._connections):
             await self.forget(address)
         for channel in self._channels():
-            channel.close()  # of connections that were forgotten here and used elsewhere
+            channel.close()  # of connections that were forgotten while a caller still uses them
         self.sweep.stop()
 
     def make_channel(self, ready: asyncio.Future[None]) -> Channel:
@@ -172,7 +172,7 @@ class Dialer:
         self._handler.requests(channel, commands, now)
 
     def held(self, channel: Channel, more_bytes: int) -> None:
-        """Each connection's own bounds are enough: we chose whom to connect to."""
+        """Does nothing: the bounds of each connection suffice, as this side chooses its peers."""
 
     def closed(self, channel: Channel, ending: Ended, now: float) -> None:
         del ending, now
@@ -184,7 +184,7 @@ class Dialer:
 
 @final
 class Connection:
-    """The way to one address, whether connected or not at the moment."""
+    """The path to one address, whether connected at the moment or not."""
 
     __slots__ = (
         "_channel",
@@ -216,7 +216,7 @@ class Connection:
         return await channel.request(dialer.signed(command), timeout_s)
 
     async def notify(self, command: Command, timeout_s: float = CONNECT_SECONDS) -> None:
-        """Send a oneway request; raises ConnectError, and knows nothing of what became of it."""
+        """Send a oneway request; raises ConnectError, and does not report later failures."""
         (await self._connected(timeout_s)).notify(self._dialer.signed(command))
 
     @property
@@ -228,7 +228,7 @@ class Connection:
         return self.is_connected or self._connecting is not None
 
     async def close(self) -> None:
-        """End the connection: requests in flight fail. It may be used again."""
+        """End the connection: requests in flight fail. The object may be used again."""
         if self._connecting is not None:
             self._connecting.cancel()
             await asyncio.wait([self._connecting])
@@ -248,7 +248,7 @@ class Connection:
             )
             connecting.add_done_callback(self._connecting_ended)
         try:
-            # Shielded: others may wait for the same connection. The task ends by itself.
+            # Shielded, because other callers may wait for this connection. The task ends by itself.
             async with asyncio.timeout(timeout_s):
                 outcome = await asyncio.shield(connecting)
         except TimeoutError:
@@ -256,7 +256,7 @@ class Connection:
                 f"not connected to {self.address} in {timeout_s:g} s"
             ) from None
         except asyncio.CancelledError:
-            if connecting.cancelled():  # by close(); else it is our caller that was cancelled
+            if connecting.cancelled():  # by close(); otherwise this caller was cancelled
                 raise ConnectError(f"the connection to {self.address} was closed") from None
             raise
         if isinstance(outcome, str):
@@ -276,7 +276,10 @@ class Connection:
             self._connecting = None
 
     async def _connect(self) -> Channel | str:
-        """An open channel or why not; no exception, since none or many may wait for this task."""
+        """Returns an open channel, or why there is none.
+
+        It raises nothing, since any number of callers, or none, may await this task.
+        """
         dialer = self._dialer
         dialer.sweep.start()
         loop = asyncio.get_running_loop()
@@ -285,7 +288,7 @@ class Connection:
         host, port = self._target
         try:
             async with asyncio.timeout(dialer.settings.connect_seconds):
-                # A Channel is one in all but name.
+                # A Channel has all methods of a Protocol, though it is not a subclass.
                 protocol = cast("asyncio.Protocol", channel)
                 transport, _ = await loop.create_connection(lambda: protocol, host, port)
                 if not channel.is_closing:
@@ -297,7 +300,7 @@ class Connection:
         except OSError as error:
             return self._failed(error.strerror or str(error))
         except (UnicodeError, RuntimeError) as error:
-            # A name that DNS cannot have; a program that ends has no thread to ask it any more.
+            # An invalid DNS name, or a process at its end that starts no resolver thread any more.
             channel.abort()
             return self._failed(str(error))
         except asyncio.CancelledError:

@@ -1,21 +1,22 @@
-"""The real disk: a folder of the file system, through the port of `gantrymq.base.disk`.
+"""Implements the disk port of `gantrymq.base.disk` on a folder of the file system.
 
-Every path is opened relative to the root folder's descriptor and cannot lead out of it by `..`;
-symbolic links are followed, for operators put the log on a disk of its own that way. Nothing is
+Every path is opened relative to the root folder's descriptor and cannot leave it by `..`. Symbolic
+links are followed, because operators use them to put the log on a disk of its own. No file is
 mapped into memory: an I/O error is a `DiskError`, never a signal.
 
-What the system's errors become: ENOSPC, EDQUOT -> NO_SPACE; ENOENT, ENOTDIR, EISDIR -> NOT_FOUND
-(there is no such file, or no such folder); EEXIST, ENOTEMPTY -> EXISTS; EMFILE, ENFILE ->
-TOO_MANY_FILES, for the opening of a file alone, as all else has a reserve of descriptors;
-everything else -> BROKEN with the system's words. The text of an error has the whole path, for
-people; `DiskError.path` is relative as everywhere.
+System errors map to: ENOSPC, EDQUOT -> NO_SPACE; ENOENT, ENOTDIR, EISDIR -> NOT_FOUND (there is no
+such file or folder); EEXIST, ENOTEMPTY -> EXISTS; EMFILE, ENFILE -> TOO_MANY_FILES, only when an
+existing file is opened, as all other operations use the descriptor reserve; everything else ->
+BROKEN with the system's text. The text of an error has the full path, for people;
+`DiskError.path` is relative as everywhere.
 
-A disk that is opened to be read only makes nothing, opens nothing for writing, and takes no lock:
-it is for mounts and users that may not write. What would change something is a `LocalError`.
+A disk opened read-only creates nothing, opens nothing for writing and takes no lock: it is for
+mounts and users without write permission. An operation that would change something raises
+`LocalError`.
 
-The lock is an open file description lock on the byte range [0, 1): it excludes Java's lock on the
-same range and a second store in this process, and no other close of the file can drop it, as a
-classic record lock would be dropped.
+The lock is an open file description lock on the byte range [0, 1). It excludes Java's lock on the
+same range and a second store in this process. Unlike a classic record lock, it is not dropped when
+another descriptor of the file is closed.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ from gantrymq.runtime.descriptors import RESERVE
 
 FILE_MODE: Final = 0o644
 FOLDER_MODE: Final = 0o755
-PIECES_MAX: Final = os.sysconf("SC_IOV_MAX")  # that one pwritev takes
+PIECES_MAX: Final = os.sysconf("SC_IOV_MAX")  # the most pieces that one pwritev takes
 
-# A step of a long job holds the file system's locks, and appends elsewhere wait for it.
+# A step of a long job holds locks of the file system, and other appends wait for them.
 ALLOCATE_STEP_BYTES: Final = 16 << 20
 REMOVE_STEP_BYTES: Final = 64 << 20
 
-# What is read without waiting goes by a buffer that is there: one of zeros for each read takes as
-# long as a third of the read. Few reads are longer.
+# `read_cached` reads into an existing buffer: to make a zeroed one for each read takes a third of
+# the read's time. Few reads are longer than this.
 SCRATCH_BYTES: Final = 1 << 18
 
 _FAILURES: Final = {
@@ -68,7 +69,7 @@ _NO_ROOT: Final = Path()
 
 @final
 class _Scratch(threading.local):
-    """A buffer for each thread: a read lets others run while the system fills it."""
+    """A buffer for each thread: a read releases the interpreter lock while the system fills it."""
 
     def __init__(self) -> None:
         self.view = memoryview(bytearray(SCRATCH_BYTES))
@@ -78,7 +79,7 @@ _scratch: Final = _Scratch()
 
 
 def disk_error(error: OSError, operation: str, path: str, root: Path = _NO_ROOT) -> DiskError:
-    """What the system refused, in the port's terms."""
+    """The error of the system as an error of the port."""
     failure = _FAILURES.get(error.errno or 0, DiskFailure.BROKEN)
     return _told(failure, operation, path, root, error.strerror or str(error))
 
@@ -108,7 +109,7 @@ class FolderFile:
         self._path = path
         self._descriptor = descriptor
         self._is_read_only = is_read_only
-        self._has_nowait = True  # until the file system says no
+        self._has_nowait = True  # until the file system reports that it is not supported
 
     @property
     def path(self) -> str:
@@ -126,7 +127,7 @@ class FolderFile:
         return self._descriptor if self._descriptor >= 0 else self.fileno()
 
     def duplicate(self) -> FolderFile:
-        """Another handle of the same file, closed on its own."""
+        """Open another handle of the same file, which is closed separately."""
         with _mapped("duplicate", self._root, self._path):
             descriptor = RESERVE.open(partial(os.dup, self.fileno()))
         is_read_only = self._is_read_only
@@ -142,7 +143,7 @@ class FolderFile:
             _refuse_negative(position)
         missing = len(pieces[0]) if len(pieces) == 1 else sum(map(len, pieces))
         try:
-            # The one call that nearly always does it all.
+            # Nearly always this one call writes everything.
             if missing and len(pieces) <= PIECES_MAX:
                 written = os.pwritev(descriptor, pieces, position)
                 if written == missing:
@@ -175,7 +176,7 @@ class FolderFile:
         buffer = _scratch.view[:size] if size <= SCRATCH_BYTES else memoryview(bytearray(size))
         try:
             count = os.preadv(descriptor, [buffer], position, os.RWF_NOWAIT)
-            # A short answer is the end of the file, or the end of what is cached.
+            # A short read ends at the end of the file, or at the end of what is cached.
             if count < size and position + count < os.fstat(descriptor).st_size:
                 return None
         except BlockingIOError:
@@ -188,7 +189,7 @@ class FolderFile:
         return bytes(buffer[:count])
 
     def allocate(self, position: int, size: int) -> None:
-        """The same as the port's, in steps; nobody else extends the file meanwhile."""
+        """Allocate in steps. No other writer may extend the file meanwhile."""
         descriptor = self._writable()
         _refuse_negative(position, size)
         with _mapped("allocate", self._root, self._path):
@@ -207,13 +208,13 @@ class FolderFile:
             os.ftruncate(self._writable(), size)
 
     def sync(self) -> None:
-        # fdatasync covers the size and the extents: only the times of the file may be old.
+        # fdatasync covers the size and the extents; only the file's times may be old.
         with _mapped("sync", self._root, self._path):
             os.fdatasync(self.fileno())
 
     def forget_cached(self, position: int, size: int) -> None:
         _refuse_negative(position, size)
-        if size:  # the system takes 0 for "to the end"
+        if size:  # the system reads 0 as "to the end of the file"
             with _mapped("forget_cached", self._root, self._path):
                 os.posix_fadvise(self.fileno(), position, size, os.POSIX_FADV_DONTNEED)
 
@@ -234,7 +235,7 @@ class FolderFile:
 
 @final
 class FolderDisk:
-    """A folder of the file system as a disk, which is made when it is missing and may be."""
+    """A folder of the file system as a disk. Unless read-only, the folder is created if missing."""
 
     __slots__ = ("_is_read_only", "_locks", "_root", "_root_path")
 
@@ -248,9 +249,10 @@ class FolderDisk:
             self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def supports_nowait(self, folder: str) -> bool:
-        """Whether `read_cached` can answer for files of this folder, tried on one without a name.
+        """Whether `read_cached` can work in this folder; tries it on a nameless file.
 
-        Overlayfs, tmpfs and NFS cannot tell what is cached: there it always answers None.
+        Overlayfs, tmpfs and NFS cannot tell what is cached: there `read_cached` always returns
+        None.
         """
         with self._mapped("open", folder):
             descriptor = self._open_folder(folder)
@@ -307,9 +309,9 @@ class FolderDisk:
                 os.rmdir(path, dir_fd=self._root)
 
     def remove_gradually(self, path: str) -> None:
-        """Remove a file for good, its bytes in steps.
+        """Remove a file durably and release its bytes in steps.
 
-        The name goes first, on disk too: a crash leaves the whole file or none, never a part.
+        The name is removed first, on disk too: a crash leaves the whole file or none of it.
         """
         file = self.open(path)
         try:
@@ -337,7 +339,7 @@ class FolderDisk:
                 figures = os.statvfs(descriptor)
             finally:
                 os.close(descriptor)
-        # As in df, the space that is reserved for root counts neither as usable nor as free.
+        # As in df, space that is reserved for root is neither usable nor free.
         reserved = figures.f_bfree - figures.f_bavail
         usable, block_bytes = figures.f_blocks - reserved, figures.f_frsize
         return Usage(usable * block_bytes, figures.f_bavail * block_bytes, reserved * block_bytes)
@@ -356,7 +358,7 @@ class FolderDisk:
         self._locks.append(descriptor)
 
     def is_locked(self, path: str) -> bool:
-        """Whether somebody holds this lock: it is neither made nor taken."""
+        """Whether any process holds this lock. Neither creates nor takes it."""
         try:
             file = self._open("is_locked", path, os.O_RDONLY)
         except DiskError as error:
@@ -372,7 +374,7 @@ class FolderDisk:
         return kind != fcntl.F_UNLCK
 
     def close(self) -> None:
-        """Give the locks back; the open files stay open."""
+        """Release the locks; open files stay open."""
         for descriptor in [*self._locks, self._root]:
             _close(descriptor)
         self._locks.clear()
@@ -401,14 +403,14 @@ class FolderDisk:
 
 
 def _close(descriptor: int) -> None:
-    # The descriptor is gone whatever the answer is, and what was written is for `sync` to tell.
+    # close() releases the descriptor even if it fails, and `sync` reports failed writes.
     with contextlib.suppress(OSError):
         os.close(descriptor)
 
 
 def _probe_nowait(folder: int) -> bool:
     try:
-        # A file system that has no nameless files cannot tell what is cached either.
+        # A file system without nameless files does not support RWF_NOWAIT either.
         descriptor = os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
         return False
@@ -425,7 +427,7 @@ def _entry(found: os.DirEntry[str]) -> Entry | None:
     try:
         status = found.stat()
         is_folder = found.is_dir()
-    except FileNotFoundError:  # removed meanwhile, or a link to nothing
+    except FileNotFoundError:  # removed meanwhile, or a dangling link
         return None
     size = 0 if is_folder else status.st_size
     return Entry(found.name, is_folder, size, status.st_mtime_ns // 1_000_000)

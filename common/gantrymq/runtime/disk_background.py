@@ -1,4 +1,4 @@
-"""Background work of the real disk: reads and long jobs in threads, syncs in a process.
+"""Runs background work of the real disk: reads and long jobs in threads, fsyncs in a process.
 
     background = DiskBackground(disk)
     loop.add_reader(background.fileno(), on_completions)    # or poll take_completions() each turn
@@ -6,19 +6,19 @@
 Measured with a loop that is never idle (2 busy cores, ext4, medians of six alternating runs): with
 turns of 60 us a thread ended 1 530 syncs a second, half of them within 0.16 ms, and the process
 1 780, within 0.11 ms; with turns of 200 us 1 090 within 0.37 ms and 1 550 within 0.24 ms. A thread
-must get the interpreter lock before and after each fdatasync, and a busy loop is slow to give it.
-Cold reads and chores do go to threads: nobody's acknowledgement waits for them.
+must get the interpreter lock before and after each fdatasync, and a busy loop is slow to release
+it. Cold reads and long jobs still use threads: no acknowledgement waits for them.
 
-The process stays in our session on purpose: the scheduler may group tasks by session, and a helper
-in a group of its own waited for the loop's time slice, 4 ms a sync.
+The process stays in the broker's session on purpose: the scheduler may group tasks by session, and
+a helper in a group of its own waited for the loop's time slice, 4 ms a sync.
 
-While nothing is under way nothing is asked of the system: the loop takes completions each turn, and
-most turns have none to expect. An idle helper is not watched either, so its end wakes nobody; it is
-noticed by the next sync.
+While no work is in progress there are no system calls: the loop takes completions each turn, and
+most turns have none to expect. An idle helper is not watched either, so its death does not wake the
+loop; the next sync notices it.
 
-No ticket is left without an end while the device answers: when the helper process dies, whatever it
-had, and every later sync, ends as BROKEN. A device that never answers keeps its tickets under way;
-their owner decides for how long.
+Every ticket completes while the device responds: when the helper process dies, its tickets, and
+every later sync, complete as BROKEN. The tickets of a device that never responds stay in progress;
+their owner decides how long to wait.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from gantrymq.base.errors import LocalError
 from gantrymq.runtime import sync_helper
 from gantrymq.runtime.disk import FolderDisk, FolderFile, disk_error
 
-READ_THREADS: Final = 4  # a disk array has more heads than that, but a broker not more cold readers
-JOBS_MAX: Final = 1024  # under way at once: each read holds a descriptor
-SYNCS_MAX: Final = 128  # under way at once: about half of what the socket's buffer holds
+READ_THREADS: Final = 4  # disk arrays could serve more, but a broker has few cold readers
+JOBS_MAX: Final = 1024  # in progress at once: each read holds a descriptor
+SYNCS_MAX: Final = 128  # in progress at once: about half of what the socket's buffer holds
 GROUP_SIGNALS: Final = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-STOP_SECONDS: Final = 5.0  # for a job under way to end when all is closed
+STOP_SECONDS: Final = 5.0  # how long `close` waits for a job in progress
 
 Job: TypeAlias = "tuple[int, str, str, Callable[[], bytes]]"  # ticket, operation, path, work
 Jobs: TypeAlias = "SimpleQueue[Job | None]"
@@ -55,7 +55,7 @@ Jobs: TypeAlias = "SimpleQueue[Job | None]"
 
 @final
 class DiskBackground:
-    """The `Background` of a `FolderDisk`; one thread, the loop's, calls it."""
+    """The `Background` of a `FolderDisk`. Only the event loop's thread calls it."""
 
     __slots__ = (
         "_chores",
@@ -78,7 +78,7 @@ class DiskBackground:
         self._under_way = 0
         self._finished: deque[Completion] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._wakes_owed = 0  # that threads have yet to write, or we to read
+        self._wakes_owed = 0  # wake-ups that threads have yet to write, or the loop to read
         self._helper = _SyncHelper()
         self._is_helper_watched = False
         self._ready = select.epoll()
@@ -87,7 +87,7 @@ class DiskBackground:
         self._chores: Jobs = SimpleQueue()
         queues = [self._reads] * READ_THREADS + [self._chores]
         self._threads = [
-            # Daemons: one that is stuck in the device does not keep the process from ending.
+            # Daemons: a thread that is stuck in the device does not keep the process alive.
             threading.Thread(target=self._work, args=(queue,), name="disk", daemon=True)
             for queue in queues
         ]
@@ -95,12 +95,12 @@ class DiskBackground:
             thread.start()
 
     def fileno(self) -> int:
-        """Readable while there are completions to take."""
+        """The descriptor that is readable while there are completions to take."""
         return self._ready.fileno()
 
     @property
     def helper_process(self) -> int:
-        """The process that syncs."""
+        """The id of the process that syncs."""
         return self._helper.process
 
     def sync(self, file: File) -> int:
@@ -142,7 +142,7 @@ class DiskBackground:
                 if self._helper.is_dead:
                     self._unwatch_helper()
         if not ready and self._is_helper_watched and not self._helper.is_busy:
-            self._unwatch_helper()  # not before it is idle for a turn: mostly the next sync follows
+            self._unwatch_helper()  # only after an idle turn: usually the next sync follows soon
         while self._finished:
             ended.append(self._finished.popleft())
             self._under_way -= 1
@@ -153,7 +153,7 @@ class DiskBackground:
         self._is_helper_watched = False
 
     def close(self, stop_seconds: float = STOP_SECONDS) -> None:
-        """Stop; what is under way has this long to end, then it is left to the system."""
+        """Stop. Work in progress has `stop_seconds` to end; then it is abandoned."""
         for queue in [self._reads] * READ_THREADS + [self._chores]:
             queue.put(None)
         deadline = time.monotonic() + stop_seconds
@@ -191,7 +191,7 @@ class DiskBackground:
 
 @final
 class _SyncHelper:
-    """The process of `sync_helper`, and which of its tickets are under way."""
+    """The process of `sync_helper`, and its tickets in progress."""
 
     __slots__ = ("_channel", "_paths", "_process", "is_dead")
 
@@ -218,11 +218,11 @@ class _SyncHelper:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a sync is under way."""
+        """Whether a sync is in progress."""
         return bool(self._paths)
 
     def ask(self, ticket: int, file: FolderFile) -> DiskError | None:
-        """Begin a sync; an error when there is nobody who could do it."""
+        """Start a sync; returns an error if the process is dead."""
         if len(self._paths) >= SYNCS_MAX:
             raise LocalError(f"more than {SYNCS_MAX} syncs under way")
         request = sync_helper.MESSAGE.pack(ticket, 0)
@@ -231,23 +231,23 @@ class _SyncHelper:
         try:
             socket.send_fds(self._channel, [request], [file.fileno()])
         except (BrokenPipeError, ConnectionResetError):
-            return self._dead(file.path)  # the tickets under way end when it is read
+            return self._dead(file.path)  # tickets in progress complete at the next `take`
         except OSError as error:
             return disk_error(error, "sync", file.path)
         self._paths[ticket] = file.path
         return None
 
     def take(self) -> Sequence[Completion]:
-        """What it ended; when it is dead, everything it had."""
+        """The completed syncs. If the process is dead, all of its tickets complete."""
         ended: list[Completion] = []
         size = sync_helper.MESSAGE.size
-        # Blocking means no more answers now; an empty one, that none will come any more.
+        # BlockingIOError: no more answers now. An empty answer: none will come any more.
         with contextlib.suppress(BlockingIOError):
             try:
                 while answer := self._channel.recv(size):
                     ended.append(self._completion(*sync_helper.MESSAGE.unpack(answer)))
             except ConnectionResetError:
-                pass  # it died with requests unread
+                pass  # it died before it read all requests
             self.is_dead = True
             ended.extend(Completion(t, error=self._dead(path)) for t, path in self._paths.items())
             self._paths.clear()
@@ -259,7 +259,7 @@ class _SyncHelper:
             self._process.wait(stop_seconds)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            # Stuck in the device it cannot die; whoever inherits orphans will reap it.
+            # A process stuck in the device cannot die yet; init reaps it later.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(stop_seconds)
 
@@ -282,7 +282,7 @@ class _SyncHelper:
 
 @contextlib.contextmanager
 def _signals_held_back() -> Iterator[None]:
-    """A process started here is never ended by a signal to our group: it inherits the mask."""
+    """Block the signals of the process group while a child starts: it inherits the mask."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, GROUP_SIGNALS)
     try:
         yield

@@ -1,9 +1,9 @@
-"""Configuration files on disk: replaced whole or not at all.
+"""Replaces configuration files on disk atomically.
 
-    write <name>.<n>.new, fsync it, rename it over <name>, fsync the directory
+    write <name>.<pid>.new, fsync it, rename it over <name>, fsync the directory
 
-A crash at any point leaves the old content or the new. Writes happen in one thread in the order
-they were asked for, so the content of the last call wins even when its caller is cancelled.
+A crash at any point leaves the old content or the new. One thread writes in the order of the calls,
+so the content of the last call wins even if its caller is cancelled.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from typing import Final, final
 
 from gantrymq.runtime.descriptors import RESERVE
 
-# Of a file that is new; one that exists keeps the mode it has.
+# The mode of a new file; an existing file keeps its mode.
 NEW_MODE: Final = 0o644
 SECRET_MODE: Final = 0o600
 
 
 @dataclass(frozen=True, slots=True)
 class SaveFailed:
-    """The file still has its old content; the cause names what the system refused."""
+    """The save failed. Before the rename the old content stays; the cause has the system's
+    error."""
 
     path: Path
     cause: str
@@ -33,7 +34,7 @@ class SaveFailed:
 
 @final
 class FileSaver:
-    """Owner of the one thread that saves files."""
+    """Owns the one thread that saves files."""
 
     __slots__ = ("_thread",)
 
@@ -41,19 +42,21 @@ class FileSaver:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="files")
 
     async def save(self, path: Path, data: bytes, *, is_secret: bool = False) -> SaveFailed | None:
-        """Replace the content of `path`; None when it is on disk for good. A file with secrets that
-        is new is readable for its owner alone."""
+        """Replace the content of `path`; returns None once it is durable.
+
+        If `is_secret`, a new file is readable by its owner only.
+        """
         loop = asyncio.get_running_loop()
         save = partial(save_now, path, data, is_secret=is_secret)
         return await loop.run_in_executor(self._thread, save)
 
     def close(self) -> None:
-        """Wait for what was asked for; blocks for as long as the disk takes."""
+        """Wait until all requested saves are done; blocks for as long as the disk takes."""
         self._thread.shutdown(wait=True)
 
 
 def save_now(path: Path, data: bytes, *, is_secret: bool = False) -> SaveFailed | None:
-    """The same, on the calling thread: for start and stop, when nothing else waits."""
+    """Do the same on the calling thread; for start and stop, when no other work waits."""
     try:
         _replace(path, data, SECRET_MODE if is_secret else NEW_MODE)
     except OSError as error:
@@ -64,7 +67,7 @@ def save_now(path: Path, data: bytes, *, is_secret: bool = False) -> SaveFailed 
 
 
 def _replace(path: Path, data: bytes, new_mode: int) -> None:
-    # A mounted ConfigMap and many an /etc are links; renaming over one would cut it.
+    # A mounted ConfigMap and many files in /etc are links; a rename over one would replace it.
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     mode = target.stat().st_mode & 0o777 if target.exists() else new_mode
