@@ -283,8 +283,8 @@ class Store:
         return self._intake.feed(kernel, data, start, born_host, wall_ms)
 
     def sizes_of(self, fed: Fed) -> list[TopicSize]:
-        """The bytes that the last `feed` added, by topic. Call it before anything else is put or
-        fed."""
+        """The messages and bytes that `fed` added, by topic. Nothing else may be fed or put
+        before."""
         return self._intake.sizes_of(fed)
 
     @property
@@ -315,7 +315,8 @@ class Store:
         self.ages.keep(topic, age_ms)
 
     def refusal(self) -> Refused | None:
-        """The most recent obstacle that keeps the store from writing, or None."""
+        """Why the store cannot write now, or why its last write to the log failed; None
+        otherwise."""
         return self._obstacles.refusal()
 
     def stall(self, now: float) -> str | None:

@@ -10,8 +10,8 @@
     entries 20 bytes each: int32 hash of the key | int64 log position | int32 seconds since
             beginTimestamp | int32 number of the slot's previous entry, 0 for none
 
-A key is `topic#key`, its hash Java's made positive, its slot hash % slots. A file has maxIndexNum -
-1 entries when it is full, and is created with its full length.
+A key is `topic#key`, its hash Java's made positive, its slot hash % slots. A full file has
+maxIndexNum - 1 entries. A file is created with its full length.
 
 Only the file that is being filled has slots in memory, those that are used, and its newest entries
 until they are written. The slots are scattered over 20 MB, so each access waits for memory.

@@ -111,7 +111,7 @@ class Intake:
         return fed
 
     def sizes_of(self, fed: Fed) -> list[TopicSize]:
-        """The number and size of the records that the last `feed` added, by topic."""
+        """The messages and bytes that the last `feed` added, by topic."""
         group = self._group
         return [] if group is None else group.sizes_from(fed.first_entry)
 

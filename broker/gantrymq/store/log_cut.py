@@ -17,8 +17,8 @@ The next start carries the request out before anything else:
               they are removed: the log that is copied next may begin below the one that was cut
     request   remove it
 
-Invariant: a truncation may stop anywhere and can be repeated. What was acknowledged without being
-on another member is still on disk afterwards, in the file of the tail.
+Invariant: a truncation may stop anywhere and can be repeated. Records that no other member has are
+still on disk afterwards, in the file of the tail.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class JsonReader:
             at = self._text(self._word(start, b'"language":'))
         elif letter == 0x73:
             at = self._text(self._word(start, b'"serializeTypeCurrentRPC":'))
-        else:  # any other key is none of these, and is odd
+        else:  # any other key is not the remark, hence odd
             at = self._text(self._word(start, b'"remark":'))
         if at == _ODD or self._is_escaped:
             return _ODD

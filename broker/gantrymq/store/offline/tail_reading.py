@@ -1,7 +1,7 @@
 """Reads a truncated tail like the log that it was part of: for `gantry store`.
 
-A tail is one file, whose bytes were in several files of the log. Here it is presented as a row of
-those files; the first one begins late, and the last one ends early.
+A tail is one file, whose bytes were in several files of the log. Here it is presented as those
+files; the first one begins late, and the last one ends early.
 """
 
 from __future__ import annotations
