@@ -81,6 +81,8 @@ def _ack(state: State, place: Place, offset: int, handle: Handle) -> Reply | Non
 
 
 def _ack_in_order(state: State, place: Place, offset: int, handle: Handle) -> Reply | None:
+    """Acknowledge a message of an orderly pop, and move the group's offset to the first message
+    that is not acknowledged."""
     stored = state.pops.position(place)
     if stored is not None and offset < stored:
         return None

@@ -29,7 +29,8 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 
 
 def query_assignment(state: State, request: Request) -> Steps[Outcome]:
-    """Answers with the client's queues. Without queues in the answer, the client keeps its own."""
+    """Answers with the client's queues. If the answer has no set of queues, the client keeps the
+    queues that it has."""
     query = AssignmentQuery.from_json(javajson.loads(request.command.body))
     mode = state.request_modes.find(query.topic, query.consumer_group)
     if mode is None:

@@ -173,6 +173,7 @@ class CarriedTables:
         return files.contents[file]() == content
 
     def _replace(self, name: str, content: bytes) -> None:
+        """Apply a table that does not depend on the log, and have its file written."""
         state = self._state
         settings = state.settings
         if name == ACCOUNTS and (not settings.acl_enable or settings.acl_file_read_only):

@@ -64,6 +64,7 @@ CLIENT_ID_CHARACTERS_MAX: Final = 1_000
 
 
 def heart_beat(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    """Registers the client in the groups that its heartbeat names."""
     body = request.command.body
     known = state.clients.memberships_of(request.channel)
     data = known.understood(body)

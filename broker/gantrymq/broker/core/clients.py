@@ -281,6 +281,7 @@ class Clients:
         return self._producers_by_id.get(client_id, {}).values()
 
     def add_producer(self, group: str, client: Client) -> None:
+        """Add or refresh a producer."""
         members = self.producers.setdefault(group, {})
         known = members.get(client.channel)
         if known is not None and known.client_id != client.client_id:

@@ -110,7 +110,7 @@ def get_consumer_running_info(state: State, request: Request) -> Steps[Outcome]:
 
 
 def consume_message_directly(state: State, request: Request) -> Steps[Outcome]:
-    """Have a client consume a message now. The client treats it like a message it pulled."""
+    """Have a client consume a message now. Its listener cannot tell it from a pulled message."""
     header = ConsumeMessageDirectlyRequest.decode(request.command.ext)
     message_id = header.msg_id or ""
     try:
@@ -140,6 +140,7 @@ def consume_message_directly(state: State, request: Request) -> Steps[Outcome]:
 
 
 def _pass_on(state: State, group: str, client_id: str, command: Command) -> Steps[Outcome]:
+    """Forward a request to a client of the group, and return its answer."""
     members = state.clients.consumers.get(group)
     client = None if members is None else members.find(client_id)
     if client is None:

@@ -191,7 +191,8 @@ class Copying:
             self._take(table, partial(take, body))
 
     def _copy_progress(self, table: _Table, take: Callable[[bytes, int], None]) -> Steps[None]:
-        """Request a table, then the end of the master's log, and apply both."""
+        """Request a table and then the end of the master's log, and apply the table with that
+        end."""
         body = yield from self._body(table, table.code)
         if body is None:
             return

@@ -224,7 +224,9 @@ class DelayService:
         """The queue offset of the level's next message to deliver."""
         return self._levels[level - 1].progress.latest
 
-    # ------------------------------------------------------------------ a level's round
+    # ------------------------------------------------------------------ one round of a level
+    # `_look` reads a run of due messages, `_found` stores them in their own topics, `_delivered`
+    # advances the offset and plans the next read, `_rest` ends the round.
 
     def _begin(self) -> None:
         """Add levels for queues with messages of levels that are no longer configured."""
@@ -320,11 +322,13 @@ class DelayService:
         )
 
     def _rest(self, level: _Level) -> None:
+        """End the round of a level: its next read is at `look_ms`."""
         level.is_busy = False
         self._seen_ms = max(self._seen_ms, self._state.wall_ms)
         self._look_ms = min(self._look_ms, level.look_ms)
 
     def _arm(self) -> None:
+        """Set the service's deadline to the earliest read of the levels that are not busy."""
         resting = [level.look_ms for level in self._levels if not level.is_busy]
         self._look_ms = min(resting, default=NEVER)
 

@@ -10,8 +10,8 @@ does not need it to start. Bloom filters that RocketMQ may have added are preser
 RocketMQ compiles the filters anew, as this broker does.
 
 Invariants: an expression that cannot be compiled is not kept. A filter that no member of the group
-subscribes with is dead from the write of the file that detects this. It is removed a day later, or
-when there are too many filters.
+subscribes with is marked as dead at the next write of the file. It is removed a day later, or
+earlier when there are too many filters.
 """
 
 from __future__ import annotations

@@ -208,6 +208,7 @@ class Holds:
                 break
 
     def arrived(self, queues: Sequence[Place]) -> bool:
+        """Wake the pulls held on these queues."""
         if not self._queues:
             return False
         held = [place for place in queues if place in self._queues]
@@ -276,6 +277,7 @@ class Holds:
         )
 
     def _looked(self, hold: Hold, pull: Pull, found: object) -> None:
+        """Answer the pull with the result of a read, or hold it further."""
         assert isinstance(found, Pulled)
         if hold.is_over:
             return

@@ -316,5 +316,6 @@ class Effects:
         return not self._pending
 
     def take(self) -> list[Effect]:
+        """Remove and return all effects."""
         pending, self._pending = self._pending, []
         return pending
