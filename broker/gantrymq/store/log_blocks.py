@@ -18,7 +18,6 @@ from mypy_extensions import i64
 
 # Some 350 messages of 128 bytes with their properties. Reading and keeping it takes some 25 us, the
 # time of eight pieces of it.
-# as eight pieces of it.
 BLOCK_BYTES: Final = 1 << 17
 
 # 8 MB: the distance between the queues of a topic when a client has a thousand messages of each.

@@ -8,7 +8,6 @@ from gantrymq.store.put import Refused
 
 # After this time a copy whose log could not be written is assumed to be writable, unless something
 # shows it earlier.
-# it sooner.
 BELIEVED_SECONDS: Final = 30.0
 
 

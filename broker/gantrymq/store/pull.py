@@ -58,12 +58,10 @@ UNITS_MAX: Final = 800
 
 # A bulk pull does this much without yielding: with messages of 1 KB some 0.2 ms of work, four of
 # which a turn of the loop may do.
-# the loop may do.
 BULK_UNITS: Final = 128
 
 # Records of other queues between two of this one are read along, rather than reading twice. For
 # bytes in memory a second read costs only as long as copying this many bytes.
-# costs another look only, which takes as long as to copy so many bytes.
 GAP_BYTES: Final = 16384
 RECENT_GAP_BYTES: Final = 8192
 

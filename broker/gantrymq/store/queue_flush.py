@@ -37,7 +37,6 @@ SYNCS_MAX: Final = 4
 
 # A start after a crash dispatches again what lies behind the queues' mark, in about a second for
 # each of these. With many queues, a thorough round costs as many syncs.
-# each of these; where there are many queues, a thorough round costs as many syncs.
 BEHIND_BYTES: Final = 256 << 20
 BEHIND_BYTES_A_QUEUE: Final = 64 << 10
 

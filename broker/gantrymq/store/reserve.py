@@ -25,7 +25,6 @@ PATH: Final = f"{OWN}/reserve"
 
 # At most 16 MiB of units, 8 MiB of index entries and 20 MB of slots wait in memory. The rest is for
 # config files and for partly filled blocks.
-# slots; the rest is for config files and for blocks that are filled in part.
 RESERVE_BYTES: Final = 64 << 20
 
 # On a small disk less data wait, and a hundredth of the disk is affordable.

@@ -111,7 +111,6 @@ class Segments:
         self._sync_folder(self.folder.rpartition("/")[0])
         # The previous process may have been killed between a removal and its sync. If that file
         # comes back behind one that was cut or removed since, the sequence cannot be used.
-        # back behind one that is cut or gone meanwhile makes a sequence that cannot be used.
         self._sync_folder(self.folder)
         row = check_row(
             self.folder,
