@@ -1,22 +1,22 @@
-"""The HTTP endpoint of a process: is it alive, is it ready, what does it count.
+"""Serves the HTTP endpoints of a process: liveness, readiness, metrics and further pages.
 
 | path | answer |
 |---|---|
-| /health/live | 200, or 503 with why only a restart helps: a stalled loop (pulse.py), a check |
-| /health/ready | 200, or 503 with each reason why not; traffic is to go elsewhere meanwhile |
-| /metrics | Prometheus' text format; 401 without the token, where there is one |
+| /health/live | 200; 503 if only a restart helps: a stalled loop (pulse.py), or a failed check |
+| /health/ready | 200; 503 with each reason why not: send traffic elsewhere meanwhile |
+| /metrics | Prometheus' text format; 401 if a token is required and missing |
 | /healthz, /readyz | the same as the first two: many tools expect these names |
 | paths given by the owner | pages of metrics with other names |
 | pages given by the owner | further documents |
 
-A thread with an event loop of its own serves them, so that a probe is answered while the owner's
-loop recovers a store or is flooded by clients. What the owner knows is asked for within the owner's
-loop; where that does not get to it in time the answer is 503, with what the loop does instead.
+A thread with an event loop of its own serves them, so a probe is answered while the owner's loop
+recovers a store or is flooded by clients. Checks, metrics and pages run on the owner's loop. If
+that loop does not run them in time, the response is 503 and says what the loop does instead.
 
-A connection serves one answer and has a few seconds for all of it. Probes, pages and connections
-that have not asked yet have separate slots (http_connections.py), so no other client that finds the
-port keeps a probe from its answer, or uses up files or memory. Scrapes that come together share one
-page (shared_pages.py), and those beyond a bound are refused with 503.
+A connection serves one response and has a few seconds for all of it. Probes, pages and connections
+without a request yet have separate slots (http_connections.py), so no other client of the port can
+keep a probe from its response, or exhaust files or memory. Concurrent scrapes share one page
+(shared_pages.py), and scrapes beyond a bound are refused with 503.
 """
 
 from __future__ import annotations
@@ -55,12 +55,11 @@ PROBE_PATHS: Final = frozenset((*LIVE_PATHS, *READY_PATHS))
 
 # How long an open scrape may hold up the end of the process.
 SHUTDOWN_SECONDS: Final = 2.0
-# Nobody has a body to send to these paths.
+# Requests to these paths need no body.
 BODY_BYTES_MAX: Final = 4096
-# How often connections are looked at.
+# How often expired connections are closed.
 GUARD_SECONDS: Final = 1.0
-# How long the owner's loop may take to get to a question: kubelets wait 1 s unless told otherwise,
-# and a Prometheus 10 s.
+# How long the owner's loop may take to answer: kubelets wait 1 s by default, and a Prometheus 10 s.
 READY_SECONDS: Final = 0.8
 SCRAPE_SECONDS: Final = 8.0
 # An owner with liveness checks of its own is stalled when its loop does not answer them in time.
@@ -77,7 +76,7 @@ Page = Callable[[], bytes]
 
 @final
 class Readiness:
-    """Named checks. Each says None, or why the process is not ready."""
+    """Named checks. Each returns None, or the reason why the process is not ready."""
 
     __slots__ = ("_checks",)
 
@@ -89,15 +88,17 @@ class Readiness:
         self._checks[name] = check
 
     def reasons(self) -> dict[str, str]:
-        """What is missing; empty when ready."""
+        """The reasons by check; empty when ready."""
         found = {name: check() for name, check in self._checks.items()}
         return {name: reason for name, reason in found.items() if reason is not None}
 
 
 @final
 class HealthServer:
-    """Owner of the HTTP listener and its thread. `start` and `stop` are called within the owner's
-    loop, where the checks, metrics and pages are called, too."""
+    """Owns the HTTP listener and its thread.
+
+    `start` and `stop` are called on the owner's loop, where the checks, metrics and pages run too.
+    """
 
     __slots__ = (
         "_connections",
@@ -131,9 +132,9 @@ class HealthServer:
         more_metrics: Mapping[str, Metrics] | None = None,
         token: BearerTokenFile | None = None,
     ) -> None:
-        """`page_type` is the content type of the `pages`; `pulse` is the owner's loop's;
-        `liveness` has checks that only a restart mends; `more_metrics` has metrics by their
-        path; clients need a `token` to read metrics, unless it is None."""
+        """`page_type` is the content type of the `pages`; `pulse` is that of the owner's loop;
+        `liveness` has checks whose failure only a restart repairs; `more_metrics` has metrics by
+        their path; clients need a `token` to read metrics, unless it is None."""
         self._liveness = liveness
         self._readiness = readiness
         self._metrics = {METRICS_PATH: metrics, **(more_metrics or {})}
@@ -148,17 +149,17 @@ class HealthServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._owner: asyncio.AbstractEventLoop | None = None
         self._questions: dict[Callable[[], object], asyncio.Future[object]] = {}
-        """Those that the owner has not answered; each is under way once, however many ask it."""
+        """Questions that the owner has not answered yet; concurrent askers share one."""
         self._thread: threading.Thread | None = None
         self._token = token
         self._shared = SharedPages(self._rendered, monotonic)
         self.pulse = pulse or Pulse()
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
-        """Listen; returns the address, for port 0."""
+        """Listen; returns the address that is bound, which matters for port 0."""
         self._owner = asyncio.get_running_loop()
         self._loop = asyncio.new_event_loop()
-        # A daemon: a process whose owner has failed ends without it.
+        # A daemon thread does not keep a process alive whose owner has failed.
         self._thread = threading.Thread(
             target=_turn, args=(self._loop,), name="health", daemon=True
         )
@@ -178,11 +179,11 @@ class HealthServer:
             return
         await self._there(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()  # at once: nothing else runs there
+        self._thread.join()  # returns at once: the thread runs nothing else
         self._loop = self._thread = None
 
     async def _there(self, work: Coroutine[None, None, T]) -> T:
-        """Have the thread do it."""
+        """Run `work` on the thread's loop."""
         assert self._loop is not None
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
@@ -225,7 +226,7 @@ class HealthServer:
         return HttpConnection(server(), self._connections)
 
     def _cut_old(self) -> None:
-        """Close connections that have had their time; once a second, for all of them."""
+        """Close all connections whose time is over; runs once a second."""
         assert self._connections is not None
         self._connections.expire()
         self._shared.expire()
@@ -297,7 +298,7 @@ class HealthServer:
             return self._document(None, CONTENT_TYPE)
         response = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE})
         response.content_length = sum(map(len, chunks))
-        # The peer may have gone, or lost its slot to another one.
+        # The peer may have closed, or its slot may have gone to another connection.
         with suppress(ConnectionError):
             await response.prepare(request)
             for chunk in chunks:
@@ -305,7 +306,7 @@ class HealthServer:
         return response
 
     async def _rendered(self, path: str) -> Sequence[bytes]:
-        """A new page of metrics, from the owner's loop."""
+        """A new page of metrics, made on the owner's loop."""
         return cast("Sequence[bytes]", await self._question(self._metrics[path].page))
 
     async def _page(self, request: web.Request) -> web.Response:
@@ -318,13 +319,13 @@ class HealthServer:
         return web.Response(body=body, headers={"Content-Type": kind})
 
     async def _ask(self, question: Callable[[], T], seconds: float) -> T | None:
-        """What the owner says; None where its loop does not get to the question in time."""
+        """The owner's answer; None if its loop does not run the question in time."""
         asked = self._question(question)
         done, _ = await asyncio.wait([asked], timeout=seconds)
         return cast("T", asked.result()) if done else None
 
     def _question(self, question: Callable[[], object]) -> asyncio.Future[object]:
-        """Its answer, which may be under way already."""
+        """The answer to a question; joins one that is already in progress."""
         asked = self._questions.get(question)
         if asked is None:
             asked = self._questions[question] = self._put(question)
@@ -332,7 +333,7 @@ class HealthServer:
         return asked
 
     def _put(self, question: Callable[[], object]) -> asyncio.Future[object]:
-        """To the owner's loop."""
+        """Run the question on the owner's loop."""
         answer: concurrent.futures.Future[object] = concurrent.futures.Future()
 
         def answer_it() -> None:
@@ -370,7 +371,7 @@ class HealthServer:
 
 
 def _turn(loop: asyncio.AbstractEventLoop) -> None:
-    """The thread."""
+    """The main function of the thread."""
     asyncio.set_event_loop(loop)
     loop.run_forever()
     loop.close()

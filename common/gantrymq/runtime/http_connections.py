@@ -1,16 +1,16 @@
-"""Bounds the connections of an HTTP server, so that a probe finds a free slot at any time.
+"""Bounds the connections of an HTTP server, so that a probe always finds a free slot.
 
     accepted ──> waiting ──request for a probe──> probe ──answered──> closed
                     ├──────request for a page───> page  ──answered──> closed
                     └──────scrape──> scrape ──written──> page
 
-A connection that has sent no whole request yet, a probe, a scrape that waits for its page and an
-answer that is being read take slots of four separate kinds. So connections that say nothing, and
-scrapers that do not read their answers, cannot use up the slots of probes. When all slots of a kind
-are taken, a newcomer gets the slot of the oldest connection of the address that holds the most: a
-flood from one address closes its own connections first, and a kubelet at another address is served.
-Only a scrape of the address that holds the most gets no slot: it is refused, for those before it
-are about to be answered.
+There are four separate kinds of slots: for connections without a complete request yet, for probes,
+for scrapes that wait for their page, and for responses that are being read. So idle connections,
+and scrapers that do not read their responses, cannot take the slots of probes. When all slots of a
+kind are taken, a new connection gets the slot of the oldest connection of the address that holds
+the most: a flood from one address closes its own connections first, and a kubelet at another
+address is served. Only a scrape of the address that holds the most is refused instead, because
+the scrapes before it are about to be answered.
 
 Invariant: each connection holds one slot from its start to its end.
 """
@@ -26,14 +26,14 @@ from aiohttp.http import HttpProcessingError
 
 C = TypeVar("C", bound=Hashable)
 
-# A loop accepts up to the backlog of connections in one step, and reads their requests two steps
-# later: of three backlogs the newest has sent its request before its slot is taken.
+# A loop accepts up to the backlog of connections in one iteration, and reads their requests two
+# iterations later: so the newest of three backlogs has sent its request before its slot is taken.
 BACKLOG: Final = 128
 WAITING_MAX: Final = 3 * BACKLOG
-# A client that means to ask has its request ready when it connects.
+# An honest client sends its request as soon as it is connected.
 WAITING_SECONDS: Final = 3.0
 
-# A probe is answered within a second or so. Kubelets and load balancers are a handful.
+# A probe is answered within about a second, and there are few kubelets and load balancers.
 PROBES_MAX: Final = 64
 # Each may hold a whole page in memory, several megabytes on a large broker.
 PAGES_MAX: Final = 32
@@ -59,7 +59,8 @@ class Slots(Generic[C]):
         return len(self._taken)
 
     def take(self, connection: C, address: str, now: float) -> C | None:
-        """Give the connection a slot; answers the connection that has to be closed for it."""
+        """Give the connection a slot; returns the connection that must be closed for it, or
+        None."""
         closed = self._oldest_of_greediest() if len(self._taken) >= self._slots_max else None
         if closed is not None:
             self.free(closed)
@@ -68,7 +69,7 @@ class Slots(Generic[C]):
         return closed
 
     def free(self, connection: C) -> str | None:
-        """Answers the address of the connection; None where it has no slot of this kind."""
+        """Returns the connection's address; None if it has no slot of this kind."""
         taken = self._taken.pop(connection, None)
         if taken is None:
             return None
@@ -80,7 +81,7 @@ class Slots(Generic[C]):
         return address
 
     def address_of(self, connection: C) -> str | None:
-        """None where the connection has no slot of this kind."""
+        """None if the connection has no slot of this kind."""
         taken = self._taken.get(connection)
         return None if taken is None else taken[0]
 
@@ -92,7 +93,7 @@ class Slots(Generic[C]):
         return len(own) >= max(map(len, self._by_address.values()))
 
     def expired(self, now: float) -> list[C]:
-        """Connections that have had their time."""
+        """The connections whose time is over."""
         found = []
         for connection, (_, since) in self._taken.items():
             if since + self._seconds > now:
@@ -107,7 +108,7 @@ class Slots(Generic[C]):
 
 @final
 class HttpConnection(asyncio.Protocol):
-    """Passes one connection's events on to the HTTP handler, and tells its owner of the end."""
+    """Passes one connection's events to the HTTP handler, and reports its start and end."""
 
     def __init__(self, handler: asyncio.Protocol, owner: HttpConnections) -> None:
         self._handler = handler
@@ -115,7 +116,7 @@ class HttpConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is not a subclass
         peer = transport.get_extra_info("peername")
         self._handler.connection_made(transport)
         self._owner.opened(self, self._handler, str(peer[0]) if peer else "")
@@ -138,14 +139,14 @@ class HttpConnection(asyncio.Protocol):
         self._handler.resume_writing()
 
     def abort(self) -> None:
-        """Close at once, whatever is under way."""
+        """Close at once, whatever is in progress."""
         if self._transport is not None:
             self._transport.abort()
 
 
 @final
 class HttpConnections:
-    """All connections of one HTTP server, which owns this and calls `expire` from time to time."""
+    """All connections of one HTTP server, which owns this and calls `expire` regularly."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
@@ -172,7 +173,7 @@ class HttpConnections:
             self._take(self.probes if is_probe else self.pages, connection, address)
 
     def takes_scrape(self, handler: object) -> bool:
-        """The connection of this handler wants a page that has to be made; False where it has to be
+        """Move the handler's connection to a scrape slot; returns False if the scrape is
         refused."""
         connection = self._of_handler.get(handler)
         address = None if connection is None else self.waiting.address_of(connection)
@@ -183,7 +184,8 @@ class HttpConnections:
         return True
 
     def has_page(self, handler: object) -> None:
-        """The page is made; this connection has to read it now."""
+        """Move the handler's connection to a page slot: its page is made, and the peer has to read
+        it."""
         connection = self._of_handler.get(handler)
         address = None if connection is None else self.scrapes.free(connection)
         if connection is not None and address is not None:
@@ -196,7 +198,7 @@ class HttpConnections:
                 break
 
     def expire(self) -> None:
-        """Close the connections that have had their time."""
+        """Close the connections whose time is over."""
         now = self._monotonic()
         for slots in self._kinds:
             for connection in slots.expired(now):
@@ -213,8 +215,11 @@ class HttpConnections:
 
 
 def error_logger() -> logging.Logger:
-    """The logger for an HTTP server's own errors. A request that cannot be parsed is answered with
-    400 and is not logged: aiohttp writes a traceback for each, so any peer could fill the disk."""
+    """The logger for an HTTP server's own errors.
+
+    It drops errors about malformed requests, which are answered with 400: aiohttp logs a traceback
+    for each, so any peer could fill the disk.
+    """
     logger = logging.getLogger("http")
     logger.addFilter(_is_own_error)  # the same filter is added only once
     return logger

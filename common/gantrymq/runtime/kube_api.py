@@ -1,15 +1,14 @@
-"""Requests to the Kubernetes API, each sent once: what became of one is known, or said not to be.
+"""Sends requests to the Kubernetes API, each once, and reports which ones were not answered.
 
-In a pod it is where KUBERNETES_SERVICE_HOST says, by TLS, with the authority and the token of the
-pod's service account. The kubelet replaces both files while the pod runs: each request is made
-with those of its moment.
+In a pod the API is at KUBERNETES_SERVICE_HOST, by TLS, with the CA and the token of the pod's
+service account. The kubelet replaces both files while the pod runs, so each request reads them.
 
-How long an answer is waited for follows the API's latency (adaptive_timeout.py). A connection on
-which an answer did not come in time is closed: with one request at a time, as for a Lease, a
-connection that hangs costs one timeout, and the next request has a new one.
+The timeout follows the API's latency (adaptive_timeout.py). A connection without a response in time
+is closed. With one request at a time, as for a Lease, a connection that hangs costs one timeout,
+and the next request gets a new connection.
 
-Invariant: no request is repeated here. A write that was carried out, and is sent once more, is
-refused as a conflict, and whoever hears that takes it for one that was never carried out.
+Invariant: no request is repeated here. A repeated write whose first copy was carried out is refused
+as a conflict, and the caller would conclude that the write was never carried out.
 """
 
 from __future__ import annotations
@@ -30,44 +29,44 @@ from gantrymq.runtime.adaptive_timeout import AdaptiveTimeout
 
 ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
-# While the API is fast. A Lease is renewed each 0.8 s, and the master acknowledges for 3 s after it
-# sent the last renewal: two requests in a row may hang, and a third one still comes in time.
+# While the API is fast. A Lease is renewed every 0.8 s, and the master acknowledges for 3 s after
+# it sent the last renewal: two requests in a row may hang, and the third one is still in time.
 REQUEST_SECONDS: Final = 0.7
-# While it is slow. A renewal that is answered later than this renews nothing any more.
+# While the API is slow. A renewal that is answered later than this is of no use any more.
 REQUEST_SECONDS_MAX: Final = 3.0
 
 JSON: Final = "application/json"
 METADATA_LIST: Final = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-"""Of the objects in a list the metadata alone, which stays small."""
+"""For a list: only the metadata of its objects, which is small."""
 
 _TOKEN: Final = re.compile(rb"[\x21-\x7e]+")
 
 
 class UnansweredError(GantryError):
-    """Nobody knows what became of the request, but for what the text says."""
+    """No response: unless the text says so, it is unknown whether the request was carried out."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ApiPlace:
-    """Where the API is, and who asks."""
+    """Where the API is, and which account asks."""
 
     url: str
     account: Path | None = None
-    """The folder of a service account; None: nobody in particular, for an API without any."""
+    """The folder of the service account; None for an API without authentication."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ApiAnswer:
-    """Whatever its status is."""
+    """A response of the API, with any status."""
 
     status: int
     body: bytes
 
 
 def place_of_pod(environment: Mapping[str, str], account: Path = ACCOUNT) -> ApiPlace:
-    """The API of the cluster that this pod is in; ConfigurationError where this is none."""
+    """The API of this pod's cluster; ConfigurationError outside of a pod."""
     host = environment.get("KUBERNETES_SERVICE_HOST", "")
     port = environment.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
@@ -84,7 +83,7 @@ def place_of_pod(environment: Mapping[str, str], account: Path = ACCOUNT) -> Api
 
 
 def namespace_of_pod(account: Path = ACCOUNT) -> str:
-    """That the pod is in; "" where this is none."""
+    """The namespace of this pod; "" outside of a pod."""
     try:
         return (account / "namespace").read_text().strip()
     except OSError:
@@ -93,12 +92,13 @@ def namespace_of_pod(account: Path = ACCOUNT) -> str:
 
 @final
 class KubeApi:
-    """A client of one API. Made within the event loop; `close` ends it."""
+    """A client of one API. It is made on the event loop; `close` ends it."""
 
     def __init__(
         self, place: ApiPlace, answer_bytes_max: int, patience: AdaptiveTimeout | None = None
     ) -> None:
-        """`patience` of another client of the same API, which has learned how slow it is."""
+        """`patience` may come from another client of the same API, with the latency it has
+        learned."""
         self._answer_bytes_max = answer_bytes_max
         self._authority: bytes | None = None
         self._context: ssl.SSLContext | None = None
@@ -119,7 +119,7 @@ class KubeApi:
     async def ask(
         self, method: str, path: str, body: bytes | None = None, *, accept: str = JSON
     ) -> ApiAnswer:
-        """The API's answer; UnansweredError if there is none."""
+        """The API's response; UnansweredError if there is none."""
         loop, seconds = asyncio.get_running_loop(), self.patience.seconds
         sending, began = _Sending(), loop.time()
         try:
@@ -180,13 +180,13 @@ class KubeApi:
 
 
 class _Sending(SimpleNamespace):
-    """How often a request has left."""
+    """Counts how often aiohttp has sent one request."""
 
     count: int = 0
 
 
 class _AgainError(aiohttp.ClientError):
-    """aiohttp repeats what looks as if it could be repeated."""
+    """Stops aiohttp from repeating a request that it takes for repeatable."""
 
     def __str__(self) -> str:
         return "the connection ended"
@@ -205,7 +205,10 @@ async def _count_sending(
 
 
 def _token(path: Path) -> str:
-    """RFC 6750's; a header takes nothing else, and whoever asks must not end by a damaged file."""
+    """The bearer token (RFC 6750); UnansweredError if the file is damaged.
+
+    A header accepts no other bytes, and a damaged file must not end the caller.
+    """
     token = _content(path).strip()
     if not _TOKEN.fullmatch(token):
         raise UnansweredError(f"nothing was sent: {path} holds no token")

@@ -1,8 +1,8 @@
-"""Sockets that listen.
+"""Opens listening sockets.
 
-`::` is every address of this machine, of either kind, as it is to Java. asyncio's sockets take
-IPv6 alone there, so IPv4 gets one of its own beside it: its clients keep their IPv4 addresses,
-which one socket for both would dress up as IPv6.
+`::` means every address of this machine, IPv4 and IPv6, as in Java. There asyncio's sockets take
+IPv6 only, so a second socket takes IPv4. This way IPv4 clients keep their addresses, which a
+dual-stack socket would show as IPv6.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ ANY_V4: Final = "0.0.0.0"
 async def listen(
     make: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, backlog: int = 100
 ) -> list[asyncio.Server]:
-    """On one address, or on all of them; OSError, and none listens. Port 0 lets the system
-    choose."""
+    """Listen on one address, or on all; raises OSError and leaves nothing open if that fails.
+
+    With port 0 the system chooses the port.
+    """
     loop = asyncio.get_running_loop()
     first = await loop.create_server(make, host.strip("[]") or None, port, backlog=backlog)
     if host.strip("[]") != ANY_V6:

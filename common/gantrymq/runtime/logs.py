@@ -1,12 +1,12 @@
-"""Writes logs of one line each, as text or as JSON, and limits the lines that peers can cause.
+"""Writes one-line logs, as text or JSON, and limits the lines that peers can cause.
 
     2026-11-21T03:26:51.123Z WARNING remoting connection closed peer=10.0.0.7:51234 reason=garbage
 
     {"time": "2026-11-21T03:26:51.123Z", "level": "WARNING", "part": "remoting",
      "event": "connection closed", "fields": {"peer": "10.0.0.7:51234", "reason": "garbage"}}
 
-A sentence that never varies, then fields. On the console a value with blanks, quotes or control
-characters is quoted; as JSON each line is one object. So nothing that a peer sends forges a line.
+A line is a constant sentence, then fields. In text, a value with blanks, quotes or control
+characters is quoted; in JSON, each line is one object. So no input of a peer can forge a line.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from typing import Final, TextIO, final
 _EVENT: Final = "gantry_event"
 _FIELDS: Final = "gantry_fields"
 
-# Keys of the rate limit come from code (reasons, names of stages), not from peers; should that
-# ever change by mistake, memory stays bounded and the rest shares one allowance.
+# Keys of the rate limit come from code (reasons, names of stages), not from peers. If that changes
+# by mistake, memory stays bounded and further keys share one allowance.
 KEYS_MAX: Final = 256
 FIELD_CHARACTERS_MAX: Final = 500
 
@@ -38,7 +38,7 @@ class Form(StrEnum):
 
 
 def field(value: object) -> str:
-    """A value as it stands in a line: bare when it can be, quoted otherwise, never too long."""
+    """The value as it appears in a line: bare if possible, else quoted; cut to a maximal length."""
     text = _short(value)
     is_bare = text != "" and text.isprintable() and not any(mark in text for mark in ' "=')
     if is_bare:
@@ -56,7 +56,7 @@ def _short(value: object) -> str:
 
 @final
 class Log:
-    """The log of one part of the product; thin over the standard library's logger."""
+    """The log of one part of the product; a wrapper of the standard library's logger."""
 
     __slots__ = ("_logger",)
 
@@ -73,7 +73,8 @@ class Log:
         self._write(logging.WARNING, text, fields)
 
     def error(self, text: str, *, cause: BaseException | None = None, **fields: object) -> None:
-        """With a cause, its traceback follows on lines of its own: a bug deserves them."""
+        """Log an error. With a cause, which means a bug, its traceback follows on lines of its
+        own."""
         self._write(logging.ERROR, text, fields, cause)
 
     def _write(
@@ -98,10 +99,10 @@ class _Allowance:
 
 @final
 class QuietLog:
-    """Lines by key, at most `lines_max` a key and interval; what is left out is counted.
+    """Limits lines by key: at most `lines_max` a key and interval, and counts those left out.
 
-    `now` is an argument. `settle` writes the "and N more" of intervals that have ended; its owner
-    calls it now and then, else the last count would wait for the next line.
+    `settle` writes the "and N more" of intervals that have ended. Its owner calls it regularly;
+    otherwise the last count would wait for the next line.
     """
 
     __slots__ = ("_allowances", "_interval_s", "_lines_max", "_log")
@@ -139,7 +140,7 @@ class QuietLog:
 
     @property
     def has_open_intervals(self) -> bool:
-        """Whether there may be something to settle later."""
+        """Whether `settle` may have something to write later."""
         return bool(self._allowances)
 
     def settle(self, now: float) -> None:

@@ -5,7 +5,7 @@
           same folders, below /sys/fs/cgroup/memory
 
 Invariant: the smallest limit counts, since the kernel enforces each of them. A container sees its
-own folder as the root, or the path of the host: a folder that is not there is passed over.
+own folder as the root, or the path of the host: folders that do not exist are skipped.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ MOUNT: Final = Path("/sys/fs/cgroup")
 
 
 def memory_bytes(proc: Path = PROC, mount: Path = MOUNT) -> int:
-    """The memory that this process may use."""
+    """The number of bytes that this process may use."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([machine, *_limits(proc, mount)])
 
 
 def _limits(proc: Path, mount: Path) -> Iterator[int]:
-    """Every limit on the way from the process's cgroup to the root."""
+    """Yield every limit on the path from the process's cgroup to the root."""
     try:
         lines = proc.read_text().splitlines()
     except OSError:
@@ -47,5 +47,5 @@ def _limits_of(root: Path, path: str, name: str) -> Iterator[int]:
             text = (root / folder / name).read_text().strip()
         except OSError:
             continue
-        if text.isdigit():  # "max" is no limit; v1 says so by a number above any machine's
+        if text.isdigit():  # v2 writes "max" for no limit, v1 a number above any machine's memory
             yield int(text)

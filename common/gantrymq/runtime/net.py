@@ -1,7 +1,7 @@
-"""The server: listeners, their channels, and the bounds on all of them together.
+"""Runs a server: listeners, their channels, and the bounds on all of them together.
 
-Each listener has a name and each channel knows the one it came in on, because answers may depend
-on it (a broker shows different addresses inside and outside of a cluster).
+Each listener has a name and each channel knows its listener, because responses may depend on it: a
+broker announces different addresses inside and outside of a cluster.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from gantrymq.runtime.sweep import Sweep
 from gantrymq.runtime.tls import Door
 from gantrymq.wire.command import Command
 
-# To look at every connection is dear: when that frees less than an eighth of the bound, one that
-# holds the most is closed, else the next few bytes would have us look again.
+# Recounting every connection is expensive. If it frees less than this share of the bound, the
+# connection that holds the most is closed; otherwise the next few bytes would cause a recount
+# again.
 ROOMY: Final = 1 / 8
 
 NO_TLS: Final = ServerTls(mode=TlsMode.DISABLED)
@@ -40,13 +41,13 @@ NO_TLS: Final = ServerTls(mode=TlsMode.DISABLED)
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """The bounds of one server, each against many connections that are each within theirs."""
+    """The bounds of one server over all connections, each of which keeps its own bounds."""
 
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
-    """How many, and how long one may stay that asks nothing."""
+    """How many connections there may be, and how long one may stay without a request."""
 
     backlog: int = 1024
-    """Connections that the kernel completes before we accept them; serverSocketBacklog in Java."""
+    """Connections that the kernel completes before accept; serverSocketBacklog in Java."""
 
     session: SessionLimits = field(default_factory=SessionLimits)
 
@@ -55,8 +56,8 @@ class ServerLimits:
 class Listener:
     """Where a server listens; port 0 lets the system choose.
 
-    With `proxy_protocol`, a load balancer in front may say for whom it speaks; so may anybody else
-    who can connect.
+    With `proxy_protocol`, a load balancer may state the client's address; so may any other client
+    that can connect.
     """
 
     name: str
@@ -67,18 +68,18 @@ class Listener:
 
 @dataclass(slots=True)
 class ServerCounters:
-    """Plain numbers that the hot path adds to; metrics read them when scraped."""
+    """Numbers that the hot path increments; metrics read them at each scrape."""
 
     accepted: Counter[str] = field(default_factory=Counter)  # by listener
     closed: Counter[tuple[str, Reason]] = field(default_factory=Counter)
     requests: int = 0
-    unmatched_responses: int = 0  # of channels that ended, like the bytes
+    unmatched_responses: int = 0  # of channels that have ended, like the bytes
     bytes_in: int = 0
     bytes_out: int = 0
 
 
 class Handler(Protocol):
-    """What serves requests. Called on the loop; must neither block nor raise."""
+    """Serves requests. Its methods run on the event loop and must neither block nor raise."""
 
     def opened(self, channel: Channel, now: float) -> None: ...
 
@@ -90,7 +91,7 @@ class Handler(Protocol):
 
 @final
 class Server:
-    """Owner of listeners and channels. `start`, then `stop`; not to be started again."""
+    """Owns listeners and channels. Call `start`, then `stop`; it cannot be started again."""
 
     def __init__(
         self,
@@ -104,11 +105,14 @@ class Server:
         outbox: Outbox | None = None,
         memory: MemoryAccount | None = None,
     ) -> None:
-        """`feed` sees whole frames before they become commands, and may take them. The caller gives
-        an `outbox` that it flushes at times of its own, and the account that it counts in too."""
+        """`feed` receives whole frames before they are decoded, and may take them.
+
+        A caller that flushes output at its own times passes its `outbox`. `memory` is the account
+        that the server shares with the caller.
+        """
         self.feed = feed
         self.counters = ServerCounters()
-        self.addresses: dict[str, tuple[str, int]] = {}  # where each listener really listens
+        self.addresses: dict[str, tuple[str, int]] = {}  # the bound address of each listener
         self.monotonic = clock.monotonic
         self.outbox = outbox if outbox is not None else Outbox()
         self.sweep = Sweep(self._expiring, clock.monotonic, self._each_second)
@@ -129,10 +133,10 @@ class Server:
     # ------------------------------------------------------------------ life
 
     async def start(self, listeners: Sequence[Listener]) -> None:
-        """Listen on all of them, or on none and raise ConfigurationError."""
+        """Listen on all listeners, or on none and raise ConfigurationError."""
         self._proxied = frozenset(each.name for each in listeners if each.proxy_protocol)
         for listener in listeners:
-            # A Channel is one in all but name.
+            # A Channel has all methods of a Protocol, though it is not a subclass.
             make = cast("Callable[[], asyncio.Protocol]", partial(self._make_channel, listener))
             try:
                 listening = await listen(
@@ -157,7 +161,8 @@ class Server:
         return len(self._channels)
 
     async def stop(self, grace_seconds: float) -> None:
-        """Accept nothing more, finish what is in flight, close; after the grace close anyway."""
+        """Stop accepting, finish requests in flight, close; after the grace period, close
+        anyway."""
         self._is_stopping = True
         self._stop_listening()
         for channel in self.channels:
@@ -172,7 +177,7 @@ class Server:
                 waited=f"{grace_seconds:g}s",
             )
         finally:
-            # Also when stop itself is cancelled: an abort needs one more turn of the loop at most.
+            # Also if `stop` is cancelled: an abort needs at most one more loop iteration.
             for channel in self.channels:
                 channel.abort()
             self.sweep.stop()
@@ -221,7 +226,7 @@ class Server:
             self._make_room(channel)
 
     def _make_room(self, channel: Channel) -> None:
-        """Close what holds the most, unless much of what was counted has been sent meanwhile."""
+        """Close the connection that holds the most, unless a recount frees enough."""
         memory = self.memory
         self._recount()
         if not memory.is_over(Kind.CONNECTIONS, ROOMY):

@@ -1,8 +1,8 @@
-"""The channels of one owner that have something to write: one call of the loop for all of them.
+"""Collects the channels of one owner that have output, and writes to all of them in one callback.
 
-A channel is written to once for all that a round of the loop has for it. Mostly the loop calls by
-itself; who knows when a round's output is complete says `gather` before and `flush` after it,
-which saves the round in between.
+Each channel is written to once for all its output of a loop iteration. By default the loop calls
+back in the next iteration. An owner that knows when its output is complete calls `gather` before
+and `flush` after, which saves that iteration.
 
 Invariant: a channel that was added is flushed before the loop waits again.
 """
@@ -14,14 +14,14 @@ from typing import Protocol, final
 
 
 class Flushed(Protocol):
-    """What has output."""
+    """An object with output to write."""
 
     def flush(self) -> None: ...
 
 
 @final
 class Outbox:
-    """Of one server or dialer."""
+    """The outbox of one server or dialer."""
 
     __slots__ = ("_channels", "_is_gathering", "_is_scheduled")
 
@@ -31,25 +31,25 @@ class Outbox:
         self._is_scheduled: bool = False
 
     def add(self, channel: Flushed) -> None:
-        """It has output that nobody writes yet."""
+        """Add a channel that has output."""
         self._channels.append(channel)
         if not self._is_gathering and not self._is_scheduled:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._flush_scheduled)
 
     def gather(self) -> None:
-        """`flush` is called before this call of the loop is over."""
+        """Schedule no callback: the caller calls `flush` in this same callback of the loop."""
         self._is_gathering = True
 
     def flush(self) -> None:
-        """Write to all who are here."""
+        """Write to all channels that were added."""
         self._is_gathering = False
         channels, self._channels = self._channels, []
         for channel in channels:
             try:
                 channel.flush()
             except Exception as error:
-                # A bug in one connection's end must not keep the answers of all others.
+                # A bug in one channel must not delay the responses of the others.
                 asyncio.get_running_loop().call_exception_handler(
                     {"message": "output could not be written", "exception": error}
                 )

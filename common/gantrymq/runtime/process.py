@@ -1,8 +1,8 @@
-"""The process around a program: event loop, signals, background tasks, exit codes.
+"""Runs a program as a process: event loop, signals, background tasks, exit codes.
 
     0  it ended, by itself or by SIGTERM, SIGINT or SIGHUP
-    70 a bug: the program or one of its tasks raised something nobody expected
-    75 it did not stop in the time it had
+    70 a bug: the program or one of its tasks raised an unexpected exception
+    75 it did not stop in time
     78 a setting cannot be used; the text on standard error says which
 
 The first signal asks for a graceful stop, the second ends the process at once.
@@ -26,19 +26,19 @@ from gantrymq.base.errors import ConfigurationError
 from gantrymq.runtime import descriptors, speedups
 from gantrymq.runtime.logs import Log
 
-# With twice TASK_SECONDS, and the 4 s in which a guard gives a lease away, within the 30 s that
-# Kubernetes waits before it kills, unless the pod says otherwise.
+# Together with twice TASK_SECONDS, and the 4 s in which a guard hands over a Lease, this is within
+# the 30 s after which Kubernetes kills a pod by default.
 STOP_SECONDS: Final = 20.0
 TASK_SECONDS: Final = 2.0  # for a cancelled task to clean up
 
-# More than most rounds of the loop need at once; twice as much may lie free in a heap then.
+# More than most loop iterations need at once; up to twice as much may stay free in a heap.
 LARGE_BLOCK_BYTES: Final = 4 << 20
 
 Program = Callable[["Process"], Awaitable[None]]
 
 
 class ExitCode(IntEnum):
-    """As in sysexits.h, so that supervisors can tell a typo from a bug."""
+    """As in sysexits.h, so that supervisors can tell a configuration error from a bug."""
 
     OK = 0
     BUG = 70
@@ -48,7 +48,7 @@ class ExitCode(IntEnum):
 
 @final
 class Process:
-    """What a program gets from its process: the wish to stop, and an owner for its tasks."""
+    """What a program gets from its process: the request to stop, and an owner for its tasks."""
 
     __slots__ = ("_failure", "_log", "_stop", "_tasks")
 
@@ -60,11 +60,11 @@ class Process:
 
     @property
     def failure(self) -> BaseException | None:
-        """What the first failed task raised."""
+        """The exception of the first task that failed."""
         return self._failure
 
     async def stop_requested(self) -> None:
-        """Returns when the program should stop gracefully; the program returns then."""
+        """Wait until the program should stop gracefully; the program returns then."""
         await self._stop.wait()
 
     @property
@@ -79,7 +79,7 @@ class Process:
     def own(self, work: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
         """Run `work` in the background until it ends or the process stops.
 
-        If it raises, the process stops: half a program is worse than one that is restarted.
+        If it raises, the process stops: a restart is better than a program that runs in part.
         """
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks.add(task)
@@ -87,7 +87,7 @@ class Process:
         return task
 
     async def cancel_tasks(self) -> None:
-        """Cancel what still runs; a task that does not heed that in its time is named."""
+        """Cancel the running tasks; logs those that do not end within TASK_SECONDS."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -125,7 +125,7 @@ def run(program: Program, *, stop_seconds: float = STOP_SECONDS) -> int:
 
 
 def _end_at_once() -> NoReturn:
-    """The interpreter would wait for every thread, and one that hangs in a disk never ends."""
+    """Exit without the interpreter's shutdown, which waits for threads that may hang in a disk."""
     logging.shutdown()
     sys.stdout.flush()
     os._exit(ExitCode.STUCK)
@@ -136,9 +136,9 @@ async def _live(program: Program, log: Log, stop_seconds: float) -> int:
     loop.set_exception_handler(lambda _, context: _log_stray(log, context))
     process = Process(log)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+        if signal.getsignal(number) is not signal.SIG_IGN:  # ignored under nohup
             loop.add_signal_handler(number, _signalled, process, number)
-    # What was imported lives as long as the process: the collector need not look at it again.
+    # Imported objects live as long as the process: the garbage collector need not visit them.
     gc.freeze()
     running = asyncio.ensure_future(program(process))
     running.add_done_callback(lambda _: process.stop("the program ended"))
@@ -171,7 +171,7 @@ def _signalled(process: Process, number: signal.Signals) -> None:
 
 
 def _log_stray(log: Log, context: dict[str, object]) -> None:
-    """An exception in a callback of the loop: a bug, though not one that must end the process."""
+    """Log an exception in a callback of the loop: a bug that need not end the process."""
     cause = context.get("exception")
     log.error(
         "exception in the event loop",
@@ -181,11 +181,12 @@ def _log_stray(log: Log, context: dict[str, object]) -> None:
 
 
 def _keep_freed_memory() -> None:
-    """What one round of the loop frees is there for the next one.
+    """Make glibc keep memory that one loop iteration frees for the next one.
 
-    glibc gives back what lies free at the end of a heap, beyond 128 KiB at first, and the next
-    large read takes it anew, page by page: a tenth of a slave's time with large bodies. How much it
-    keeps it learns from the largest block that was freed: after this one 8 MiB, of each thread. A
-    limit of somebody's own (MALLOC_TRIM_THRESHOLD_) stays, and other heaps learn nothing by it.
+    glibc returns free memory at the end of a heap to the system, beyond 128 KiB at first, and the
+    next large read gets it anew, page by page: a tenth of a slave's CPU time with large bodies.
+    glibc derives how much it keeps from the largest block that was freed: after this block 8 MiB
+    for each thread. A limit set by the operator (MALLOC_TRIM_THRESHOLD_) stays in force, and other
+    allocators are not affected.
     """
     bytes(LARGE_BLOCK_BYTES)

@@ -1,12 +1,12 @@
-"""Tells any thread whether the event loop of this process still turns.
+"""Tells any thread whether the event loop of this process still runs.
 
-    turning   the loop beats once a second
-    working   its owner said that it does something long, such as recovering a store: alive, however
-              long that takes, for a restart would only begin it anew
-    stalled   no beat for `STALL_SECONDS` in normal operation: the process is to be restarted
+    running   the loop beats once a second
+    working   the owner announced long work, such as the recovery of a store: alive, however long
+              it takes, because a restart would only begin it again
+    stalled   no beat for `STALL_SECONDS` in normal operation: the process should be restarted
 
-The loop writes, other threads read. Each value is one reference, replaced as a whole, so no lock is
-needed.
+The loop writes, other threads read. Each value is one reference that is replaced as a whole, so no
+lock is needed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 
 BEAT_SECONDS: Final = 1.0
 
-# Longer than any pause that passes by itself: a busy machine, a sync of a slow disk, a stopped
+# Longer than any pause that ends by itself: a busy machine, an fsync of a slow disk, a stopped
 # virtual machine.
 STALL_SECONDS: Final = 60.0
 
 
 @final
 class _Work(NamedTuple):
-    """What the loop does, and since when."""
+    """The long work that the loop does, and when it began."""
 
     text: str
     since: float
@@ -35,7 +35,7 @@ class _Work(NamedTuple):
 
 @final
 class Pulse:
-    """The heartbeat of one event loop. Its owner calls `start` within the loop, then `stop`."""
+    """The heartbeat of one event loop. Its owner calls `start` on the loop, then `stop`."""
 
     __slots__ = ("_beat_at", "_clock", "_timer", "_work")
 
@@ -46,7 +46,7 @@ class Pulse:
         self._work: _Work | None = None
 
     def start(self) -> None:
-        """Beat from now on."""
+        """Beat now and once a second from then on."""
         self._beat_at = self._clock.monotonic()
         self._timer = asyncio.get_running_loop().call_later(BEAT_SECONDS, self.start)
 
@@ -57,7 +57,7 @@ class Pulse:
 
     @contextmanager
     def work(self, text: str) -> Iterator[None]:
-        """The loop may not turn meanwhile, and is alive."""
+        """Count as alive during the block, even if the loop does not run."""
         before = self._work
         self._work = _Work(text, self._clock.monotonic())
         try:
@@ -67,13 +67,13 @@ class Pulse:
             self._work = before
 
     def tell(self, text: str) -> None:
-        """How far the work is that goes on."""
+        """Report the progress of the work in the block."""
         assert self._work is not None
         self._work = _Work(text, self._work.since)
 
     @property
     def working(self) -> str | None:
-        """What it does that is long, and for how long; None in normal operation."""
+        """The long work and its duration, as text; None in normal operation."""
         work = self._work
         if work is None:
             return None
@@ -81,7 +81,7 @@ class Pulse:
 
     @property
     def silence(self) -> str:
-        """How long the loop has not turned, in words."""
+        """For how long the loop has not run, as text."""
         seconds = self._clock.monotonic() - self._beat_at
         return f"the event loop has not turned for {seconds:.0f} s"
 

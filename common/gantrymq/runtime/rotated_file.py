@@ -1,9 +1,9 @@
-"""A file that lines are appended to and that is rotated by size.
+"""Appends lines to a file and rotates it by size.
 
     audit.log         the newest lines
-    audit.log.1       those before, and so on up to audit.log.<files - 1>
+    audit.log.1       the lines before, and so on up to audit.log.<files - 1>
 
-Invariants: together the files take at most `files` times `bytes_max`, and one batch more; a line
+Invariants: together the files take at most `files` times `bytes_max`, and one batch more. A line
 that a full disk cut short is ended before the next one begins, so at most that line is damaged.
 """
 
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-# Only the server's own account reads who did what.
+# The file says which account did what: only the server's own account may read it.
 _MODE = 0o600
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """How large a file may be, and how many there are."""
+    """The maximal size of a file, and the number of files."""
 
     bytes_max: int
     files: int
@@ -29,7 +29,7 @@ class Rotation:
 
 @final
 class RotatedFile:
-    """Used by one thread at a time. Opened at the first line, and again after each failure."""
+    """Used by one thread at a time. Opened at the first append, and again after each failure."""
 
     __slots__ = ("_descriptor", "_is_cut", "_path", "_rotation", "_size")
 
@@ -42,7 +42,7 @@ class RotatedFile:
         """Whether the file may end in the middle of a line."""
 
     def append(self, lines: bytes) -> None:
-        """Have whole lines on disk; OSError says that they may not be."""
+        """Write whole lines durably; after an OSError they may be missing or incomplete."""
         try:
             self._open()
             if self._size and self._size + len(lines) > self._rotation.bytes_max:

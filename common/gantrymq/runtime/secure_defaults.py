@@ -1,8 +1,8 @@
-"""Settings of a server that protects itself, and what such a server needs to start.
+"""Checks that a server with secureDefaults=true is protected before it starts.
 
 With `secureDefaults=true` the defaults change: TLS is enforced, access control is on, and metrics
-are on loopback. Nothing can weaken this by mistake: a setting that does, or a file that is missing,
-stops the start, and the error text has a sentence on each of them with the command that helps.
+listen on loopback. No mistake can weaken this: a setting that does, or a missing file, stops the
+start, and the error text names each of them with the command that fixes it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TLS_DEFAULTS: Final = {"tls.server.mode": "enforcing"}
 SERVER_DEFAULTS: Final = {"aclEnable": "true", "metricsBindAddress": "127.0.0.1"}
 BROKER_DEFAULTS: Final = {**SERVER_DEFAULTS, "haTls": "required", "useTLS": "true"}
 
-# RocketMQ 5's users and policies, in place of aclEnable.
+# RocketMQ 5's users and policies, an alternative to aclEnable.
 _USERS: Final = ("authenticationEnabled", "authorizationEnabled")
 
 _MAKES_ALL: Final = (
@@ -32,7 +32,7 @@ IsFile = Callable[[str], bool]
 
 
 def is_wanted(layers: Iterable[Layer]) -> bool:
-    """Whether these layers ask for it; the last one that has the key decides."""
+    """Whether these layers set secureDefaults=true; the last layer that has the key decides."""
     said = ""
     for layer in layers:
         said = layer.values.get(KEY, said)
@@ -46,15 +46,17 @@ def _is_file(path: str) -> bool:
 def check_name_server(
     settings: Mapping[str, str], tls: Mapping[str, str], is_file: IsFile = _is_file
 ) -> None:
-    """Raise ConfigurationError where a name server with these settings is not protected. `settings`
-    are its texts by key, `tls` the keys that begin with `tls.`."""
+    """Raise ConfigurationError if a name server with these settings is not protected.
+
+    `settings` are all settings as text, `tls` the keys that begin with `tls.`.
+    """
     _refuse([*_server_faults(settings, tls, is_file)])
 
 
 def check_broker(
     settings: Mapping[str, str], tls: Mapping[str, str], is_file: IsFile = _is_file
 ) -> None:
-    """Raise ConfigurationError where a broker with these settings is not protected."""
+    """Raise ConfigurationError if a broker with these settings is not protected."""
     faults = [
         *_server_faults(settings, tls, is_file),
         *_dialling_faults(settings, tls, is_file),
@@ -86,7 +88,7 @@ def _server_faults(
 
 
 def _access_faults(settings: Mapping[str, str], is_file: IsFile) -> Iterator[str]:
-    """By accounts in a file, or by RocketMQ 5's users and policies."""
+    """Faults of access control: by accounts in a file, or by RocketMQ 5's users and policies."""
     has_users = all(_is_on(settings, key) for key in _USERS)
     if _is_on(settings, "aclEnable"):
         yield from _missing(settings, "aclFile", "the accounts", is_file)
@@ -110,7 +112,7 @@ def _metrics_faults(settings: Mapping[str, str], is_file: IsFile) -> Iterator[st
 def _dialling_faults(
     settings: Mapping[str, str], tls: Mapping[str, str], is_file: IsFile
 ) -> Iterator[str]:
-    """What the broker asks of name servers and of other brokers."""
+    """Faults of the broker's requests to name servers and other brokers."""
     if not _is_on(settings, "useTLS"):
         yield "useTLS=false dials name servers and brokers without TLS; leave it out"
     if tls.get("tls.enable", "").strip().lower() == "false":

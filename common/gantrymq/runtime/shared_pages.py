@@ -1,10 +1,10 @@
-"""Bounds the work for pages of metrics, however many clients ask for them.
+"""Bounds the work of making metrics pages, however many clients request them.
 
-One page is made at a time. Clients that ask while it is made get the same page, and so do those
-that ask shortly afterwards: for REUSE_FACTOR times as long as making it took, and for not more than
-REUSE_SECONDS_MAX. So a flood of scrapes costs the loop that makes pages at most a tenth of its
-time, as long as making one takes less than a tenth of a second; and a page that is made in no time,
-as on a small broker, is as good as new.
+One page is made at a time. Clients that ask meanwhile get the same page, and so do those that ask
+shortly afterwards: for REUSE_FACTOR times as long as making it took, at most REUSE_SECONDS_MAX. So
+a flood of scrapes takes at most a tenth of the time of the loop that makes pages, as long as making
+a page takes less than a tenth of a second. A page that is made quickly, as on a small broker, is
+reused only briefly.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from math import inf
 from typing import Final, final
 
 REUSE_FACTOR: Final = 10
-# Scrapers ask every few seconds, and take the page for one of the moment when they asked.
+# Scrapers ask every few seconds, and treat a page as of the moment of their request.
 REUSE_SECONDS_MAX: Final = 1.0
 
 Page = Sequence[bytes]
@@ -24,7 +24,7 @@ Make = Callable[[str], Awaitable[Page]]
 
 @final
 class _Making:
-    """One page that is being made, or was made a short while ago."""
+    """A page that is being made, or was made a short while ago."""
 
     __slots__ = ("good_until", "task")
 
@@ -35,10 +35,10 @@ class _Making:
 
 @final
 class SharedPages:
-    """The pages of one HTTP server, which owns this, calls it within one event loop, and calls
-    `expire` from time to time.
+    """The pages of one HTTP server, which owns this, calls it on one event loop, and calls
+    `expire` regularly.
 
-    `make` answers a new page of a path.
+    `make` returns a new page for a path.
     """
 
     __slots__ = ("_lock", "_make", "_making", "_monotonic")
@@ -50,7 +50,7 @@ class SharedPages:
         self._lock = asyncio.Lock()
 
     async def page(self, path: str, seconds: float) -> Page | None:
-        """The page of this path; None where it is not made in time."""
+        """The page of this path; None if it is not made in time."""
         self.expire()
         making = self._making.get(path)
         if making is None:
@@ -61,12 +61,12 @@ class SharedPages:
         return making.task.result() if done else None
 
     def expire(self) -> None:
-        """Forget pages that are too old."""
+        """Drop pages that are too old."""
         now = self._monotonic()
         self._making = {path: each for path, each in self._making.items() if now < each.good_until}
 
     def close(self) -> None:
-        """Clients that wait for a page get none any more."""
+        """Cancel the pages in progress; clients that wait get none."""
         for making in self._making.values():
             if making.task is not None:
                 making.task.cancel()

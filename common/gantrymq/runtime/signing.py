@@ -1,4 +1,4 @@
-"""Makes signers: a program that signs needs a name that no other one has, which takes chance."""
+"""Makes request signers, each with a random name, because no two signers may share a name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gantrymq.acl.signature import Credentials
 
 
 def signer_of(credentials: Credentials | None) -> Signer | None:
-    """None without credentials."""
+    """A signer for these credentials; None without credentials."""
     if credentials is None:
         return None
     return Signer(credentials, secrets.token_hex(SIGNER_CHARACTERS // 2))

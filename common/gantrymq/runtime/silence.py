@@ -1,10 +1,10 @@
-"""A peer that fell silent is noticed by the system, whether something was sent to it or not.
+"""Lets the system detect a dead peer, whether or not data was sent to it.
 
-Where frames vanish and nobody says so (a machine without power, a network that is cut), a
-connection on which nothing is sent looks well for ever: a consumer whose pull is held would wait
-for its next heartbeat. So the system asks an idle peer whether it is there, and gives a connection
-up after NOTICED_SECONDS without a sign of it, or without its acknowledgement of what was sent. No
-sooner: a peer that is there, and has had no room for more for so long, is given up as well.
+If frames vanish without notice (a machine loses power, a network is cut), an idle connection looks
+healthy for ever: a consumer whose pull is held would wait for its next heartbeat. So the system
+probes an idle peer, and ends a connection after NOTICED_SECONDS without a sign of the peer, or
+without its acknowledgement of sent data. The limit is not shorter, because it also ends connections
+to a live peer whose receive buffer stays full for so long.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ IDLE_SECONDS: Final = 3
 ASK_AGAIN_SECONDS: Final = 1
 QUESTIONS: Final = (NOTICED_SECONDS - IDLE_SECONDS) // ASK_AGAIN_SECONDS
 
-# By name: other systems than Linux lack some of them, and do without. Where there is a
-# TCP_USER_TIMEOUT, it and not the number of questions decides for idle peers too.
+# By name: systems other than Linux lack some of them. Where TCP_USER_TIMEOUT exists, it decides
+# for idle peers too, not the number of probes.
 _TCP: Final = {
     "TCP_KEEPIDLE": IDLE_SECONDS,
     "TCP_KEEPINTVL": ASK_AGAIN_SECONDS,
@@ -28,13 +28,13 @@ _TCP: Final = {
 
 
 class Settable(Protocol):
-    """A socket, or what an event loop gives for one."""
+    """A socket, or the object that an event loop gives for one."""
 
     def setsockopt(self, level: int, name: int, value: int, /) -> None: ...
 
 
 def notice_silence(connection: Settable) -> None:
-    """Of this connection, within NOTICED_SECONDS."""
+    """Configure this socket so that a dead peer is detected within NOTICED_SECONDS."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _TCP.items():
         option = getattr(socket, name, None)

@@ -1,7 +1,7 @@
-"""Tells which of the hot modules run compiled, and what it costs when they do not.
+"""Tells which of the hot modules run compiled, and what it costs if they do not.
 
-A hot module is one source: a library made from it by mypyc wins over the `.py` when both are
-there. Nothing is imported to find out, but the packages that hold the modules.
+A hot module has one source: the library that mypyc makes from it takes precedence over the `.py` if
+both exist. To find out, only the packages of the modules are imported, not the modules.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def implementations() -> Mapping[str, str]:
 
 
 def implementation() -> str:
-    """All of them in a word; when they differ, each by name."""
+    """One word if all modules agree; otherwise each module with its word."""
     live = implementations()
     words = set(live.values())
     if len(words) == 1:
@@ -195,13 +195,13 @@ def implementation() -> str:
 
 
 def of_process() -> str:
-    """`compiled` or `pure`, by the modules that every server loads: cheap at its start."""
+    """`compiled` or `pure`, judged by the modules that every server loads: cheap at a start."""
     names = (name for name in HOT_MODULES if name.startswith(_IN_EVERY_SERVER))
     return "pure" if "pure" in {_implementation(find_spec(name)) for name in names} else "compiled"
 
 
 def report(log: Log) -> None:
-    """Log what this server runs; a warning where that is slow."""
+    """Log whether this server runs compiled; a warning if it does not, because that is slow."""
     if of_process() == "pure":
         log.warning("running uncompiled", modules="pure", advice=PURE_ADVICE)
     else:

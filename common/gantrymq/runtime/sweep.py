@@ -1,9 +1,9 @@
-"""One timer for all channels of a server or a dialer.
+"""Provides one timer for the deadlines of all channels of a server or a dialer.
 
-It fires at the earliest deadline that somebody announced, and at least every second, because
-channels do not announce each change of their idle or slow-frame deadlines: those are kept to
-within a second, timeouts of requests to the millisecond. The cost is one look at each channel a
-second instead of a timer for each request.
+It fires at the earliest announced deadline, and at least every second, because channels do not
+announce each change of their idle or slow-frame deadlines. Those deadlines are accurate to a
+second, request timeouts to the millisecond. The cost is one visit of each channel a second instead
+of a timer for each request.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SWEEP_SECONDS: Final = 1.0
 
 
 class Expiring(Protocol):
-    """What has deadlines."""
+    """An object with a deadline."""
 
     def deadline(self) -> float | None: ...
 
@@ -25,7 +25,7 @@ class Expiring(Protocol):
 
 @final
 class Sweep:
-    """Owner of the timer. `stop` ends it; a stopped sweep stays stopped."""
+    """Owns the timer. `stop` ends it; it cannot be started again."""
 
     __slots__ = ("_after", "_fires_at", "_is_stopped", "_members", "_monotonic", "_timer")
 
@@ -35,7 +35,7 @@ class Sweep:
         monotonic: Callable[[], float],
         after: Callable[[float], None] | None = None,
     ) -> None:
-        """`after` is called at the end of each sweep, for its owner's own once-a-second duties."""
+        """`after` is called at the end of each sweep, for the owner's own once-a-second work."""
         self._members = members
         self._monotonic = monotonic
         self._after = after
@@ -89,7 +89,7 @@ class Sweep:
             try:
                 member.expire(now)
             except Exception as error:
-                # A bug in one connection's end must not lift the limits of all others.
+                # A bug in one channel must not lift the limits of the others.
                 asyncio.get_running_loop().call_exception_handler(
                     {"message": "a deadline could not be carried out", "exception": error}
                 )

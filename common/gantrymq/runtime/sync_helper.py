@@ -1,16 +1,16 @@
-"""The process that waits for fdatasync, so that a busy event loop does not hold it up.
+"""Runs fdatasync in a process of its own, so that a busy event loop does not delay it.
 
     request  ticket (8 bytes, little endian) 0 (4 bytes), and the file's descriptor beside it
     answer   ticket (8 bytes) the system's error number, 0 for none (4 bytes)
 
 over a SOCK_SEQPACKET pair whose descriptor is the only argument. A thread of the broker would need
-the interpreter lock twice a sync, and the loop gives it away late when it is busy.
+the interpreter lock twice a sync, and a busy loop releases it late.
 
-It is run by its path, isolated, and imports the standard library alone: it starts in some 20 ms
-and takes 11 MiB, half of them shared. It ends when the other side of the pair is closed, which the
-system does for a broker that was killed; signals that end the broker's group are held back from it,
-for it has to sync until the broker is done. Anything unexpected ends it too, and the broker takes
-that for failed syncs.
+The module is run by its path, isolated, and imports the standard library alone: it starts in some
+20 ms and takes 11 MiB, half of them shared. It ends when the other side of the pair is closed,
+which the system does for a broker that was killed. Signals that end the broker's process group are
+blocked in it, because it has to sync until the broker is done. Any unexpected error ends it too,
+and the broker treats that as failed syncs.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ import threading
 from typing import Final
 
 MESSAGE: Final = struct.Struct("<qi")
-THREADS: Final = 4  # so that a sync of the log passes those of queue files
+THREADS: Final = 4  # so that a sync of the log overtakes those of queue files
 
 
 def serve(channel: socket.socket) -> None:
-    """Sync what arrives until the other side is gone, then end the process."""
+    """Serve sync requests until the other side closes, then end the process."""
     status = 70
     try:
         while True:
@@ -43,13 +43,13 @@ def serve(channel: socket.socket) -> None:
 
 
 def sync(descriptor: int) -> int:
-    """The error number of fdatasync, 0 when all is on disk; the descriptor is closed."""
+    """Run fdatasync and close the descriptor; returns the error number, 0 for success."""
     try:
         os.fdatasync(descriptor)
     except OSError as error:
         return error.errno or -1
     finally:
-        with contextlib.suppress(OSError):  # it is gone whatever the answer is
+        with contextlib.suppress(OSError):  # close() releases the descriptor even if it fails
             os.close(descriptor)
     return 0
 

@@ -1,15 +1,15 @@
-"""The door between a socket and its session: TLS or plain, decided by the first byte.
+"""Translates between a socket and its session: TLS or plain, decided by the first byte.
 
-Where a listener allows it, a load balancer's PROXY header is taken off first.
+If the listener allows it, a load balancer's PROXY header is removed first.
 
 A TLS connection begins with 0x16, a frame with the top byte of its length, which is 0 or 1. The
-first bytes must be seen before anything is decided, so TLS runs here over memory buffers instead
-of in the event loop. State: UNDECIDED -> PLAIN, or UNDECIDED -> HANDSHAKE -> OPEN -> BROKEN, by
-what cannot be decrypted: behind that nothing is encrypted any more.
+first byte must be read before the decision, so TLS runs here over memory buffers instead of in the
+event loop. State: UNDECIDED -> PLAIN, or UNDECIDED -> HANDSHAKE -> OPEN -> BROKEN, by input that
+cannot be decrypted: after that nothing is encrypted any more.
 
 Bounded: OpenSSL holds at most one record (16 KiB) that it cannot decrypt yet, and at most 128 KiB
-of a handshake message, in up to twice the room. Those of a handshake are told as `held_bytes`, as
-many who know no secret may have one each, and so is what each connection costs besides.
+of a handshake message, in a buffer of up to twice the size. `held_bytes` counts handshake data,
+because many unauthenticated peers may hold it at once, and the base cost of each connection.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ TLS_HANDSHAKE_BYTE: Final = 0x16
 RECORD_BYTES_MAX: Final = 16 * 1024
 READ_BYTES: Final = 4 * RECORD_BYTES_MAX
 
-# A handshake is two round trips and a few ms of arithmetic; Netty's own limit is 10 s as well.
+# A handshake takes two round trips and a few ms of computation; Netty's own limit is 10 s as well.
 HANDSHAKE_SECONDS: Final = 10.0
 
-# What a connection costs besides what was received, measured with OpenSSL 3 over thousands of them:
-# 47 KiB while it shakes hands, 17 to 18 KiB afterwards.
+# The memory of a connection besides received data, measured with OpenSSL 3 over thousands of them:
+# 47 KiB during the handshake, 17 to 18 KiB afterwards.
 HANDSHAKE_BASE_BYTES: Final = 48 * 1024
 OPEN_BASE_BYTES: Final = 18 * 1024
 
-# OpenSSL's room for a message that is not complete grows by doubling.
+# OpenSSL's buffer for an incomplete message grows by doubling.
 HANDSHAKE_ROOM: Final = 2
 
 
 class DoorError(RemoteError):
-    """The peer cannot come in this way."""
+    """The connection must be closed: its TLS or plain data is not accepted."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
@@ -50,7 +50,7 @@ class DoorError(RemoteError):
 
 
 class DoorState(Enum):
-    """How far a connection has come."""
+    """The state of a connection's door."""
 
     UNDECIDED = 0
     HANDSHAKE = 1
@@ -61,7 +61,8 @@ class DoorState(Enum):
 
 @final
 class Door:
-    """One connection's way in. `receive` takes the socket's bytes, gives the session's."""
+    """The TLS state of one connection. `receive` takes bytes of the socket, returns the
+    session's."""
 
     __slots__ = (
         "_context",
@@ -82,7 +83,7 @@ class Door:
         context: Callable[[], ssl.SSLContext],
         proxy: ProxyHeader | None = None,
     ) -> None:
-        """`source` will be the address for which the PROXY header speaks, if one comes."""
+        """`source` becomes the client's address from the PROXY header, if one comes."""
         self._mode = mode
         self._context = context
         self.state = DoorState.UNDECIDED
@@ -107,7 +108,8 @@ class Door:
 
     @property
     def lets_output_pass(self) -> bool:
-        """Whether it is known how to write. Where both are welcome the peer speaks first."""
+        """Whether output can be written. If both TLS and plain are allowed, the peer must send
+        first."""
         if self.state is DoorState.UNDECIDED:
             return self._mode is TlsMode.DISABLED
         return self.state is not DoorState.HANDSHAKE
@@ -122,22 +124,24 @@ class Door:
 
     @property
     def channel(self) -> bytes:
-        """What tells this TLS connection from all others, the same at both ends; a party in between
-        has two connections that differ. Empty without TLS."""
+        """The channel binding: identifies this TLS connection, and is the same at both ends.
+
+        A man in the middle has two connections whose bindings differ. Empty without TLS.
+        """
         if self._tls is None or self.state is not DoorState.OPEN:
             return b""
         return self._tls.get_channel_binding("tls-unique") or b""
 
     @property
     def certificate_names(self) -> tuple[str, ...]:
-        """What the peer's certificate is called, if one was asked for and verified."""
+        """The names in the peer's certificate, if one was requested and verified."""
         if self._tls is None or self.state is not DoorState.OPEN:
             return ()
         return certificate_names(self._tls.getpeercert() or {})
 
     @property
     def held_bytes(self) -> int:
-        """What TLS takes of memory: for an unfinished handshake by what came of it, too."""
+        """The memory that TLS takes; for an unfinished handshake including the received data."""
         if self._tls is None:
             return 0
         if self.is_shaking_hands:
@@ -145,7 +149,7 @@ class Door:
         return OPEN_BASE_BYTES
 
     def receive(self, data: bytes) -> bytes:
-        """What the session gets of `data`; raises DoorError."""
+        """The session's part of `data`, decrypted; raises DoorError."""
         if self.state is DoorState.PLAIN:
             return data
         if self._proxy is not None:
@@ -164,7 +168,7 @@ class Door:
         return self._decrypt() if self.state is DoorState.OPEN else b""
 
     def encrypt(self, pieces: list[bytes]) -> list[bytes]:
-        """The session's output as it goes to the socket."""
+        """The session's output in the form in which it goes to the socket."""
         if self._tls is None:
             return pieces
         if self.state is not DoorState.BROKEN:
@@ -173,16 +177,16 @@ class Door:
         return [self.take_output()]
 
     def take_output(self) -> bytes:
-        """What the door itself has to say: its part of the handshake, alerts."""
+        """The output of TLS itself: handshake messages and alerts."""
         return self._outgoing.read() if self._outgoing is not None else b""
 
     def close(self) -> None:
-        """Say goodbye, so that the peer can tell an end from a cut."""
+        """Send TLS's close notification, so that the peer can tell an end from an interruption."""
         if self._tls is not None and self.state is DoorState.OPEN:
             try:
                 self._tls.unwrap()
             except ssl.SSLError:
-                return  # it wants the peer's goodbye as well, for which nobody waits
+                return  # OpenSSL also wants the peer's close notification; it is not awaited
 
     def _take_proxy_header(self, proxy: ProxyHeader, data: bytes) -> bytes:
         try:

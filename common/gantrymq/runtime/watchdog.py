@@ -1,9 +1,9 @@
-"""Logs and counts what holds the event loop of a process for too long.
+"""Logs and counts work that holds the event loop of a process for too long.
 
-Requests, turns and slices of long requests are measured where they are carried out (StallWatch).
-A timer finds what is measured nowhere: when it runs late and no measured work explains it, the
-stall counts as UNMEASURED, or as NOT_RUNNING when the thread used little CPU time meanwhile,
-because the machine ran something else, or a disk was awaited.
+Requests, turns and slices of long requests are measured where they run (StallWatch). A timer finds
+the rest: if it runs late and no measured work explains it, the stall counts as UNMEASURED. It
+counts as NOT_RUNNING if the thread used little CPU time meanwhile, because the machine ran
+something else or the thread waited for a disk.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from gantrymq.metrics.samples import Samples
 from gantrymq.metrics.tables import process
 from gantrymq.runtime.logs import Log, QuietLog
 
-# Often enough to find most stalls, and as rare as an idle broker looks at its machines.
+# Frequent enough to find most stalls, and as rare as an idle broker runs its periodic services.
 TICK_SECONDS: Final = 0.1
 
-# Lines of each kind of work in an interval. One that stalls the loop all the time writes 3.
+# Lines for each kind of work in an interval. Permanent stalls write this many.
 LINES_MAX: Final = 3
 LINES_SECONDS: Final = 10.0
 
 UNMEASURED: Final = "unmeasured work"
 NOT_RUNNING: Final = "not running"
 
-# A thread that computed for less than this share of a stall was waiting for most of it.
+# A thread that used less CPU than this share of a stall was waiting for most of it.
 BUSY_SHARE: Final = 0.5
 
 
@@ -49,7 +49,7 @@ class Watchdog:
     def __init__(
         self, stalls: StallWatch, log: Log, cpu_clock: Callable[[], float] = thread_time
     ) -> None:
-        """`cpu_clock` tells the CPU seconds of the loop's thread."""
+        """`cpu_clock` returns the CPU seconds of the loop's thread."""
         self._stalls = stalls
         self._cpu_clock = cpu_clock
         self._quiet_log = QuietLog(log, lines_max=LINES_MAX, interval_s=LINES_SECONDS)
@@ -58,7 +58,7 @@ class Watchdog:
         stalls.report = self._report
 
     def start(self) -> None:
-        """Look from now on."""
+        """Measure from now on."""
         self._schedule()
 
     def stop(self) -> None:
@@ -78,7 +78,7 @@ class Watchdog:
         )
 
     def tick(self) -> None:
-        """The timer ran: count how late it is, unless measured work was the reason."""
+        """Count how late the timer is, unless measured work explains it."""
         stalls = self._stalls
         now = stalls.now()
         late = now - self._due_at - (stalls.seconds - self._named_seconds)

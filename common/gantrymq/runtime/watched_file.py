@@ -1,7 +1,7 @@
-"""Watches a file that people edit while a server runs, and hands its new content to the server.
+"""Watches a file that people edit while a server runs, and passes its new content to the server.
 
-A content that the server cannot use, or a file that is gone, changes nothing: the server goes on
-with what it has, and the log says so. An editor may have removed the file for a moment only.
+If the content cannot be used, or the file is gone, the server keeps the previous content. The log
+reports unusable content; a missing file is not reported, since an editor may remove it briefly.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOOK_SECONDS: Final = 1.0
 
 @final
 class WatchedFile:
-    """Owner of the task that looks at one file. `watch`, then `stop`."""
+    """Watches one file. Owns the task that does so: call `watch`, then `stop`."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class WatchedFile:
         changed: Callable[[bytes], None],
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
-        """`changed` gets each new content on the loop, and raises GantryError if it cannot use
+        """`changed` receives each new content on the loop, and raises GantryError if it cannot use
         it."""
         self._path = path
         self._log = log
@@ -38,7 +38,7 @@ class WatchedFile:
         self._task: asyncio.Task[None] | None = None
 
     def watch(self) -> None:
-        """Begin; what the file holds now is known."""
+        """Start; the file's current content counts as known."""
         self._stamp = _stamp_of(self._path)
         self._task = asyncio.get_running_loop().create_task(
             self._watch(), name=f"watch {self._path}"
@@ -67,7 +67,7 @@ class WatchedFile:
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int] | None:
-    """What changes when the content does; a ConfigMap changes by another link."""
+    """Identifies the file's content; the inode tells when a ConfigMap's link is replaced."""
     try:
         status = path.stat()
     except OSError:
