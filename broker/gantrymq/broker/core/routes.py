@@ -1,6 +1,6 @@
-"""Where topics are in the whole cluster, as name servers know it, kept for a while.
+"""Caches the queues of topics in the whole cluster, as the name servers know them.
 
-A broker without name servers knows its own queues alone.
+A broker without name servers knows only its own queues.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Java asks as often. Clients rebalance each 20 s, and each asks for each of its topics.
 FRESH_SECONDS: Final = 30.0
 
-# The client gives up after three.
+# The client's timeout is three seconds.
 ASK_SECONDS: Final = 2.0
 
 TOPICS_MAX: Final = 1_000
@@ -32,7 +32,7 @@ QUEUES_MAX: Final = 100_000
 
 @final
 class Routes:
-    """Of one broker."""
+    """The route cache of one broker."""
 
     __slots__ = ("_state", "_table")
 
@@ -41,7 +41,7 @@ class Routes:
         self._table: dict[str, tuple[float, tuple[MessageQueue, ...]]] = {}
 
     def queues(self, topic: str) -> Steps[tuple[MessageQueue, ...] | None]:
-        """All that consumers may read, in Java's order; None when that is not known now."""
+        """All queues that consumers may read, in Java's order; None when they are unknown now."""
         if not self._state.settings.namesrv_addr:
             return self._own(topic)
         known = self._table.get(topic)

@@ -1,4 +1,4 @@
-"""GET_BROKER_RUNTIME_INFO: Java's table of figures, every value a text in Java's form.
+"""Handles GET_BROKER_RUNTIME_INFO: Java's table of figures, as texts in Java's form.
 
 Tools look for the keys of threads and buffers that only Java has, so these keys are present, with
 the figures of an idle broker. Latencies cover the last minute and run from the moment the store
@@ -136,7 +136,7 @@ def _store(state: State) -> dict[str, str]:
 
 
 def _timers(state: State) -> dict[str, str]:
-    """How many timers wait, how many stored ones are not scheduled yet, and how late they are."""
+    """How many timers wait, how many are not in the calendar yet, and how late deliveries are."""
     timers = state.timers
     return {
         "timerCongestNum": str(timers.count),
@@ -148,7 +148,7 @@ def _timers(state: State) -> dict[str, str]:
 
 
 def _delay_levels(state: State) -> Reading[dict[str, str]]:
-    """Of each level that has a queue: what is delivered next, and where the queue ends."""
+    """For each level that has a queue, the next offset to deliver and the end of the queue."""
     store = state.store
     table = {}
     for queue_id in store.queues.queue_ids(SCHEDULE_TOPIC):
@@ -185,7 +185,7 @@ def capacity(usage: Usage) -> str:
 
 
 def used_ratio(usage: Usage | None) -> str:
-    """From 0 to 1, in whole percents rounded up; -1.0 while it cannot be found out, as in Java."""
+    """From 0 to 1, in whole percents rounded up; -1.0 when it is unknown, as in Java."""
     if usage is None or usage.total_bytes <= 0:
         return "-1.0"
     percents = -(100 * (usage.free_bytes - usage.total_bytes) // usage.total_bytes)
@@ -193,7 +193,7 @@ def used_ratio(usage: Usage | None) -> str:
 
 
 def uptime(milliseconds: int) -> str:
-    """In Java's words."""
+    """The uptime in Java's format."""
     minutes, seconds = divmod(max(0, milliseconds) // 1000, 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
@@ -201,7 +201,7 @@ def uptime(milliseconds: int) -> str:
 
 
 def human_bytes(count: int) -> str:
-    """In Java's words: 401 B, 222.5 GiB."""
+    """A size in Java's format: 401 B, 222.5 GiB."""
     if count < 1024:
         return f"{count} B"
     power = min(6, (count.bit_length() - 1) // 10)

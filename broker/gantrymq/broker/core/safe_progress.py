@@ -1,10 +1,12 @@
-"""How far something has come that a file may say, once the log has it on disk.
+"""Tracks which progress may be written to a file, because the messages it covers are on disk.
 
-Who delivers messages notes its place when they are in the log. A file that said so before they are
-on disk would, after a power cut, have them skipped: they were accepted long ago, and must not be
-lost with the end of the log. So `safe` answers the newest place whose messages are on disk.
+A service that delivers messages records its progress when they are in the log. If a file had that
+progress before the messages are on disk, a power cut would make the service skip them, although
+they were accepted long ago. `safe` therefore returns the newest progress whose messages are on
+disk.
 
-Invariant: places go out in the order they were noted, none before its messages are on disk.
+Invariant: progress is released in the order it was recorded, and never before its messages are on
+disk.
 """
 
 from __future__ import annotations
@@ -12,19 +14,19 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, Generic, TypeVar, final
 
-# A file that could not say the latest is written again no sooner: a flush takes about as long.
+# The delay before a file without the latest progress is written again; a flush takes about as long.
 AGAIN_SECONDS: Final = 1.0
 
 T = TypeVar("T")
 
-# Flushes are some hundreds of ms apart. Beyond this, newer notes replace each other: a place is
-# told a little later then.
+# Flushes are some hundreds of ms apart. Beyond this number a newer note replaces the newest one,
+# and its progress is released a little later.
 NOTES_MAX: Final = 64
 
 
 @final
 class SafeProgress(Generic[T]):
-    """`latest` is where it is, `safe` what may be written."""
+    """`latest` is the current progress, `safe` the progress that may be written."""
 
     __slots__ = ("_notes", "_safe", "latest")
 
@@ -34,7 +36,7 @@ class SafeProgress(Generic[T]):
         self.latest = start
 
     def note(self, value: T, log_end: int) -> None:
-        """It has come to here, by messages that lie below `log_end`."""
+        """Record progress whose messages lie below `log_end`."""
         self.latest = value
         if len(self._notes) >= NOTES_MAX:
             self._notes.pop()
@@ -48,5 +50,5 @@ class SafeProgress(Generic[T]):
 
     @property
     def is_safe(self) -> bool:
-        """Whether `safe` told the latest."""
+        """Whether `safe` returned the latest progress."""
         return not self._notes

@@ -1,12 +1,12 @@
-"""What consumers could not consume: sent back to be had again later, or to end as a dead letter.
+"""Retries messages that consumers failed to process, and makes them dead letters at last.
 
-    CONSUMER_SEND_MSG_BACK    the broker copies its own message: into %RETRY%group, by way of a
-                              delay of level 3, 4, ... with each try; at last into %DLQ%group
-    a send to %RETRY%group    what a consumer does instead where it cannot send back
+    CONSUMER_SEND_MSG_BACK    the broker copies its stored message into %RETRY%group, after a
+                              delay of level 3, 4, ... with each retry; at last into %DLQ%group
+    a send to %RETRY%group    what a consumer does instead when it cannot send back
 
-A group has `retryMaxTimes` tries unless its consumer says how many; a negative level gives up at
-once. Invariant: the copy keeps body, birth, keys and transaction of the message; RETRY_TOPIC and
-ORIGIN_MESSAGE_ID say which message it was at first.
+A group has `retryMaxTimes` retries unless its consumer sets the number; a negative level makes the
+message a dead letter at once. Invariant: the copy keeps the message's body, birth, keys and
+transaction; RETRY_TOPIC and ORIGIN_MESSAGE_ID identify the original message.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from gantrymq.wire.message import properties as codec
 from gantrymq.wire.message.record import TOPIC_BYTES_MAX_V1, Record
 from gantrymq.wire.version import V3_4_9
 
-# The level of the first try; each further one waits a level longer.
+# The delay level of the first retry; each further retry waits a level longer.
 FIRST_LEVEL: Final = 3
 
 
@@ -55,7 +55,7 @@ def send_back(state: State, request: Request) -> Outcome | Steps[Outcome]:
     if not state.settings.broker_permission & Permission.WRITE:
         return refused(*forbidden(state))
     if group.retry_queue_nums <= 0:
-        return done()  # the group wants nothing again
+        return done()  # the group wants no retries
     return _send_back(state, request, header, group)
 
 
@@ -104,7 +104,7 @@ def _send_back(
 
 
 def _why_not_into(state: State, topic: str) -> Steps[str | None]:
-    """Why a message could be lost in this topic; None once it is there for good."""
+    """Why a crash or a deletion could lose messages of this topic; None once it is persistent."""
     failure = yield from topic_creation.safe(state, topic)
     if failure is not None:
         return f"a restart or a failover could forget topic[{topic}]: {failure}"
@@ -136,7 +136,7 @@ def _store(
     state.stats.sent(topic, 1, to_store.size)
     said = codec.get(copy.properties, property_names.RETRY_TOPIC)
     if said is None or state.topics.find(said) is None:
-        said = origin_topic  # a property may say anything
+        said = origin_topic  # a property may have any value
     state.stats.sent_back(header.group, said)
     if is_dead:
         state.figures.dead.add((header.group, said))
@@ -150,7 +150,7 @@ def _store(
 
 
 def _copy(state: State, message: Record, topic: str, queue_id: int, level: int) -> Record:
-    """The message once more, for another try or as a dead letter."""
+    """A copy of the message, for a retry or as a dead letter."""
     properties = message.properties
     if codec.get(properties, property_names.RETRY_TOPIC) is None:
         properties = codec.replace(properties, property_names.RETRY_TOPIC, utf8_text(message.topic))
@@ -174,7 +174,8 @@ def _copy(state: State, message: Record, topic: str, queue_id: int, level: int) 
 
 
 def _queue_id(state: State, group: GroupConfig, config: TopicConfig) -> int:
-    """Any that consumers read: the topic may have fewer than the group asks for by now."""
+    """A random queue that consumers read: the topic may have fewer than the group asks for by
+    now."""
     return state.chance(max(1, min(group.retry_queue_nums, config.read_queue_nums)))
 
 
@@ -184,9 +185,10 @@ def _queue_id(state: State, group: GroupConfig, config: TopicConfig) -> int:
 def retried(
     state: State, command: Command, header: SendHeader, message: Record
 ) -> Record | Refusal:
-    """A message a consumer sent for its own group: for another try, or a dead letter.
+    """Return a message that a consumer sent to its group's retry topic, for a retry or as a dead
+    letter.
 
-    A group that consumes in order tries again by itself; what it sends, it has given up.
+    An orderly group retries locally; a message that it sends has failed for good.
     """
     name = header.topic.removeprefix(RETRY_PREFIX)
     group = ensure_group(state, name)

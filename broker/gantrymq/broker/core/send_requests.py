@@ -1,10 +1,10 @@
-"""SEND_MESSAGE in its three forms: one message, or a batch; what is stored and what is answered.
+"""Handles SEND_MESSAGE in its three forms, for one message or a batch, and builds the answers.
 
-    10 long names   310 letters   320 letters, from batches; whether it is one, `batch` says
+    10 long names   310 letters   320 letters, from batches; `batch` says whether it is one
 
-Every answer has MSG_REGION and TRACE_ON: Java's clients read them without asking. A message that
-was diverted (a half, a delayed one) is answered with the queue that was asked for, and with its
-place where it waits, as Java does.
+Every answer has MSG_REGION and TRACE_ON, because Java's clients read them unconditionally. A
+rewritten message (a half, a delayed one) is answered with the queue that was requested and with its
+position in the queue where it waits, as in Java.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def answer_refused(state: State, refused: Refusal) -> Reply:
 
 
 def unsafe(topic: str, failure: str) -> Refusal:
-    """The refusal of a message whose topic a crash could forget."""
+    """The refusal of a message whose topic is not persistent."""
     return Refusal(
         ResponseCode.SYSTEM_ERROR,
         f"topic[{topic}] was created, but a restart or a failover could forget it: {failure}",
@@ -86,7 +86,7 @@ def unsafe(topic: str, failure: str) -> Refusal:
 
 
 def deleted(topic: str) -> Refusal:
-    """The refusal of a message whose topic went while it waited."""
+    """The refusal of a message whose topic was deleted while the send waited."""
     return Refusal(
         ResponseCode.TOPIC_NOT_EXIST,
         f"topic[{topic}] not exist, apply first please! Somebody deleted it just now",
@@ -128,7 +128,8 @@ def _send_one(
 
 
 def _led(state: State, request: Request, header: SendHeader, record: Record) -> Record | Refusal:
-    """The message as it is stored: where it was sent to, or where it has to wait or to end."""
+    """The record as it is stored: in its own queue, in a queue where it waits, or as a dead
+    letter."""
     if header.topic.startswith(RETRY_PREFIX):
         record_or_not = retried(state, request.command, header, record)
         if isinstance(record_or_not, Refusal):
@@ -144,7 +145,8 @@ def put(
     is_batch: bool,
     session: SessionSend | None = None,
 ) -> Steps[PutAnswer]:
-    """Store them together, counted; they wait for disk and slaves if the last one's sender does."""
+    """Store the records together and count them; wait for disk and slaves if the last one's sender
+    does."""
     began = state.now
     waits = sends.waits(records[-1].properties)
     state.admission.begin(began)

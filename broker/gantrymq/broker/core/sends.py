@@ -1,10 +1,10 @@
-"""A send before it is stored: judged, in RocketMQ's order, then made a record.
+"""Validates a send in RocketMQ's order, and turns it into a record.
 
-    may this broker be sent to -> is the name legal, and for clients -> is there such a topic, or is
-    it created -> has it such a queue
+    does the broker accept sends -> is the name legal, and open to clients -> does the topic exist,
+    or can it be created -> does it have the queue
 
-Invariant: a message that the kernel takes (store/kernel.py) is taken here with the same bytes: the
-sender's properties as they came, the broker's own behind them.
+Invariant: a message that the kernel accepts (store/kernel.py) is stored here with the same bytes:
+the sender's properties unchanged, followed by the broker's own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 SendHeader: TypeAlias = SendMessageRequest | SendMessageV2Request
 
-# Said by the broker alone; a value that a sender gives is replaced.
+# Properties that only the broker sets; a value that a sender gives is removed.
 _BROKERS_OWN: Final = (
     property_names.POP_CK,
     property_names.MSG_REGION,
@@ -49,12 +49,12 @@ _BROKERS_OWN: Final = (
 )
 
 
-# Connections that send by turns.
+# Addresses of connections that send alternately.
 HOSTS_KEPT: Final = 4096
 
 
 class Refusal(NamedTuple):
-    """Nothing was stored: the response code and its remark."""
+    """The response code and remark of a send that was not stored."""
 
     code: int
     remark: str
@@ -64,7 +64,7 @@ class Refusal(NamedTuple):
 
 
 def judge(state: State, request: Request, header: SendHeader) -> TopicConfig | Refusal:
-    """The topic to store into, which may be a new one."""
+    """Return the topic to store into, which may have been created for this message."""
     topic = header.topic
     refused = _refused_by_broker(state, topic) or _refused_by_name(topic)
     if refused is not None:
@@ -85,7 +85,7 @@ def judge(state: State, request: Request, header: SendHeader) -> TopicConfig | R
 
 
 def _refused_by_broker(state: State, topic: str) -> Refusal | None:
-    """Why nobody may send to this broker, or not to this topic of it."""
+    """Why the broker accepts no sends, or none to this topic, else None."""
     settings, identity = state.settings, state.identity
     if not identity.is_master:
         return Refusal(
@@ -107,7 +107,7 @@ def _refused_by_broker(state: State, topic: str) -> Refusal | None:
 
 
 def forbidden(state: State) -> Refusal:
-    """The broker takes no messages by its permission."""
+    """The refusal of a broker without write permission."""
     host = state.identity.address.rpartition(":")[0]
     return Refusal(
         ResponseCode.NO_PERMISSION,
@@ -130,7 +130,7 @@ def _refused_by_name(topic: str) -> Refusal | None:
 
 
 def _create(state: State, request: Request, header: SendHeader) -> TopicConfig | str:
-    """The topic made for this message, or why there will be none."""
+    """The topic created for this message, or why it cannot be created."""
     is_retry = header.topic.startswith(RETRY_PREFIX)
     unit = (UNIT_SUBSCRIBED if is_retry else UNIT) if header.unit_mode else 0
     created = create_by_send(
@@ -164,7 +164,7 @@ def _refused_by_queue(
 
 
 def record_of(state: State, request: Request, header: SendHeader, config: TopicConfig) -> Record:
-    """The message as it is stored where nobody holds it back."""
+    """The record of a message that is not held back."""
     properties = sent_properties(header)
     if codec.get(properties, property_names.UNIQ_KEY) is None:
         unique_key = state.unique_ids.make(state.wall_ms, _month_start_ms(state.wall_ms))
@@ -184,7 +184,7 @@ def record_of(state: State, request: Request, header: SendHeader, config: TopicC
 
 
 def born_host(state: State, request: Request) -> bytes:
-    """Who sent it: another member relays what reached it, and proves that it is a member."""
+    """The sender's address. A forwarded send carries it, with a proof by the forwarding member."""
     command, relayed = request.command, None
     if state.identity.is_elected and command.ext and BORN_HOST in command.ext:
         relayed = relay_proofs.born_host(command, state.relays.secret, state.identity)
@@ -193,12 +193,13 @@ def born_host(state: State, request: Request) -> bytes:
 
 @lru_cache(maxsize=HOSTS_KEPT)
 def packed_host(text: str) -> bytes:
-    """A connection's messages all have the same; to read it takes a quarter of a send."""
+    """The packed form of `ip:port`, cached because parsing would take a quarter of a send's
+    time."""
     return hosts.parse(text)
 
 
 def sent_properties(header: SendHeader) -> bytes:
-    """The sender's properties, without those that only a broker may say."""
+    """The sender's properties, without those that only a broker may set."""
     properties = utf8_bytes(header.properties or "")
     for name in _BROKERS_OWN:
         if codec.get(properties, name) is not None:
@@ -207,7 +208,7 @@ def sent_properties(header: SendHeader) -> bytes:
 
 
 def added_properties(state: State, *, has_cluster: bool = True) -> bytes:
-    """What this broker says about each message it takes."""
+    """The properties that this broker adds to each message."""
     added = {
         property_names.MSG_REGION: state.settings.region_id,
         property_names.TRACE_ON: trace_on(state),
@@ -222,12 +223,12 @@ def trace_on(state: State) -> str:
 
 
 def queue_id_of(state: State, header: SendHeader, config: TopicConfig) -> int:
-    """The queue the sender chose, or any."""
+    """The queue that the sender chose, or a random one."""
     return header.queue_id if header.queue_id >= 0 else state.chance(config.write_queue_nums)
 
 
 def stored_sys_flag(header: SendHeader, config: TopicConfig) -> int:
-    """As sent: a compressed body stays compressed."""
+    """The sender's flags: a compressed body stays compressed."""
     is_multi = config.topic_filter_type is TopicFilterType.MULTI_TAG
     return header.sys_flag | (sys_flag.MULTI_TAGS if is_multi else 0)
 
@@ -238,6 +239,6 @@ def _month_start_ms(wall_ms: int) -> int:
 
 
 def waits(properties: bytes) -> bool:
-    """Whether the sender wants to wait for the disk and the slaves."""
+    """Whether the sender waits for the flush and for the slaves."""
     value = codec.get(properties, property_names.WAIT)
     return value is None or value.lower() == "true"

@@ -1,13 +1,13 @@
-"""What one thing counted lately: in the last minute, hour and day, as Java cuts them.
+"""Counts calls, messages and bytes of one item over the last minute, hour and day, as Java does.
 
-A window is a number of slots: 6 of 10 s, 6 of 10 min, 24 of an hour. It answers for the slots that
-are over, so that figures lag by a slot at most; a series that is younger is divided by its age.
+A window is a number of slots: 6 of 10 s, 6 of 10 min, 24 of an hour. Figures cover completed slots,
+so they lag by one slot at most. A series that is younger than the window is divided by its age.
 
-Nothing runs while nothing is counted: the first count in a slot notes what the totals were before
-it, and what they were at the beginning of a slot without a note is what the next note says.
+Nothing runs while nothing is counted. The first count in a slot notes the totals before it; the
+totals at the start of a slot without a note are those of the next note.
 
-A window's notes, oldest first, are bytes: tens of thousands of series are one object each to the
-garbage collector, which stops everybody while it looks at them.
+A window's notes, oldest first, are bytes: tens of thousands of series must be one object each for
+the garbage collector, which stops the event loop while it traverses them.
 
     int64 slot | int64 calls | int64 messages | int64 bytes, before the slot
 """
@@ -36,7 +36,8 @@ _DAY: Final = _Window(24, 3600)
 
 @final
 class Series:
-    """Of one topic, or of one group in a topic. Counted for each request, hence plain."""
+    """The counters of one topic, or of one group in a topic; a plain class since each request
+    counts."""
 
     __slots__ = ("_began", "_day", "_hour", "_minute", "_noted_until", "calls", "count", "size")
 
@@ -58,7 +59,7 @@ class Series:
         self.size += size
 
     def idle_seconds(self, now: float) -> float:
-        """Since the end of the slot in which it counted last."""
+        """Seconds since the end of the slot in which something was counted last."""
         return now - self._noted_until
 
     def counts(self, now: float) -> tuple[StatsItem, StatsItem, StatsItem]:
@@ -85,7 +86,7 @@ class Series:
         yield _DAY, self._day
 
     def _note(self, now: float) -> None:
-        """Something is about to be counted: remember the totals so far."""
+        """Note the totals before the first count in a slot."""
         for window, notes in self._windows():
             slot = int(now) // window.slot_seconds
             if notes and _slot(notes, len(notes) - _NOTE.size) == slot:
@@ -97,7 +98,7 @@ class Series:
         self._noted_until = float(int(now) // 10 * 10 + 10)
 
     def _item(self, window: _Window, notes: bytearray, now: float, which: int) -> StatsItem:
-        """Of counts (1) or bytes (2)."""
+        """The figures of one window, for messages (`which` = 1) or bytes (2)."""
         end = int(now) // window.slot_seconds
         # Java lets a series begin one slot before its first count.
         begin = max(self._began // window.slot_seconds - 1, end - window.slots)
@@ -107,7 +108,7 @@ class Series:
         return StatsItem(total, total / seconds, total / calls if calls else 0.0)
 
     def _before(self, notes: bytearray, slot: int) -> tuple[int, int, int]:
-        """The totals when this slot began."""
+        """The totals at the start of this slot."""
         for noted, calls, count, size in _NOTE.iter_unpack(notes):
             if noted >= slot:
                 return calls, count, size

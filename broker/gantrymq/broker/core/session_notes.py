@@ -1,13 +1,14 @@
-"""GANTRY_SESSION_NOTE: what a session wrote down for an epoch, the first writer's word.
+"""Handles GANTRY_SESSION_NOTE: stores one note for each epoch of a producer session.
 
     topic     whose producers may ask
     session   id ":" epoch ":" 0
-    body      the proposal, or nothing to ask only
+    body      the proposed note, or empty to ask only
     answer    SUCCESS and the note of this epoch; QUERY_NOT_FOUND; or fenced by a newer epoch
 
-A sink that runs a batch again needs what it chose the first time, such as the queues that the batch
-is spread over. A note is a message of its session in a topic of the broker, so it is stored once,
-goes with the log to other members, and is answered only when it is as safe as any message.
+The first note wins. A sink that repeats a batch needs the choices of its first attempt, such as the
+queues over which the batch is spread. A note is a message of its session in an internal topic. So
+it is stored once and replicated with the log, and it is answered only when it is as durable as any
+message.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from gantrymq.wire.message.record import Record
 
 TOPIC: Final = f"{PREFIX}gantry_session_notes"
 
-# A layout of thousands of queues; more is no note.
+# A layout of thousands of queues fits; a larger body is not a note.
 NOTE_BYTES_MAX: Final = 256 << 10
 
 
 def note(state: State, request: Request) -> Outcome | Steps[Outcome]:
-    """The note of this epoch, which is stored now where the session has none."""
+    """Answer the note of this epoch, after storing the proposal if there is none."""
     ext = request.command.ext or {}
     try:
         session = parse_sent(utf8_bytes(ext.get("session", "")))
@@ -80,7 +81,7 @@ def _answer(state: State, request: Request, session: SessionSend) -> Steps[Outco
 
 
 def _read(state: State, session: SessionSend, answer: PutAnswer) -> Steps[Outcome]:
-    """What the first writer noted."""
+    """Read the note that was stored first."""
     known = state.store.sessions.find(session.session_id)
     found = None
     if known is not None and known.epoch == session.epoch:
@@ -95,12 +96,12 @@ def _read(state: State, session: SessionSend, answer: PutAnswer) -> Steps[Outcom
 
 
 def _behind(session: SessionSend) -> SessionSend:
-    """A send of nothing, behind the note: its answer says that the note is safe."""
+    """An empty send behind the note: its answer says that the note is persistent."""
     return SessionSend(session.session_id, session.epoch, 1, 0)
 
 
 def _made_topic(state: State) -> Steps[str | None]:
-    """Why the topic of notes could be forgotten; None where it is there for good."""
+    """Create the topic of notes; return why it is not persistent, or None."""
     if state.topics.find(TOPIC) is None:
         config = TopicConfig(TOPIC, read_queue_nums=1, write_queue_nums=1)
         state.unsaved_topics.add(TOPIC)

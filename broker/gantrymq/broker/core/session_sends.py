@@ -1,11 +1,11 @@
-"""Sends of producer sessions: what the request says, and what its messages are stored with.
+"""Parses the session field of sends, and marks their messages with their place in the session.
 
     gantrySession   id ":" epoch ":" number of the first message, a field of the request
-    gantryRepeats   how many of the messages were sent before, a field of the answer: its sender
-                    knows by it that the broker knows sessions
+    gantryRepeats   how many of the messages are repeats, a field of the answer, which also tells
+                    the sender that the broker supports sessions
 
-Each message is stored with its own place in the session as GANTRY_SESSION, which only the broker
-says: a message that was consumed and is sent once more by an ordinary producer is a new one.
+Each message is stored with its place in the session as GANTRY_SESSION, which only the broker sets:
+if an ordinary producer sends a consumed message again, it is a new message.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gantrymq.wire.message.record import Record
 
 REPEATS_FIELD: Final = "gantryRepeats"
 
-# What the answer to a send says that stored nothing: the first copy was answered before.
+# The offset in the answer to a send that only had repeats; the first attempt got the real one.
 NO_OFFSET: Final = -1
 
 _NAME: Final = property_names.PRODUCER_SESSION.encode()
@@ -36,7 +36,7 @@ _NAME: Final = property_names.PRODUCER_SESSION.encode()
 def session_of(
     request: Request, header: SendHeader, count: int = 1
 ) -> SessionSend | Refusal | None:
-    """Where the messages of this request stand in a session; None for those of none."""
+    """The place of the request's messages in a session; None when they belong to none."""
     text = (request.command.ext or {}).get(SESSION)
     if text is None:
         return None
@@ -55,14 +55,14 @@ def session_of(
 
 
 def mark(records: Sequence[Record], session: SessionSend) -> None:
-    """Give each message its place in the session."""
+    """Add its place in the session to each message."""
     for index, record in enumerate(records):
         own = b"%b\x01%b\x02" % (_NAME, session.property_value(index))
         record.properties = codec.join(record.properties, own)
 
 
 def without(properties: bytes) -> bytes:
-    """A message's own properties, without a place in a session that its sender gave it."""
+    """The message's properties, without a place in a session that its sender set."""
     if _NAME not in properties:
         return properties
     return codec.delete(properties, property_names.PRODUCER_SESSION)

@@ -1,4 +1,4 @@
-"""The broker's own settings: RocketMQ's keys, with its defaults but for those that say why not.
+"""Declares the broker's settings: RocketMQ's keys and defaults; a different default says why.
 
 The store has settings of its own in the same file (store/settings.py). Keys of Java's thread pools
 and buffers are accepted and shown, so that files and tools work unchanged.
@@ -14,11 +14,11 @@ from gantrymq.base.settings import LONG_MAX, Changes, live_setting, setting
 
 _NO_EFFECT: Final = "accepted for compatibility, no effect here"
 
-# A slave of Java's reads into a buffer of 4 MiB, which has to have room for a frame's head too.
+# A Java slave reads into a buffer of 4 MiB, which must have room for a frame's header too.
 FRAME_BYTES_MAX: Final = (4 << 20) - 4096
 
 
-# As many as a Lease may name.
+# The most members that a Lease may name.
 MEMBERS_MAX: Final = 64
 
 

@@ -1,11 +1,11 @@
-"""What a slave refuses because its master decides it.
+"""Refuses requests that a slave must leave to its master.
 
-    changes of tables     the next copy of the master's would undo them
-    pops                  each one is a change that the log has to know
-    locks, accounts       between members whose group elects: one of them decides
+    changes of tables     the next copy of the master's tables would undo them
+    pops                  each one is a change that the log has to record
+    locks, accounts       between members that elect their master: only the master decides
 
-Sends, decisions about transactions and what is sent back have refusals of their own, in Java's
-words, where they are judged. Whatever is put after all its store refuses.
+Sends, decisions about transactions, and messages sent back have refusals of their own, in Java's
+words, where they are checked. The slave's store refuses every other append.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _POPS: Final = frozenset(
 )
 
 
-# What only the one master may decide. A slave of fixed roles answers these as Java's does.
+# Decisions of the master alone. A slave of fixed roles answers these as Java's does.
 _DECISIONS: Final = frozenset(
     {
         RequestCode.LOCK_BATCH_MQ,
@@ -62,7 +62,7 @@ _DECISIONS: Final = frozenset(
 
 
 def refuse(state: State, request: Request) -> Reply | None:
-    """Why this broker, which is a slave, does not do what is asked; None where it may."""
+    """Why this broker, as a slave, does not carry out the request; None when it may."""
     code = request.command.code
     if state.identity.is_master:
         return None

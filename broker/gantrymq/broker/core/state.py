@@ -1,6 +1,6 @@
-"""What a broker knows, for its handlers and machines to share.
+"""Holds the state of one broker, which its handlers and periodic services share.
 
-`now` and `wall_ms` are those of the call into the core that is being carried out.
+`now` and `wall_ms` are the times of the current call into the core.
 """
 
 from __future__ import annotations
@@ -66,9 +66,12 @@ from gantrymq.wire.message.unique_id import UniqueIdMaker
 @final
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who this broker is to others. `address` is `host:port`, as clients connect to it. Where a
-    group elects its master each broker is a `member`, from 1 on, and goes by that number while
-    another one is master."""
+    """The names and addresses of this broker.
+
+    `address` is `host:port`, as clients connect to it. Where a group elects its master, each broker
+    is a `member`, numbered from 1, and has that number as its broker id while another one is
+    master.
+    """
 
     name: str
     cluster: str
@@ -76,15 +79,15 @@ class Identity:
     address: str
     ha_address: str
     member: int = 0
-    """0: the roles are fixed."""
+    """The member's number; 0: the roles are fixed."""
     group_address: str = ""
-    """Where clients reach whoever is master; "" where that is each broker's own address."""
+    """Where clients reach the current master; "" where that is each broker's own address."""
     ip_address: str = ""
-    """The same as `address`, where that begins with a name; "" where it is one itself."""
+    """The `ip:port` form of an `address` that begins with a name; "" where `address` has an IP."""
 
     @property
     def stored_address(self) -> str:
-        """`ip:port`, as records and message ids hold it: they have no room for a name."""
+        """`ip:port` for records and message ids, which have no room for a name."""
         return self.ip_address or self.address
 
     @property
@@ -97,13 +100,13 @@ class Identity:
 
     @property
     def is_elected(self) -> bool:
-        """Whether it is master, or not, until the group says otherwise."""
+        """Whether the group elects its master, so that this broker's role may change."""
         return self.member > 0
 
 
 @final
 class State:
-    """Of one broker."""
+    """The context of one broker, owned by `Broker` and passed to its handlers and services."""
 
     __slots__ = (
         "access",
@@ -177,26 +180,27 @@ class State:
         wall_ms: int,
         seal: Seal | None = None,
     ) -> None:
-        """`chance` answers a number from 0 up to, without, its argument; `seal` hides passwords in
-        the file of users."""
+        """`chance(n)` returns a number from 0 to n - 1; `seal` encrypts the passwords in the users
+        file."""
         self.settings = settings
         self.identity = identity
         self.store = store
         self.chance = chance
         self.memory_bytes = memory_bytes
         self.memory = MemoryAccount(limit_of(settings.max_peer_memory, memory_bytes))
-        """What this broker keeps for its peers."""
+        """What this broker keeps in memory for its peers."""
         self.next_eviction: float = 0.0
-        """When connections may be closed in favour of a heartbeat again (evictions.py)."""
+        """When connections may be closed again in favour of a heartbeat (evictions.py)."""
         self.now = now
         self.wall_ms = wall_ms
         self.started_ms = wall_ms
         self.replication: Replication = NOBODY
         self.members: Members = ALONE
         self.serves = identity.is_master
-        """Whether it does by itself what masters do: deliver what waited, check, give out again."""
+        """Whether the master's own services run: delayed messages, transaction checks, pop
+        revival."""
         self.kernel: Kernel | None = None
-        """What takes sends straight from receive buffers, while that is allowed."""
+        """Takes sends directly from receive buffers, while that is allowed."""
         self.effects = Effects()
         self._make_tables()
         self.configuration = Configuration(settings, store.settings, wall_ms)
@@ -212,14 +216,14 @@ class State:
 
     def _make_tables(self) -> None:
         self.stalls = StallWatch()
-        """What held the event loop; its clock stands still until the assembly sets one."""
+        """What held the event loop; its clock stands still until the host sets one."""
         self.figures = MessageFigures()
         self.request_figures = RequestFigures()
         self.files = Files()
         self.works = Works(self.store, self.files, self.effects, self.stalls)
         self.topics = Topics(self.files)
         self.unsaved_topics: set[str] = set()
-        """Topics that messages created and that a crash could still forget."""
+        """Topics that messages created and that a crash could still lose."""
         self.groups = Groups(self.files)
         self.offsets = Offsets(self.files)
         self.table_memory = TableMemory(self)
@@ -232,7 +236,7 @@ class State:
         self.halves = OpenHalves()
 
     def _make_machines(self) -> None:
-        """Each finds the tables."""
+        """Create the periodic services, which use the tables."""
         self.reign = Reign(self)
         self.carried = CarriedTables(self)
         self.relays = Relays(self)
@@ -258,7 +262,7 @@ class State:
 
     @property
     def machines(self) -> Sequence[Machine]:
-        """Those that have something to do by themselves, in the order of a turn."""
+        """The periodic services, in the order of a turn."""
         return (
             self.reign,
             self.carried,
@@ -283,10 +287,10 @@ class State:
 
     @property
     def readers(self) -> Sequence[Reader]:
-        """Those that messages of any topic arrive for."""
+        """The listeners for messages of any topic."""
         return self.holds, self.pops
 
     @property
     def topic_readers(self) -> Mapping[str, Reader]:
-        """Those that messages of one topic alone arrive for."""
+        """The listeners for messages of one topic."""
         return {delays.TOPIC: self.delays, timers.TOPIC: self.timers}

@@ -1,18 +1,18 @@
-"""What the broker has done: for runtime info, VIEW_BROKER_STATS_DATA and metrics.
+"""Counts what the broker has done: for runtime info, VIEW_BROKER_STATS_DATA and metrics.
 
     sent(topic, count, size)         handlers, for each request whose messages were stored
     got(group, topic, count, size)   pulls that found messages; missed() for those that did not
-    delivered(group, topic, ...)     what a service of the broker took from a topic of its own
+    delivered(group, topic, ...)     messages that a service read from an internal topic
     read_took(seconds)               a pull or pop whose messages were read from the disk
-    sent_back(group, topic)          messages that came back from consumers
+    sent_back(group, topic)          messages that consumers sent back
     put_failed(count)                messages that were not stored
 
-Sends that the kernel took are no handler's: `kernel_counts` answers what it took since it was asked
-last, by topic, and is asked each second.
+Sends that the kernel took reach no handler: `kernel_counts` returns the counts by topic since the
+last call, and is called each second.
 
-All of it is in memory and begins anew with each start, as in Java. Bounds: `limit` topics and as
-many groups in topics are counted one by one; what comes beyond counts in the totals only. A series
-goes when it counted nothing for a day, or for an hour where room is short.
+All counts are in memory and restart with the broker, as in Java. Bounds: `limit` topics and as many
+groups in topics are counted one by one; the rest counts in the totals only. A series is removed
+after a day without counts, or after an hour when the table is nearly full.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def utc_hour(wall_ms: int) -> int:
 @final
 @dataclass(slots=True)
 class Totals:
-    """Since the start. Java's meanings: `puts` has every message stored, internal copies too."""
+    """Counts since the start, with Java's meanings: `puts` includes internal copies."""
 
     puts: int = 0
     put_bytes: int = 0
     put_failures: int = 0
     plain_puts: int = 0
-    """Without those of system topics."""
+    """`puts` without those of system topics."""
     found: int = 0
     """Pulls that found something."""
     missed: int = 0
@@ -71,7 +71,7 @@ class Totals:
 @final
 @dataclass(frozen=True, slots=True)
 class Mornings:
-    """The totals at two midnights: what came in between was yesterday's."""
+    """The totals at the last two midnights; their difference is yesterday's count."""
 
     puts_yesterday: int = 0
     puts_today: int = 0
@@ -81,7 +81,7 @@ class Mornings:
 
 @final
 class Stats:
-    """Of one broker; a machine that samples."""
+    """The counters of one broker; a periodic service that takes a sample each second."""
 
     __slots__ = (
         "_began",
@@ -133,7 +133,7 @@ class Stats:
     # ------------------------------------------------------------------ counting
 
     def sent(self, topic: str, count: int, size: int, calls: int = 1) -> None:
-        """So many messages of so many bytes were stored."""
+        """Count messages that were stored, and their bytes."""
         age, totals = self.age, self.totals
         totals.puts += count
         totals.put_bytes += size
@@ -156,7 +156,7 @@ class Stats:
         self.totals.put_failures += count
 
     def got(self, group: str, topic: str, count: int, size: int) -> None:
-        """A pull of this group found so many messages of so many bytes."""
+        """Count a pull of this group that found messages."""
         age, totals = self.age, self.totals
         totals.found += 1
         totals.transferred += count
@@ -177,7 +177,7 @@ class Stats:
             series.add(self.age, count, size)
 
     def missed(self) -> None:
-        """A pull found nothing."""
+        """Count a pull that found nothing."""
         self.totals.missed += 1
 
     def read_took(self, seconds: float) -> None:
@@ -185,14 +185,14 @@ class Stats:
         self.longest_read_ms = max(self.longest_read_ms, seconds * 1000)
 
     def sent_back(self, group: str, topic: str) -> None:
-        """A consumer gave a message back."""
+        """Count a message that a consumer sent back."""
         place = (topic, group)
         series = self._returns.get(place) or self._made(self._returns, place)
         if series is not None:
             series.add(self.age, 1, 0)
 
     def _is_plain(self, topic: str) -> bool:
-        """Whether its messages are users' own."""
+        """Whether the topic belongs to users."""
         return not is_system_topic(topic) and topic not in self._own_topics
 
     def _made(self, table: dict[K, Series], key: K) -> Series | None:
@@ -204,15 +204,15 @@ class Stats:
     # ------------------------------------------------------------------ asking
 
     def topic(self, topic: str) -> Series | None:
-        """What was sent to it."""
+        """The counts of messages sent to the topic."""
         return self._topics.get(topic)
 
     def group(self, group: str, topic: str) -> Series | None:
-        """What the group got of the topic."""
+        """The counts of messages that the group got from the topic."""
         return self._groups.get((topic, group))
 
     def returns(self, group: str, topic: str) -> Series | None:
-        """What the group gave back."""
+        """The counts of messages that the group sent back."""
         return self._returns.get((topic, group))
 
     def topic_series(self) -> Iterator[tuple[str, Series]]:
@@ -236,15 +236,17 @@ class Stats:
         return 0.0 if series is None else series.per_second(self.age)
 
     def averages(self) -> tuple[str, str, str, str]:
-        """Puts, pulls that found, pulls that did not, messages found, each a second: "10s 60s
-        600s", empty where the broker is not up for so long, as in Java."""
+        """Puts, pulls with and without a result, and messages found, each per second.
+
+        Each text is "10s 60s 600s", empty where the broker's uptime is shorter, as in Java.
+        """
         puts, found, missed, transferred = (
             " ".join(self._average(which, seconds) for seconds in AVERAGES) for which in range(1, 5)
         )
         return puts, found, missed, transferred
 
     def pulls_per_second(self) -> str:
-        """The same of all pulls; Java writes 0.0 where it has no figure."""
+        """The rate of all pulls in the same form; Java writes 0.0 where it has no figure."""
         sums = (
             float(self._average(2, seconds) or 0) + float(self._average(3, seconds) or 0)
             for seconds in AVERAGES
@@ -287,7 +289,7 @@ class Stats:
         self._hour = hour
 
     def closed(self, channel: Channel) -> None:
-        """Nothing belongs to a connection."""
+        """This service has no state of connections."""
 
 
 def _series_of(table: dict[K, Series]) -> Iterator[tuple[K, Series]]:
@@ -299,7 +301,7 @@ def _series_of(table: dict[K, Series]) -> Iterator[tuple[K, Series]]:
 
 
 def _sweep(table: dict[K, Series], age: float, limit: int) -> None:
-    """Take out what counts nothing any more."""
+    """Remove the series that have been idle."""
     is_full = len(table) > limit * 3 // 4
     idle_max = IDLE_WHEN_FULL_SECONDS if is_full else IDLE_SECONDS
     for key in [key for key, series in table.items() if series.idle_seconds(age) >= idle_max]:

@@ -1,4 +1,4 @@
-"""VIEW_BROKER_STATS_DATA: what a topic or group did in the last minute, hour and day."""
+"""Handles VIEW_BROKER_STATS_DATA: counts of a topic or group in the last minute, hour and day."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def view_stats(state: State, request: Request) -> Outcome:
 
 
 def _series(state: State, name: str, key: str) -> Series | None:
-    """Groups are asked for as topic@group; the cluster's name stands for the broker."""
+    """Find the series: the key of a group is topic@group, and the cluster's name means the
+    broker."""
     stats = state.stats
     topic, _, group = key.partition("@")
     if name in _BY_TOPIC:

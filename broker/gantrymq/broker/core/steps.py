@@ -1,4 +1,4 @@
-"""Work that takes more than one turn: generators that say what they wait for.
+"""Defines tasks that take several turns, as generators that yield what they wait for.
 
     def view(state, request) -> Steps[Outcome]:
         found = yield from read(lookups.message_at(state.store, position))
@@ -6,8 +6,8 @@
         return Reply(done())
 
 A step is a message to store, a reading of the store, a question to a client, the name servers or
-another broker, what name servers have to know, a file to be saved or a moment to come. Invariant:
-each step is answered once, by `works.Works`, which runs them.
+another broker, a pending registration, a file to be saved, or a time to wait for. Invariant: each
+step is answered once, by `works.Works`, which runs them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ U = TypeVar("U")
 
 @final
 class Put:
-    """Store these messages together; answered by a PutAnswer, refused or not. What `was_accepted`
-    from a producer before is not too long now."""
+    """Store these messages together; answered by a PutAnswer, refused or not.
+
+    The size limit does not apply to a message that `was_accepted` from a producer before.
+    """
 
     __slots__ = ("is_batch", "messages", "session", "waits", "was_accepted")
 
@@ -61,7 +63,7 @@ class Read:
 
 @final
 class Ask:
-    """Ask a client; answered by its response, or None when there was none in time."""
+    """Ask a client; answered by its response, or None after the timeout."""
 
     __slots__ = ("channel", "command", "timeout_seconds")
 
@@ -73,7 +75,7 @@ class Ask:
 
 @final
 class AskNameServers:
-    """Ask the name servers; answered by the first response, or None when there was none."""
+    """Ask the name servers; answered by the first response, or None without one."""
 
     __slots__ = ("command", "timeout_seconds")
 
@@ -84,7 +86,7 @@ class AskNameServers:
 
 @final
 class AskBroker:
-    """Ask another broker; answered by its response, or by why there is none."""
+    """Ask another broker; answered by its response, or by the reason why there is none."""
 
     __slots__ = ("address", "command", "timeout_seconds")
 
@@ -96,14 +98,15 @@ class AskBroker:
 
 @final
 class Told:
-    """Have the name servers know the topics of now; answered soon where one cannot be reached."""
+    """Wait until the name servers have the current topics; does not wait long for an unreachable
+    one."""
 
     __slots__ = ()
 
 
 @final
 class Save:
-    """Have the file as it is now on disk; answered by why it is not, or None."""
+    """Have the file's current content on disk; answered by the failure, or None."""
 
     __slots__ = ("file",)
 
@@ -113,7 +116,7 @@ class Save:
 
 @final
 class Wait:
-    """Go on at this moment; 0 is the next turn, so that others get theirs."""
+    """Continue at this time; 0 is the next turn, which lets other tasks run."""
 
     __slots__ = ("until",)
 
@@ -132,7 +135,7 @@ def put(message: Record, *, waits: bool = True) -> Steps[PutAnswer]:
 
 
 def put_accepted(message: Record, *, waits: bool = True) -> Steps[PutAnswer]:
-    """What goes on its way here was accepted before."""
+    """Store a message that was accepted before; it may be longer now than maxMessageSize."""
     answer = yield Put([message], is_batch=False, waits=waits, was_accepted=True)
     assert isinstance(answer, PutAnswer)
     return answer
@@ -147,7 +150,7 @@ def put_batch(messages: Sequence[Record], *, waits: bool = True) -> Steps[PutAns
 def put_session(
     messages: Sequence[Record], session: SessionSend, *, is_batch: bool, waits: bool
 ) -> Steps[PutAnswer]:
-    """What a producer sends in a session: those that are repeats are not stored again."""
+    """Store messages of a producer session; repeats are not stored again."""
     answer = yield Put(messages, is_batch=is_batch, waits=waits, session=session)
     assert isinstance(answer, PutAnswer)
     return answer
@@ -159,8 +162,11 @@ def read(reading: Reading[T]) -> Steps[T]:
 
 
 def read_as(reading: Reading[T], make: Callable[[T], U]) -> Steps[U]:
-    """What is made of what was read. That may fail, for what stands in a log may be anything; here
-    it fails the work, which is tried again, and not what follows it, which is not."""
+    """Run a reading and return `make` of its result.
+
+    `make` may fail, because a log may contain anything. An error here fails the task, which is
+    retried; an error in the code after the task would not be retried.
+    """
     return make((yield from read(reading)))
 
 
@@ -177,27 +183,26 @@ def ask_name_servers(command: Command, timeout_seconds: float) -> Steps[Command 
 
 
 def ask_broker(address: str, command: Command, timeout_seconds: float) -> Steps[Command | str]:
-    """Its response, or why there is none."""
+    """The broker's response, or the reason why there is none."""
     answer = yield AskBroker(address, command, timeout_seconds)
     assert isinstance(answer, (Command, str))
     return answer
 
 
 def told() -> Steps[None]:
-    """Whoever asks the name servers after this finds the topics of now."""
+    """Wait until the name servers answer with the current topics."""
     yield Told()
 
 
 def saved(file: File) -> Steps[str | None]:
-    """Why the file does not have what it should now, None when it has it for good."""
+    """Why the file does not have its current content on disk; None when it has."""
     failure = yield Save(file)
     assert failure is None or isinstance(failure, str)
     return failure
 
 
 def each(items: Iterable[T], do: Callable[[T], object], a_turn: int) -> Steps[None]:
-    """Do it for so many of the items a turn, and let others have theirs in between. What is true
-    of the broker when an item's turn comes may not have been true at the first."""
+    """Process `a_turn` items a turn. The broker's state may change between the turns."""
     for number, item in enumerate(items, 1):
         do(item)
         if number % a_turn == 0:

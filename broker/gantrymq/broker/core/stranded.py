@@ -1,9 +1,10 @@
-"""Consumers at a member that cannot follow its master: its disk is full, or does not answer.
+"""Closes connections of consumers at a member that cannot follow its master.
 
-Nothing more comes here, while their connections are well: they would wait for as long as that
-lasts. So pulls that wait are answered, with nothing and the master as the place to go on at, and
-their connections are closed: where the group has one address it leads to the master by then.
-Whoever is led here once more is sent away at the next look. What is here can be read all the same.
+Such a member has a full disk, or one that does not answer. It gets no new messages while its
+connections are healthy, so its consumers would wait as long as that lasts. Held pulls are therefore
+answered without messages and with the master as the broker to continue at, and the connections are
+closed. Where the group has one address, it leads to the master by then. Consumers that reconnect
+here are disconnected at the next check. The messages that this member has can still be read.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ NEVER: Final = float("inf")
 
 @final
 class Stranded:
-    """Of one broker."""
+    """The periodic service of one broker that evicts consumers."""
 
     __slots__ = ("_look_at", "_state")
 
@@ -31,16 +32,16 @@ class Stranded:
         self._state = state
 
     def follow(self) -> None:
-        """We are not the master from now on."""
+        """Start checking, since this broker is a follower now."""
         self._look_at = self._state.now + LOOK_SECONDS
 
-    # ------------------------------------------------------------------ the machine
+    # ------------------------------------------------------------------ the periodic service
 
     def deadline(self) -> float:
         return self._look_at
 
     def expire(self, now: float) -> None:
-        """Send them away, if there is somebody to go to."""
+        """Close the connections of waiting consumers, if there is a master to go to."""
         state = self._state
         if state.identity.is_master:
             self._look_at = NEVER
@@ -54,4 +55,4 @@ class Stranded:
             state.effects.add(CloseChannel(channel, reason))
 
     def closed(self, channel: Channel) -> None:
-        """Nobody's connection matters here."""
+        """This service has no state of connections."""

@@ -1,21 +1,21 @@
-"""Consumers that take this member for their master: the group's address led here when they came.
+"""Redirects consumers that reached this member through the group's address while it is not master.
 
-It does for as long as a Service takes to notice who leads, and connections stay where they were
-led. What is read here is right; but how far a group came is the master's to know, whose table would
-undo a commit here within a second, and after the next failover the group would be given again all
-that it has had since.
+The group's address leads here until its Service learns of the new master, and connections stay
+where they were opened. Messages read here are correct. But offsets belong to the master, whose
+table would overwrite a commit here within a second; after the next failover the group would get
+everything since then again.
 
-    a commit here -> passed on to the master, in whose words it is answered; with a pull it is not,
-                     for it comes by itself as well
-                  -> its connection is led away: Java's clients that know GO_AWAY are told so by
-                     the next pull, STAY_SECONDS after the first commit; others are closed by then,
-                     and pulls that wait are answered before
+    a commit here -> forwarded to the master, whose answer is passed on; a commit within a pull is
+                     dropped, because the consumer also commits by request
+                  -> its connection is redirected: Java clients that know GO_AWAY get it at the next
+                     pull, STAY_SECONDS after the first commit; other connections are closed by
+                     then, after their held pulls have been answered
 
-Only who takes us for the master commits here: a consumer that was sent to a slave to read tells the
-master, and its pulls do not commit. Where members have addresses of their own nobody is led: new
-ones are told by name servers. Closing is what is left for those that do not know better: a client
-of Java may lose requests with a connection that breaks, and asks again after their time, which for
-pulls is 30 s.
+Only a consumer that takes this member for the master commits here: one that was sent to a slave for
+reading commits at the master, and its pulls do not commit. Where members have addresses of their
+own, nothing is redirected: name servers publish the new ones. Closing is the last resort: a Java
+client may lose requests with a broken connection and repeats them after their timeout, which is
+30 s for pulls.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ NEVER: Final = float("inf")
 
 @final
 class Strays:
-    """Of one broker."""
+    """Finds and redirects such consumers for one broker."""
 
     __slots__ = ("_came_at", "_closed_at", "_state")
 
     def __init__(self, state: State) -> None:
         self._came_at: dict[Channel, float] = {}
-        """When those who know GO_AWAY committed here first."""
+        """By connection that knows GO_AWAY, the time of its first commit."""
         self._closed_at: dict[Channel, float] = {}
-        """When the others are closed."""
+        """By other connection, when it is closed."""
         self._state = state
 
     def wants(self) -> bool:
-        """Whether commits are for somebody else."""
+        """Whether commits belong to another broker."""
         state = self._state
         identity = state.identity
         return identity.is_elected and not identity.is_master and bool(state.following.master)
 
     def pass_on(self, request: Request) -> Steps[Outcome]:
-        """A commit, to the master."""
+        """Forward a commit to the master."""
         self.note(request)
         master, command = self._state.following.master, request.command
         passed_on = Command(command.code, ext=unsigned(command.ext), body=command.body)
@@ -67,7 +67,7 @@ class Strays:
         return refused(ResponseCode.SYSTEM_BUSY, text)
 
     def note(self, request: Request) -> None:
-        """Its connection commits here."""
+        """Record that this connection commits here."""
         state, channel = self._state, request.channel
         if not state.identity.group_address:
             return
@@ -77,19 +77,19 @@ class Strays:
             self._closed_at.setdefault(channel, state.now + STAY_SECONDS)
 
     def is_to_go(self, request: Request) -> bool:
-        """Whether this pull is told so."""
+        """Whether this pull is answered with GO_AWAY."""
         if not self._came_at or not self.wants() or request.command.is_oneway:
             return False
         came_at = self._came_at.get(request.channel, NEVER)
         return self._state.now >= came_at + STAY_SECONDS and knows_go_away(request.command)
 
-    # ------------------------------------------------------------------ the machine
+    # ------------------------------------------------------------------ the periodic service
 
     def deadline(self) -> float:
         return next(iter(self._closed_at.values()), NEVER)
 
     def expire(self, now: float) -> None:
-        """Close them; who commits here while nobody leads may as well stay."""
+        """Close connections that are due; without a master, they may stay."""
         state = self._state
         late = [channel for channel, at in self._closed_at.items() if at <= now]
         for channel in late:

@@ -1,8 +1,8 @@
-"""Which filter a pull goes by: the one it brings, or its group's, as the last heartbeat said it.
+"""Chooses the filter of a pull: the one in the request, or its group's from the last heartbeat.
 
-A filter by tags decides by the hash in the queue, and the client compares the tags themselves; one
-by SQL92 decides by the message's properties. A group's filter counts when it is not older than the
-pull's; it is compiled from the subscription itself, so no answer is FILTER_DATA_NOT_LATEST.
+A tag filter decides by the hash in the consume queue, and the client compares the tags themselves.
+A SQL92 filter decides by the message's properties. A group's filter applies when it is not older
+than the pull's; it is compiled from the subscription, so FILTER_DATA_NOT_LATEST is never answered.
 """
 
 from __future__ import annotations
@@ -34,23 +34,26 @@ if TYPE_CHECKING:
 HAS_SUBSCRIPTION: Final = 4
 CLASS_FILTER: Final = 8
 
-# Lite pull consumers send theirs with each pull. Parsed, the longest that are kept take 100 kB.
+# Lite pull consumers send a filter with each pull. The longest cached ones take 100 kB when parsed.
 TAG_FILTERS_MAX: Final = 1024
 KEPT_CHARACTERS_MAX: Final = 1_000
 KEPT_CODES_MAX: Final = 1_000
 
-# Topics that a remark names.
+# The most topics that a remark names.
 NAMED_MAX: Final = 5
 
 
-# The hashes of tags, or the text of an expression.
+# The hashes of tags, or the text of an expression; equal for equal filters.
 Wish: TypeAlias = frozenset[int] | str | None
 
 
 @final
 class Choice:
-    """What a consumer wants of a topic; None: all. `wish` is equal where a group's subscription
-    chooses the same. Hot, hence slotted and not frozen; treat it as a value."""
+    """A consumer's filter for a topic; None: all messages.
+
+    `wish` is equal for subscriptions with the same filter. Created for every pull, hence slotted
+    and not frozen; treat it as a value.
+    """
 
     __slots__ = ("matches", "tags", "wish")
 
@@ -69,7 +72,7 @@ ALL: Final = Choice()
 
 
 def choice_of(state: State, header: PullMessageRequest, config: GroupConfig) -> Choice | Reply:
-    """The filter of this pull, or why there is none."""
+    """The filter of this pull, or why it is refused."""
     if header.sys_flag & CLASS_FILTER:
         return _no_class_filters(header.topic)
     if header.sys_flag & HAS_SUBSCRIPTION:
@@ -85,7 +88,7 @@ def choice_of(state: State, header: PullMessageRequest, config: GroupConfig) -> 
 
 
 def brought(state: State, kind: str, text: str) -> Choice | Reply:
-    """The filter that a request has with it, or why it is none."""
+    """The filter in the request, or why it is not valid."""
     try:
         if kind == EXPRESSION_TAG:
             return _by_tags(text)
@@ -99,8 +102,10 @@ def brought(state: State, kind: str, text: str) -> Choice | Reply:
 
 
 def measured_selector(state: State, kind: str, text: str) -> Selector:
-    """The filter of this expression. To compile a long one takes milliseconds, which count as work
-    of the filters in this turn. SelectorError says what is wrong with it."""
+    """Compile an expression, and count the time as filter work of this turn.
+
+    A long expression takes milliseconds. Raises SelectorError for an invalid one.
+    """
     meter = state.store.filter_meter
     meter.begin()
     try:
@@ -112,7 +117,7 @@ def measured_selector(state: State, kind: str, text: str) -> Selector:
 def _said(
     state: State, header: PullMessageRequest, config: GroupConfig
 ) -> SubscriptionData | Reply:
-    """What the group's heartbeats say of the topic."""
+    """The group's subscription to the topic from its heartbeats, or why there is none."""
     name, topic = header.consumer_group, header.topic
     group = state.clients.consumers.get(name)
     if group is None:
@@ -169,7 +174,7 @@ def _by_selector(
 
 
 def _matches_retried(state: State, group: str, record: Record) -> bool:
-    """A message to consume again, by the filter of the topic it is from."""
+    """Whether a retried message matches the filter of its original topic."""
     topic = properties.get(record.properties, property_names.RETRY_TOPIC)
     members = state.clients.consumers.get(group)
     said = None if members is None or topic is None else members.subscriptions.get(topic)
@@ -179,7 +184,7 @@ def _matches_retried(state: State, group: str, record: Record) -> bool:
 
 
 def no_property_filters(state: State, expression_type: str) -> Reply | None:
-    """The refusal of all filters but those by tags, where they are switched off."""
+    """Refuse all filters but those by tags, where they are switched off."""
     if state.settings.enable_property_filter:
         return None
     return refused(
@@ -199,14 +204,14 @@ def _no_class_filters(topic: str) -> Reply:
 
 
 def forbidden(kind: int, remark: str) -> Reply:
-    """NO_PERMISSION; the kind tells 5.x clients who forbids it."""
+    """NO_PERMISSION; the kind tells 5.x clients what forbids it."""
     return Reply(
         Command(ResponseCode.NO_PERMISSION, remark=remark, ext={"forbiddenType": str(kind)})
     )
 
 
 def _by_tags(text: str) -> Choice:
-    """RemoteError when it is longer than anybody means it to be."""
+    """The filter for this text. Raises RemoteError when it is too long."""
     if len(text) > CHARACTERS_MAX:
         raise RemoteError(f"it has {len(text)} characters, at most {CHARACTERS_MAX} are read")
     return _kept_by_tags(text) if len(text) <= KEPT_CHARACTERS_MAX else _made_by_tags(text)
@@ -218,7 +223,7 @@ def _made_by_tags(text: str) -> Choice:
 
 
 def _by_codes(codes: tuple[int, ...]) -> Choice:
-    """The client has hashed the tags itself."""
+    """The filter for hashes of tags, which the client computed."""
     return _kept_by_codes(codes) if len(codes) <= KEPT_CODES_MAX else _made_by_codes(codes)
 
 

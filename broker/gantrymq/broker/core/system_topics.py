@@ -1,7 +1,7 @@
-"""Topics and groups that belong to the broker, by RocketMQ's names, and how it makes its own.
+"""Names the topics and groups that belong to the broker, and creates those it needs.
 
-Clients ask for the route of the cluster's and of the broker's name, so these are topics too. What a
-file says of one of them holds: only those that are missing are made.
+The names are RocketMQ's. Clients ask for the routes of the cluster's and of the broker's name, so
+these are topics too. A topic in the file keeps its configuration: only missing topics are created.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PREFIX: Final = "rmq_sys_"
 TIMER_TOPIC: Final = f"{PREFIX}wheel_timer"
 
 TRANSACTION_GROUP: Final = "CID_RMQ_SYS_TRANS"
-# What clients are told who would move it: what it passed by is never asked after, nor committed.
+# The refusal to move these offsets: a transaction before them would never be checked or decided.
 TRANSACTIONS_OWN: Final = (
     f"the offsets of {TRANSACTION_GROUP} say which transactions may be open: the broker alone"
     " moves them"
@@ -61,7 +61,7 @@ _NAMES: Final = frozenset(
     }
 )
 
-# Queues.
+# Numbers of queues.
 _BENCHMARK_QUEUES: Final = 1024
 _CLUSTER_QUEUES: Final = 16
 _REVIVE_QUEUES: Final = 8
@@ -71,22 +71,22 @@ _PLAIN: Final = Permission.READ | Permission.WRITE
 
 
 def is_system_topic(topic: str) -> bool:
-    """Whether it is a broker's, whatever the broker and its cluster are called."""
+    """Whether this is a system topic for every broker, whatever its names are."""
     return topic in _NAMES or topic.startswith(PREFIX)
 
 
 def is_guarded(state: State, topic: str) -> bool:
-    """Whether nobody but this broker makes, changes or removes it."""
+    """Whether only this broker creates, changes or removes the topic."""
     return is_system_topic(topic) or topic in own_topics(state)
 
 
 def system_topics(state: State) -> list[str]:
-    """All that are guarded, whether there are such topics or not."""
+    """All guarded topics, including those that do not exist."""
     return sorted({*_NAMES, *(config.topic_name for config in _made_at_start(state))})
 
 
 def make_missing(state: State) -> None:
-    """Once the files are loaded: what the broker cannot do without."""
+    """Create the missing topics and groups; called after the files are loaded."""
     for config in _made_at_start(state):
         if state.topics.find(config.topic_name) is None:
             state.topics.put(config, state.wall_ms)
@@ -102,14 +102,15 @@ def make_missing(state: State) -> None:
 
 
 def own_topics(state: State) -> tuple[str, ...]:
-    """Those that are named after the broker, or by its settings."""
+    """The topics that are named after the broker, or by its settings."""
     identity, settings = state.identity, state.settings
     own = (identity.cluster, identity.name, f"{identity.cluster}_REPLY_TOPIC")
     return (*own, settings.msg_trace_topic_name) if settings.trace_topic_enable else own
 
 
 def _made_at_start(state: State) -> list[TopicConfig]:
-    """What RocketMQ 5.3 makes: 4.9 makes those of transactions when they are first used."""
+    """The topics that RocketMQ 5.3 creates; 4.9 creates those of transactions at their first
+    use."""
     identity, settings = state.identity, state.settings
     default = settings.default_topic_queue_nums
     inherited = _PLAIN | Permission.INHERIT

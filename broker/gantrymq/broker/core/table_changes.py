@@ -1,9 +1,8 @@
-"""Changes of tables, until nothing can take them back: they are in our file, and with all members
-that may become master.
+"""Waits until a change of a table is durable: in this broker's file, and at all in-sync members.
 
-Invariant: a change is answered within STORED_SECONDS of its file; where members are missing then,
-it counts here, and the answer says that a failover may forget it. So a request that finds all as it
-wants it waits as well: somebody may be asking again.
+Invariant: a change is answered within STORED_SECONDS of its file. If members lack it then, it is in
+force here, and the answer says that a failover may undo it. A request that changes nothing waits as
+well, because it may repeat such a change.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ from gantrymq.broker.core.steps import Steps
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# A member that does not answer for half as long is on its way out of the set.
+# A member that does not answer for half as long is about to leave the ISR.
 STORED_SECONDS: Final = 3.0
 
-# Members report at once; a look costs nothing.
+# Members report at once; a check costs nothing.
 LOOK_SECONDS: Final = 0.01
 
 
 def undone(failure: str) -> str:
-    """What a change is answered with that counts here, and may be taken back."""
+    """The answer to a change that is in force and may be undone."""
     return f"changed, but a restart or a failover would undo it: {failure}. Ask again"
 
 
 def stored(state: State, *files: File) -> Steps[str | None]:
-    """Why what these hold now may be forgotten; None where it cannot be."""
+    """Why the current content of these files may be lost; None when it is durable."""
     failure, epoch = None, state.members.epoch
     for file in files:
         if not state.files.is_safe(file):
@@ -39,8 +38,10 @@ def stored(state: State, *files: File) -> Steps[str | None]:
 
 
 def spread(state: State, epoch: int) -> Steps[str | None]:
-    """Why a failover may forget what the tables say now; None where it cannot. `epoch` is that of
-    the change: a later one's tables may be another master's."""
+    """Why a failover may undo the current tables; None when it cannot.
+
+    `epoch` is that of the change: the tables of a later epoch may be another master's.
+    """
     number = state.members.spread()
     until = state.now + STORED_SECONDS
     while state.members.epoch == epoch and not _is_deposed(state):

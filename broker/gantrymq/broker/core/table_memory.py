@@ -1,4 +1,4 @@
-"""Counts what topics, groups and offsets take of a broker's memory account, and bounds it.
+"""Counts what topics, groups and offsets take of a broker's memory account, and limits it.
 
 The sizes are computed from the lengths of the tables, so that they cannot drift from what is there,
 and nothing is counted where a table changes. They are looked at whenever a client would have the
@@ -37,7 +37,7 @@ class TableMemory:
         self._look_at = 0.0
 
     def count(self) -> None:
-        """Have the account know the tables as they are."""
+        """Update the account to the current tables."""
         state = self._state
         size = (
             len(state.topics) * TOPIC_BYTES
@@ -48,7 +48,7 @@ class TableMemory:
         state.memory.set_table(Kind.TABLES, size)
 
     def obstacle(self, more: int) -> str | None:
-        """Why the tables may not take so many bytes more, and what helps; None where they may."""
+        """Why the tables may not take so many bytes more, and what helps; None when they may."""
         if more <= 0:
             return None
         self.count()
@@ -61,15 +61,18 @@ class TableMemory:
         )
 
     def offset_obstacle(self) -> str | None:
-        """Why no group may have an offset in a queue where it had none. Only what the tables take
-        counts: that clients hold much at the moment makes no consumer forget where it was."""
+        """Why no group may have an offset in a further queue, else None.
+
+        Only the size of the tables counts: other memory of clients must not make a consumer lose
+        its offset.
+        """
         self.count()
         memory, more = self._state.memory, PLACE_BYTES + OFFSET_BYTES
         if memory.held_of(Kind.TABLES) + more <= memory.limit_of(Kind.TABLES):
             return None
         return self.obstacle(more)
 
-    # ------------------------------------------------------------------ the machine
+    # ------------------------------------------------------------------ the periodic service
 
     def deadline(self) -> float:
         return self._look_at
@@ -80,4 +83,4 @@ class TableMemory:
             self.count()
 
     def closed(self, channel: Channel) -> None:
-        """Nothing belongs to a connection."""
+        """This service has no state of connections."""

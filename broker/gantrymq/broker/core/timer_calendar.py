@@ -1,13 +1,13 @@
-"""Which message of the timer queue is due in which second, in eight bytes each.
+"""Keeps which messages of the timer queue are due in which second, in eight bytes each.
 
     far     4096 s -> words     second in the stretch, 12 bits | offset, 51 bits | recall, 1 bit
     near    second -> words                                      offset, 51 bits | recall, 1 bit
 
-A dictionary entry for each second of a year would cost more than the words in it; so what lies far
-ahead is kept by stretches of about an hour, and each is parted into seconds shortly before it
-begins, some of its words at a time.
+A dictionary entry for each second of a year would cost more than the words in it. Distant times are
+therefore kept in stretches of 4096 s, about an hour. Shortly before a stretch begins, `part` splits
+it into seconds, some of its words at a time.
 
-Invariant: a word is in one place; below `horizon` that is near, from there on far.
+Invariant: a word is in one place: near if its second is below `_horizon`, else far.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ STRETCH_SECONDS: Final = 1 << STRETCH_BITS
 _SHIFT: Final = 52
 _WORD_MASK: Final = (1 << _SHIFT) - 1
 
-# A turn's share of a stretch to part: some milliseconds.
+# The words that one turn splits: some milliseconds.
 PARTED_A_TURN: Final = 10_000
 
-# How long before it begins a stretch is parted: enough for ten million words.
+# How long before its beginning a stretch is split: enough for ten million words.
 AHEAD_SECONDS: Final = 120
 
 NEVER: Final = float("inf")
@@ -33,7 +33,8 @@ NEVER: Final = float("inf")
 
 @final
 class TimerCalendar:
-    """Seconds are those of the wall clock. Words are offset * 2, plus 1 for one that recalls."""
+    """The timers of one service. Seconds are wall-clock time; words are offset * 2, plus 1 for a
+    recall."""
 
     __slots__ = ("_count", "_far", "_far_keys", "_horizon", "_near", "_near_seconds", "_parting")
 
@@ -69,7 +70,7 @@ class TimerCalendar:
             heappush(self._near_seconds, second)
         words.append(word)
 
-    # ------------------------------------------------------------------ parting
+    # ------------------------------------------------------------------ splitting
 
     def parts_at(self) -> float:
         """From which second on `part` has something to do."""
@@ -78,7 +79,7 @@ class TimerCalendar:
         return (self._far_keys[0] << STRETCH_BITS) - AHEAD_SECONDS if self._far_keys else NEVER
 
     def part(self) -> None:
-        """Some of the next stretch becomes seconds."""
+        """Split a part of the next stretch into seconds."""
         if not self._parting[1]:
             key = heappop(self._far_keys)
             self._parting = key << STRETCH_BITS, self._far.pop(key)
@@ -91,24 +92,28 @@ class TimerCalendar:
     # ------------------------------------------------------------------ taking
 
     def next_second(self) -> float:
-        """The next that has words, among those that are near."""
+        """The next of the near seconds that has words."""
         return self._near_seconds[0] if self._near_seconds else NEVER
 
     def take(self) -> tuple[int, list[int]]:
-        """That second, and its words in the order of their offsets."""
+        """Remove and return that second, and its words in the order of their offsets."""
         second = heappop(self._near_seconds)
         words = sorted(self._near.pop(second))
         self._count -= len(words)
         return second, words
 
     def whole_from(self, second: int) -> int:
-        """The start of its stretch where that is not parted: such a one is taken whole."""
+        """The second itself, or the start of its stretch where that is not split: `take_below`
+        takes it whole."""
         return second if second < self._horizon else second >> STRETCH_BITS << STRETCH_BITS
 
     def take_below(self, offset: int, from_second: int) -> Iterator[list[int]]:
-        """The offsets below this one that are due from that second on, which is one of
-        `whole_from`, in pieces: between two of them others may have their turn, but nothing else
-        may be done to the calendar."""
+        """Remove the offsets below `offset` that are due from `from_second` on; yield them in
+        pieces.
+
+        `from_second` is a result of `whole_from`. The event loop may run other work between two
+        pieces, but nothing else may change the calendar.
+        """
         limit = offset << 1
         for words in [words for key, words in self._near.items() if key >= from_second]:
             yield from self._strip(words, limit)

@@ -1,12 +1,12 @@
-"""GET_TIMER_CHECK_POINT's answer: how far a master has come in delivering timer messages.
+"""Encodes the answer to GET_TIMER_CHECK_POINT: a master's progress in delivering timer messages.
 
     read time ms 8 | position in a file of Java's 8 | queue offset 8 | master's queue offset 8 |
     state version 8 | timestamp 8 | counter 8                          5.0 has the first four alone
-    place                                                    of masters of this kind, for our slaves
+    place                                                    of Gantry masters, for their slaves
 
-All that was due before the read time is delivered; what lies in the timer queue before the offset
-had been read for that. Here the position and the version are 0. The place is timer_place.py's, as
-in its file: only that tells of messages that were rolled, which would all come twice without it.
+All messages due before the read time are delivered; for that, the timer queue had been read up to
+the offset. The position and the version are 0 here. The place is in the format of timer_place.py's
+file. Only the place knows of rolled messages, which would all be delivered twice without it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _FIRST: Final = struct.Struct(">4q")
 @final
 @dataclass(frozen=True, slots=True)
 class TimerCheckpoint:
-    """Of a master."""
+    """The progress of a master."""
 
     read_ms: int
     taken: int
     """The queue offset up to which messages had been read."""
     place: TimerPlace | None = None
-    """All there is to say, where the master is of this kind."""
+    """The complete progress, if the master is Gantry's."""
 
     def encode(self) -> bytes:
         longs = _LONGS.pack(self.read_ms, 0, self.taken, self.taken, 0, 0, 0)

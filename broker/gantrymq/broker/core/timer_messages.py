@@ -1,7 +1,7 @@
-"""What the messages in the timer queue say, and what is made of them.
+"""Decodes the messages of the timer queue, and builds the messages that are delivered or rolled.
 
-All of it happens behind a reading, where a failure has the reading tried again: what stands in a
-log may be anything. Doing it twice does no harm.
+All of it runs within a reading, which is retried on failure, because a log may contain anything.
+Repeating it does no harm.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from gantrymq.wire.message.property_names import (
 )
 from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, Record
 
-_TIMES_DIGITS_MAX: Final = 9  # once a minute, that is for two thousand years
+_TIMES_DIGITS_MAX: Final = 9  # at one roll a minute, enough for two thousand years
 
 
 class Timed(NamedTuple):
-    """As much of a message as is kept while it waits."""
+    """The part of a timer message that is kept in memory while it waits."""
 
     offset: int
     second: int
@@ -35,14 +35,15 @@ class Timed(NamedTuple):
 
 
 class TimedRun(NamedTuple):
-    """Messages behind each other; `timed` lacks those that can not be read or do not say when."""
+    """Consecutive messages; `timed` lacks those that are unreadable or have no due time."""
 
     run: Run
     timed: Sequence[Timed]
 
 
 class Due(NamedTuple):
-    """What comes of a second's messages: those that it delivers, as they were sent."""
+    """The result of reading due messages: those to deliver, as they were sent, and counts of the
+    rest."""
 
     looked_at: int
     messages: Sequence[Record]
@@ -61,7 +62,7 @@ def timed_of(run: Run) -> TimedRun:
 
 
 def due_of(recalled: set[str], wall_ms: int, records: Sequence[Record | None]) -> Due:
-    """`recalled` has the keys of what is not to be delivered; those that these name are added."""
+    """Build the due messages; `recalled` has the keys of recalled ones, and is extended."""
     due: list[Record] = []
     kept_back = missing = 0
     for record in records:
@@ -83,27 +84,27 @@ def due_of(recalled: set[str], wall_ms: int, records: Sequence[Record | None]) -
 
 
 def _key_of(record: Record) -> str:
-    """What recalls it."""
+    """The key by which a recall names this message."""
     topic = properties.get(record.properties, REAL_TOPIC) or ""
     return delete_key(topic, properties.get(record.properties, UNIQ_KEY) or "")
 
 
 def copies_of(records: Sequence[Record | None]) -> list[Record | None]:
-    """The messages once more, at the end of the timer queue."""
+    """Copies of the messages for the end of the timer queue."""
     return [each and _copy_of(each) for each in records]
 
 
 def _copy_of(record: Record) -> Record:
     copy = copy_to(record, TIMER_TOPIC, 0)
     times = properties.get(record.properties, TIMER_ROLL_TIMES) or ""
-    # Producers may say it as well, and anything: int() refuses what has thousands of digits.
+    # Producers may set this property to anything, and int() refuses thousands of digits.
     is_count = times.isdecimal() and len(times) <= _TIMES_DIGITS_MAX
     _add(copy, TIMER_ROLL_TIMES, int(times) + 1 if is_count else 1)
     return copy
 
 
 def _add(record: Record, name: str, number: int) -> None:
-    """Where there is room for it: no message is lost for what nobody needs."""
+    """Set a property if there is room: an informative property must not lose a message."""
     longer = properties.replace(record.properties, name, str(number))
     if len(longer) <= PROPERTIES_BYTES_MAX:
         record.properties = longer

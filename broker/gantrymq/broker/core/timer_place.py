@@ -1,17 +1,18 @@
-"""How far timers have come: what of their queue is done with. A master tells its group the same.
+"""Describes the progress of timers: which messages of the timer queue need no delivery any more.
 
     {"delivered":second,"low":offset,"taken":offset,         config/timerOffset.json
      "earlier":[[offset,second],...],                        only after the clock went back
      "rolled":[[offset,second],...]}                         only after messages were rolled
 
-The queue is read again from `low`, and of that is done with:
+A master replicates the same to its group. A start reads the queue again from `low`. These messages
+need no delivery:
 
     below `taken`, due up to `delivered`                     delivered
     below an offset of `earlier`, due up to its second       delivered before the clock went back
     below an offset of `rolled`, due from its second on      written again, further behind
 
-Invariant: what was true once stays said until something else says as much, or nothing can wait any
-more of what it speaks of. Files of before have three keys.
+Invariant: a fact stays in the file until another entry implies it, or until no waiting message can
+be subject to it. Files of earlier releases have three keys.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from gantrymq.base.errors import RemoteError
 from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import Json, JsonObject, list_of, long_field, long_of, object_of
 
-# Of `rolled` there is one a minute, and those of the last six minutes count. A clock goes back
-# seldom, and what is forgotten beyond this comes twice at worst.
+# `rolled` has one entry a minute, and those of the last six minutes matter. A clock seldom goes
+# back. A message of an entry dropped beyond this limit is delivered twice at worst.
 MARKS_MAX: Final = 16
 
 Mark: TypeAlias = tuple[int, int]
@@ -35,7 +36,7 @@ Mark: TypeAlias = tuple[int, int]
 @final
 @dataclass(frozen=True, slots=True)
 class TimerPlace:
-    """Offsets are those of the timer queue, seconds those of the wall clock."""
+    """The progress of timers: offsets in the timer queue, seconds of the wall clock."""
 
     delivered: int = 0
     low: int = 0
@@ -44,7 +45,7 @@ class TimerPlace:
     rolled: tuple[Mark, ...] = ()
 
     def is_done(self, offset: int, second: int) -> bool:
-        """Whether the message there, due then, need not be waited for."""
+        """Whether the message at this offset, due in this second, needs no delivery."""
         return (
             (offset < self.taken and second <= self.delivered)
             or any(offset < below and second <= until for below, until in self.earlier)
@@ -52,16 +53,21 @@ class TimerPlace:
         )
 
     def come_to(self, second: int, low: int, taken: int) -> TimerPlace:
-        """Up to that second all that was taken is delivered, and nothing waits below `low`."""
+        """The progress once everything taken and due up to `second` is delivered, and none waits
+        below `low`."""
         said = [*self.earlier, (self.taken, self.delivered), (taken, second)]
         *earlier, (taken, delivered) = _outermost(said)
         return TimerPlace(delivered, low, taken, _above(low, earlier), _above(low, self.rolled))
 
     def rolled_below(self, offset: int, start: int, second: int) -> TimerPlace:
-        """Now, at `second`, all below `offset` that was due from `start` on lies further behind."""
+        """The progress once all messages below `offset` that are due from `start` on are written
+        again.
+
+        `second` is the current time.
+        """
         said = [(below, -due) for below, due in (*self.rolled, (offset, start))]
         rolled = [(below, -due) for below, due in _outermost(said)]
-        # What the first says more than the next one is delivered.
+        # Messages that only the first entry covers are delivered by now.
         while len(rolled) > 1 and rolled[1][1] <= second:
             del rolled[0]
         return replace(self, rolled=_above(self.low, rolled))
@@ -94,7 +100,7 @@ class TimerPlace:
 
     @classmethod
     def decode(cls, content: bytes) -> TimerPlace:
-        """RemoteError where it is no such file."""
+        """Decode the file. Raises RemoteError for malformed content."""
         bean = object_of(javajson.loads(content, len(content) * 2), "timerOffset.json")
         return cls(
             long_field(bean, "delivered"),
@@ -106,7 +112,8 @@ class TimerPlace:
 
 
 def _outermost(marks: Iterable[Mark]) -> list[Mark]:
-    """Without those of which another one has both numbers, or larger ones; by rising offsets."""
+    """Remove marks whose two numbers are both covered by another mark; return them by rising
+    offset."""
     kept: list[Mark] = []
     for mark in sorted(marks, reverse=True):
         if not kept or mark[1] > kept[-1][1]:
@@ -115,7 +122,7 @@ def _outermost(marks: Iterable[Mark]) -> list[Mark]:
 
 
 def _above(low: int, marks: Iterable[Mark]) -> tuple[Mark, ...]:
-    """Those that say something of what is read again."""
+    """The marks that cover messages from `low` on."""
     return tuple([mark for mark in marks if mark[0] > low][-MARKS_MAX:])
 
 

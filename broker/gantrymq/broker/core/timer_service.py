@@ -1,17 +1,17 @@
-"""What brings timers back: it reads the timer queue forward, and delivers each second's messages.
+"""Delivers timer messages: reads the timer queue forward, and delivers each second's messages.
 
-It does one thing at a time, the first of these that there is:
+The service does one thing at a time, the first of these that is due:
 
-    part      the next stretch of the calendar, before it begins
-    deliver   the next second that has passed: first what recalls, then the others
-    roll      messages again to the queue's end, so that the log may forget their old place
-    take      messages that arrived, into the calendar
+    part      split the next stretch of the calendar, before it begins
+    deliver   the next second that has passed: first recalls, then the others
+    roll      write messages again at the queue's end, so that the log may delete their old place
+    take      read messages that arrived into the calendar
 
-Invariants. Before a second is delivered, everything is taken that was in the queue when it had
-passed, so that no recall that was answered comes too late. A message is delivered at least once,
-and not before its second has passed. At a start the queue is read again; timer_place.py says what
-of it is done with, and the file says so only when what was delivered or rolled is on disk: a crash
-repeats at most what was since the last write.
+Invariants. Before a second is delivered, everything is taken that was in the queue when the second
+had passed, so that no acknowledged recall comes too late. A message is delivered at least once, and
+not before its second has passed. A start reads the queue again; timer_place.py says which messages
+need no delivery. The file says so only when the delivered or rolled messages are on disk, so that a
+crash repeats at most the deliveries since the last write.
 """
 
 from __future__ import annotations
@@ -38,21 +38,22 @@ from gantrymq.wire import javajson
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# After the disk failed to read.
+# The pause after a failed read.
 PAUSE_SECONDS: Final = 10.0
 
-# Between two looks for what has to be rolled.
+# How often to look for messages to roll.
 ROLL_LOOK_SECONDS: Final = 60.0
 
-# What is due that soon is not rolled any more: its second could pass meanwhile. In full minutes, so
-# that few marks say what was rolled.
+# Messages due sooner are not rolled: their second could pass meanwhile. The bound is rounded to
+# full minutes, so that few marks describe what was rolled.
 ROLL_AHEAD_SECONDS: Final = 300
 MINUTE_SECONDS: Final = 60
 
-# A wall clock that goes back by less may be corrected again before it matters.
+# A smaller step back of the wall clock may be corrected before it matters.
 CLOCK_STEP_SECONDS: Final = 2
 
-# Of fileReservedTime: the rest is for those that wait for their turn, or for a broker that is down.
+# The part of fileReservedTime after which messages are rolled. The rest is for messages whose roll
+# is delayed, and for times when the broker is down.
 ROLL_PART: Final = 0.75
 ROLL_MS_MIN: Final = 600_000
 HOUR_MS: Final = 3_600_000
@@ -60,7 +61,7 @@ HOUR_MS: Final = 3_600_000
 
 @final
 class _Second:
-    """The second that is being delivered; what recalls stands before the others."""
+    """The second that is being delivered; recalls precede the other messages."""
 
     __slots__ = ("at", "offsets", "recalled", "second")
 
@@ -74,7 +75,7 @@ class _Second:
 
 @final
 class TimerService:
-    """Of one broker. It delivers while the broker serves."""
+    """The timer service of one broker; it delivers while the broker serves as master."""
 
     __slots__ = (
         "_calendar",
@@ -102,25 +103,27 @@ class TimerService:
     def __init__(self, state: State) -> None:
         self._state = state
         self.counters: Counter[str] = Counter()
-        """How many were `delivered`, `recalled`, `rolled`, and `lost`: not to be read or stored."""
+        """How many were `delivered`, `recalled`, `rolled`, and `lost`: unreadable or refused by the
+        store."""
         self.deliveries: Series = Series(0.0)
         self._calendar = TimerCalendar()
         self._spans = TimerSpans(self._roll_ms())
         self._progress: SafeProgress[TimerPlace] = SafeProgress(TimerPlace())
         self._known = TimerPlace()
-        """What was done with when this began."""
+        """The progress when this role began."""
         self._passed = 0
-        """Up to which second all that was taken is delivered; lower again when the clock is."""
+        """The second up to which everything taken is delivered; lower again when the clock went
+        back."""
         self._taken = 0
         self._target: int | None = None
         self._late: tuple[int, int] | None = None
-        """The first message that came when its second was delivered, and its second instead."""
+        """The first message taken after its second was delivered, and the second used instead."""
         self._second: _Second | None = None
         self._sweep: Iterator[list[int]] | None = None
         self._rolling: list[int] = []
         self._rolled = 0
         self._roll_bounds = (0, 0)
-        """Below which offset, and from which second on."""
+        """The offset below which, and the second from which on, messages are being rolled."""
         self._next_look = 0.0
         self._told_minimum = 0
         self._has_more = True
@@ -128,7 +131,7 @@ class TimerService:
         state.files.keep(File.TIMERS, self.content)
 
     def begin_anew(self) -> None:
-        """The works are over, or none began yet: go on from what is kept."""
+        """Restart from the saved progress, when no task of the service is running."""
         self._known = self._place_in_queue()
         if self._known != self._progress.latest:
             self._note(self._known)
@@ -163,13 +166,14 @@ class TimerService:
         return place.within(start, end)
 
     def _roll_ms(self) -> int:
-        """fileReservedTime changes while we run."""
+        """How old a message is when it is rolled; fileReservedTime may change while the broker
+        runs."""
         reserved_ms = self._state.store.settings.file_reserved_time * HOUR_MS
         return max(ROLL_MS_MIN, int(reserved_ms * ROLL_PART))
 
     @property
     def count(self) -> int:
-        """How many wait."""
+        """How many timers wait."""
         return len(self._calendar) + len(self._rolling) - self._rolled
 
     @property
@@ -195,10 +199,10 @@ class TimerService:
         return min(due, self._next_look) if len(self._calendar) else due
 
     def expire(self, now: float) -> None:
-        """Do what comes first."""
+        """Do the first thing that is due."""
         second = self._state.wall_ms // 1000
         if self._passed > second + CLOCK_STEP_SECONDS:
-            self._passed = second  # the clock went back: what comes now must not count as late
+            self._passed = second  # the clock went back: new messages must not count as late
         if self._sweep is not None:
             self._sweep_on(self._sweep)
         elif self._calendar.parts_at() <= second:
@@ -221,10 +225,10 @@ class TimerService:
         return has_more
 
     def closed(self, channel: Channel) -> None:
-        """Nobody's connection matters here."""
+        """This service has no state of connections."""
 
     def _read_failed(self, error: Exception) -> None:
-        """What was to be read is read again after a pause."""
+        """Pause the service; the failed read is then repeated."""
         state = self._state
         state.effects.failed(
             f"timer messages can not be read: {error}; the next try is in {PAUSE_SECONDS:.0f} s",
@@ -300,7 +304,7 @@ class TimerService:
     # ------------------------------------------------------------------ deliver
 
     def _begin_second(self) -> None:
-        """First take what was there when it had passed."""
+        """Take all messages that were in the queue when the second had passed; then deliver it."""
         if self._target is None:
             queue = self._state.store.queues.find(TOPIC, 0)
             self._target = 0 if queue is None else queue.end
@@ -380,7 +384,8 @@ class TimerService:
         self._spans.roll_after(self._roll_ms())
         below = self._spans.next_roll(state.wall_ms, self._taken)
         if below is not None:
-            # There may be more: many stretches are old at once when that time was made shorter.
+            # There may be more: many stretches are old at once after fileReservedTime was
+            # shortened.
             self._next_look = state.now
             soon = state.wall_ms // 1000 + ROLL_AHEAD_SECONDS
             second = self._calendar.whole_from(-(-soon // MINUTE_SECONDS) * MINUTE_SECONDS)
@@ -440,23 +445,26 @@ class TimerService:
         return javajson.dumps_pretty(place.bean())
 
     def table(self) -> bytes:
-        """How far it has come, for members."""
+        """The current progress, for the members of the group."""
         return javajson.dumps_fastjson(self._progress.latest.bean())
 
     def take_table(self, content: bytes) -> None:
-        """Be as far as the master, whose log this broker has on its disk up to there. RemoteError
-        where it is no such table."""
+        """Take over the master's progress; the log up to there is on this broker's disk.
+
+        Raises RemoteError for malformed content.
+        """
         self.load(content)
         self._save_soon()
 
     def checkpoint(self, *, for_own: bool = False) -> TimerCheckpoint:
-        """How far it has come, as far as that is on disk, for slaves: of Java, or our own."""
+        """The progress that is on disk, for slaves: Java's, or with `for_own` Gantry's."""
         place = self._progress.safe(self._state.store.queues.log_flushed)
         read_ms = (place.delivered + 1) * 1000 if place.delivered else 0
         return TimerCheckpoint(read_ms, place.taken, place if for_own else None)
 
     def copy(self, checkpoint: TimerCheckpoint, log_end: int) -> None:
-        """Where the master was when its log ended there, or before."""
+        """Take over a master's checkpoint, which it had reached when its log ended at `log_end` or
+        before."""
         place = checkpoint.place
         if place is None:
             queue = self._state.store.queues.find(TOPIC, 0)
@@ -467,7 +475,7 @@ class TimerService:
             self._save_soon()
 
     def load(self, content: bytes) -> None:
-        """What a start finds. RemoteError where it is no such file."""
+        """Load the file at startup. Raises RemoteError for malformed content."""
         place = TimerPlace.decode(content)
         self._known = place
         self._passed = place.delivered

@@ -1,10 +1,10 @@
-"""How many messages still wait in each stretch of the timer queue, to know what is done with.
+"""Counts the waiting messages in each stretch of the timer queue, to know from where it matters.
 
-The queue is read again at a start, from the first message that still waits; and the log forgets
-what is old. So a stretch whose messages are nearly all delivered, or that gets old, is rolled:
-those of it that still wait are written again at the queue's end.
+A start reads the queue again from the first message that still waits, and the log deletes old
+messages. A stretch that is old, or whose messages are nearly all delivered, is therefore rolled:
+its waiting messages are written again at the queue's end.
 
-Invariant: nothing waits below `low`. A stretch begins where the one before ends.
+Invariant: no message waits below `low`. A stretch begins where the one before ends.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Final, final
 
-# Stretches of a roll's age: what is rolled at once is a small part of all that waits.
+# Stretches within a roll's age, so that one roll covers a small part of all waiting messages.
 SPANS: Final = 256
 SPAN_MS_MIN: Final = 600_000
 
-# A stretch of which less than this part waits is rolled however young it is: so a start reads at
-# most that many times what waits, and rolling adds at most that part to what is written anyway.
+# A stretch with a smaller waiting part than 1/16 is rolled however young it is. So a start reads at
+# most 16 times the waiting messages, and rolling adds at most 1/16 to the normal writes.
 SPARSE: Final = 16
 
 
 @final
 class _Span:
-    """One stretch."""
+    """A stretch of the timer queue."""
 
     __slots__ = ("count", "is_rolled", "start", "stored_ms", "waiting")
 
@@ -37,7 +37,7 @@ class _Span:
 
 @final
 class TimerSpans:
-    """Of the messages taken from the queue since `low`."""
+    """The stretches of the messages taken from the queue since `low`."""
 
     __slots__ = ("_roll_ms", "_span_ms", "_spans", "_starts")
 
@@ -47,12 +47,12 @@ class TimerSpans:
         self._starts: list[int] = []
 
     def roll_after(self, roll_ms: int) -> None:
-        """A message is rolled when it was stored that long ago. Stretches that there are stay."""
+        """Set the age at which messages are rolled; existing stretches keep their length."""
         self._roll_ms = roll_ms
         self._span_ms = max(SPAN_MS_MIN, roll_ms // SPANS)
 
     def add(self, offset: int, stored_ms: int, *, waits: bool) -> None:
-        """The next message of the queue."""
+        """Add the next message of the queue."""
         spans = self._spans
         last = spans[-1] if spans else None
         if last is None or last.is_rolled or stored_ms - last.stored_ms >= self._span_ms:
@@ -62,11 +62,11 @@ class TimerSpans:
         spans[-1].waiting += waits
 
     def done(self, offset: int) -> None:
-        """It does not wait any more."""
+        """Record that the message at this offset does not wait any more."""
         self._spans[bisect_right(self._starts, offset) - 1].waiting -= 1
 
     def low(self, end: int) -> int:
-        """The start of the first stretch where something waits; `end` when nothing does."""
+        """The start of the first stretch with a waiting message; `end` when there is none."""
         spans = self._spans
         done = 0
         while done < len(spans) and not spans[done].waiting:
@@ -76,7 +76,8 @@ class TimerSpans:
         return self._starts[0] if spans else end
 
     def next_roll(self, wall_ms: int, end: int) -> int | None:
-        """Below which offset to roll what waits now; None when there is nothing to do."""
+        """The offset below which to roll all waiting messages; None when there is nothing to
+        roll."""
         for number, span in enumerate(self._spans):
             if span.is_rolled:
                 continue

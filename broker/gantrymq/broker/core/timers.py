@@ -1,14 +1,13 @@
-"""Messages for any moment up to timerMaxDelaySec: away into rmq_sys_wheel_timer, and the handle to
-recall one.
+"""Rewrites messages with a delivery time into the timer queue, and makes handles to recall them.
 
-    TIMER_DELAY_SEC, TIMER_DELAY_MS, TIMER_DELIVER_MS     what producers say; the first one counts
-    TIMER_OUT_MS       the last full second before that moment: due when this second has passed
+    TIMER_DELAY_SEC, TIMER_DELAY_MS, TIMER_DELIVER_MS     set by producers; the first one counts
+    TIMER_OUT_MS       the last full second before that time: due when this second has passed
     TIMER_DEL_UNIQKEY  topic + unique key: the message recalls the one of its own topic that is due
-                       with it; Java lets any topic's be recalled
+                       with it; Java allows the recall of any topic's message
     recall handle      base64 of "v1 <topic> <broker> <TIMER_OUT_MS + 1> <unique key>"
 
-A message whose moment is past goes straight into its queue. What brings timers back is
-timer_service.py.
+The queue is rmq_sys_wheel_timer, and the time may be up to timerMaxDelaySec ahead. A message whose
+time has passed goes directly into its own queue. timer_service.py delivers the others.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ TOPIC: Final = TIMER_TOPIC.decode()
 TIMERS_MAX: Final = 10_000_000
 
 _NUMBER_DIGITS_MAX: Final = 19  # of an int64
-_SHOWN: Final = 200  # of what a producer said: a topic's name has 127 at most
+_SHOWN: Final = 200  # of a producer's value in an error text; a topic's name has 127 at most
 _PREFIX: Final = b"TIMER_"
 _RETRY: Final = "%RETRY%"
 _VERSION: Final = "v1"
@@ -55,7 +54,8 @@ Refusal = tuple[int, str]
 
 
 def divert(state: State, record: Record) -> Record | Refusal:
-    """A message that says a moment is led into the timer queue."""
+    """Rewrite a message with a delivery time into the timer queue; return it, or why it is
+    refused."""
     if _PREFIX not in record.properties or not _is_timer(record):
         return record
     if not state.settings.timer_wheel_enable:
@@ -90,7 +90,7 @@ def divert(state: State, record: Record) -> Record | Refusal:
 
 
 def out_ms_of(record: Record) -> int | None:
-    """The second in which it is due; None where it does not say."""
+    """The time in ms of the second in which it is due; None without one."""
     return _number(properties.get(record.properties, TIMER_OUT_MS))
 
 
@@ -114,7 +114,7 @@ def _deliver_ms(record: Record, wall_ms: int) -> int | None:
 
 
 def _number(text: str | None) -> int | None:
-    """As Java reads a long."""
+    """Parse a long as Java does; None for an invalid one."""
     digits = "" if text is None else text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()) or len(digits) > _NUMBER_DIGITS_MAX:
         return None
@@ -123,12 +123,12 @@ def _number(text: str | None) -> int | None:
 
 
 def _keys_of(topic: bytes) -> str:
-    """How the keys begin of all messages of this topic."""
+    """The common prefix of the recall keys of this topic's messages."""
     return delete_key(java_string.utf8_text(topic), "")
 
 
 def _not_its_own(recalled: str, own: str) -> Refusal:
-    """Who may send to one topic must not take back what waits for another."""
+    """A producer with access to one topic must not recall messages of another."""
     return (
         ResponseCode.MESSAGE_ILLEGAL,
         (
@@ -159,7 +159,7 @@ def _illegal(max_ms: int, deliver_ms: int | None, wall_ms: int) -> Refusal:
 @final
 @dataclass(frozen=True, slots=True)
 class RecallHandle:
-    """What a recall handle says."""
+    """The decoded form of a recall handle."""
 
     topic: str
     broker_name: str
@@ -172,7 +172,7 @@ class RecallHandle:
 
     @property
     def timestamp_ms(self) -> int:
-        """-1 when it is no number, as in Java."""
+        """The timestamp of the handle; -1 when it is not a number, as in Java."""
         number = _number(self.timestamp)
         return -1 if number is None else number
 
@@ -182,7 +182,7 @@ class RecallHandle:
 
 
 def decode_handle(text: str) -> RecallHandle | None:
-    """None for what is no handle."""
+    """Decode a recall handle; None for an invalid one."""
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
@@ -194,7 +194,8 @@ def decode_handle(text: str) -> RecallHandle | None:
 
 
 def recall_handle(state: State, record: Record) -> str | None:
-    """What the answer to a send tells the producer about a message that was diverted."""
+    """The recall handle for the answer to a send; None unless the message went into the timer
+    queue."""
     if record.topic != TIMER_TOPIC:
         return None
     topic = properties.get(record.properties, REAL_TOPIC) or ""
@@ -206,5 +207,5 @@ def recall_handle(state: State, record: Record) -> str | None:
 
 
 def delete_key(topic: str, message_id: str) -> str:
-    """How a message that recalls names the one it recalls."""
+    """The key by which a recall names its message."""
     return f"{topic}+{message_id}"

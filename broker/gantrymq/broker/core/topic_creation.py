@@ -1,12 +1,11 @@
-"""Topics that messages create: by the first send to a name, and for what groups send back.
+"""Creates topics on demand: for sends, and for a group's retries and dead letters.
 
     the send names a default topic, mostly TBW102, whose settings may be inherited
     queues = the smaller of what the producer wants and what the default topic has
 
-Invariants. No message is acknowledged while its topic could be forgotten by a crash, nor before
-the name servers know it: a consumer that is started then finds it. See `safe`.
-Sends create TOPICS_MAX topics at most. Groups, which are bounded too, have two more each, and an
-administrator may create more.
+Invariants. No message is acknowledged before its topic is persistent and known to the name servers,
+so that a consumer that starts then finds it. See `safe`. Sends create TOPICS_MAX topics at most.
+Groups, which are limited too, have two more each, and an administrator may create more.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from gantrymq.wire.bodies.shared import Permission, TopicConfig
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# The file of the topics is written whole at each change, and a registration names them all.
+# Each change rewrites the whole file of the topics, and a registration names them all.
 TOPICS_MAX: Final = 50_000
 
-# What `topic_sys_flag` says of topics of units.
+# The bits of `topic_sys_flag` for topics of units.
 UNIT: Final = 1
 UNIT_SUBSCRIBED: Final = 2
 
@@ -40,7 +39,7 @@ _READ_WRITE: Final = Permission.READ | Permission.WRITE
 def create_by_send(
     state: State, topic: str, default_topic: str, queues: int, sys_flag: int, peer: str
 ) -> TopicConfig | str:
-    """The topic, or why a message does not create it."""
+    """Create a topic for a message; return it, or why it is not created."""
     obstacle = _obstacle(state, default_topic, queues)
     if obstacle is not None:
         return obstacle
@@ -64,7 +63,7 @@ def create_by_send(
 def create_retry_topic(
     state: State, group: str, queues: int, *, is_order: bool = False, sys_flag: int = 0
 ) -> TopicConfig:
-    """The group's topic of messages to consume again, which may be there."""
+    """Return the group's retry topic, and create it if it does not exist."""
     return _ensured(
         state,
         TopicConfig(
@@ -79,7 +78,7 @@ def create_retry_topic(
 
 
 def create_dead_letter_topic(state: State, group: str) -> TopicConfig:
-    """The group's topic of messages it could not consume, which may be there."""
+    """Return the group's dead letter topic, and create it if it does not exist."""
     return _ensured(
         state,
         TopicConfig(
@@ -89,7 +88,7 @@ def create_dead_letter_topic(state: State, group: str) -> TopicConfig:
 
 
 def create_pop_retry_topic(state: State, topic: str) -> TopicConfig:
-    """Where the pops of a group find messages of one topic again, which may be there."""
+    """Return a group's retry topic for pops of one topic, and create it if it does not exist."""
     return _ensured(
         state, TopicConfig(topic, read_queue_nums=1, write_queue_nums=1, perm=_READ_WRITE)
     )
@@ -101,12 +100,12 @@ def has_room(state: State) -> bool:
 
 
 def has_queues(state: State, more: int) -> bool:
-    """Whether topics may get so many more queues."""
+    """Whether the topics may have so many more queues."""
     return state.topics.queue_count + more <= state.settings.max_queues_of_topics
 
 
 def no_queues(state: State, more: int) -> str:
-    """Why they may not."""
+    """The error text for too many queues."""
     bound = state.settings.max_queues_of_topics
     return (
         f"the topics of this broker have {state.topics.queue_count} queues, {more} more would be"
@@ -117,9 +116,9 @@ def no_queues(state: State, more: int) -> str:
 
 
 def safe(state: State, topic: str) -> Steps[str | None]:
-    """Why a crash could forget this topic, and its messages with it; None when it could not.
+    """Wait until the topic is persistent; return why a crash could lose it, or None.
 
-    By then it is known where clients ask for it.
+    The name servers know the topic when this returns.
     """
     if topic not in state.unsaved_topics:
         return None
@@ -147,7 +146,7 @@ def _created(state: State, config: TopicConfig) -> TopicConfig:
 
 
 def _obstacle(state: State, default_topic: str, queues: int) -> str | None:
-    """Why this default topic does not make a new one."""
+    """Why no topic can be created from this default topic, else None."""
     if not has_room(state):
         return f"messages create {TOPICS_MAX} topics at most, there are {len(state.topics)}"
     if default_topic == AUTO_CREATE_TOPIC and not state.settings.auto_create_topic_enable:

@@ -1,4 +1,4 @@
-"""Topics by what their names mean: those of groups, and those no client may send to."""
+"""Builds the names of groups' topics, and lists the topics that clients may not send to."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Final
 from gantrymq.broker.core.names import DLQ_PREFIX, RETRY_PREFIX
 from gantrymq.broker.core.system_topics import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC
 
-# What clients name as the one to inherit from, where they want no other.
+# The default topic that clients name where they choose no other.
 AUTO_CREATE_TOPIC: Final = "TBW102"
 
-# Java lets clients write into the last one, and its timers then stumble over what they find.
+# Java allows clients to write into the last one, and its timer service then fails on such messages.
 NOT_FOR_CLIENTS: Final = frozenset(
     {
         SCHEDULE_TOPIC,
@@ -25,10 +25,10 @@ NOT_FOR_CLIENTS: Final = frozenset(
 
 
 def retry_topic(group: str) -> str:
-    """Where a group gets messages again that it could not consume."""
+    """The topic of the group's messages to consume again."""
     return RETRY_PREFIX + group
 
 
 def dead_letter_topic(group: str) -> str:
-    """Where messages end that a group could not consume at all."""
+    """The topic of messages that the group failed to consume."""
     return DLQ_PREFIX + group

@@ -1,8 +1,8 @@
-"""Topics of this broker by request: making, changing, deleting and listing them.
+"""Handles the requests to create, change, delete and list topics.
 
-What was answered is in the file. A topic that shrinks keeps its queues and their messages, as in
-Java: they are there again when it grows. Of a list in one request all topics are made or none; and
-a topic in it that is as it was does not keep the others from changing, as it does in Java.
+An answered change is in the file. A topic that shrinks keeps its queues and their messages, as in
+Java; they are accessible again when it grows. Of a list in one request, all topics are created or
+none. An unchanged topic in the list does not prevent the changes of the others, as it does in Java.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from gantrymq.wire.headers.topic import (
 from gantrymq.wire.jsonvalue import Json, JsonObject, list_of, object_of
 from gantrymq.wire.version import V5_0_0
 
-# Answers about a topic have an entry a queue, and clients make an object of each.
+# Answers about a topic have an entry for each queue, and clients make an object of each.
 QUEUES_MAX: Final = 16_384
 
 _PERM_MAX: Final = 7
 
 T = TypeVar("T")
 
-# Topics of one request that are checked, or made, in one turn: each takes about 45 us, most of it
-# for its text in the file. Fewer would cost more, for the file may be written after each turn.
+# Topics of one request that one turn checks or changes: each takes about 45 us, mostly for its text
+# in the file. A lower number would cost more, because each turn may write the file.
 TOPICS_A_TURN: Final = 512
 
 
@@ -78,9 +78,11 @@ def update_and_create_topic_list(state: State, request: Request) -> Outcome | St
 
 
 def _change_list(state: State, request: Request, topics: Sequence[Json]) -> Steps[Outcome]:
-    """Change many topics in slices. Another client may change one of them in between: then it is
-    as the last of both wants it. Where others take the room, or this broker is not the master any
-    more, the rest of the list is not made."""
+    """Change many topics, a slice each turn.
+
+    Another client may change one of them in between; the later change wins. If the room is gone by
+    then, or this broker is no longer the master, the rest of the list is not created.
+    """
     wanted: list[TopicConfig] = []
     yield from steps.each(
         topics, lambda topic: wanted.append(TopicConfig.from_json(topic)), TOPICS_A_TURN
@@ -109,7 +111,7 @@ def _change_list(state: State, request: Request, topics: Sequence[Json]) -> Step
 
 
 def slices(configs: Mapping[str, T]) -> Iterator[Mapping[str, T]]:
-    """So many of them as are changed in one turn, one part after the other."""
+    """Yield the parts that are changed in one turn each."""
     items = list(configs.items())
     for first in range(0, len(items), TOPICS_A_TURN):
         yield dict(items[first : first + TOPICS_A_TURN])
@@ -118,7 +120,7 @@ def slices(configs: Mapping[str, T]) -> Iterator[Mapping[str, T]]:
 def _change(
     state: State, request: Request, wanted: Sequence[TopicConfig]
 ) -> Outcome | Steps[Outcome]:
-    """The attributes of `wanted` are the changes to those there are."""
+    """Change topics in one turn; the attributes in `wanted` are changes to the existing ones."""
     configs: dict[str, TopicConfig] = {}
     refusal = _checked(state, wanted, configs) or _no_room(state, configs)
     if refusal is not None:
@@ -132,7 +134,7 @@ def _change(
 def _checked(
     state: State, wanted: Sequence[TopicConfig], configs: dict[str, TopicConfig]
 ) -> Reply | None:
-    """Add to `configs` what the topics are to be, or say why one of them cannot be."""
+    """Add the resulting configurations to `configs`, or return why one of them is invalid."""
     for each in wanted:
         refusal = _refusal(state, each)
         if refusal is not None:
@@ -145,7 +147,7 @@ def _checked(
 
 
 def _no_room(state: State, configs: Mapping[str, TopicConfig]) -> Reply | None:
-    """Why the broker cannot have so many topics or queues."""
+    """Why the broker has no room for these topics or queues, else None."""
     new = [topic for topic in configs if state.topics.find(topic) is None]
     if len(state.topics) + len(new) > TOPICS_MAX:
         return refused(
@@ -171,7 +173,7 @@ def _put(state: State, request: Request, config: TopicConfig, changed: list[str]
 
 
 def _too_many_queues(state: State, configs: Mapping[str, TopicConfig]) -> Reply | None:
-    """Why these topics may not have so many queues; None where they may."""
+    """Why these topics may not have so many queues; None when they may."""
     more = 0
     for topic, config in configs.items():
         before = state.topics.find(topic)
@@ -184,9 +186,9 @@ def _too_many_queues(state: State, configs: Mapping[str, TopicConfig]) -> Reply 
 
 
 def _announced(state: State, topics: tuple[str, ...], changed: tuple[str, ...]) -> Steps[Outcome]:
-    """Name servers are told whether the file could be written or not, as clients are served.
+    """Save the topics and announce them to the name servers; announce also when saving failed.
 
-    They know when this is answered: whoever asks them next finds what was changed.
+    When this is answered, the name servers know of the changes.
     """
     failure = yield from stored(state, File.TOPICS)
     if changed:
@@ -201,7 +203,7 @@ def _announced(state: State, topics: tuple[str, ...], changed: tuple[str, ...]) 
 
 
 def not_saved(failure: str) -> Reply:
-    """The change is in force, and tried again, but a crash would undo it."""
+    """The refusal of a change that is in force and will be retried, but that a crash would undo."""
     return refused(ResponseCode.SYSTEM_ERROR, undone(failure))
 
 
@@ -245,9 +247,10 @@ def _protected(topic: str) -> Reply:
 
 
 def delete_topic(state: State, request: Request) -> Outcome | Steps[Outcome]:
-    """With its messages' queues, the offsets of all groups in it, what is out of it, and what POP
-    consumers retry of it. A topic that is not there is deleted all the same: something of it may
-    be left."""
+    """Delete a topic with its queues, offsets, in-flight messages and pop retry topics.
+
+    A topic that does not exist is deleted as well, since parts of it may be left.
+    """
     topic = DeleteTopicRequest.decode(request.command.ext).topic
     if not topic.strip():
         return refused(ResponseCode.INVALID_PARAMETER, "The specified topic is blank.")
@@ -275,7 +278,7 @@ def _forgotten(state: State) -> Steps[Outcome]:
 
 
 def _pop_retry_topics(state: State, topic: str) -> list[str]:
-    """Those of the groups that consume the topic, in both of RocketMQ's spellings."""
+    """The pop retry topics of groups that consume the topic, in both of RocketMQ's spellings."""
     names = (
         f"{RETRY_PREFIX}{group}{separator}{topic}"
         for group in state.offsets.groups_of(topic)
@@ -300,7 +303,8 @@ def get_topic_config(state: State, request: Request) -> Outcome:
 
 
 def get_all_topic_config(state: State, request: Request) -> Outcome:
-    """As slaves of both lines read it; there are no static topics."""
+    """Answer all topics, in a form that slaves of both release lines read; there are no static
+    topics."""
     mapping = DataVersion(state.started_ms).to_json()
     is_for_java = _is_slave_of_java5(state, request)
     topics = _content_for_java5(state) if is_for_java else state.topics.content()
@@ -311,7 +315,8 @@ def get_all_topic_config(state: State, request: Request) -> Outcome:
 
 
 def _is_slave_of_java5(state: State, request: Request) -> bool:
-    """Slaves ask as administrators do: it is one if a slave of its address follows us."""
+    """Whether a Java 5 slave asks: requests of slaves and administrators look alike, so the address
+    decides."""
     if request.command.version < V5_0_0 or OWN_MARK.items() <= (request.command.ext or {}).items():
         return False
     host = request.channel.peer.rpartition(":")[0]
@@ -320,8 +325,11 @@ def _is_slave_of_java5(state: State, request: Request) -> bool:
 
 
 def _content_for_java5(state: State) -> bytes:
-    """Java 5.3 makes each topic anew, by what a request to create it would say: attributes without
-    a sign, or of a store that it has not, would end its round."""
+    """The topics in the form that a Java 5.3 slave can create them from.
+
+    Java 5.3 creates each topic as if by a request. Attributes without a sign, or of a store type
+    that it does not have, would abort its synchronization.
+    """
     table: JsonObject = {
         name: replace(config, attributes=attributes.to_create(config.attributes)).to_json()
         for name, config in state.topics.all.items()

@@ -1,8 +1,8 @@
-"""The topics of this broker: config/topics.json, and what name servers are told.
+"""Stores the topics of this broker: config/topics.json, and the source of registrations.
 
     {"dataVersion":DV,"topicConfigTable":{topic:TopicConfig}}
 
-Invariant: each change makes a new data version, touches the file and is told to the listeners.
+Invariant: each change makes a new data version, marks the file for writing and calls the listeners.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from gantrymq.wire.jsonvalue import object_of
 
 Listener = Callable[[str, TopicConfig | None], None]
 
-# A registration names them all; RocketMQ's own, uncompressed, fills its frame with 60 000.
+# A registration names all topics; RocketMQ's own, uncompressed, fills its frame with 60 000.
 TOPICS_MAX: Final = 100_000
 
 
 def queues_of(config: TopicConfig) -> int:
-    """The queues that the topic has to write to or to read from."""
+    """The queue count of the topic, for writing or reading, whichever is larger."""
     return max(config.read_queue_nums, config.write_queue_nums)
 
 
 @final
 class Topics:
-    """By name. `listen` hears of every change, None for a topic that is gone."""
+    """The topic table of one broker, by name; listeners get None for a removed topic."""
 
     __slots__ = ("_files", "_listeners", "_table", "_texts", "data_version", "queue_count")
 
@@ -43,7 +43,7 @@ class Topics:
         self._texts: EntryTexts[str] = EntryTexts(self._member)
         self.data_version = DataVersion()
         self.queue_count: int = 0
-        """The queues of all topics, whether there is anything in them or not."""
+        """The queues of all topics, empty ones included."""
         files.keep(File.TOPICS, self.content)
 
     def __len__(self) -> int:
@@ -55,20 +55,20 @@ class Topics:
 
     @property
     def is_full(self) -> bool:
-        """Whether no topic may be created any more."""
+        """Whether no further topic may be created."""
         return len(self._table) >= TOPICS_MAX
 
     def find(self, topic: str) -> TopicConfig | None:
         return self._table.get(topic)
 
     def listen(self, listener: Listener) -> None:
-        """Call it for every topic there is, and for each that changes."""
+        """Call the listener for every existing topic, and at each change."""
         self._listeners.append(listener)
         for name, config in self._table.items():
             listener(name, config)
 
     def put(self, config: TopicConfig, wall_ms: int) -> bool:
-        """Create or change one; whether it was another one before."""
+        """Create or change a topic; return whether anything changed."""
         before = self._table.get(config.topic_name)
         if before == config:
             return False
@@ -79,7 +79,7 @@ class Topics:
         return True
 
     def remove(self, topic: str, wall_ms: int) -> bool:
-        """Whether it was there."""
+        """Remove a topic; return whether it existed."""
         config = self._table.pop(topic, None)
         if config is None:
             return False
@@ -97,20 +97,22 @@ class Topics:
     # ------------------------------------------------------------------ the file
 
     def content(self) -> bytes:
-        """The file."""
+        """The content of the file."""
         version = javajson.dumps_fastjson(self.data_version.to_json())
         table = self._texts.text()
         return b'{\n\t"dataVersion":%b,\n\t"topicConfigTable":%b\n}' % (version, table)
 
     def load(self, content: bytes) -> None:
-        """What a start finds, before anybody listens. RemoteError where it is no such file."""
+        """Load the file at startup, before there are listeners. Raises RemoteError for malformed
+        content."""
         self.data_version, self._table = _understood(content)
         self._count_queues()
         for topic in self._table:
             self._texts.changed(topic)
 
     def copy(self, content: bytes) -> None:
-        """Be as the master's, version and all. RemoteError where it is no such table."""
+        """Take over the master's table with its version. Raises RemoteError for malformed
+        content."""
         version, table = _understood(content)
         if not table:
             raise RemoteError("its table of topics is empty, which no broker's is")

@@ -1,16 +1,17 @@
-"""The check of open transactions: what their producers are asked, and when they are given up.
+"""Checks open transactions: asks their producers for the outcome, and gives up after enough checks.
 
-    at the start        the op queue from the offset kept, then the halves that are open
-    each interval       a round over the halves that were open when it began
+    at the start      read the op queue from the stored offset, then the open halves
+    each interval     a round over the halves that were open when it began
 
-A half that is old enough is copied to the end of its queue, with one more check noted on it, and
-its producer is asked about the copy. The group CID_RMQ_SYS_TRANS keeps, in Java's two offsets,
-before which half all are done with, and from which op on the queue says which others are.
+A half that is old enough is copied to the end of its queue with its check count increased by one,
+and its producer is asked about the copy. The group CID_RMQ_SYS_TRANS has Java's two offsets: the
+half before which all are decided, and the op from which on the op queue lists the other decided
+ones.
 
-Invariants. The offsets kept are never ahead of what is on disk. A round has one batch of halves in
-memory and puts it with one write. A producer is asked only about copies that are stored. Where
-nobody is connected nobody is asked; as in Java that counts as a check all the same, so that halves
-of a producer that never comes back are not copied for ever.
+Invariants. The stored offsets are never ahead of what is on disk. A round has one batch of halves
+in memory and stores its results with one write. A producer is asked only about stored copies. A
+check counts even if no producer of the group is connected, as in Java, so that halves of a producer
+that never comes back are not copied for ever.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
 GROUP: Final = "CID_RMQ_SYS_TRANS"
 
-# Groups that a line about missing producers names.
+# The most groups that a log line about missing producers names.
 NAMED_MAX: Final = 5
 
 NEVER: Final = float("inf")
@@ -60,15 +61,15 @@ _EMPTY: Final = Bounds(0, 0)
 
 
 class Progress(NamedTuple):
-    """What the group's two offsets say."""
+    """The two offsets of the group."""
 
     half: int
     op: int
 
 
 class Sequel(NamedTuple):
-    """What comes after a half: its copy, or the message given up; None where neither can be
-    stored any more."""
+    """The record that follows a half: its copy, or the message given up; None if neither can be
+    stored."""
 
     half: Record
     verdict: Verdict
@@ -77,7 +78,7 @@ class Sequel(NamedTuple):
 
 @final
 class TransactionCheck:
-    """Of one broker. It checks while the broker serves."""
+    """The transaction check of one broker; it runs while the broker serves as master."""
 
     __slots__ = (
         "_asked",
@@ -98,7 +99,7 @@ class TransactionCheck:
         self._unheard: Counter[str] = Counter()
         self._op = 0
         self._later = Progress(0, 0)
-        """Once all halves before the first number are done with, ops before the second are old."""
+        """When all halves before `half` are decided, the ops before `op` are obsolete."""
         self._progress = SafeProgress(Progress(0, 0))
 
     def deadline(self) -> float:
@@ -116,13 +117,13 @@ class TransactionCheck:
         state.works.start_in_role(work, self._ended, self._failed)
 
     def begin_anew(self) -> None:
-        """The works are over: learn from the queues again which halves are open."""
+        """Restart after a change of role: the queues are read again to find the open halves."""
         self._is_running = False
         self._due = 0.0
         self._state.halves.forget()
 
     def closed(self, channel: Channel) -> None:
-        """A round looks for the producers that are there."""
+        """This service has no state of connections."""
 
     def _ended(self, _: object) -> None:
         self._is_running = False
@@ -141,7 +142,7 @@ class TransactionCheck:
     # ------------------------------------------------------------------ the start
 
     def _load(self) -> Steps[None]:
-        """Learn from the queues which halves are open."""
+        """Read from the queues which halves are open."""
         state, halves = self._state, self._state.halves
         half = yield from self._bounds(HALF_TOPIC)
         op = yield from self._bounds(OP_TOPIC)
@@ -170,7 +171,8 @@ class TransactionCheck:
             self._state.stats.got(GROUP, topic, len(records), size)
 
     def _kept(self, topic: str, bounds: Bounds) -> int:
-        """The offset kept; after a crash the queue may end before it."""
+        """The stored offset, limited to the queue's bounds; after a crash the queue may end before
+        it."""
         offset = self._state.offsets.find(GROUP, topic, HALF_QUEUE) or 0
         return min(max(offset, bounds.minimum), bounds.maximum)
 
@@ -187,8 +189,10 @@ class TransactionCheck:
             at = next_at
 
     def _load_copies(self, end: int) -> Steps[list[int]]:
-        """Note which copies stand for their transactions; which halves they replaced though a
-        crash came before the op that says so."""
+        """Find the copies that represent their transactions.
+
+        Returns the halves that a copy replaced but for which a crash prevented the op.
+        """
         halves, outdated = self._state.halves, []
         at = halves.first
         while (at := halves.next_open(at, end)) < end:
@@ -204,8 +208,8 @@ class TransactionCheck:
         return outdated
 
     def _open_from(self, at: int, end: int) -> Steps[tuple[Sequence[Record], int]]:
-        """Open halves from this one on. Those that cannot be read are done with: nobody can
-        decide about them."""
+        """Read open halves from `at` on; mark unreadable ones as decided, because no decision can
+        find them."""
         halves = self._state.halves
         count = min(halves.open_run(at, end), RECORDS_MAX)
         found, next_at = yield from records_from(self._state, HALF_TOPIC, HALF_QUEUE, at, count)
@@ -232,7 +236,7 @@ class TransactionCheck:
         self._keep()
 
     def _look_at(self, found: Sequence[Record]) -> Steps[bool]:
-        """Whether those behind these may be old enough, too."""
+        """Process a batch; return whether later halves may be old enough, too."""
         state, halves = self._state, self._state.halves
         hours = state.store.settings.file_reserved_time
         sequels = []
@@ -253,7 +257,7 @@ class TransactionCheck:
         return is_stored and verdict is not Verdict.WAIT
 
     def _sequel(self, half: Record, verdict: Verdict) -> Sequel:
-        """One that has no room for a copy is given up."""
+        """What follows the half; a half without room for a copy is given up."""
         state = self._state
         if verdict is not Verdict.GIVE_UP:
             copy = copy_of(half, checks_of(half) + (verdict is Verdict.CHECK))
@@ -296,7 +300,7 @@ class TransactionCheck:
     # ------------------------------------------------------------------ producers
 
     def _ask(self, copy: Record) -> None:
-        """One of the group's producers, each in its turn."""
+        """Ask one of the group's producers, in rotation."""
         state, group = self._state, group_of(copy)
         channels = [
             channel for channel in state.clients.producers.get(group, ()) if not channel.is_closing
@@ -338,7 +342,7 @@ class TransactionCheck:
     # ------------------------------------------------------------------ offsets
 
     def _keep(self) -> None:
-        """Say how far it has come, as far as that is on disk."""
+        """Commit the progress that is on disk."""
         state, halves = self._state, self._state.halves
         store = state.store
         if halves.first >= self._later.half:

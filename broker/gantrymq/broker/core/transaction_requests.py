@@ -1,7 +1,7 @@
-"""END_TRANSACTION and RESUME_CHECK_HALF_MESSAGE.
+"""Handles END_TRANSACTION and RESUME_CHECK_HALF_MESSAGE.
 
-A producer ends a transaction without waiting for an answer: what goes wrong here is put right when
-the check asks it again. So the log says why a transaction was not committed, at a bounded rate.
+A producer ends a transaction with a oneway request; when that fails, the check asks the producer
+again. The log therefore says why a transaction was not committed, at a limited rate.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from gantrymq.wire.message import offset_id, sys_flag
 from gantrymq.wire.message.record import Record
 
 _DECISIONS: Final = (sys_flag.TRANSACTION_COMMIT, sys_flag.TRANSACTION_ROLLBACK)
-_REMARK_CHARACTERS: Final = 200  # producers of Java send the text of the exception that they met
+_REMARK_CHARACTERS: Final = 200  # Java producers send the text of the exception
 _NOT_RESUMED: Final = f"Put message back to {HALF_TOPIC} failed"
 
 
@@ -118,7 +118,7 @@ def _decided(state: State, request: Request, header: EndTransactionRequest) -> S
 
 
 def _mismatch(header: EndTransactionRequest, half: Record) -> Reply | None:
-    """Whether the request speaks of another half message than the one it found."""
+    """The refusal of a request that names another half message than the one it found, else None."""
     group = group_of(half)
     if group != header.producer_group:
         return refused(
@@ -136,7 +136,8 @@ def _mismatch(header: EndTransactionRequest, half: Record) -> Reply | None:
 
 
 def _rejected(state: State, header: EndTransactionRequest, half: Record) -> Reply | None:
-    """A producer that set a time of its own, and is beyond it, speaks when it is asked."""
+    """Refuse a late decision of a producer that set its own immunity time: it is asked by the
+    check."""
     immunity_ms = immunity_ms_of(half)
     if header.from_transaction_check or immunity_ms is None:
         return None
@@ -154,8 +155,11 @@ def _rejected(state: State, header: EndTransactionRequest, half: Record) -> Repl
 
 
 def resume_check(state: State, request: Request) -> Steps[Outcome]:
-    """Begin to ask after this half message anew. Java puts whatever message it is handed into the
-    half queue, decided transactions and plain messages as well; that is refused here."""
+    """Restart the checks of this half message.
+
+    Java puts any message into the half queue again, decided transactions and plain messages
+    included; those are refused here.
+    """
     message_id = ResumeCheckHalfMessageRequest.decode(request.command.ext).msg_id or ""
     found = yield from steps.read(lookups.message_by_id(state.store, message_id))
     half = None if found is None else found.record
@@ -182,7 +186,7 @@ def resume_check(state: State, request: Request) -> Steps[Outcome]:
 
 
 def _begin_anew(state: State, half: Record) -> Steps[Outcome]:
-    """One that was given up is a transaction once more."""
+    """Make a new transaction of a message that was given up."""
     position = half.physical_offset
     if not state.halves.resume(position):
         return refused(
@@ -199,7 +203,7 @@ def _begin_anew(state: State, half: Record) -> Steps[Outcome]:
 
 
 def _start_over(state: State, half: Record) -> Steps[Outcome]:
-    """An open half gets a copy that was never asked after."""
+    """Replace an open half by a copy with no checks."""
     halves = state.halves
     copy = copy_of(half, checks=0)
     number = halves.newest(half)

@@ -1,18 +1,17 @@
-r"""The records of a transaction, in Java's places: what is stored when a message is prepared, asked
-after, committed, rolled back or given up.
+r"""Builds the records of a transaction, in Java's formats and topics, for each of its phases.
 
     half        RMQ_SYS_TRANS_HALF_TOPIC, queue 0. No transaction bits; the message's own properties
                 and __transactionId__, REAL_TOPIC, REAL_QID
     copy        the half again, at the queue's end: TRANSACTION_CHECK_TIMES=n and
-                TRAN_PREPARED_QUEUE_OFFSET=<where the first half stands in the queue>
-    op          RMQ_SYS_TRANS_OP_HALF_TOPIC, queue 0, TAGS=d, body "17": half 17 is done with
+                TRAN_PREPARED_QUEUE_OFFSET=<queue offset of the first half>
+    op          RMQ_SYS_TRANS_OP_HALF_TOPIC, queue 0, TAGS=d, body "17": half 17 is decided
     final       the message in its topic and queue, bits of COMMIT, prepared offset = the half's
     given up    the half again, in TRANS_CHECK_MAX_TIME_TOPIC
 
 An op is written for every half that was committed, rolled back, given up or replaced by a copy, so
-that the two queues by themselves say which halves are open. Java leaves out those of copies and
-takes the group's offset for the truth, which a crash sets back. Bodies from Java 5 hold several
-numbers, each with a comma behind it; 4.9 reads a single number without one, and so that is written.
+that the two queues alone determine which halves are open. Java omits the ops of copies and relies
+on the group's offset, which a crash sets back. Bodies from Java 5 hold several numbers, each
+followed by a comma. 4.9 reads a single number without a comma, so that form is written.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ GIVEN_UP_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 HALF_QUEUE: Final = 0
 
 # The two properties of a copy, names and separators included: 23 + 1 + 10 + 1 and 26 + 1 + 19 + 1;
-# and TIMER_OUT_MS of a message that begins to wait when it is committed: 12 + 1 + 19 + 1. A half
-# that had no room for them could never be asked after, or committed.
+# and TIMER_OUT_MS of a message whose delay begins at the commit: 12 + 1 + 19 + 1. A half without
+# room for them could never be checked or committed.
 COPY_BYTES: Final = 120
 
 _OP_TAG: Final = "d"
@@ -61,7 +60,7 @@ _DONE: Final = properties.encode({TAGS: _OP_TAG})
 
 
 def divert(state: State, message: Record) -> Record | tuple[int, str]:
-    """What to store for this message of a producer: itself, its half, or why not."""
+    """The record to store for a producer's message: itself or its half, or why it is refused."""
     if not is_prepared(message):
         return message
     if state.settings.reject_transaction_message:
@@ -92,9 +91,9 @@ def divert(state: State, message: Record) -> Record | tuple[int, str]:
 
 
 def is_prepared(message: Record) -> bool:
-    """Whether consumers must not see it before its producer says so.
+    """Whether the message is hidden from consumers until its producer commits.
 
-    Java goes by the property, and old clients leave it on messages that their consumers send back
+    Java decides by the property. Old clients leave it on messages that their consumers send back
     with a delay.
     """
     prepared = properties.get(message.properties, TRANSACTION_PREPARED) or ""
@@ -125,7 +124,7 @@ def half_of(message: Record) -> Record:
 
 
 def origin_of(half: Record) -> int:
-    """Where the first half of its transaction stands in the queue; Java marks some copies only."""
+    """The queue offset of the transaction's first half; Java marks only some copies."""
     text = properties.get(half.properties, TRANSACTION_PREPARED_QUEUE_OFFSET)
     try:
         origin = -1 if text is None else parse_int64(text)
@@ -148,7 +147,7 @@ def group_of(half: Record) -> str:
 
 
 def place_of(half: Record) -> tuple[str, int] | None:
-    """Topic and queue it is meant for; None where it does not say."""
+    """The topic and queue of the message; None if they are missing."""
     topic = properties.get(half.properties, REAL_TOPIC)
     queue_id = properties.get(half.properties, REAL_QUEUE_ID)
     if topic is None or queue_id is None:
@@ -169,7 +168,7 @@ def copy_of(half: Record, checks: int) -> Record:
 
 
 def fresh_copy_of(half: Record) -> Record:
-    """As if it had never been asked after: a transaction of its own."""
+    """A copy that begins a new transaction without checks."""
     held = properties.delete(half.properties, TRANSACTION_PREPARED_QUEUE_OFFSET)
     held = properties.replace(held, TRANSACTION_CHECK_TIMES, "0")
     return _again(half, HALF_TOPIC, held)
@@ -180,7 +179,7 @@ def given_up(half: Record) -> Record:
 
 
 def final_of(half: Record, topic: str, queue_id: int) -> Record:
-    """What consumers get. Clients take the transaction's id from the properties left on it."""
+    """The record for consumers. Clients take the transaction id from the properties left on it."""
     final = _again(half, topic, half.properties)
     final.queue_id = queue_id
     final.sys_flag = sys_flag.with_transaction_type(half.sys_flag, sys_flag.TRANSACTION_COMMIT)
@@ -189,7 +188,7 @@ def final_of(half: Record, topic: str, queue_id: int) -> Record:
 
 
 def op_of(state: State, number: int) -> Record:
-    """Half `number` is done with."""
+    """The op that marks half `number` as decided."""
     have_topic(state, OP_TOPIC)
     host = state.identity.store_host
     return Record(
@@ -204,7 +203,8 @@ def op_of(state: State, number: int) -> Record:
 
 
 def check_of(state: State, copy: Record) -> Command:
-    """What a producer is asked: the message as it sent it, and where its half is now."""
+    """The check request for a producer: the message as it was sent, and the position of its
+    half."""
     topic, queue_id = place_of(copy) or (HALF_TOPIC, HALF_QUEUE)
     shown = final_of(copy, topic, queue_id)
     shown.sys_flag = copy.sys_flag
@@ -230,21 +230,21 @@ def check_of(state: State, copy: Record) -> Command:
 
 
 def numbers_of(op: Record) -> Sequence[int]:
-    """The halves that are done with, in either form of the body."""
+    """The halves that an op marks as decided, in either form of the body."""
     if properties.get(op.properties, TAGS) != _OP_TAG:
         return ()
     return [int(part) for part in op.body.split(b",") if part.isdigit() and len(part) < 20]
 
 
 def have_topic(state: State, topic: str) -> None:
-    """So that people can look into it."""
+    """Create the topic if it is missing, so that tools can show its messages."""
     if state.topics.find(topic) is None:
         config = TopicConfig(topic, read_queue_nums=1, write_queue_nums=1)
         state.topics.put(config, state.wall_ms)
 
 
 def _again(record: Record, topic: str, held: bytes) -> Record:
-    """The same message elsewhere."""
+    """A copy of the message for another topic."""
     return Record(
         java_string.utf8_bytes(topic),
         record.body,

@@ -1,6 +1,6 @@
-"""Requests that clients, mqadmin or a dashboard may send and that nobody serves here, and why.
+"""Refuses requests that clients or tools may send and that this broker does not implement.
 
-Each is answered REQUEST_CODE_NOT_SUPPORTED, with Java's words and behind them what to use instead.
+Each is answered REQUEST_CODE_NOT_SUPPORTED, with Java's words followed by the alternative.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Deleting what is old or belongs to nobody, when someone asks for it."""
+"""Handles the requests to delete expired or unused files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 
 
 def delete_expired_log(state: State, request: Request) -> Outcome:
-    """The next rounds of deletion wait for no hour; how old a file must be stays as it is."""
+    """Make the next deletions independent of the hour; the minimum age of a file does not
+    change."""
     retention = state.store.retention
     if retention is None:
         return refused(
@@ -25,12 +26,12 @@ def delete_expired_log(state: State, request: Request) -> Outcome:
 
 
 def clean_expired_queues(state: State, request: Request) -> Outcome:
-    """Files of queues go by themselves, a moment after those of the log they lead to."""
+    """Do nothing: queue files are deleted automatically, soon after the log files they refer to."""
     return done()
 
 
 def clean_unused_topics(state: State, request: Request) -> Outcome:
-    """Queues of topics that are no topics of this broker: nobody can read them."""
+    """Delete queues whose topic does not exist in this broker."""
     unused = [
         topic
         for topic in state.store.queues.topics()

@@ -1,11 +1,9 @@
-"""Messages that wait in a queue of ours: read back from the log, and given their own queue again.
+"""Reads messages that wait in an internal queue, and gives them their own topic and queue again.
 
-A record that waits has its topic and queue id in REAL_TOPIC and REAL_QID. What is delivered is the
-same record in that queue, properties and all, as Java delivers it: whoever reads it must not take
-its DELAY for a wish.
+A waiting record has its topic and queue id in REAL_TOPIC and REAL_QID. The delivered record keeps
+all its properties, as in Java: its readers must not take its DELAY for a request.
 
-A record that cannot be read, because the log lost it or its bytes are damaged, is None: one
-message must not hold up all that come behind it.
+A record that is lost from the log or damaged is None: one message must not block those behind it.
 """
 
 from __future__ import annotations
@@ -25,26 +23,29 @@ from gantrymq.wire.message import properties
 from gantrymq.wire.message.property_names import REAL_QUEUE_ID, REAL_TOPIC
 from gantrymq.wire.message.record import Record, decode
 
-# What is read, and then put, in one go: enough to make a turn worth its while, little enough that
-# others hardly wait for it.
+# The most that is read and stored at a time: enough for an efficient turn, and little enough not to
+# delay other work.
 COUNT_MAX: Final = 128
 BYTES_MAX: Final = 1 << 20
 
-# Records of others between two of ours: read along, rather than read twice.
+# Gaps between two messages up to this size are read along, which is cheaper than two reads.
 GAP_BYTES: Final = 16 << 10
 
 _QUEUE_ID_DIGITS_MAX: Final = 10  # of an int32
 _HALF_TOPIC: Final = b"RMQ_SYS_TRANS_HALF_TOPIC"
 
 Place: TypeAlias = tuple[int, int]
-"""Position in the log and size of a record."""
+"""The position of a record in the log, and its size."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Messages of a queue behind each other, from `first` on; `next_code` is the tags code of the
-    one that was not wanted, None where the queue ended or the run was full."""
+    """Consecutive messages of a queue from offset `first` on.
+
+    `next_code` is the tags code of the first message that was not wanted; None when the queue ended
+    or the run was full.
+    """
 
     first: int
     records: Sequence[Record | None]
@@ -94,7 +95,7 @@ def run_of(
 def messages_of(
     store: ReadableStore, topic: str, queue_id: int, offsets: Sequence[int]
 ) -> Reading[list[Record | None]]:
-    """These messages of a queue, whose offsets rise; fewer where they would be too long."""
+    """Read the messages at these rising offsets; fewer where they would be too large."""
     queue = store.queues.find(topic, queue_id)
     if queue is None:
         return [None] * len(offsets)
@@ -110,7 +111,7 @@ def messages_of(
 
 
 def _place(queue: ConsumeQueue, offset: int) -> Reading[Place]:
-    """Where the log has it; nowhere, of no size, when it was lost."""
+    """The position of the message in the log; -1 with size 0 when it was lost."""
     if not queue.minimum <= offset < queue.end:
         return -1, 0
     data = yield from queue_units(queue, offset, 1)
@@ -119,7 +120,7 @@ def _place(queue: ConsumeQueue, offset: int) -> Reading[Place]:
 
 
 def _records_at(store: ReadableStore, places: Sequence[Place]) -> Reading[list[Record | None]]:
-    """The records, neighbours read together."""
+    """Read the records at these positions, with one read for adjacent ones."""
     log = store.log
     records: list[Record | None] = []
     while len(records) < len(places):
@@ -132,7 +133,8 @@ def _records_at(store: ReadableStore, places: Sequence[Place]) -> Reading[list[R
 
 
 def _neighbours(places: Sequence[Place], first: int, file_bytes: int) -> tuple[int, int]:
-    """Up to which of them, from `first` on, to read at once; where the last of these ends."""
+    """The end of the places, from `first` on, to read at once; and the log position where they
+    end."""
     start, size = places[first]
     end = start + size
     file_end = start - start % file_bytes + file_bytes
@@ -154,7 +156,7 @@ def _sound(data: bytes, start: int, place: Place) -> Record | None:
 
 
 def lead_away(record: Record, topic: bytes, queue_id: int) -> Record:
-    """Have the message wait in this queue; it remembers its own."""
+    """Move the message into this queue, with its own topic and queue in its properties."""
     own_topic = java_string.utf8_text(record.topic)
     kept = properties.replace(record.properties, REAL_TOPIC, own_topic)
     record.properties = properties.replace(kept, REAL_QUEUE_ID, str(record.queue_id))
@@ -165,7 +167,7 @@ def lead_away(record: Record, topic: bytes, queue_id: int) -> Record:
 
 
 def lead_back(record: Record) -> Record | None:
-    """The message as it is delivered; None for one that says no queue, or half a transaction's."""
+    """The message for its own queue; None if that is unknown or the half topic."""
     topic = properties.get(record.properties, REAL_TOPIC)
     queue_id = properties.get(record.properties, REAL_QUEUE_ID) or ""
     if not topic or not queue_id.isdecimal() or len(queue_id) > _QUEUE_ID_DIGITS_MAX:
@@ -177,7 +179,7 @@ def lead_back(record: Record) -> Record | None:
 
 
 def copy_to(record: Record, topic: bytes, queue_id: int) -> Record:
-    """A new message of this queue, which the store gives its place and time."""
+    """A copy of the message for this queue; the store assigns its position and time."""
     return Record(
         topic,
         record.body,

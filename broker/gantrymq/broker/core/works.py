@@ -1,13 +1,12 @@
-"""The works under way: runs generators of steps against the store, the clients and the files.
+"""Runs tasks, which are generators of steps, against the store, the clients and the files.
 
-Invariants. `then` of each work that was started is called once, with its result, or `failed` with
-what it raised; those that wait when the broker stops are given up, and so are those of a role when
-that ends (`hold`): nobody hears of them any more. Works that only read are given up when the
-connection of their client ends (`closed`); then `dropped` is called with their request. A work
-goes on in the turn in
-which its step was answered, in the order of the answers. What a `then` raises ends neither the turn
-nor the works behind it: one message that nobody thought of must not end the broker, now and after
-each start. It is told as a defect. A broken invariant and a failed sync do end the process.
+Invariants. Each started task ends with one call: `then` with its result, or `failed` with its
+exception. Tasks that still wait when the broker stops are dropped, and so are those of a role when
+it ends (`end_role`), without a call. Tasks that only read are dropped when their client's
+connection ends (`closed`); then `dropped` is called with their request. A task continues in the
+turn in which its step was answered, in the order of the answers. An exception in `then` ends
+neither the turn nor the tasks behind it, and is logged as a defect: one unexpected message must not
+end the broker at each start. A broken invariant and a failed sync do end the process.
 """
 
 from __future__ import annotations
@@ -53,8 +52,8 @@ Failed: TypeAlias = Callable[[Exception], None]
 
 NEVER: Final = float("inf")
 
-# Requests that change nothing, or nothing that a client has to hear of: what is popped and not
-# answered is given out again. All others are carried out to their end: a commit is oneway, and its
+# Requests without effects, or without effects that a client must learn of: popped messages without
+# an answer become visible again. All other tasks run to their end, since a commit is oneway and its
 # producer may have gone.
 ONLY_READ: Final = frozenset(
     int(code)
@@ -80,12 +79,12 @@ ONLY_READ: Final = frozenset(
 
 
 def _release_nothing(request: Request) -> None:
-    """For works that no broker owns, in tests."""
+    """The default of `dropped`, for tests."""
 
 
 @final
 class _Work:
-    """One that has not ended."""
+    """A running task."""
 
     __slots__ = ("failed", "is_held", "is_over", "number", "request", "steps", "then")
 
@@ -101,7 +100,7 @@ class _Work:
         self.is_held: bool = is_held
         self.is_over: bool = False
         self.number: int = 0
-        """Of the step that it waits for."""
+        """The number of the step that it waits for."""
         self.request: Request | None = request
         self.steps: Steps[object] = steps
         self.then: Then = then
@@ -110,7 +109,7 @@ class _Work:
 
 @final
 class Works:
-    """Of one broker. The owner hands it every answer of the store, the clients and the files."""
+    """The task runner of one broker; `Broker` passes it the answers of store, clients and files."""
 
     __slots__ = (
         "_asking",
@@ -141,13 +140,13 @@ class Works:
         self._putting: dict[int, _Work] = {}
         self._reading: dict[int, _Work] = {}
         self._reading_for: dict[Channel, dict[_Work, None]] = {}
-        """Works that may be given up with the connection, while they read."""
+        """By connection, the tasks that are dropped with it while they read."""
         self.dropped: Callable[[Request], None] = _release_nothing
         self._asking: dict[int, _Work] = {}
         self._saving: dict[int, _Work] = {}
         self._waiting: list[tuple[float, int, _Work]] = []
         self.has_new_puts = False
-        """Whether something was put since the owner last said that nothing was."""
+        """Whether something was put since the owner last reset this."""
 
     def __len__(self) -> int:
         return (
@@ -167,18 +166,21 @@ class Works:
         *,
         is_held: bool = False,
     ) -> None:
-        """Begin; the work may have ended when this returns. It is carried out for `request`; one
-        that `is_held` has an owner that releases it when its connection ends."""
+        """Start a task, which may have ended when this returns.
+
+        The task is carried out for `request`. If `is_held`, an owner releases the request when its
+        connection ends.
+        """
         self._go_on(_Work(steps, then, failed, request, is_held=is_held), None)
 
     def start_in_role(self, steps: Steps[object], then: Then, failed: Failed) -> None:
-        """The same for what this broker does by itself as master, or as slave."""
+        """Start a task of the broker's role, as master or as slave."""
         work = _Work(steps, then, failed)
         self._in_role[work] = None
         self._go_on(work, None)
 
     def end_role(self) -> None:
-        """The broker's role changes: what belongs to it goes no further."""
+        """Drop the tasks of the role, because it changes."""
         works, self._in_role = self._in_role, {}
         for work in works:
             work.is_over = True
@@ -187,18 +189,18 @@ class Works:
     # ------------------------------------------------------------------ answers
 
     def put_answered(self, answer: PutAnswer) -> None:
-        """The work that put this goes on."""
+        """Continue the task that put this."""
         self._go_on(self._putting.pop(answer.number), answer)
 
     def reading_finished(self, finished: Finished) -> None:
-        """The work that wanted to read this goes on, unless it was given up meanwhile."""
+        """Continue the task that started this reading, unless it was dropped."""
         work = self._reading.pop(finished.key, None)
         if work is not None:
             self._forget_reader(work)
             self._go_on_measured(work, finished.result, finished.error)
 
     def closed(self, channel: Channel) -> None:
-        """The connection has ended: no client waits for what its works read."""
+        """Drop the reading tasks of a connection that has ended."""
         for work in list(self._reading_for.get(channel, ())):
             del self._reading[work.number]
             self._store.readings.cancel(work.number)
@@ -215,13 +217,13 @@ class Works:
             self._go_on_measured(work, response)
 
     def broker_answered(self, number: int, answer: Command | str) -> None:
-        """The response of another broker, or why there is none."""
+        """Continue with another broker's response, or with the reason why there is none."""
         work = self._asking.pop(number, None)
         if work is not None:
             self._go_on_measured(work, answer)
 
     def written(self, file: File, failure: str | None) -> None:
-        """A write of the file ended: those that waited for it go on."""
+        """Continue the tasks that waited for this write of the file."""
         for number in self._files.written(file, failure):
             self._go_on_measured(self._saving.pop(number), failure)
 
@@ -229,7 +231,7 @@ class Works:
         return self._waiting[0][0] if self._waiting else NEVER
 
     def expire(self, now: float) -> None:
-        """Those whose moment has come go on."""
+        """Continue the tasks whose time has come."""
         due = []
         while self._waiting and self._waiting[0][0] <= now:
             due.append(heappop(self._waiting)[2])
@@ -241,8 +243,11 @@ class Works:
     def _go_on_measured(
         self, work: _Work, answer: object, error: GantryError | None = None
     ) -> None:
-        """The same, and count it where it holds the loop for too long. Answers to puts are left
-        out: there is one for each message, and what follows them is short."""
+        """Continue a task, and record it if it holds the event loop for too long.
+
+        Answers to puts are not measured: there is one for each message, and the code after them is
+        short.
+        """
         stalls = self._stalls
         began = stalls.now()
         self._go_on(work, answer, error)
@@ -256,7 +261,7 @@ class Works:
                 stalls.note(name, request.channel.peer, seconds)
 
     def _go_on(self, work: _Work, answer: object, error: GantryError | None = None) -> None:
-        """Up to the next step that is not answered at once."""
+        """Run the task up to the next step that is not answered at once."""
         if work.is_over:
             return
         while True:
@@ -284,7 +289,7 @@ class Works:
             self._effects.broken("a defect ended what follows a work", failure)
 
     def _begin(self, work: _Work, step: Step) -> object:
-        """The answer, when the step has one at once; None when the work has to wait."""
+        """Begin a step; return its answer if there is one at once, else None."""
         self._last_number += 1
         number = self._last_number
         if isinstance(step, Put):
