@@ -1,4 +1,4 @@
-"""Java's names for ours: `queue_id` is `queueId` in headers, JSON and configuration files."""
+"""Converts Python names to Java's: `queue_id` is `queueId` in headers, JSON and settings files."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""The disk as the store's cores see it: files, folders, and tickets for what would stall a loop.
+"""Defines the disk ports of the store's cores: files, folders, and tickets for slow operations.
 
-A core calls these ports and nothing else. What may wait for a device (`sync`, a cold `read`,
-`allocate`, removing a large file) is also offered by `Background`, which answers with a ticket at
-once and with a `Completion` later, handed to the core as an input of one of its next turns.
+A core uses these ports and no other I/O. Operations that may wait for a device (`sync`, a cold
+`read`, `allocate`, removing a large file) are also offered by `Background`, which returns a ticket
+at once and a `Completion` later. The core gets the completion as input of one of its next turns.
 
-What the implementations promise, and the faulty one of the tests takes to the letter:
+All implementations guarantee the following, and the faulty disk of the tests guarantees no more:
 
-- `write` changes what `read` sees at once. It is on disk for good only when a `sync` of that file,
-  begun after the write, has ended well. Until then a crash may keep it, lose it, or keep any part.
-- A new, renamed or removed name is on disk for good only when its folder was synced.
+- `read` sees a `write` at once. The write is durable only when a `sync` of that file that began
+  after it has succeeded. Until then a crash may keep it, lose it, or keep any part.
+- A new, renamed or removed name is durable only when its folder was synced.
 - `allocate` reserves space and extends the file with zeros, or raises NO_SPACE with nothing
   changed. Writing inside allocated space never raises NO_SPACE.
-- A failed `sync` says nothing about what is on disk, and a second one that succeeds does not
-  either: the owner of the file must stop.
+- After a failed `sync` it is unknown what is on disk, even if a second one succeeds: the owner of
+  the file must stop.
 - Paths are relative to the disk's root, with `/` between the parts.
 """
 
@@ -27,7 +27,7 @@ from gantrymq.base.errors import GantryError, LocalError
 
 
 class DiskFailure(Enum):
-    """Why the disk refused: what callers tell apart."""
+    """Why the disk refused an operation, as far as callers distinguish it."""
 
     NO_SPACE = "no space left"
     NOT_FOUND = "no such file"
@@ -38,7 +38,7 @@ class DiskFailure(Enum):
 
 
 class DiskError(GantryError):
-    """An operation failed; the text names it, the path, and the system's words."""
+    """A failed operation; the text names it, the path, and the system's error."""
 
     def __init__(self, failure: DiskFailure, operation: str, path: str, detail: str = "") -> None:
         super().__init__(f"{operation} {path}: {detail or failure.value}")
@@ -48,7 +48,7 @@ class DiskError(GantryError):
 
 
 def path_parts(path: str) -> tuple[str, ...]:
-    """The names a path leads through, none for the root itself; it cannot lead out of the root."""
+    """The names in a path, none for the root itself; LocalError if it could leave the root."""
     parts = tuple(path.split("/")) if path else ()
     if "\0" in path or any(part in {"", ".", ".."} for part in parts):
         raise LocalError(f"not a path below the disk's root: {path!r}")
@@ -76,7 +76,7 @@ class Usage:
 
 
 class File(Protocol):
-    """An open file. Positions and sizes are bytes; nothing here moves a shared position."""
+    """An open file. Positions and sizes are bytes; there is no shared file position."""
 
     @property
     def path(self) -> str: ...
@@ -84,61 +84,62 @@ class File(Protocol):
     def size(self) -> int: ...
 
     def write(self, position: int, pieces: Sequence[bytes]) -> None:
-        """Write all pieces behind each other; a failure may have written any part."""
+        """Write all pieces one after the other; after a failure any part may be written."""
 
     def read(self, position: int, size: int) -> bytes:
-        """As many of these bytes as the file has; may wait for the device."""
+        """Read these bytes, fewer at the end of the file; may wait for the device."""
 
     def read_cached(self, position: int, size: int) -> bytes | None:
-        """The same without waiting; None when some of it would have to be waited for."""
+        """Read without waiting; None if any of the bytes is not cached."""
 
     def allocate(self, position: int, size: int) -> None:
-        """Reserve this range, extending the file with zeros where it ends earlier."""
+        """Reserve this range; extends the file with zeros if it ends earlier."""
 
     def resize(self, size: int) -> None:
-        """Cut the file, or extend it with zeros without reserving space."""
+        """Truncate the file, or extend it with zeros without reserving space."""
 
     def sync(self) -> None:
-        """Wait until every write so far, and the file's size, is on disk for good."""
+        """Wait until every write so far, and the file's size, is durable."""
 
     def forget_cached(self, position: int, size: int) -> None:
-        """This range will not be read again soon: its memory may be given up."""
+        """Let the system drop this range from its cache, because it will not be read again soon."""
 
     def close(self) -> None: ...
 
 
 class Disk(Protocol):
-    """A folder tree. Everything blocks; what takes long is for start, stop or `Background`."""
+    """A folder tree. All operations block; slow ones are for start, stop or `Background`."""
 
     def open(self, path: str) -> File:
-        """For reading and writing; NOT_FOUND when there is no such file."""
+        """Open for reading and writing; NOT_FOUND if there is no such file."""
 
     def create(self, path: str) -> File:
-        """A new, empty file; EXISTS when there is one. Its folder exists already."""
+        """Create a new, empty file in an existing folder; EXISTS if the name is taken."""
 
     def list(self, folder: str) -> Sequence[Entry]:
-        """By name; empty when there is no such folder."""
+        """The entries sorted by name; empty if there is no such folder."""
 
     def make_folder(self, folder: str) -> None:
-        """With its parents; nothing happens when it exists."""
+        """Create the folder and its parents; does nothing if it exists."""
 
     def rename(self, old: str, new: str) -> None:
-        """Replaces `new` at once, as every reader sees it."""
+        """Rename; replaces `new` atomically for every reader."""
 
     def remove(self, path: str) -> None:
-        """A file, or an empty folder."""
+        """Remove a file, or an empty folder."""
 
     def sync_folder(self, folder: str) -> None: ...
 
     def usage(self, folder: str) -> Usage: ...
 
     def lock(self, path: str) -> None:
-        """Hold this file's first byte until the process ends; LOCKED when another one does."""
+        """Lock this file's first byte until the process ends; LOCKED if another process holds
+        it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What became of a ticket: its data for a read, its error when it failed."""
+    """The outcome of a ticket: its data for a read, its error if it failed."""
 
     ticket: int
     data: bytes = b""
@@ -146,10 +147,10 @@ class Completion:
 
 
 class Background(Protocol):
-    """Work that may wait, done elsewhere. Tickets are positive and never used again.
+    """Runs slow work outside of the event loop. Tickets are positive and never reused.
 
     Jobs on one file are not ordered among each other, except that a `sync` covers every write that
-    returned before it was asked for. The owner bounds how many it has under way.
+    returned before the call. The owner bounds how many jobs are in progress.
     """
 
     def sync(self, file: File) -> int: ...
@@ -159,10 +160,10 @@ class Background(Protocol):
     def allocate(self, file: File, position: int, size: int) -> int: ...
 
     def remove(self, path: str) -> int:
-        """Remove a file little by little, so that other writers are not held up."""
+        """Remove a file in steps, so that other writers are not delayed."""
 
     def wait(self, seconds: float) -> None:
-        """Until something has ended, at most so long: for a stop, while tickets are under way."""
+        """Wait until a job has ended, at most this long; for a stop with tickets in progress."""
 
     def take_completions(self) -> Sequence[Completion]:
-        """What ended since the last call, in the order it ended."""
+        """The completions since the last call, in order."""

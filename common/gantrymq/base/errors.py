@@ -1,22 +1,22 @@
-"""Who is to blame: the roots of every exception the product raises on purpose.
+"""Defines the root classes of all exceptions that the product raises on purpose.
 
-Inside a core everything raises `LocalError` (we were called wrongly) or `RemoteError` (the peer
-sent nonsense). Whether a request is *refused* is not an exception: refusals are values.
+A core raises `LocalError` (the caller misused it) or `RemoteError` (the peer sent invalid data). A
+*refused* request is not an exception: refusals are values.
 """
 
 from __future__ import annotations
 
 
 class GantryError(Exception):
-    """Root of all errors raised on purpose. Its text says what, why and what to do."""
+    """Root of all errors raised on purpose. Its text says what failed, why, and what to do."""
 
 
 class LocalError(GantryError):
-    """This program misused an interface; the peer is innocent."""
+    """This program misused an interface; the peer is not at fault."""
 
 
 class RemoteError(GantryError):
-    """The peer sent something that the protocol does not allow; the connection ends."""
+    """The peer sent data that the protocol does not allow; the connection ends."""
 
 
 class ConfigurationError(GantryError):
@@ -24,4 +24,4 @@ class ConfigurationError(GantryError):
 
 
 class CorruptionError(GantryError):
-    """Bytes at rest are not what was written; the text names the file and the position."""
+    """Stored bytes are not those that were written; the text names the file and the position."""

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
-# What any client may do at a port, and what prevents it. The conditions of clusters say the same.
+# What any client may do at a port, and how to prevent it. Conditions of BrokerClusters say the
+# same.
 BROKER_CLIENTS: Final = (
     "any client may read, send and delete messages and topics; set aclEnable=true and aclFile, or"
     " authenticationEnabled=true and authorizationEnabled=true, or bindAddress to an address that"
@@ -46,21 +47,21 @@ _ALL_ADDRESSES: Final = frozenset({"", "0.0.0.0", "::"})
 
 @dataclass(frozen=True, slots=True)
 class OpenPort:
-    """One port that a server listens on, and what it lacks."""
+    """One port that a server listens on, and its missing protections."""
 
     setting: str
-    """The key of its number."""
+    """The key of the setting with its number."""
     address: str
-    """What it binds."""
+    """The address that it is bound to."""
     port: int
     lacks: tuple[str, ...]
-    """Protections that are missing, such as "authentication"; empty where none is."""
+    """The missing protections, such as "authentication"; empty if there are none."""
     consequence: str
-    """What any client may do therefore, and the settings that prevent it."""
+    """What any client may do as a result, and the settings that prevent it."""
 
 
 def statements(ports: Iterable[OpenPort]) -> tuple[str, ...]:
-    """One sentence for each port that lacks something and that other machines reach."""
+    """One sentence for each port without a protection that other machines can reach."""
     return tuple(
         f"{each.setting}={each.port} is open {_where(each.address)} without"
         f" {' and '.join(each.lacks)}: {each.consequence}"
@@ -70,7 +71,7 @@ def statements(ports: Iterable[OpenPort]) -> tuple[str, ...]:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this machine reaches what listens there."""
+    """Whether a listener at this address is reachable from this machine only."""
     host = address.strip("[]")
     try:
         return ip_address(host).is_loopback

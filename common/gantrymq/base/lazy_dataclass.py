@@ -1,13 +1,13 @@
-"""`dataclass` for slotted classes of which a process may need few: it costs them late.
+"""Provides a `dataclass` decorator for slotted classes that makes their methods on first use.
 
 The standard library writes the methods of a dataclass as text and compiles them, some 0.7 ms a
-class. A broker knows two hundred headers, bodies and messages; to make them all ready would take
-half of its start, for many that nobody ever asks for. So a class made here gets its slots at once,
-and its methods with its first instance, or when something asks for its fields. From then on it is
-what the library would have made of it: the library does make it.
+class. A broker has two hundred classes of headers, bodies and messages; to complete them all would
+take half of its start time, although many are never used. So a class made here gets its slots at
+once, and its methods with its first instance, or when its fields are queried. The library makes
+the methods, so the result is the same.
 
-Invariant: `__init__` is exchanged last and by one assignment. Whichever thread comes first finds
-the class as it was, or complete; should two complete it at once, they do the same.
+Invariant: `__init__` is replaced last and by one assignment. Any thread finds the class incomplete
+or complete; if two threads complete it at once, they do the same.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _FIELDS: Final = "__dataclass_fields__"
 _OF_EVERY_CLASS: Final = ("__dict__", "__weakref__")
 
 
-# Any: namespaces and arguments of classes hold whatever their authors wrote.
+# Any: namespaces and arguments of classes hold arbitrary values.
 def _slotted(cls: type, options: Mapping[str, bool]) -> Any:
-    """The class with slots for its fields, and what completes it in the places of its methods."""
+    """The class with slots for its fields, and placeholders that complete it in place of
+    methods."""
     names = _annotated(cls)
     whole = {name: value for name, value in vars(cls).items() if name not in _OF_EVERY_CLASS}
     bare = {name: value for name, value in whole.items() if name not in names}
@@ -62,7 +63,7 @@ def _slotted(cls: type, options: Mapping[str, bool]) -> Any:
 
 @final
 class _Incomplete:
-    """In the place of a class's fields: who asks for them gets them."""
+    """Placeholder of `__dataclass_fields__`: reading it completes the class."""
 
     __slots__ = ("_complete",)
 

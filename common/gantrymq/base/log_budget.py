@@ -1,4 +1,4 @@
-"""Bounds how many lines a log gets of one event that peers cause as often as they like."""
+"""Bounds how many log lines an event gets that peers can cause at any rate."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ SECONDS: Final = 10.0
 
 @final
 class LogBudget:
-    """Allows 10 lines in 10 seconds, and counts the events that got none. The object that logs the
-    event owns it."""
+    """Allows 10 lines in 10 seconds, and counts the events without a line.
+
+    The object that logs the event owns it.
+    """
 
     __slots__ = ("_left", "_skipped", "_until")
 
@@ -21,8 +23,11 @@ class LogBudget:
         self._until: float = 0.0
 
     def note(self, now: float) -> int | None:
-        """Count one event. None where it gets no line, otherwise how many before it got none since
-        the last line."""
+        """Count one event.
+
+        Returns None if it gets no line, otherwise the number of events without one since the last
+        line.
+        """
         if now >= self._until:
             self._left, self._until = LINES_MAX, now + SECONDS
         if self._left == 0:

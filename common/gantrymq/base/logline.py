@@ -1,15 +1,15 @@
-"""Text of peers in lines of a log: none may end a line and forge the next, or fill the log."""
+"""Makes text of peers safe for log lines: it cannot end a line, forge one, or fill the log."""
 
 from __future__ import annotations
 
 from typing import Final
 
-# Lines quote what peers sent: a whole value must not fill the log.
+# Log lines quote input of peers; a long value must not fill the log.
 LINE_CHARACTERS_MAX: Final = 2000
 
 
 def one_line(text: str) -> str:
-    """The text cut to the bound, with whatever cannot be printed spelled out."""
+    """The text cut to the bound, with unprintable characters escaped."""
     if len(text) > LINE_CHARACTERS_MAX:
         text = text[: LINE_CHARACTERS_MAX - 1] + "…"
     if text.isprintable():

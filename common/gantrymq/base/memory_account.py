@@ -1,16 +1,16 @@
-"""The memory account of one server: what peers have it keep, by kind, connection and address.
+"""Accounts for the memory that one server holds for its peers, by kind, connection and address.
 
-    add(holder, kind, more)      the server keeps so many more bytes for this connection, or fewer
-    set_table(kind, size)        what is kept for no connection in particular, such as topics
+    add(holder, kind, more)      the server holds so many more bytes for this connection, or fewer
+    set_table(kind, size)        bytes held for no connection in particular, such as topics
     overrun(holder, kind, more)  why that would be too much, and which setting says so; the caller
                                  refuses the request or disconnects `largest`
 
-The account counts and compares; it refuses and closes nothing itself. There is one limit for all
-that is kept. Of it each kind, each connection and each address has a share, so that one of them
-cannot take what the others need; the shares of the kinds are more than the whole together.
+The account counts and compares; it refuses and closes nothing itself. There is one limit for
+everything. Each kind, each connection and each address has a share of it, so that none of them can
+take all; the shares of the kinds add up to more than the limit.
 
 Invariant: the sums over kinds, connections and addresses agree. A connection that is written off
-counts in none of them, for it is being closed.
+counts in none of them, because it is being closed.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from typing import Final, Protocol, final
 
 from gantrymq.base.limits import FRAME_BYTES_MAX
 
-# What a server takes of its memory unless the setting says so: an empty one needs 60 MiB, bodies
-# are copied once, and what is read of a frame is garbage for a while.
+# The default share of the server's memory: an empty server needs 60 MiB, bodies are copied once,
+# and input buffers of frames stay in memory as garbage for a while.
 MEMORY_SHARE: Final = (3, 8)
 
 # Enough for a few of the largest frames in a small container.
 LIMIT_MIN: Final = 96 << 20
 
-# 10 000 connections, each with 100 KiB. More memory is of more use for the page cache.
+# 10 000 connections with 100 KiB each. More memory is better used by the page cache.
 LIMIT_MAX: Final = 1 << 30
 
-# Less would refuse ordinary requests.
+# A lower limit would refuse ordinary requests.
 SETTING_MIN: Final = 32 << 20
 
 SETTING: Final = "maxPeerMemory"
 
 
 class Holder(Protocol):
-    """A connection for which a server keeps something. Compared by identity."""
+    """A connection for which a server holds memory. Compared by identity."""
 
     @property
     def peer(self) -> str:
@@ -49,12 +49,12 @@ class Holder(Protocol):
 
 
 class Kind(IntEnum):
-    """What is kept."""
+    """The kinds of memory."""
 
     CONNECTIONS = 0
-    """Incomplete frames and handshakes, output that waits for the peer, and what TLS costs."""
+    """Incomplete frames and handshakes, output that the peer has not read, and TLS state."""
     WAITING_REQUESTS = 1
-    """Requests that came, and wait for their turn."""
+    """Requests that wait to be served."""
     BODIES = 2
     """Bodies of requests that wait for the store, a replica, a client or a file."""
     PULLS = 3
@@ -62,14 +62,14 @@ class Kind(IntEnum):
     POPS = 4
     """Pops and notifications that wait for messages."""
     CLIENTS = 5
-    """What heartbeats said: members of groups and their subscriptions."""
+    """Contents of heartbeats: members of groups and their subscriptions."""
     TABLES = 6
     """Topics and groups."""
     ROUTES = 7
-    """What brokers registered with a name server."""
+    """Registrations of brokers at a name server."""
 
 
-# To count the members of an enum takes as long as the rest of a new share.
+# Counting the members of an enum takes as long as the rest of making a new share.
 _KINDS: Final = len(Kind)
 
 LABELS: Final[Mapping[Kind, str]] = {
@@ -83,7 +83,7 @@ LABELS: Final[Mapping[Kind, str]] = {
     Kind.ROUTES: "routes",
 }
 
-# Of each kind, in eighths of the limit.
+# The limit of each kind, in eighths of the whole limit.
 _EIGHTHS: Final[Mapping[Kind, int]] = {
     Kind.CONNECTIONS: 4,
     Kind.WAITING_REQUESTS: 2,
@@ -95,21 +95,22 @@ _EIGHTHS: Final[Mapping[Kind, int]] = {
     Kind.ROUTES: 4,
 }
 
-# Of one connection and of one address. Many clients may share an address, behind a gateway.
+# The limits of one connection and of one address. Many clients may share an address, behind a
+# gateway.
 _CONNECTION_EIGHTHS: Final = 2
 _ADDRESS_EIGHTHS: Final = 4
 
 _NETWORK_BITS: Final = 64
 
-# Connections ask often and are from few addresses.
+# Connections ask often, and from few addresses.
 _REMEMBERED_MAX: Final = 4096
 
-# A share has room for one frame of any length, and what belongs to it.
+# A share has room for one frame of maximal length, with its overhead.
 SHARE_MIN: Final = FRAME_BYTES_MAX + (64 << 10)
 
 
 class Scope(Enum):
-    """Whose share would be exceeded."""
+    """Which share would be exceeded."""
 
     CONNECTION = "this connection"
     ADDRESS = "all connections of this address"
@@ -119,7 +120,7 @@ class Scope(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Overrun:
-    """Why no more is kept."""
+    """Why no more memory is held."""
 
     scope: Scope
     text: str
@@ -127,7 +128,7 @@ class Overrun:
 
 @final
 class _Share:
-    """What is kept for one connection."""
+    """The memory held for one connection."""
 
     __slots__ = ("address", "is_written_off", "kinds", "total")
 
@@ -139,7 +140,7 @@ class _Share:
 
 
 def limit_of(setting: int, memory_bytes: int) -> int:
-    """The limit of a server that may use so much memory; the setting is 0 where it says nothing."""
+    """The limit of a server that may use `memory_bytes`; a setting of 0 means the default."""
     if setting:
         return max(setting, SETTING_MIN)
     numerator, denominator = MEMORY_SHARE
@@ -148,7 +149,7 @@ def limit_of(setting: int, memory_bytes: int) -> int:
 
 @final
 class MemoryAccount:
-    """The account. The server's assembly owns it; whatever keeps something adds to it."""
+    """The account. The server's assembly owns it; every component that holds memory adds to it."""
 
     __slots__ = (
         "_addresses",
@@ -173,37 +174,37 @@ class MemoryAccount:
 
     @property
     def held(self) -> int:
-        """Bytes that are kept in all."""
+        """The bytes held in all."""
         return self._held
 
     def held_of(self, kind: Kind) -> int:
-        """Bytes of this kind."""
+        """The bytes of this kind."""
         return self._kinds[kind]
 
     def limit_of(self, kind: Kind) -> int:
-        """How many there may be."""
+        """The limit of this kind, in bytes."""
         return self._limits[kind]
 
     @property
     def is_full(self) -> bool:
-        """Whether more is kept in all than may be."""
+        """Whether more is held in all than the limit."""
         return self._held > self.limit
 
     def is_over(self, kind: Kind, spare: float = 0.0) -> bool:
-        """Whether more is kept of this kind, or of all kinds, than may be; with a share to spare,
-        whether less than that is left."""
+        """Whether this kind, or all kinds together, exceed the limit reduced by the share
+        `spare`."""
         share = 1.0 - spare
         return self._kinds[kind] > self._limits[kind] * share or self._held > self.limit * share
 
     def held_for(self, holder: Holder) -> int:
-        """Bytes that are kept for this connection."""
+        """The bytes held for this connection."""
         share = self._shares.get(holder)
         return 0 if share is None else share.total
 
     # ------------------------------------------------------------------ counting
 
     def add(self, holder: Holder, kind: Kind, more: int) -> None:
-        """So many bytes more are kept for this connection; fewer if negative."""
+        """Count `more` bytes for this connection; negative for fewer."""
         share = self._shares.get(holder)
         if share is None:
             share = self._shares[holder] = _Share(address_of(holder.peer))
@@ -216,14 +217,17 @@ class MemoryAccount:
             del self._shares[holder]
 
     def set_table(self, kind: Kind, size: int) -> None:
-        """So much is kept of this kind, for no connection in particular. It was kept before a
-        start, perhaps with a higher limit: beyond its share it takes no room from other kinds."""
+        """Set the bytes of this kind that belong to no connection in particular.
+
+        They may have been stored before the start under a higher limit, so the part beyond the
+        kind's share does not reduce the room of other kinds.
+        """
         limit = self._limits[kind]
         self._held += min(size, limit) - min(self._kinds[kind], limit)
         self._kinds[kind] = size
 
     def write_off(self, holder: Holder) -> None:
-        """The connection is being closed: what it holds counts no more."""
+        """Stop counting a connection, because it is being closed."""
         share = self._shares.get(holder)
         if share is None or share.is_written_off:
             return
@@ -243,8 +247,10 @@ class MemoryAccount:
     # ------------------------------------------------------------------ comparing
 
     def overrun(self, holder: Holder | None, kind: Kind, more: int) -> Overrun | None:
-        """Why so many bytes more, of this connection, would be too many; None where they are not.
-        Without a holder they are of none in particular."""
+        """Why `more` bytes for this connection would be too many; None if they are not.
+
+        Without a holder, the bytes belong to no connection in particular.
+        """
         if self._kinds[kind] + more > self.limit_of(kind):
             return self._overrun(Scope.ALL, LABELS[kind], self._kinds[kind], self.limit_of(kind))
         if self._held + more > self.limit:
@@ -267,8 +273,11 @@ class MemoryAccount:
         )
 
     def largest(self, address: str | None = None) -> Holder | None:
-        """The connection for which the most is kept, of this address or else of the address for
-        which the most is kept. None where nothing is kept for any."""
+        """The connection with the most bytes of this address, by default of the address with the
+        most.
+
+        None if nothing is held for any connection.
+        """
         if address is None:
             address = max(self._addresses, key=lambda each: self._addresses[each], default=None)
         found: Holder | None = None
@@ -281,8 +290,10 @@ class MemoryAccount:
 
 @lru_cache(_REMEMBERED_MAX)
 def address_of(peer: str) -> str:
-    """The host of `host:port`; of an IPv6 address its network of 64 bits, for that is what one
-    subscriber has, and IPv4 inside IPv6 counts as IPv4."""
+    """The host of `host:port`; for IPv6 its 64-bit network, which is what one subscriber has.
+
+    An IPv4 address inside IPv6 counts as IPv4.
+    """
     host = peer.rpartition(":")[0] or peer
     if ":" not in host:
         return host

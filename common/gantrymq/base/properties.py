@@ -1,4 +1,4 @@
-"""Java's .properties text: what Properties.load reads and MixAll.properties2String writes.
+"""Reads and writes Java's .properties text, as Properties.load and MixAll.properties2String do.
 
     # comment            ! comment
     key=value            key : value            key value
@@ -6,11 +6,11 @@
            second        a backslash at the end of a line joins the next one, its indent dropped
     path=C:\\\\data \\u00e9\\t   \\t \\n \\r \\f \\uXXXX; any other escaped character is itself
 
-Keys end at the first unescaped blank, `=` or `:`. Values keep their trailing blanks: who binds them
-trims them. The last of several lines with one key counts.
+Keys end at the first unescaped blank, `=` or `:`. Values keep their trailing blanks: the code that
+binds them trims them. If several lines have the same key, the last one counts.
 
-The writer's lines are `key=value`, as Java's are; it escapes what would not come back otherwise
-(Java forgets to), so parsing what was formatted gives the same for every text.
+The writer's lines are `key=value`, as Java's are. It escapes characters that would otherwise be
+lost (Java forgets to), so parsing formatted text gives the same values for every text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Final
 
 from gantrymq.base.errors import ConfigurationError
 
-# Not str.splitlines: to Java only these three end a line.
+# Not str.splitlines: in Java only these three end a line.
 _NATURAL_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _KEY: Final = re.compile(r"((?:[^\\=: \t\f]|\\.)*)[ \t\f]*[=:]?[ \t\f]*", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
@@ -39,7 +39,7 @@ _WRITTEN_ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One key and value, and the natural lines it stands on."""
+    """One key and value, and the natural lines that they span."""
 
     key: str
     value: str
@@ -48,9 +48,9 @@ class _Entry:
 
 
 def decode_properties(data: bytes) -> str:
-    """The text in a file or a body: UTF-8, or ISO-8859-1 as Java takes it when it is not that.
+    """The text of a file or body: UTF-8, or, as in Java, ISO-8859-1 if it is not valid UTF-8.
 
-    A byte order mark, as editors on Windows write it, is no part of the first key.
+    A byte order mark, as editors on Windows write it, is not part of the first key.
     """
     return data.removeprefix(codecs.BOM_UTF8).decode(_encoding(data))
 
@@ -64,12 +64,12 @@ def _encoding(data: bytes) -> str:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """All keys with their values, in the order of their lines."""
+    """All keys with their values, in the order of the lines."""
     return {entry.key: entry.value for entry in _entries(_NATURAL_LINE.findall(text))}
 
 
 def line_numbers(text: str) -> dict[str, int]:
-    """On which line, from 1 on, each key stands that counts."""
+    """The line number, from 1 on, of the effective entry of each key."""
     return {entry.key: entry.first_line + 1 for entry in _entries(_NATURAL_LINE.findall(text))}
 
 
@@ -79,7 +79,7 @@ def format_properties(values: Mapping[str, str]) -> str:
 
 
 def rewrite_properties(data: bytes, changes: Mapping[str, str]) -> bytes:
-    """`update_properties` of a file's bytes: those of every other line stay as they are."""
+    """`update_properties` for a file's bytes; the bytes of all other lines are unchanged."""
     encoding = _encoding(data)
     mark = data[: len(codecs.BOM_UTF8)] if data.startswith(codecs.BOM_UTF8) else b""
     text = data[len(mark) :].decode(encoding)
@@ -89,9 +89,9 @@ def rewrite_properties(data: bytes, changes: Mapping[str, str]) -> bytes:
 
 
 def update_properties(text: str, changes: Mapping[str, str], *, ascii_only: bool = False) -> str:
-    """The text with these values changed or added; every other line stays as its owner wrote it.
+    """The text with these values changed or added; all other lines are unchanged.
 
-    With `ascii_only` the lines written mean the same in every encoding.
+    With `ascii_only` the new lines mean the same in every encoding.
     """
     lines: list[str] = _NATURAL_LINE.findall(text)
     last = {entry.key: entry for entry in _entries(lines)}
@@ -101,21 +101,21 @@ def update_properties(text: str, changes: Mapping[str, str], *, ascii_only: bool
             lines += [_gap_after(lines), _line(key, value, ascii_only=ascii_only)]
         elif entry.value != value:
             lines[entry.first_line] = _line(key, value, ascii_only=ascii_only)
-            # Emptied, not removed: the other entries' line numbers must stay true.
+            # Emptied, not removed, so that the line numbers of other entries stay valid.
             for index in range(entry.first_line + 1, entry.last_line + 1):
                 lines[index] = ""
     return "".join(lines)
 
 
 def _gap_after(lines: list[str]) -> str:
-    """What keeps a new line apart from those before it."""
+    """The text that separates a new line from those before it."""
     if not lines:
         return ""
     gap = "" if lines[-1].endswith(("\n", "\r")) else "\n"
     if not _is_continued(_content(lines[-1])):
         return gap
-    # A backslash left dangling at the end of a file would swallow the new line; an empty one stops
-    # it. After a lone carriage return the first line feed only completes its line end.
+    # A dangling backslash at the end of a file would join the new line; an empty line prevents
+    # that. After a lone carriage return the first line feed only completes its line end.
     return gap + ("\n\n" if lines[-1].endswith("\r") else "\n")
 
 
@@ -165,7 +165,7 @@ def _unescape(text: str, line: int) -> str:
             raise ConfigurationError(f"line {line + 1}: \\u needs four hexadecimal digits after it")
         return _NAMED_ESCAPES.get(plain, plain)
 
-    # Two escaped halves of a surrogate pair are one character; a lone half is none.
+    # Two escaped halves of a surrogate pair are one character; a lone half becomes U+FFFD.
     units = _ESCAPE.sub(character, text).encode("utf-16-le", "surrogatepass")
     return units.decode("utf-16-le", "replace")
 

@@ -1,9 +1,8 @@
-"""Decides whether a request may change a setting of a running server, and what of the changes that
-a server saved before can still be used when it starts.
+"""Decides which settings a request may change, and which saved changes are used at a start.
 
-It is an allow-list, for requests come from any client that reaches the port: a key may change only
-if its declaration says so (`Changes.AT_ONCE`), and only to a value that the declaration allows. So
-no accepted change can stop the next start of the server.
+This is an allow-list, because requests come from any client that reaches the port: a key may change
+only if its declaration says so (`Changes.AT_ONCE`), and only to a value that the declaration
+allows. So no accepted change can stop the next start of the server.
 """
 
 from __future__ import annotations
@@ -26,19 +25,19 @@ from gantrymq.base.settings import (
 Form = Callable[[str], object]
 """Checks a text beyond what its declaration says; raises ConfigurationError."""
 
-# Settings of Java's that have no declaration here, and that attackers of RocketMQ change: they name
-# the files that the server writes, and the programs that it runs.
+# Settings of Java without a declaration here that attackers of RocketMQ change: they name files
+# that the server writes, and programs that it runs.
 _JAVA_FILES: Final = frozenset(
     {"brokerConfigPath", "configStorePath", "kvConfigPath", "rocketmqHome"}
 )
 
-# A quoted key or value in an error text; a request may have kilobytes of either.
+# A key or value quoted in an error text; a request may have kilobytes of either.
 _SHOWN_CHARACTERS_MAX: Final = 100
 
 
 @final
 class SettingsTable:
-    """All settings of one server by key. The server's core owns it; it never changes."""
+    """All settings of one server by key. The server's core owns it; it is immutable."""
 
     __slots__ = ("_fields", "_forms", "_server", "never")
 
@@ -56,12 +55,12 @@ class SettingsTable:
         """Keys that no request may change, whatever configBlackList says."""
 
     def faults(self, values: Mapping[str, str]) -> Sequence[str]:
-        """Why a request may not change these settings, key by key; empty where it may."""
+        """Why a request may not change these settings, one text a key; empty if it may."""
         found = (self.fault(key, value) for key, value in values.items())
         return [fault for fault in found if fault is not None]
 
     def fault(self, key: str, value: str) -> str | None:
-        """Why a request may not give this key this value."""
+        """Why a request may not set this key to this value; None if it may."""
         known = self._fields.get(key)
         if known is None:
             shown = key[:_SHOWN_CHARACTERS_MAX]
@@ -83,13 +82,14 @@ class SettingsTable:
         return None
 
     def usable(self, saved: Layer) -> Layer:
-        """Leave out the saved changes whose values are not allowed, with a warning for each: an
-        earlier version may have saved what this one does not take, and that must not stop the
+        """Leave out saved changes with values that are not allowed, with a warning for each.
+
+        An earlier version may have saved a value that this one rejects, and that must not stop the
         start.
 
-        Settings that no request may change stay, whatever their values are. No request saved them,
-        so the owner of the file did, and to leave out `aclEnable` or `bindAddress` would open the
-        server.
+        Settings that no request may change are kept whatever their values are. They were not saved
+        by a request, so the owner of the file wrote them, and to leave out `aclEnable` or
+        `bindAddress` would open the server.
         """
         kept: dict[str, str] = {}
         warnings: list[str] = []

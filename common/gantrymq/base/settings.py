@@ -1,17 +1,18 @@
-"""Binding a frozen dataclass of settings to RocketMQ's keys.
+"""Binds RocketMQ's configuration keys to a frozen dataclass of settings.
 
-A field's key is its name in camelCase (`listen_port` is `listenPort`), or what `setting(key=...)`
-says; its environment variable is GANTRY_ and its name in capitals (GANTRY_LISTEN_PORT). Values
-come in layers, the later one wins: defaults < file < saved at run time < environment < flags.
+A field's key is its name in camelCase (`listen_port` is `listenPort`), or that of
+`setting(key=...)`. Its environment variable is GANTRY_ and its name in capitals
+(GANTRY_LISTEN_PORT). Values come in layers; later layers override earlier ones: defaults < file <
+saved at run time < environment < flags.
 
-Unlike Java we are strict: values are trimmed, then must be what the field's type allows; all that
-is wrong is told at once, each with key, value, source and what is allowed. Like Java we accept keys
-we do not know (files are shared with Java brokers): they are kept, and told as warnings.
+Unlike Java this module is strict: values are trimmed and must be valid for the field's type. All
+faults are reported at once, each with key, value, source and the allowed values. Like Java it
+accepts unknown keys, because files are shared with Java brokers: they are kept, with a warning.
 
 Each declaration also says whether a request may change the setting while the server runs
 (`Changes`; setting_changes.py decides), and whether its value is a secret that is never shown.
 
-Nothing here reads a file, the environment or a command line: callers hand in what they hold.
+This module reads no file, environment or command line: callers pass their contents.
 """
 
 from __future__ import annotations
@@ -36,32 +37,32 @@ LONG_MAX: Final = 0x7FFFFFFFFFFFFFFF
 
 ENVIRONMENT_PREFIX: Final = "GANTRY_"
 
-# Shown in place of a secret.
+# Shown instead of a secret.
 HIDDEN: Final = "***"
 
-# A key with one of these words is taken for a secret where no declaration says what it is: the
-# files of Java brokers hold passwords and accounts under keys that Gantry does not have.
+# A key with one of these words counts as a secret if it has no declaration: files of Java brokers
+# hold passwords and accounts under keys that Gantry does not have.
 _SECRET_WORDS: Final = re.compile(
     r"(?i)password|passwd|secret|credential|token|apikey|authenticationuser"
 )
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
 
-# What Kubernetes and Docker put into the environment for another service: no setting is that.
+# Kubernetes and Docker set such variables for other services; no setting has such a value.
 _LINK_SUFFIX: Final = "_PORT"
 _SERVICE_LINK: Final = re.compile(r"(?:tcp|udp|sctp)://\S+:[0-9]{1,5}")
 
 
 class Changes(StrEnum):
-    """When a changed setting counts, and who may change it."""
+    """When a changed setting takes effect, and how it may be changed."""
 
     AT_ONCE = "at once"
     """An administrator may change it by a request while the server runs."""
     AT_START = "at start"
-    """The server reads it when it starts: its file, the environment and flags change it."""
+    """The server reads it when it starts: from its file, the environment and flags."""
     NEVER = "never by request"
-    """As AT_START; it protects the server or names its files, so a request that tries is refused
-    in Java's words for its black list."""
+    """As AT_START. It protects the server or names its files, so a request to change it is refused
+    with the text of Java's black list."""
 
 
 class Source(StrEnum):
@@ -77,18 +78,20 @@ class Source(StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Values by key from one place; `place` says which one (a path, say) in messages, and `lines`
-    where in it each key stands."""
+    """Values by key from one place.
+
+    `place` names it in messages (for example by path); `lines` has the line number of each key.
+    """
 
     source: Source
     values: Mapping[str, str]
     place: str = ""
     lines: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    """What of the place is no value, and was left out."""
+    """Entries of the place that are not values and were left out."""
 
     def where(self, key: str) -> str:
-        """The source and place of one key, in words."""
+        """The source and place of one key, as text."""
         line = self.lines.get(key)
         at = "" if line is None else f", line {line}"
         return f"{self.source.value} {self.place}".rstrip() + at
@@ -97,7 +100,7 @@ class Layer:
 @final
 @dataclass(frozen=True, slots=True)
 class SettingField:
-    """What is known of one setting: enough to parse it and to document it."""
+    """The declaration of one setting: enough to parse it and to document it."""
 
     name: str
     key: str
@@ -113,7 +116,7 @@ class SettingField:
 
     @property
     def allowed(self) -> str:
-        """What a value may be, in words."""
+        """The allowed values, as text."""
         if self.kind is bool:
             return "true or false"
         if self.kind is int:
@@ -126,7 +129,7 @@ class SettingField:
 @final
 @dataclass(frozen=True, slots=True)
 class Bound(Generic[S]):
-    """Settings, and the story of each: its source, what was not understood, what to warn of."""
+    """Settings with the source of each, the keys that are unknown, and warnings."""
 
     settings: S
     sources: Mapping[str, Layer]
@@ -134,19 +137,19 @@ class Bound(Generic[S]):
     warnings: tuple[str, ...]
 
     def source(self, key: str) -> Source:
-        """Where the value of this key came from."""
+        """The source of this key's value."""
         layer = self.sources.get(key)
         return Source.DEFAULT if layer is None else layer.source
 
     def refusal(self, key: str, what: str) -> ConfigurationError:
-        """That a value cannot be used, though it is of the right kind."""
+        """The error for a value that has the right type but cannot be used."""
         known = next(each for each in setting_fields(type(self.settings)) if each.key == key)
         layer = self.sources.get(key, Layer(Source.DEFAULT, {}))
         value = HIDDEN if known.is_secret else _text(getattr(self.settings, known.name))
         return ConfigurationError(f"{key}={value} ({_origin(known, layer)}): {what}")
 
 
-# Any: like dataclasses.field, the result stands for a default of the field's own type.
+# Any: like dataclasses.field, the result stands for a default of the field's type.
 def setting(
     default: SettingValue,
     about: str,
@@ -158,8 +161,8 @@ def setting(
     changes: Changes = Changes.AT_START,
     secret: bool = False,
 ) -> Any:
-    """Declare a field: its default, a sentence about it, its unit, its bounds, when a change of it
-    counts, and whether its value is a secret."""
+    """Declare a field: default, description, unit, bounds, when a change takes effect, and whether
+    its value is a secret."""
     facts = {
         "about": about,
         "unit": unit,
@@ -182,8 +185,10 @@ def live_setting(
     lowest: int = -INT_MAX - 1,
     highest: int = INT_MAX,
 ) -> Any:
-    """Declare a field that an administrator may change while the server runs. The code that uses
-    it reads it anew each time."""
+    """Declare a field that an administrator may change while the server runs.
+
+    Code that uses it reads the current value each time.
+    """
     at_once = Changes.AT_ONCE
     return setting(
         default, about, unit=unit, key=key, lowest=lowest, highest=highest, changes=at_once
@@ -221,8 +226,11 @@ def file_layer(text: str, place: str, source: Source = Source.FILE) -> Layer:
 
 
 def environment_layer(kind: type[Any], environment: Mapping[str, str]) -> Layer:
-    """The layer of the variables that belong to these settings; all others are left alone, and so
-    are service links: `GANTRY_METRICS_PORT=tcp://10.0.0.1:5557` tells of a Service."""
+    """The layer of environment variables for these settings; other variables are ignored.
+
+    Service links are ignored with a warning: `GANTRY_METRICS_PORT=tcp://10.0.0.1:5557` describes a
+    Service.
+    """
     values: dict[str, str] = {}
     warnings: list[str] = []
     for each in setting_fields(kind):
@@ -237,12 +245,12 @@ def environment_layer(kind: type[Any], environment: Mapping[str, str]) -> Layer:
 
 
 def flag_layer(values: Mapping[str, str]) -> Layer:
-    """The layer of what was given on the command line, by key."""
+    """The layer of command-line flags, by key."""
     return Layer(Source.FLAG, values)
 
 
 def bind(kind: type[S], layers: Iterable[Layer]) -> Bound[S]:
-    """The settings these layers make, weakest layer first; ConfigurationError tells all faults."""
+    """Bind the layers, weakest first; ConfigurationError lists all faults."""
     fields = {each.key: each for each in setting_fields(kind)}
     values: dict[str, SettingValue] = {}
     sources: dict[str, Layer] = {}
@@ -269,7 +277,7 @@ def bind(kind: type[S], layers: Iterable[Layer]) -> Bound[S]:
 
 
 def parse_setting(known: SettingField, text: str) -> SettingValue:
-    """The value a text stands for; ValueError when it stands for none that is allowed."""
+    """Parse a value; ValueError if it is not allowed."""
     text = text.strip()
     if known.kind is bool:
         if text.lower() in ("true", "false"):
@@ -291,7 +299,7 @@ def format_settings(settings: object) -> str:
 
 
 def shown_settings(settings: object) -> dict[str, str]:
-    """Each key with its value as text, as a client or a log may see it."""
+    """Each key with its value as text, with secrets hidden."""
     secret = {each.key for each in setting_fields(type(settings)) if each.is_secret}
     return {
         key: HIDDEN if text and key in secret else text
@@ -300,14 +308,14 @@ def shown_settings(settings: object) -> dict[str, str]:
 
 
 def shown_unknown(values: Mapping[str, str]) -> dict[str, str]:
-    """Values of keys that no declaration knows, as a client or a log may see them."""
+    """Values of undeclared keys as text, with suspected secrets hidden."""
     return {
         key: HIDDEN if text and _SECRET_WORDS.search(key) else text for key, text in values.items()
     }
 
 
 def settings_to_text(settings: object) -> dict[str, str]:
-    """Each key with its value as text, secrets too."""
+    """Each key with its value as text, including secrets."""
     return {
         each.key: _text(getattr(settings, each.name)) for each in setting_fields(type(settings))
     }

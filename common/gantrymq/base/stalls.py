@@ -1,11 +1,11 @@
-"""Measures pieces of work of an event loop, and keeps count of those that held it for too long.
+"""Measures pieces of work on an event loop, and counts those that hold it for too long.
 
     began = stalls.now()
     ...                                       a piece of work, or several
     began = stalls.ended(began, "replication")
 
-While one piece of work runs, no other request is read and no probe is answered. The owner of the
-loop passes the clock in: this module reads none by itself. Pieces are turns of the loop, reads of a
+While a piece of work runs, no other request is read and no probe is answered. The owner of the loop
+passes the clock in: this module reads none itself. Pieces are turns of the loop, reads of a
 connection and slices of a long request, never single messages.
 """
 
@@ -14,23 +14,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, final
 
-# Longer than any turn of a busy broker that is as it should be, and short beside the 3 s for which
-# producers wait.
+# Longer than any normal turn of a busy broker, and short compared with the 3 s for which producers
+# wait.
 STALL_SECONDS: Final = 0.05
 
 # Names of work come from code and from RocketMQ's request codes, of which there are 150. The bound
-# holds should a name ever come from a peer by mistake.
+# limits memory if a name ever comes from a peer by mistake.
 NAMES_MAX: Final = 512
 OTHER: Final = "other"
 
 
 def standing() -> float:
-    """A clock that stands still: nothing takes long."""
+    """A clock that stands still, so that no work counts as a stall."""
     return 0.0
 
 
 def _report_nothing(work: str, peer: str, seconds: float) -> None:
-    """For owners that only count."""
+    """The default report; for owners that only count."""
 
 
 @final
@@ -42,10 +42,10 @@ class StallWatch:
     def __init__(self, clock: Callable[[], float] = standing) -> None:
         self.clock: Callable[[], float] = clock
         self.report: Callable[[str, str, float], None] = _report_nothing
-        """Called with the name of the work, the peer that asked for it ("" when none did) and the
-        seconds that it took."""
+        """Called with the name of the work, the peer that requested it ("" if none did), and its
+        seconds."""
         self.seconds: float = 0.0
-        """Of all stalls together."""
+        """The total duration of all stalls."""
         self._counts: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
 
@@ -53,7 +53,8 @@ class StallWatch:
         return self.clock()
 
     def ended(self, began: float, work: str, peer: str = "") -> float:
-        """A piece of work that began then has ended; answers the time, at which the next begins."""
+        """End a piece of work that began at `began`; returns the time, when the next piece
+        begins."""
         now = self.clock()
         if now - began >= STALL_SECONDS:
             self.note(work, peer, now - began)
@@ -71,10 +72,10 @@ class StallWatch:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many stalls there were, by work."""
+        """The number of stalls by work."""
         return self._counts
 
     @property
     def seconds_of(self) -> Mapping[str, float]:
-        """How long all stalls took, by work."""
+        """The total duration of stalls by work, in seconds."""
         return self._seconds

@@ -1,20 +1,20 @@
-"""Provides a token bucket that is charged after the fact: it may be in debt, which time pays off.
+"""Provides a token bucket that is charged afterwards: it may go into debt, which time pays off.
 
-    balance     grows by `rate` a second up to `rate * burst_seconds`, and falls by what is charged
-    delay       how long it takes until the balance is 0 again; 0 while there is no debt
+    balance     grows by `rate` a second up to `rate * burst_seconds`, and falls by each charge
+    delay       the time until the balance is 0 again; 0 while there is no debt
 
-Whoever uses it lets a request pass while the delay is short, and charges what the request turned
-out to cost. So a request that is larger than the bucket passes too, and the next ones wait longer.
+The user of a bucket admits a request while the delay is short, and charges its actual cost
+afterwards. So a request larger than the bucket is admitted too, and the next ones wait longer.
 """
 
 from __future__ import annotations
 
 from typing import Final, final
 
-# Traffic is uneven within seconds: a producer that lingers, a batch, a pull of 32 messages.
+# Traffic is uneven within a second: a producer that lingers, a batch, a pull of 32 messages.
 BURST_SECONDS: Final = 1.0
 
-# `used_per_second` follows the last few seconds.
+# `used_per_second` averages over about this time.
 _WINDOW_SECONDS: Final = 5.0
 
 
@@ -32,28 +32,28 @@ class TokenBucket:
         self._use: float = 0.0
 
     def charge(self, amount: float, now: float) -> None:
-        """Take this much, whether it is there or not."""
+        """Charge this amount, even beyond the balance."""
         self._refill(now)
         self._balance -= amount
         self._use += amount
 
     def delay(self, now: float) -> float:
-        """Seconds until there is no debt."""
+        """Seconds until the debt is paid."""
         self._refill(now)
         return -self._balance / self.rate if self._balance < 0.0 else 0.0
 
     def used_per_second(self, now: float) -> float:
-        """What was charged per second, averaged over the last seconds."""
+        """The charge per second, averaged over the last seconds."""
         self._refill(now)
         return self._use / _WINDOW_SECONDS
 
     def is_idle(self, now: float) -> bool:
-        """Whether it is as good as a new one."""
+        """Whether the bucket is in the same state as a new one."""
         self._refill(now)
         return self._balance >= self.rate * self._burst_seconds and self._use < 1.0
 
     def change(self, rate: float, now: float) -> None:
-        """Another rate from now on. Debt remains debt, in seconds; so does what was saved."""
+        """Change the rate. Debt and savings keep their value in seconds."""
         self._refill(now)
         self._balance *= rate / self.rate
         self.rate = rate

@@ -1,8 +1,8 @@
-"""When to try again: exponential back-off with jitter, remembered by address.
+"""Decides when to retry an address: exponential back-off with jitter.
 
-The first failure costs little (a broker that restarts is back in a second), a dead address is
-tried every few seconds for as long as somebody asks for it. Chance is an argument: a number from
-[0, 1) that the caller draws, so that a thousand clients do not knock at the same moment.
+The first failure costs little, because a broker that restarts is back in a second. A dead address
+is tried every few seconds for as long as callers ask for it. The caller draws the random number, in
+[0, 1), so that a thousand clients do not retry at the same moment.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
-# Addresses come from routes, hence from the network: the memory of failures is bounded. A cluster
+# Addresses come from routes, hence from the network, so the table of failures is bounded. A cluster
 # has tens of brokers; a forgotten address is merely tried at once.
 ADDRESSES_MAX: Final = 1024
 
@@ -28,14 +28,14 @@ class BackoffPolicy:
         """Seconds to wait after the n-th failure in a row, n from 1."""
         assert failures >= 1
         assert 0.0 <= chance < 1.0
-        # The exponent is capped: an address may be dead for months.
+        # The exponent is capped, because an address may be dead for months.
         full = min(self.max_seconds, self.first_seconds * self.factor ** min(failures - 1, 64))
         return full * (1.0 - self.jitter * chance)
 
 
 @final
 class Backoff:
-    """Failures in a row by address, and when each may be tried again."""
+    """Consecutive failures by address, and when each address may be tried again."""
 
     __slots__ = ("_policy", "_states")
 
@@ -44,11 +44,11 @@ class Backoff:
         self._states: dict[str, tuple[int, float]] = {}
 
     def failed(self, address: str, now: float, chance: float) -> float:
-        """Note a failure; returns when to try again."""
+        """Record a failure; returns when to try again."""
         failures = self._states.pop(address, (0, 0.0))[0] + 1
         retry_at = now + self._policy.delay(failures, chance)
         if len(self._states) >= ADDRESSES_MAX:
-            del self._states[next(iter(self._states))]  # the one whose failure is longest ago
+            del self._states[next(iter(self._states))]  # the least recent failure
         self._states[address] = (failures, retry_at)
         return retry_at
 
@@ -56,7 +56,7 @@ class Backoff:
         self._states.pop(address, None)
 
     def retry_at(self, address: str) -> float:
-        """The earliest time to try; in the past for an address that has not failed."""
+        """The earliest time for an attempt; in the past for an address that has not failed."""
         return self._states.get(address, (0, float("-inf")))[1]
 
     def failures(self, address: str) -> int:

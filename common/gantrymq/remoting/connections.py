@@ -1,12 +1,11 @@
-"""Which connections a server takes: how many in all, how many of one address, and for how long one
-may stay that asks nothing.
+"""Limits the connections of a server: in all, by address, and by time without a request.
 
-    a connection comes
-        its address has as many as it may      -> refused, unless the address is exempt
-        there are as many as there may be      -> the oldest that has asked nothing for
-                                                  SILENT_SECONDS is closed in its place; refused
-                                                  where each has asked something
-    first_request_seconds without a request    -> closed
+a new connection
+    its address has reached its limit        -> refused, unless the address is exempt
+    the server has reached its limit         -> the oldest connection that has sent no request
+                                                for SILENT_SECONDS is closed in its place;
+                                                refused if there is none
+no request within first_request_seconds      -> closed
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from gantrymq.base.memory_account import address_of
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
-# A client sends its first request as soon as it is connected. One that has not done so for this
-# long gives its place up where there is no other.
+# A client sends its first request as soon as it is connected. A connection without one for this
+# long is closed in favor of a new one if the server is full.
 SILENT_SECONDS: Final = 2.0
 
 
 def parse_networks(text: str) -> tuple[Network, ...]:
-    """Addresses and networks, comma-separated; ConfigurationError where it is anything else."""
+    """Parse comma-separated addresses and networks; ConfigurationError for anything else."""
     networks: list[Network] = []
     for part in filter(None, map(str.strip, text.split(","))):
         try:
@@ -44,21 +43,21 @@ LOOPBACK: Final = parse_networks("127.0.0.0/8,::1")
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How many connections there may be, each number with its reason."""
+    """How many connections there may be, and for how long one may stay without a request."""
 
     connections_max: int = 10_000
-    """An idle one costs a few KiB here and as much in the kernel, with TLS 18 KiB more; the process
-    must be allowed that many files."""
+    """An idle connection costs a few KiB here and as much in the kernel, with TLS 18 KiB more. The
+    process must be allowed that many files."""
 
     address_connections_max: int = 2_500
-    """Of one address. Many clients may share one, behind a gateway."""
+    """The limit of one address. Many clients may share an address behind a gateway."""
 
     exempt: Sequence[Network] = field(default=LOOPBACK)
-    """Addresses that may have as many as there are."""
+    """Addresses without a limit of their own."""
 
     first_request_seconds: float = 60.0
-    """Clients of Java keep connections to all name servers, and ask something of one of them only:
-    those are closed and made anew once a minute."""
+    """Java clients keep connections to all name servers but send requests to one of them only. The
+    other connections are closed and made again once a minute."""
 
 
 class Connection(Protocol):
@@ -76,8 +75,11 @@ C = TypeVar("C", bound=Connection)
 
 @final
 class ConnectionGate(Generic[C]):
-    """The connections of one server. `enter` and `leave` come in pairs, also for one that is
-    refused; the server closes what it is told to."""
+    """The connections of one server.
+
+    `enter` and `leave` come in pairs, also for a refused connection. The server closes the
+    connections that `enter` and `silent_too_long` return.
+    """
 
     __slots__ = ("_addresses", "_entered", "_limits", "_silent")
 
@@ -86,14 +88,17 @@ class ConnectionGate(Generic[C]):
         self._entered: dict[C, str] = {}
         self._addresses: dict[str, int] = {}
         self._silent: dict[C, float] = {}
-        """Those that had not asked anything when they were looked at, the oldest first."""
+        """Connections without a request when they were last checked, oldest first."""
 
     def __len__(self) -> int:
         return len(self._entered)
 
     def enter(self, connection: C, now: float, *, is_proxied: bool = False) -> C | str | None:
-        """A connection that came: why it must be closed, or which other one in its place. One that
-        a load balancer makes has the balancer's address, and counts in all alone."""
+        """Admit a new connection; returns why it must be closed, or which other one in its place.
+
+        A connection of a load balancer has the balancer's address, so it counts against the total
+        only.
+        """
         address = "" if is_proxied else address_of(connection.peer)
         refusal = self._refusal(address, connection.peer)
         instead = None
@@ -109,7 +114,7 @@ class ConnectionGate(Generic[C]):
         return refusal or instead
 
     def leave(self, connection: C) -> None:
-        """A connection that is closed."""
+        """Remove a connection that is closed."""
         self._silent.pop(connection, None)
         address = self._entered.pop(connection)
         if not address:
@@ -121,7 +126,7 @@ class ConnectionGate(Generic[C]):
             del self._addresses[address]
 
     def silent_too_long(self, now: float) -> list[C]:
-        """Those that ought to have asked something by now."""
+        """The connections that have sent no request within first_request_seconds."""
         late: list[C] = []
         for connection, entered_at in list(self._silent.items()):
             if connection.requests_seen:

@@ -1,4 +1,4 @@
-"""What a session tells its skin. Each event is a value; an `Ended` is always the last one."""
+"""Defines the events that a session reports to its channel. An `Ended` is always the last one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gantrymq.wire.command import Command
 
 
 class Reason(Enum):
-    """Why a connection ended. The values are the words in logs and metric labels."""
+    """Why a connection ended. The values are used in logs and as metric labels."""
 
     PEER_CLOSED = "peer_closed"
     LOST = "lost"
@@ -30,7 +30,7 @@ class Reason(Enum):
 
     @property
     def is_fault(self) -> bool:
-        """Whether the peer broke a rule, which is worth a line in the log."""
+        """Whether the peer broke a rule, which is logged."""
         return self not in _PEACEFUL
 
 
@@ -39,14 +39,14 @@ _PEACEFUL = frozenset({Reason.PEER_CLOSED, Reason.LOST, Reason.CLOSED_HERE, Reas
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """The peer's requests that one read brought, in their order; oneway ones among them."""
+    """The peer's requests of one read, in order, including oneway ones."""
 
     commands: list[Command]
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The response to our request `opaque`."""
+    """The response to the request with this opaque."""
 
     opaque: int
     response: Command
@@ -54,14 +54,14 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """No response to our request `opaque` came in its time; a late one will be ignored."""
+    """No response came within the timeout of this request; a late one will be ignored."""
 
     opaque: int
 
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """The connection ended before our request `opaque` was answered; it may have been executed."""
+    """The connection ended before this request was answered; it may have been executed."""
 
     opaque: int
     reason: Reason
@@ -69,7 +69,7 @@ class Abandoned:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The session is over and the skin must close the connection."""
+    """The session is over; the channel must close the connection."""
 
     reason: Reason
     detail: str

@@ -1,6 +1,6 @@
-"""Why a request of ours has no response: what the awaiting side catches.
+"""Defines the exceptions for requests of this program that get no response.
 
-None of them says that the request was not executed; only `ConnectError` knows that it was not.
+None of them says that the request was not executed, except `ConnectError`.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from gantrymq.base.errors import GantryError
 
 
 class ClientError(GantryError):
-    """Root of what whoever asks servers catches: no answer, a refusal, a question that is none."""
+    """Root of all errors of a client: no response, a refusal, or an invalid request."""
 
 
 class RequestError(ClientError):
-    """Root: the request got no response."""
+    """Root of the errors of requests that got no response."""
 
 
 class ConnectError(RequestError):
-    """No connection could be made, so the peer never saw the request."""
+    """No connection could be made, so the peer never received the request."""
 
 
 class ConnectionLostError(RequestError):
-    """The connection ended while the request was on its way or at the peer."""
+    """The connection ended before the response; the peer may have received the request."""
 
 
 class RequestTimeoutError(RequestError):
-    """The peer did not answer in time."""
+    """The peer did not respond within the timeout."""

@@ -1,13 +1,13 @@
-"""The PROXY protocol's header, with which a load balancer says for whom it speaks.
+"""Reads the header of the PROXY protocol, by which a load balancer states the client's address.
 
     v1  "PROXY TCP4 10.0.0.7 10.0.0.1 51234 9876\\r\\n"   at most 107 bytes
     v2  0D 0A 0D 0A 00 0D 0A 51 55 49 54 0A             signature
         20 LOCAL or 21 PROXY | 11 TCP4 or 21 TCP6 | int16 BE length of what follows
         source address | destination address | int16 source port | int16 destination port | more
 
-It comes first on a connection, before TLS. Whoever may connect may claim any address with it, so
-a listener accepts it only when told to. A connection without the header is served as well, as
-RocketMQ 5 does: its first byte is neither P nor a carriage return.
+The header comes first on a connection, before TLS. Any peer that can connect may claim any address
+with it, so a listener accepts it only if configured to. A connection without the header is served
+as well, as in RocketMQ 5: its first byte is neither P nor a carriage return.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _V1_START: Final = b"PROXY "
 _V1_BYTES_MAX: Final = 107
 _V2_SIGNATURE: Final = b"\r\n\r\n\x00\r\nQUIT\n"
 _V2_PREFIX: Final = 16
-# Addresses are 36 bytes at most; the rest is additions of the balancer that we skip.
+# Addresses are 36 bytes at most; the rest is additions of the balancer that are skipped.
 _V2_BYTES_MAX: Final = 4096
 
 
 @final
 class ProxyHeader:
-    """Reads the header off the front of a stream; of no use afterwards."""
+    """Removes the header from the start of a stream; of no use afterwards."""
 
     __slots__ = ("_buffer", "source")
 
@@ -36,7 +36,7 @@ class ProxyHeader:
         self.source: str | None = None
 
     def feed(self, data: bytes) -> bytes | None:
-        """What follows the header, or None while it is incomplete. Raises RemoteError."""
+        """Returns the data after the header; None while it is incomplete. Raises RemoteError."""
         data = self._buffer = self._buffer + data
         if data[:1] == _V1_START[:1]:
             return self._read_v1(data)

@@ -1,7 +1,7 @@
-"""Refusals: the answers a server gives before or instead of a request's own handler.
+"""Makes refusals: the responses of a server before or instead of a request's own handler.
 
 RocketMQ's clients show the remark verbatim and people search for its prefixes, so each text begins
-as RocketMQ's does; what we add comes after it.
+as RocketMQ's does; Gantry's additions follow.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Final
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
 
-# A remark ends up in one line of somebody's log and in the header of a frame: an exception's text
-# that quotes a whole request must not fill either. Java's own longest texts are a few hundred.
+# A remark ends up in a log line and in the header of a frame, so an exception's text that quotes a
+# whole request must not fill either. Java's longest texts are a few hundred characters.
 REMARK_CHARACTERS_MAX: Final = 2048
 
 
 def refusal(code: int, remark: str) -> Command:
-    """A response that says why not, its remark cut to the bound."""
+    """A response with this error code; its remark is cut to the bound."""
     return Command(code, remark=clip(remark))
 
 
@@ -28,17 +28,17 @@ def clip(remark: str) -> str:
 
 
 def not_supported(code: int) -> Command:
-    """Nobody serves this request code here. The leading space is Java's."""
+    """No handler serves this request code. The leading space is Java's."""
     return refusal(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {code} not supported")
 
 
 def failed(text: str) -> Command:
-    """The handler broke; Java puts the exception's text here as well."""
+    """The handler failed; Java puts the exception's text here as well."""
     return refusal(ResponseCode.SYSTEM_ERROR, text)
 
 
 def overloaded(stage: str, delay_ms: int) -> Command:
-    """Admission control refused the request: `stage` is where requests wait too long."""
+    """Admission control refused the request: requests wait too long at `stage`."""
     return refusal(
         ResponseCode.SYSTEM_BUSY,
         "[OVERLOAD]system busy, start flow control for a while"
@@ -47,7 +47,7 @@ def overloaded(stage: str, delay_ms: int) -> Command:
 
 
 def rejected(cause: str) -> Command:
-    """This kind of request is not accepted for the moment, whoever sends it."""
+    """This kind of request is not accepted for the moment, from any client."""
     return refusal(
         ResponseCode.SYSTEM_BUSY,
         f"[REJECTREQUEST]system busy, start flow control for a while ({cause})",

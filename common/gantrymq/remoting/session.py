@@ -1,12 +1,13 @@
-"""Both sides of one connection: correlation, deadlines, limits, without any I/O.
+"""Implements both sides of one connection without I/O: correlation, deadlines, limits.
 
-Decides which bytes are requests to serve and which are responses to ours, how long either may take
-and when the peer has cost too much. The skin feeds `receive`, writes `take_output`, calls `expire`
-at `deadline`, reports the end by `closed`, and closes when an `Ended` comes out.
+A session separates the peer's requests from the responses to its own requests, and decides how long
+either may take and when the peer costs too much. The channel passes input to `receive`, writes
+`take_output`, calls `expire` at `deadline`, reports the end by `closed`, and closes the connection
+when it gets an `Ended`.
 
 Invariants: every opaque that `request` returned comes back in exactly one Answered, TimedOut or
 Abandoned event unless it is forgotten; every request of the peer, oneway or not, is in flight until
-it is answered or released; what is held is bounded by SessionLimits plus one read.
+it is answered or released; memory is bounded by SessionLimits plus one read.
 """
 
 from __future__ import annotations
@@ -34,21 +35,22 @@ from gantrymq.wire.version import OWN_VERSION, V5_3_1
 
 OPAQUE_MASK: Final = 0x7FFFFFFF
 
-# Buffers up to this size are joined into one: copying is cheaper than another system call.
+# Buffers up to this size are joined, because copying is cheaper than another system call.
 JOIN_BYTES_MAX: Final = 64 * 1024
 
-# The expiry heap keeps entries of answered requests until they surface; beyond this many more
-# than are alive it is rebuilt, so that it stays proportional to what is pending.
+# The expiry heap keeps entries of answered requests until they reach the top. If it has this many
+# more entries than pending requests it is rebuilt, so its size stays proportional to them.
 STALE_EXPIRIES_MAX: Final = 1024
 
 Feed: TypeAlias = Callable[[bytes, int, float], int]
-"""Takes whole frames from data[start] on as they came, at that time; answers where the first begins
-that it did not take. What it took is told to `taken`."""
+"""Takes whole frames from data[start] on before they are decoded; the float is the time.
+
+Returns where the first frame begins that it did not take, and reports the others by `taken`."""
 
 
 @final
 class Session:
-    """One connection's state. `now` is monotonic seconds, the same clock in every call."""
+    """The state of one connection. `now` is monotonic seconds, the same clock in every call."""
 
     __slots__ = (
         "_active_at",
@@ -85,7 +87,7 @@ class Session:
         version: int = OWN_VERSION,
     ) -> None:
         self._limits = limits
-        # Those that are asked for with each request: fields of our own are read faster.
+        # Limits that are compared for each request: own fields are faster to read.
         self._bytes_in_max: int = limits.bytes_in_max
         self._bytes_out_max: int = limits.bytes_out_max
         self._frame_bytes_max: int = limits.frame_bytes_max
@@ -104,7 +106,7 @@ class Session:
         self._next_opaque = 0
         self._pending: dict[int, float] = {}
         self._expiries: list[tuple[float, int, float]] = []
-        """When it is too late for its response, the request, and when it was sent."""
+        """Entries are: deadline of the response, opaque, time of sending."""
         self._output: list[bytes] = []
         self._output_bytes = 0
         self.is_over = False
@@ -135,8 +137,11 @@ class Session:
         return events
 
     def _feed(self, data: bytes, now: float, feed: Feed) -> list[Command]:
-        """The commands among what was not taken as it came. Behind the first of them nothing is,
-        so that requests keep their order."""
+        """Offer the data to `feed`, and decode the frames that it does not take.
+
+        After the first decoded frame nothing is offered any more, so that requests keep their
+        order.
+        """
         reader = self._reader
         commands: list[Command] = []
         position = 0
@@ -152,12 +157,13 @@ class Session:
         return commands
 
     def taken(self, count: int, frames_bytes: int) -> None:
-        """So many requests were taken as they came; `respond_taken` ends them."""
+        """Count requests that the feed took; `respond_taken` ends them."""
         self._requests_in += count
         self._bytes_in += count * REQUEST_OVERHEAD_BYTES + frames_bytes
 
     def respond_taken(self, count: int, frames_bytes: int, responses: bytes) -> None:
-        """Frames that answer requests that were taken, in order; some may have been oneway."""
+        """Send the responses to requests that the feed took, in order; oneway requests have
+        none."""
         self._requests_in -= count
         self._bytes_in -= count * REQUEST_OVERHEAD_BYTES + frames_bytes
         assert self._requests_in >= 0, "a request was answered twice"
@@ -188,12 +194,13 @@ class Session:
 
     @property
     def is_saturated(self) -> bool:
-        """The peer has as many unanswered requests as it may: stop reading."""
+        """Whether the peer has as many unanswered requests as it may: stop reading."""
         return self._requests_in >= self._requests_in_max or self._bytes_in >= self._bytes_in_max
 
     @property
     def has_room(self) -> bool:
-        """Half of the bound is free again: go on reading. Half, so that reading does not flap."""
+        """Whether half of the bound is free: resume reading. Half, so that reading does not
+        flap."""
         return (
             self._requests_in * 2 <= self._requests_in_max
             and self._bytes_in * 2 <= self._bytes_in_max
@@ -201,20 +208,20 @@ class Session:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of a frame that is not complete yet."""
+        """Bytes of an incomplete frame."""
         return self._reader.buffered_bytes
 
     @property
     def held_bytes(self) -> int:
-        """The memory that it takes."""
+        """The memory that input takes."""
         return self._reader.held_bytes
 
     def hold(self) -> None:
-        """The skin stops reading: an incomplete frame is no longer the peer's fault."""
+        """The channel stopped reading: an incomplete frame no longer counts as slow."""
         self._held = True
 
     def resume(self, now: float) -> None:
-        """The skin reads again: an incomplete frame's time starts anew."""
+        """The channel reads again: the time of an incomplete frame starts anew."""
         self._held = False
         if self._frame_began_at is not None:
             self._frame_began_at = now
@@ -222,7 +229,7 @@ class Session:
     # ------------------------------------------------------------------ what goes out
 
     def request(self, command: Command, now: float, timeout_s: float) -> int:
-        """Send a request of ours, stamped with a fresh opaque, which is returned."""
+        """Send a request; returns the new opaque that it carries."""
         if self.is_over or self._draining:
             raise LocalError("request on a session that takes no more: it ended or is draining")
         if len(self._pending) >= self._limits.requests_out_max:
@@ -238,23 +245,23 @@ class Session:
         return opaque
 
     def notify(self, command: Command) -> None:
-        """Send a oneway request of ours: nobody will answer it."""
+        """Send a oneway request, which gets no response."""
         if self.is_over:
             raise LocalError("notify on a session that ended")
         self._stamp(command, FLAG_ONEWAY)
         self._put(command)
 
     def forget(self, opaque: int) -> None:
-        """Nobody waits for this request of ours any longer; its response will be ignored."""
+        """Stop waiting for a response; it will be ignored."""
         self._pending.pop(opaque, None)
         self._drop_stale_expiries()
 
     def respond(self, request: Command, response: Command) -> None:
-        """Answer the peer's request, in its encoding. `response` is stamped, its content kept.
+        """Answer the peer's request, in its encoding. Sets the header fields of `response`.
 
-        Each request is answered once, or released; a oneway request may be "answered" too, which
-        only releases it, so that handlers need not care. An answer that no frame holds or that the
-        peer would not take (it would cut the connection) is replaced by a refusal that says so.
+        Each request is answered once, or released. Answering a oneway request only releases it, so
+        handlers need no special case. A response that is too long for a frame, or for the peer
+        (which would close the connection), is replaced by a refusal that says so.
         """
         self.release(request)
         if self._is_closed or request.flag & FLAG_ONEWAY:
@@ -275,13 +282,13 @@ class Session:
         response.encoding = request.encoding
 
     def release(self, request: Command) -> None:
-        """The peer's request was served and gets no answer from us, or it just got it."""
+        """End a request of the peer, after its response or without one."""
         self._requests_in -= 1
         self._bytes_in -= _weight(request)
         assert self._requests_in >= 0, "a request was answered twice"
 
     def take_output(self) -> list[bytes]:
-        """What is to be written, neighbouring small pieces joined; the caller must write it all."""
+        """The output to write, small adjacent pieces joined. The caller must write all of it."""
         pieces = self._output
         if not pieces:
             return []
@@ -297,7 +304,7 @@ class Session:
 
     @property
     def is_overflowing(self) -> bool:
-        """The peer does not take what it asked for: disconnect it."""
+        """Whether the peer does not read its responses: disconnect it."""
         return self._output_bytes > self._bytes_out_max
 
     def _stamp(self, command: Command, flag: int) -> int:
@@ -318,7 +325,7 @@ class Session:
             if frame_bytes > self._frame_bytes_max:
                 raise self._too_long(frame_bytes)
             self._output.append(frame)
-        else:  # the body is passed on as it is, not copied into its frame
+        else:  # a large body is passed on without a copy
             pieces = encode_parts(command)
             frame_bytes = sum(map(len, pieces))
             if frame_bytes > self._frame_bytes_max:
@@ -332,7 +339,7 @@ class Session:
     # ------------------------------------------------------------------ time and the end
 
     def deadline(self) -> float | None:
-        """When `expire` has something to do at the earliest; None when the session is over."""
+        """The earliest time at which `expire` has work; None when the session is over."""
         if self.is_over:
             return None
         earliest = self._active_at + self._limits.idle_seconds
@@ -367,7 +374,7 @@ class Session:
         return events
 
     def closed(self, reason: Reason, now: float) -> list[Event]:
-        """The connection is gone: whatever still waits for a response will not get it."""
+        """The connection ended: pending requests become Abandoned events."""
         self._active_at = now
         self.is_over = self._is_closed = True
         events: list[Event] = [Abandoned(opaque, reason) for opaque in self._pending]
@@ -379,12 +386,12 @@ class Session:
         return events
 
     def drain(self) -> None:
-        """Wind down: no new requests of ours, and the peer's newer clients are told to go away."""
+        """Wind down: send no new requests, and tell newer clients to reconnect elsewhere."""
         self._draining = True
 
     @property
     def is_drained(self) -> bool:
-        """Draining, and nothing is owed to either side."""
+        """Whether the session is draining and neither side owes a response."""
         return (
             self._draining
             and self._requests_in == 0
@@ -411,7 +418,8 @@ class Session:
         return Ended(reason, detail)
 
     def _drop_stale_expiries(self) -> None:
-        """Responses come mostly in order, so the answered requests are mostly at the top."""
+        """Drop entries of answered requests. Responses come mostly in order, so most are at the
+        top."""
         expiries, pending = self._expiries, self._pending
         while expiries and pending.get(expiries[0][1]) != expiries[0][0]:
             heappop(expiries)
@@ -421,14 +429,15 @@ class Session:
 
 
 def _weight(request: Command) -> int:
-    """What a request holds in memory until it is answered; an ordinary header is in it."""
+    """The memory that a request takes until it is answered; an ordinary header is included."""
     header_bytes = request.header_bytes
     header_bytes = max(REQUEST_OVERHEAD_BYTES, header_bytes)
     return header_bytes + len(request.body)
 
 
 def _join_small(pieces: list[bytes]) -> list[bytes]:
-    """Runs of pieces joined into buffers of about JOIN_BYTES_MAX; large ones are left alone."""
+    """Join runs of small pieces into buffers of about JOIN_BYTES_MAX; keep large pieces as they
+    are."""
     joined: list[bytes] = []
     run: list[bytes] = []
     run_bytes = 0
