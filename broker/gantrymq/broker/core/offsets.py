@@ -6,7 +6,7 @@ Java 5.x also writes `groupTopicMap`, which repeats the same facts; it is not wr
 stores the offsets of broadcasting clients under "topic@group@broadcast"; those entries are kept
 unchanged.
 
-Invariants. The table holds at most `limit` offsets of queues. A commit behind the stored offset is
+Invariants. The table holds at most `limit` offsets of queues. A commit below the stored offset is
 carried out, as in Java, because clients go back on purpose; `commit` returns the offset it
 replaced, so that the caller can log it. The offset of each queue's next pull is in memory only.
 """
@@ -70,7 +70,7 @@ class Offsets:
         self._count = 0
         self.limit = OFFSETS_MAX
         self.backward_commits = 0
-        """Commits since the start that were behind the stored offset."""
+        """Commits since the start that were below the stored offset."""
         self.data_version = DataVersion()
         files.keep(File.OFFSETS, self.content)
 

@@ -9,7 +9,7 @@
 A task claims a transaction before it stores anything for it, and the first decision is final: a
 decided transaction is not open under any of its copies.
 
-One slow transaction costs one byte for each message behind it, for a round or two; then it has been
+One slow transaction costs one byte for each message after it, for a round or two; then it has been
 copied and `first` moves on. At most COPIED_MAX copied transactions are open at a time. At that
 limit no transaction begins, and halves that are not copied yet stay in place, one byte each, as
 long as the log has them.

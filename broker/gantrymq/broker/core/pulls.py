@@ -2,7 +2,7 @@
 
     SUCCESS                 messages, concatenated as they are in the log
     PULL_NOT_FOUND          nothing yet; the pull is held if it asks for that and is the first try
-    PULL_RETRY_IMMEDIATELY  the filter matches nothing, or the log lost it: continue behind it
+    PULL_RETRY_IMMEDIATELY  the filter matches nothing, or the log lost it: continue after it
     PULL_OFFSET_MOVED       the queue begins later or ends before: continue at the given offset
 
 A slave never answers PULL_OFFSET_MOVED: messages that it lacks may be at its master, or still on

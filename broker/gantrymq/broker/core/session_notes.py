@@ -96,7 +96,7 @@ def _read(state: State, session: SessionSend, answer: PutAnswer) -> Steps[Outcom
 
 
 def _behind(session: SessionSend) -> SessionSend:
-    """An empty send behind the note: its answer says that the note is persistent."""
+    """An empty send after the note: its answer says that the note is persistent."""
     return SessionSend(session.session_id, session.epoch, 1, 0)
 
 

@@ -9,7 +9,7 @@ need no delivery:
 
     below `taken`, due up to `delivered`                     delivered
     below an offset of `earlier`, due up to its second       delivered before the clock went back
-    below an offset of `rolled`, due from its second on      written again, further behind
+    below an offset of `rolled`, due from its second on      written again at the queue's end
 
 Invariant: a fact stays in the file until another entry implies it, or until no waiting message can
 be subject to it. Files of earlier releases have three keys.

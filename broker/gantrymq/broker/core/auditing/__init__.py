@@ -1,1 +1,1 @@
-"""The broker's side of the audit trail: who changed what, and the values before and after."""
+"""Records in the audit trail who changed what, with the values before and after."""

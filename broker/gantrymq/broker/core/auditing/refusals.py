@@ -1,4 +1,4 @@
-"""Records attempts that access control refused: of audited requests, and of wrong signatures."""
+"""Records rejected attempts in the audit trail: audited requests, and wrong signatures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _GUESSES: Final = frozenset(
     {AuthenticationFailure.UNKNOWN_ACCOUNT, AuthenticationFailure.WRONG_SIGNATURE}
 )
 
-# Fields that say what a request is about. Bodies are not read: the sender proved nothing.
+# Fields that identify the object of a request. Bodies are not read: the sender is not
+# authenticated.
 _FIELDS: Final = (
     *("topic", "groupName", "group", "destGroup", "accessKey", "username", "subject", "resource"),
     *("kind", "name"),
@@ -25,7 +26,7 @@ _FIELDS: Final = (
 
 
 def note_refused(state: State, request: Request, refusal: Refusal) -> None:
-    """Leave an entry, as long as there are not too many of them."""
+    """Add an audit record, unless there have been too many."""
     code = request.command.code
     action = ACTIONS.get(code)
     is_guess = refusal.failure in _GUESSES and refusal.is_logged
@@ -47,8 +48,10 @@ def note_refused(state: State, request: Request, refusal: Refusal) -> None:
 
 
 def actor_of(state: State, request: Request) -> Actor:
-    """The sender, with the account that it named, or that its certificate stands for, where
-    accounts are checked."""
+    """The sender, with the account that it named or that its certificate stands for.
+
+    The account is known only where accounts are checked.
+    """
     guard, channel = state.access.guard, request.channel
     names = channel.certificate_names
     certificate = shortened(names[0]) if names else ""

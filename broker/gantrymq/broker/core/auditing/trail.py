@@ -1,11 +1,11 @@
-"""Records audited requests: wraps their handlers, so that no other request pays for the trail.
+"""Records audited requests by wrapping their handlers, so that other requests have no overhead.
 
     before = show(state)
-    the handler's outcome, be it at once or in steps
+    the handler's outcome, immediate or in steps
     after = show(state)           -> an Audit effect with both
 
-Invariant: a request that is audited and comes to its handler leaves one entry, whatever the handler
-did. Those that access control refuses do not come so far: see refusals.py.
+Invariant: an audited request that reaches its handler leaves one record, whatever the handler does.
+Requests that access control refuses do not reach it: see refusals.py.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gantrymq.wire.codes import ResponseCode
 
 
 def audited(code: int, handler: Handler) -> Handler:
-    """The same handler; it leaves an entry if requests of this code are audited."""
+    """The handler, wrapped to leave an audit record if requests of this code are audited."""
     if code not in ACTIONS:
         return handler
 
@@ -66,7 +66,7 @@ def _in_steps(
 
 
 def _failure(outcome: Outcome) -> str | None:
-    """Why the request was not carried out."""
+    """Why the request failed, else None."""
     if not isinstance(outcome, Reply) or outcome.command.code == ResponseCode.SUCCESS:
         return None
     return outcome.command.remark or f"response code {outcome.command.code}"

@@ -1,9 +1,9 @@
-"""Shows what an audited request is about as it is now, so that before and after can be compared.
+"""Reads the current values of the objects of an audited request, for its record's before and after.
 
     show = VIEWS[code](request)      reads the names from the request, once
     show(state)                      {name: value}, with None for what does not exist
 
-A view raises RemoteError where the request makes no sense; its handler refuses it then.
+A view raises RemoteError for a malformed request, which its handler then refuses.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ Values: TypeAlias = Mapping[str, Json]
 Show: TypeAlias = Callable[[State], Values]
 View: TypeAlias = Callable[[Request], Show]
 
-# A group's offsets in a topic of more queues are summed up by their number.
+# If a group has offsets in more queues of a topic, the record has the first ones and their number.
 QUEUES_MAX: Final = 64
 
-# A list of topics or groups that is longer takes too long to read twice.
+# Reading a longer list of topics or groups twice would take too long.
 LIST_BYTES_MAX: Final = 256 << 10
 
 
@@ -46,7 +46,7 @@ def _values(names: Sequence[str], find: Callable[[State, str], Json]) -> Show:
 
 
 def _by_field(field: str, find: Callable[[State, str], Json]) -> View:
-    """What the request names in one of its fields."""
+    """A view of the object that one of the request's fields names."""
 
     def view(request: Request) -> Show:
         name = (request.command.ext or {}).get(field)
@@ -56,7 +56,8 @@ def _by_field(field: str, find: Callable[[State, str], Json]) -> View:
 
 
 def _by_body(key: str, find: Callable[[State, str], Json], *, beans: str = "") -> View:
-    """What the request's body names: one bean, or the list of them that is the member `beans`."""
+    """A view of the objects that the body names: one bean, or the list of them in the member
+    `beans`."""
 
     def view(request: Request) -> Show:
         body = request.command.body
@@ -100,7 +101,7 @@ def _mode(request: Request) -> Show:
 
 
 def _offsets_of(group_field: str) -> View:
-    """Those of one topic, or of all topics where none is named."""
+    """A view of a group's offsets in one topic, or in all its topics if the request names none."""
 
     def view(request: Request) -> Show:
         ext = request.command.ext or {}
@@ -158,7 +159,7 @@ def _addresses(request: Request) -> Show:
 
 
 def _named_by(*fields: str) -> View:
-    """The names alone."""
+    """A view that shows the names only."""
 
     def view(request: Request) -> Show:
         ext = request.command.ext or {}

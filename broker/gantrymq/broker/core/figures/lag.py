@@ -140,7 +140,7 @@ def group_lags(state: State, times: StoreTimes) -> Reading[list[GroupLag]]:
                     yield None
             if lags:
                 row.queues = lags
-                left -= len(lags)  # beyond what a page shows nothing is kept
+                left -= len(lags)  # only as many are kept as a page shows
             rows.append(row)
     return rows
 

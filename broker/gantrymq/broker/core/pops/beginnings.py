@@ -1,7 +1,7 @@
-"""Where a group begins that never popped from a queue, as Java 5.3 has it.
+"""Chooses the offset at which a group's first pop from a queue begins, as Java 5.3 does.
 
-from the first message   a consumer says so, or the queue is of a retry topic
-from the newest one      else; but at 0 when the queue's first message is still in memory
+the first message       if the consumer asks for it, or the queue is of a retry topic
+the newest message      otherwise; but 0 when the queue's first message is still in memory
 """
 
 from __future__ import annotations

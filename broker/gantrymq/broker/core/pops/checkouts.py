@@ -1,18 +1,18 @@
-"""Which messages are out: popped by a consumer, invisible to the others, and not acknowledged yet.
+"""Tracks in-flight messages: popped by a consumer, invisible to others, and not acknowledged yet.
 
     taken -> acknowledged
-          -> kept out longer, under a new handle
-          -> due: given to whoever puts it into the retry topic -> dropped once that is safe
+          -> kept invisible for longer, under a new handle
+          -> due: returned for the retry topic -> dropped once the retry copy is on disk
 
-What is known of a queue is kept as long as something of it is out; else the group's stored offset
-says all there is to say. The file config/popCheckouts.json:
+The state of a queue is kept while it has in-flight messages; otherwise the group's stored offset is
+sufficient. The file config/popCheckouts.json:
 
     {"checkouts":{"topic@group":{queueId:{"popTime dueTime":[offset,...]}}}}
 
-Invariants. A message is out once. One that is due is given out by `take_due` once, and stays out
-until it is dropped. Of what a file says only that counts which lies before the stored offset: all
-else is popped again. An acknowledgement costs nothing later, for what is due lies in slots of a
-second each.
+Invariants. A message is in flight at most once. `take_due` returns a due message once, and the
+message stays in flight until it is dropped. Entries of the file at or after the stored offset are
+ignored: those messages are popped again. An acknowledged message costs nothing later, since due
+times are kept in slots of one second each.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from gantrymq.wire.jsonvalue import Json, int_key, list_of, long_of, object_of, 
 Place: TypeAlias = tuple[str, str, int]
 """Group, topic and queue."""
 
-# 300 bytes of memory each, 15 of file. As many checkpoints are what Java holds in memory.
+# 300 bytes of memory each, 15 of file. Java holds as many checkpoints in memory.
 CHECKOUTS_MAX: Final = 200_000
 
-# One group that acknowledges nothing leaves room for the others.
+# The limit of one group, so that a group that acknowledges nothing leaves room for the others.
 GROUP_CHECKOUTS_MAX: Final = 50_000
 
 NEVER_MS: Final = 1 << 62
@@ -42,7 +42,7 @@ _SEPARATOR: Final = "@"
 
 @final
 class Checkout:
-    """One message that is out."""
+    """One in-flight message."""
 
     __slots__ = ("due_ms", "is_due", "offset", "place", "pop_ms")
 
@@ -52,12 +52,12 @@ class Checkout:
         self.pop_ms: int = pop_ms
         self.due_ms: int = due_ms
         self.is_due: bool = False
-        """Whether it was given out as due: nobody can acknowledge it any more."""
+        """Whether `take_due` returned it: it can no longer be acknowledged."""
 
 
 @final
 class _Queue:
-    """One with messages that are out; `next` is where the next pop begins."""
+    """A queue with in-flight messages; `next` is the offset at which the next pop begins."""
 
     __slots__ = ("next", "out")
 
@@ -68,7 +68,7 @@ class _Queue:
 
 @final
 class Checkouts:
-    """Of one broker."""
+    """The in-flight messages of one broker; owned by `Pops`."""
 
     __slots__ = ("_count", "_groups", "_queues", "_slot_times", "_slots")
 
@@ -83,53 +83,54 @@ class Checkouts:
         return self._count
 
     def room(self, group: str) -> int:
-        """How many more the group may have out."""
+        """How many more messages the group may have in flight."""
         out = self._groups.get(group, 0)
         return max(0, min(GROUP_CHECKOUTS_MAX - out, CHECKOUTS_MAX - self._count))
 
     def has_group(self, group: str) -> bool:
-        """Whether the group has any out."""
+        """Whether the group has messages in flight."""
         return group in self._groups
 
     def next(self, place: Place) -> int | None:
-        """Where the next pop begins; None when nothing is out."""
+        """The offset at which the next pop begins; None when nothing is in flight."""
         queue = self._queues.get(place)
         return None if queue is None else queue.next
 
     def out_of(self, place: Place) -> tuple[int, int] | None:
-        """The number of messages of this queue that are out, and the offset of the first of them;
-        None if no message is out."""
+        """The number of in-flight messages of this queue, and the lowest of their offsets; None if
+        there are none."""
         queue = self._queues.get(place)
         return None if queue is None or not queue.out else (len(queue.out), min(queue.out))
 
     def positions(self) -> list[tuple[Place, int]]:
-        """The same of all queues of which something is out."""
+        """The next offset of every queue with in-flight messages."""
         return [(place, queue.next) for place, queue in self._queues.items()]
 
     def lowest(self) -> list[tuple[Place, int]]:
-        """The first message that is out, of all queues of which something is out."""
+        """The lowest in-flight offset of every queue with in-flight messages."""
         return [(place, min(queue.out)) for place, queue in self._queues.items() if queue.out]
 
-    # ------------------------------------------------------------------ what happens to one
+    # ------------------------------------------------------------------ one message
 
     def take(
         self, place: Place, offsets: Sequence[int], next_offset: int, pop_ms: int, due_ms: int
     ) -> None:
-        """These went out, and the next pop begins there."""
+        """Mark these messages as in flight; the next pop begins at `next_offset`."""
         queue = self._queues.setdefault(place, _Queue())
         for offset in offsets:
             self._add(queue, Checkout(place, offset, pop_ms, due_ms))
         queue.next = next_offset
 
     def skip(self, place: Place, next_offset: int) -> bool:
-        """Nothing before is wanted; False when nothing is out, so that the offset may be stored."""
+        """Move the next pop to this offset. False when nothing is in flight, so that the caller may
+        store it."""
         queue = self._queues.get(place)
         if queue is not None:
             queue.next = next_offset
         return queue is not None
 
     def find(self, place: Place, offset: int, pop_ms: int) -> Checkout | None:
-        """The one that this pop gave out, if it still is out and not due."""
+        """The message that this pop returned, if it is still in flight and not due."""
         queue = self._queues.get(place)
         checkout = None if queue is None else queue.out.get(offset)
         if checkout is None or checkout.is_due or checkout.pop_ms != pop_ms:
@@ -137,15 +138,17 @@ class Checkouts:
         return checkout
 
     def is_out(self, checkout: Checkout) -> bool:
-        """Whether it still is; another one may be, at the same offset."""
+        """Whether this very message is in flight; a later pop may have the same offset in
+        flight."""
         queue = self._queues.get(checkout.place)
         return queue is not None and queue.out.get(checkout.offset) is checkout
 
     def drop(self, checkout: Checkout) -> int | None:
-        """It is out no more; what the group's offset is now, when it was the last of its queue."""
+        """Drop a message. If it was its queue's last one, return the group's offset there, else
+        None."""
         queue = self._queues.get(checkout.place)
         if queue is None or not self.is_out(checkout):
-            return None  # the queue was moved meanwhile, or is gone
+            return None  # the queue was reset meanwhile, or deleted
         del queue.out[checkout.offset]
         self._forget(checkout)
         if queue.out:
@@ -154,7 +157,8 @@ class Checkouts:
         return queue.next
 
     def keep_out(self, checkout: Checkout, pop_ms: int, due_ms: int) -> None:
-        """Until then, under a handle of this pop time; nothing happens where it is not out."""
+        """Keep the message invisible until `due_ms`, under a handle of `pop_ms`, if it is in
+        flight."""
         if not self.is_out(checkout):
             return
         self._unplan(checkout)
@@ -162,8 +166,10 @@ class Checkouts:
         self._plan(checkout)
 
     def move(self, place: Place, offset: int) -> bool:
-        """Pops go on here, and what is out from here on is popped again; whether anything is out
-        still."""
+        """Continue pops at this offset, and drop messages from it on, which are popped again.
+
+        Returns whether the queue still has messages in flight.
+        """
         queue = self._queues.get(place)
         if queue is None:
             return False
@@ -173,7 +179,7 @@ class Checkouts:
         return place in self._queues
 
     def remove(self, group: str | None, topic: str | None) -> None:
-        """All of a group, or of a topic: it is out no more."""
+        """Drop the in-flight messages of a group, or of a topic."""
         for place in list(self._queues):
             if group in (None, place[0]) and topic in (None, place[1]):
                 for checkout in self._queues.pop(place).out.values():
@@ -182,13 +188,13 @@ class Checkouts:
     # ------------------------------------------------------------------ time
 
     def next_due_ms(self) -> int:
-        """When the first slot is over, `NEVER_MS` where there is none."""
+        """When the first slot ends; `NEVER_MS` if there is none."""
         while self._slot_times and self._slot_times[0] not in self._slots:
             heappop(self._slot_times)
         return (self._slot_times[0] + 1) * _SLOT_MS if self._slot_times else NEVER_MS
 
     def take_due(self, wall_ms: int, count: int) -> Sequence[Checkout]:
-        """Some of one queue that are due, by offset; nothing when none is."""
+        """Return due messages of one queue, by offset; empty if none is due."""
         if self.next_due_ms() > wall_ms:
             return ()
         slot = self._slots[self._slot_times[0]]
@@ -233,7 +239,7 @@ class Checkouts:
     # ------------------------------------------------------------------ the file
 
     def content(self) -> bytes:
-        """The file."""
+        """The content of the file."""
         places: dict[tuple[str, str], list[str]] = {}
         for (group, topic, queue_id), queue in self._queues.items():
             places.setdefault((topic, group), []).append(f"{queue_id}:{{{_pops_text(queue.out)}}}")
@@ -248,8 +254,10 @@ class Checkouts:
         return b'{\n\t"checkouts":{%b\n\t}\n}' % b",".join(members)
 
     def load(self, content: bytes) -> None:
-        """What a start finds, to be followed by a `move` of each queue to its stored offset.
-        RemoteError where it is no such file."""
+        """Load the file at startup. Raises RemoteError for malformed content.
+
+        The caller then calls `move` for each queue, with its stored offset.
+        """
         size = len(content)
         value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
         bean = object_of(value, "popCheckouts.json")
@@ -266,7 +274,7 @@ class Checkouts:
 
 
 def _pops_text(out: Mapping[int, Checkout]) -> str:
-    """Messages that went out together have their times in common."""
+    """The messages in the format of the file; those of one pop share their times."""
     pops: dict[tuple[int, int], list[str]] = {}
     for offset, checkout in out.items():
         pops.setdefault((checkout.pop_ms, checkout.due_ms), []).append(str(offset))

@@ -1,4 +1,4 @@
-"""How popped messages are named: receipt handles, the answer's lists, and retry topics.
+"""Encodes receipt handles, the lists in a pop's answer, and names of retry topics.
 
     handle          startOffset popTime invisibleTime reviveQueue kind broker queueId [offset]
     startOffsetInfo kind queueId startOffset             ;-separated, one for each queue
@@ -6,9 +6,10 @@
     orderCountInfo  kind qo<queueId>%<offset> count      and: kind queueId count
     kind            0 the topic itself, 1 %RETRY%group_topic, 2 %RETRY%group+topic
 
-A client makes handles of the lists, and hands one back with each acknowledgement. Pop time and
-offset tell a message that is out from one that has been out before. Revive queues are Java's
-matter: here they only tell whether the messages were popped in order.
+A client makes handles from the lists, and sends one back with each acknowledgement. Pop time and
+offset together distinguish an in-flight message from an earlier delivery of it. Java distributes
+its revive messages by the revive queue; here it only says whether the messages were popped in
+order.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _PARTS_MIN: Final = 4
 @final
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """What of a client's handle matters here."""
+    """The fields of a client's handle that the broker uses."""
 
     pop_ms: int
     revive_queue: int
@@ -45,7 +46,7 @@ class Handle:
 
 
 def parse(text: str) -> Handle:
-    """RemoteError where it is none."""
+    """Parse a handle. Raises RemoteError for an invalid one."""
     parts = text.split(" ")
     if len(parts) < _PARTS_MIN:
         raise RemoteError(f"extraInfo is no receipt handle: it has {len(parts)} parts")
@@ -58,8 +59,10 @@ def parse(text: str) -> Handle:
 def handle(
     place: tuple[str, int], start: int, times_ms: tuple[int, int], broker: str, offset: int
 ) -> str:
-    """The handle of a message from a retry topic, which goes out under another name. `times_ms`
-    are those of the pop, and how long it is invisible."""
+    """The handle of a message from a retry topic, which is returned under its original topic.
+
+    `times_ms` has the pop time and the invisible time.
+    """
     topic, queue_id = place
     pop_ms, invisible_ms = times_ms
     kind = kind_of(topic)
@@ -75,7 +78,8 @@ def offsets_info(topic: str, queue_id: int, offsets: Sequence[int]) -> str:
 
 
 def count_info(topic: str, queue_id: int, count: int, offset: int | None = None) -> str:
-    """How often a message has been out before; without an offset, all of the queue's at least."""
+    """A count of earlier deliveries: of one message, or without an offset the lowest of the queue's
+    batch."""
     key = str(queue_id) if offset is None else f"qo{queue_id}%{offset}"
     return f"{kind_of(topic)} {key} {count}"
 
@@ -84,7 +88,7 @@ def count_info(topic: str, queue_id: int, count: int, offset: int | None = None)
 
 
 def retry_topic(group: str, topic: str) -> str:
-    """Where the group finds messages of the topic again, as 5.x names it by default."""
+    """The topic where the group gets messages of `topic` again, in 5.x's default form."""
     return f"{RETRY_PREFIX}{group}_{topic}"
 
 
@@ -93,7 +97,7 @@ def kind_of(topic: str) -> str:
 
 
 def topic_of(kind: str, group: str, topic: str) -> str:
-    """Where the message really is. RemoteError for a kind there is not."""
+    """The topic where the message is stored. Raises RemoteError for an unknown kind."""
     if kind == TOPIC:
         return topic
     if kind == RETRY:

@@ -1,16 +1,17 @@
-"""Queues that a group consumes in order by pops: one batch is out, and the next one waits for it.
+"""Tracks queues that a group pops in order: at most one batch of a queue is in flight.
 
     popped -> all acknowledged                     the queue is free
            -> some are visible again               popped again from the first of them
 
-The group's stored offset is that of the first message that was not acknowledged. A crash forgets
-the batches: how often a message had been out, whom the queue waited for, and what was acknowledged
-behind that first one. Of a batch from before it the message at the stored offset alone can be
-acknowledged, for of those between nobody knows: a crash has messages come twice, and forgets none.
-Of one from after it that is not known - it is over, or its topic or group was deleted - none can.
+The group's stored offset is that of the first message that is not acknowledged. A crash loses the
+batches: the delivery counts, the attempt that popped each batch, and acknowledgements after the
+first unacknowledged message. Of a batch from before the crash, only the message at the stored
+offset can be acknowledged, because the state of the later ones is unknown; a crash may deliver
+messages twice, but loses none. Of a later batch that is not known (it is complete, or its topic or
+group was deleted) none can be acknowledged.
 
-Invariant: a queue waits while a message of its batch is neither acknowledged nor visible again,
-but not for the attempt that popped the batch: that one lost the answer and asks once more.
+Invariant: a queue is blocked while a message of its batch is neither acknowledged nor visible
+again. The attempt that popped the batch is not blocked: it lost the answer and repeats its request.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from typing import Final, final
 
 from gantrymq.broker.core.pops.checkouts import NEVER_MS, Place
 
-# Queues of groups that consume in order: 1 kB each, and the name of an attempt.
+# The most queues with a batch: 1 kB each, and the name of an attempt.
 ORDERS_MAX: Final = 50_000
 
-# Clients make them of 36; each is kept as long as its batch is out.
+# Clients use 36 characters; each name is kept as long as its batch is in flight.
 ATTEMPT_CHARACTERS_MAX: Final = 256
 
 
@@ -39,15 +40,15 @@ class AckFault(Enum):
 @final
 @dataclass(slots=True)
 class Batch:
-    """What one pop gave out."""
+    """The messages that one pop returned."""
 
     attempt_id: str | None
     pop_ms: int
     offsets: Sequence[int]
     visible_ms: dict[int, int]
-    """When each is visible again that was not acknowledged, by offset."""
+    """By offset of each message that is not acknowledged, when it becomes visible again."""
     counts: dict[int, int] = field(default_factory=dict)
-    """How often those have been out before that have."""
+    """By offset, the number of earlier deliveries, for messages that have any."""
 
     def waits(self, wall_ms: int) -> bool:
         return any(visible_ms > wall_ms for visible_ms in self.visible_ms.values())
@@ -55,12 +56,12 @@ class Batch:
 
 @final
 class Orders:
-    """Of one broker."""
+    """The batches in flight of one broker; owned by `Pops`."""
 
     __slots__ = ("_batches", "_since_ms")
 
     def __init__(self, since_ms: int) -> None:
-        """Of what was popped before then nothing is known."""
+        """Batches popped before `since_ms` are unknown."""
         self._batches: dict[Place, Batch] = {}
         self._since_ms = since_ms
 
@@ -69,7 +70,7 @@ class Orders:
         return len(self._batches) >= ORDERS_MAX
 
     def waits(self, place: Place, attempt_id: str | None, wall_ms: int) -> bool:
-        """Whether this attempt gets nothing of the queue now."""
+        """Whether the queue is blocked for this attempt."""
         batch = self._batches.get(place)
         if batch is None or (attempt_id is not None and batch.attempt_id == attempt_id):
             return False
@@ -78,7 +79,7 @@ class Orders:
     def take(
         self, place: Place, attempt_id: str | None, pop_ms: int, due_ms: int, offsets: Sequence[int]
     ) -> Batch:
-        """These went out, in place of the batch before."""
+        """Record a new batch, in place of the one before."""
         batch = Batch(attempt_id, pop_ms, offsets, dict.fromkeys(offsets, due_ms))
         before = self._batches.get(place)
         if before is not None:
@@ -92,7 +93,8 @@ class Orders:
         return batch
 
     def ack(self, place: Place, offset: int, pop_ms: int, stored: int | None) -> int | AckFault:
-        """Where the group is now, which was at `stored`."""
+        """Acknowledge a message; return the group's new offset, which was `stored` before, or the
+        fault."""
         batch = self._batches.get(place)
         if batch is None:
             is_of_old = pop_ms <= self._since_ms
@@ -108,27 +110,27 @@ class Orders:
         return batch.offsets[-1] + 1
 
     def keep_out(self, place: Place, offset: int, pop_ms: int, due_ms: int) -> None:
-        """Until then; nothing happens where it is not out."""
+        """Keep the message invisible until `due_ms`, if it is in flight."""
         batch = self._batches.get(place)
         if batch is not None and batch.pop_ms == pop_ms and offset in batch.visible_ms:
             batch.visible_ms[offset] = due_ms
 
     def forget(self, place: Place) -> None:
-        """The group goes on elsewhere."""
+        """Drop the batch of a queue, because the group's offset was reset."""
         self._batches.pop(place, None)
 
     def remove(self, group: str | None, topic: str | None) -> None:
-        """All of a group, or of a topic."""
+        """Drop the batches of a group, or of a topic."""
         for place in list(self._batches):
             if group in (None, place[0]) and topic in (None, place[1]):
                 del self._batches[place]
 
     def visible_again(self, wall_ms: int) -> list[Place]:
-        """Queues that wait for nothing, though not all was acknowledged."""
+        """Queues that are not blocked any more, though not all of their batch was acknowledged."""
         return [place for place, batch in self._batches.items() if not batch.waits(wall_ms)]
 
     def next_ms(self, wall_ms: int) -> int:
-        """When the first queue that waits does so no more."""
+        """When the first blocked queue is no longer blocked."""
         return min(self._ends(wall_ms), default=NEVER_MS)
 
     def _ends(self, wall_ms: int) -> Iterator[int]:

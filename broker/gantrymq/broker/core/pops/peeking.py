@@ -1,4 +1,4 @@
-"""Looking at what a group would pop next, without taking it out."""
+"""Reads the messages that a group would pop next, without making them invisible."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from gantrymq.wire.headers.pop import (
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# As many as a pop gives at most.
+# The limit of a pop.
 MESSAGES_MAX = 32
 
 
 def peek(state: State, request: Request, header: PeekMessageRequest, queues: int) -> Steps[Outcome]:
-    """Messages of as many queues as it takes."""
+    """Answer messages from as many queues as needed."""
     left = min(header.max_msg_nums, MESSAGES_MAX)
     chunks: list[bytes] = []
     rest = 0
@@ -55,7 +55,7 @@ def peek(state: State, request: Request, header: PeekMessageRequest, queues: int
 
 
 def has_messages(state: State, header: NotificationRequest, queues: int) -> bool:
-    """Whether a pop would find some, filters aside."""
+    """Whether a pop would find messages, regardless of filters."""
     for place in _places(state, header, queues):
         start, end = bounds(state, place)
         waits = bool(header.order) and state.pops.orders.waits(
@@ -67,7 +67,7 @@ def has_messages(state: State, header: NotificationRequest, queues: int) -> bool
 
 
 def bounds(state: State, place: Place) -> tuple[int, int]:
-    """Where the group's next message of the queue is, and where those that it may see end."""
+    """The offset of the group's next message in the queue, and the end of the visible messages."""
     queue = state.store.queues.find(place[1], place[2])
     if queue is None:
         return 0, 0

@@ -1,13 +1,13 @@
-"""One pop: whether it may be, which queues it looks at, what it takes out, and how it is answered.
+"""Carries out one pop: selects queues, makes their messages invisible, and builds the answer.
 
-    SUCCESS          messages as they lie in the log; those from the retry topic under the name of
-                     the topic, each with its handle in POP_CK, as Java 5.3 gives them out, unless
+    SUCCESS          messages as they are in the log; those from the retry topic under their
+                     original topic, each with its handle in POP_CK, as Java 5.3 does, unless
                      its properties are full
     POLLING_TIMEOUT  nothing, and no time to wait
-    POLLING_FULL     nothing, and too many wait
+    POLLING_FULL     nothing, and too many requests wait
 
-A pop of all queues begins at any of them, and goes to the retry topic before them or behind them.
-One in order leaves the retry topic alone: what comes again, comes again from its own queue.
+A pop of all queues begins at a random one, and includes the retry topic before or after them. A pop
+in order does not use the retry topic: its messages are delivered again from their own queue.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, decode_all, encod
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# So many of a hundred pops begin with the retry topic: Java's popFromRetryProbability.
+# The percentage of pops that begin with the retry topic: Java's popFromRetryProbability.
 RETRY_FIRST_PERCENT: Final = 20
 
-# Queues that a pop looks into in one turn, about 4 us each where there is nothing.
+# Queues that a pop examines in one turn, about 4 us each when it is empty.
 QUEUES_A_TURN: Final = 1_024
 
-# The messages from the group's offset on are gone.
+# The messages at the group's offset were deleted.
 _GONE: Final = frozenset({PullStatus.OFFSET_TOO_SMALL, PullStatus.OFFSET_FOUND_NULL})
 
-# No message there is for the group.
+# The filter rejected the messages, or the log lost them.
 _PASSED: Final = frozenset({PullStatus.NO_MATCHED_MESSAGE, PullStatus.MESSAGE_WAS_REMOVING})
 
 _head: Final = struct.Struct(">i16xq")  # of a record: size, queue offset
@@ -57,7 +57,7 @@ _head: Final = struct.Struct(">i16xq")  # of a record: size, queue offset
 @final
 @dataclass(frozen=True, slots=True)
 class Pop:
-    """A pop that may be."""
+    """A validated pop."""
 
     request: Request
     header: PopMessageRequest
@@ -72,14 +72,14 @@ class Pop:
 @final
 @dataclass(slots=True)
 class _Gathered:
-    """The answer, as it grows."""
+    """The answer under construction."""
 
     pop_ms: int
     left: int
     rest: int = 0
-    """Messages that are there and did not go out."""
+    """Messages that are available and were not returned."""
     goes_on: bool = False
-    """Whether a filter passed over all that one look takes, and there is more behind."""
+    """Whether a filter rejected all messages of one read, and there are more after them."""
     chunks: list[bytes] = field(default_factory=list)
     starts: list[str] = field(default_factory=list)
     offsets: list[str] = field(default_factory=list)
@@ -87,8 +87,11 @@ class _Gathered:
 
 
 def attempt(state: State, pop: Pop) -> Steps[Reply | None]:
-    """What there is now; None when there is nothing. Where a filter still has to go through more,
-    whoever waits looks on in the next turn, so that others get theirs."""
+    """Return the available messages, or None.
+
+    When a filter has more messages to examine, the pop is tried again in the next turn, so that
+    other work can run in between.
+    """
     gathered = yield from _gather(state, pop)
     if gathered.chunks:
         return _answer(pop, ResponseCode.SUCCESS, gathered)
@@ -99,7 +102,7 @@ def attempt(state: State, pop: Pop) -> Steps[Reply | None]:
 
 
 def nothing(state: State, pop: Pop, code: ResponseCode) -> Reply:
-    """There is nothing to be had, or to be waited for."""
+    """The answer without messages."""
     return _answer(pop, code, _Gathered(state.wall_ms, 0))
 
 
@@ -122,7 +125,7 @@ def _gather(state: State, pop: Pop) -> Steps[_Gathered]:
 
 
 def _places(state: State, pop: Pop) -> Iterator[tuple[str, int]]:
-    """Topics and queues, in the order of this pop."""
+    """Topics and queues, in the order in which this pop reads them."""
     header = pop.header
     start = state.chance(100)
     again = handles.retry_topic(header.consumer_group, header.topic)
@@ -177,8 +180,10 @@ def _take_out(state: State, pop: Pop, gathered: _Gathered, place: Place) -> Step
 
 
 def _is_gone(state: State, place: Place, queue: ConsumeQueue | None) -> bool:
-    """Whether what was read is of a topic or group that was deleted meanwhile: another one of that
-    name begins anew, and the queue itself goes a little later."""
+    """Whether the topic or group was deleted while the pop was reading.
+
+    A new one of the same name begins empty, and the old queue is deleted a little later.
+    """
     group, topic, queue_id = place
     if state.groups.find(group) is None or state.topics.find(topic) is None:
         return True
@@ -186,7 +191,7 @@ def _is_gone(state: State, place: Place, queue: ConsumeQueue | None) -> bool:
 
 
 def _start(state: State, place: Place, init_mode: int) -> Steps[int | None]:
-    """Where this pop begins; None where no more offsets can be kept."""
+    """The offset at which this pop begins; None when the table of offsets is full."""
     pops = state.pops
     start = pops.position(place)
     if start is None:
@@ -196,7 +201,7 @@ def _start(state: State, place: Place, init_mode: int) -> Steps[int | None]:
         pops.skip(place, start)
     end = queue_end(state, place[1], place[2])
     if start > end:
-        # Nobody was given what is not there; messages to come must not be skipped.
+        # No message there was ever delivered; messages to come must not be skipped.
         state.effects.warning(
             f"group {place[0]} goes on at {end} in queue {place[2]} of {place[1]}, which ends"
             f" there, rather than at {start}"
@@ -207,7 +212,7 @@ def _start(state: State, place: Place, init_mode: int) -> Steps[int | None]:
 
 
 def _count(state: State, pop: Pop, gathered: _Gathered, place: Place) -> int:
-    """How many it may take out of this queue."""
+    """How many messages the pop may take from this queue."""
     if pop.is_orderly:
         return 0 if state.pops.orders.is_full else gathered.left
     return min(gathered.left, state.pops.checkouts.room(place[0]))
@@ -228,7 +233,7 @@ def _read(state: State, reading: Reading[Pulled]) -> Steps[Pulled]:
 def _out(
     state: State, pop: Pop, gathered: _Gathered, place: Place, start: int, found: Pulled
 ) -> None:
-    """These are the consumer's now."""
+    """Mark the messages as in flight, and add them to the answer."""
     group, topic, queue_id = place
     offsets = _offsets(found.chunks)
     due_ms = gathered.pop_ms + pop.header.invisible_time
@@ -266,7 +271,7 @@ def _out_in_order(
 
 
 def _offsets(chunks: Sequence[bytes]) -> list[int]:
-    """The messages' offsets in their queue."""
+    """The queue offsets of the messages."""
     offsets = []
     for chunk in chunks:
         at = 0
@@ -280,8 +285,11 @@ def _offsets(chunks: Sequence[bytes]) -> list[int]:
 def _renamed(
     state: State, pop: Pop, pop_ms: int, start: int, chunks: Sequence[bytes]
 ) -> list[bytes]:
-    """Messages of the retry topic as if they were of the topic itself. One that has no room for its
-    handle stays as it is: clients make that of the answer's lists then, as for the topic itself."""
+    """Messages of the retry topic, encoded as messages of their original topic.
+
+    A message without room for its handle stays unchanged: clients then make the handle from the
+    answer's lists, as for the topic itself.
+    """
     header = pop.header
     topic = utf8_bytes(header.topic)
     times_ms = (pop_ms, header.invisible_time)

@@ -1,15 +1,15 @@
-"""What is out of each group's queues, who waits for more, and how far each group has come.
+"""Coordinates POP: in-flight messages of each group, waiting requests, and the groups' offsets.
 
-    next        where the next pop begins, in memory while something is out
-    stored      the group's offset, as for pulls: everything before it is acknowledged, or is in
-                the file of checkouts, which was on disk before the offset moved
-    after a crash pops begin at the stored offset, and what the file has from before it comes back
-    when it is due
+    next        where the next pop begins; in memory while messages are in flight
+    stored      the group's offset, as for pulls: every message before it is acknowledged, or is in
+                the file of in-flight messages, which was on disk before the offset moved
+    after a crash, pops begin at the stored offset, and the file's messages from before it become
+    visible again when they are due
 
-Invariant: an offset is stored only when a crash can forget no message before it. What may come
-twice after a crash is what went out or was acknowledged since the file was written, which is at
-most flushConsumerOffsetInterval ago. Of a topic or group that is gone no offset is stored: another
-one of its name would go on there.
+Invariant: an offset is stored only when a crash can lose no message before it. After a crash,
+messages may be delivered twice that were popped or acknowledged since the file was written, at most
+flushConsumerOffsetInterval before. No offset is stored for a deleted topic or group: a new one of
+the same name would continue there.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NEVER: Final = float("inf")
 
 @final
 class Pops:
-    """Of one broker."""
+    """The POP service of one broker."""
 
     __slots__ = (
         "_busy",
@@ -56,14 +56,14 @@ class Pops:
         self._state = state
         self._busy: set[Place] = set()
         self._copied: bytes | None = None
-        """What the master's file holds, while there is one that this broker follows."""
+        """The content of the master's file, while this broker follows a master."""
         self._wanted: set[Place] = set()
         self._wakes: dict[Place, int] = {}
-        """Where waiting requests may find something -> how many messages are told to
-        notifications."""
+        """Places where waiting requests may find something, and how many messages to announce there
+        to notifications."""
         self._save_at = NEVER
         self._saving: list[dict[Place, int]] = []
-        """For each file on its way: what is to be stored once it is safe."""
+        """For each write of the file under way, the offsets to store once it is on disk."""
         self._orders_due_ms = NEVER_MS
         self.checkouts = Checkouts()
         self.orders = Orders(state.wall_ms)
@@ -72,23 +72,25 @@ class Pops:
         state.files.keep(File.POPS, self.content)
 
     def begin(self) -> None:
-        """The files are loaded."""
+        """Start after the files are loaded."""
         for place, _ in self.checkouts.positions():
             self.checkouts.move(place, self._stored(place) or 0)
 
     def content(self) -> bytes:
-        """The file."""
+        """The content of the file."""
         return self.checkouts.content() if self._copied is None else self._copied
 
     def take_table(self, content: bytes) -> None:
-        """The file is as the master's, and is read once it is needed. RemoteError where it is no
-        file."""
+        """Keep the master's file, which is decoded when this broker becomes master.
+
+        Raises RemoteError when it is not such a file.
+        """
         if not content.startswith(b"{"):
             raise RemoteError(f"what is out is told in {len(content)} bytes of something else")
         self._copied = content
 
     def lead(self) -> None:
-        """What the last master had out is ours."""
+        """Take over the in-flight messages of the last master."""
         copied, self._copied = self._copied, None
         if copied is not None:
             self._take_over(copied)
@@ -107,19 +109,19 @@ class Pops:
             self.checkouts = checkouts
 
     def retire(self) -> None:
-        """The works are over, and another master gives messages out: whoever waits is answered."""
+        """Stop after a change of role, when the tasks have ended: answer all waiting requests."""
         self._copied = self.content()
         self.revival.retire()
         self.waiting.dismiss()
 
     def wind_down(self) -> None:
-        """The broker stops: nobody waits, and what is out is to come back when it is due, not at
-        once."""
+        """Prepare for a shutdown: answer waiting requests, and save, so that in-flight messages
+        stay invisible until they are due."""
         self.waiting.close()
         if self._save_at < NEVER:
             self._save()
 
-    # ------------------------------------------------------------------ the machine
+    # ------------------------------------------------------------------ the periodic service
 
     def deadline(self) -> float:
         state = self._state
@@ -137,7 +139,7 @@ class Pops:
         if self._orders_due_ms <= self._state.wall_ms:
             self._free_orders()
         self.waiting.begin_turn()
-        self.waiting.expire(now)  # first: who is late is answered for good, wakes go on and on
+        self.waiting.expire(now)  # first, since late requests are answered for good and wakes recur
         wakes, self._wakes = self._wakes, {}
         for place, messages in wakes.items():
             if not self.waiting.wake(place, messages):
@@ -154,21 +156,21 @@ class Pops:
     def closed(self, channel: Channel) -> None:
         self.waiting.closed(channel)
 
-    # ------------------------------------------------------------------ how far groups are
+    # ------------------------------------------------------------------ offsets
 
     def position(self, place: Place) -> int | None:
-        """Where the next pop begins; None when the group never said."""
+        """The offset at which the next pop begins; None when the group has none."""
         following, stored = self.checkouts.next(place), self._stored(place)
         return stored if following is None else max(following, stored or 0)
 
     def take_reset(self, place: Place) -> None:
-        """Go where an administrator told the group to go on, if one did."""
+        """Apply an administrator's reset of the group's offset, if there is one."""
         offset = self._state.resets.take(*place)
         if offset is not None and self._state.settings.use_server_side_reset_offset:
             self.move(place, offset)
 
     def move(self, place: Place, offset: int) -> None:
-        """Pops go on here, before or behind where they were."""
+        """Continue pops at this offset, which may be lower than before."""
         self.orders.forget(place)
         self.checkouts.move(place, offset)
         for positions in self._saving:
@@ -177,8 +179,11 @@ class Pops:
         self.changed()
 
     def remove(self, group: str | None = None, topic: str | None = None) -> None:
-        """All of a group, or of a topic, which is gone with its offsets: what was out comes never
-        again, and tells no other group or topic of that name where to go on."""
+        """Drop the state of a deleted group or topic.
+
+        Its in-flight messages are not delivered again, and do not affect a new group or topic of
+        its name.
+        """
         self.orders.remove(group, topic)
         self.checkouts.remove(group, topic)
         for positions in self._saving:
@@ -188,12 +193,12 @@ class Pops:
         self._state.files.touch(File.POPS)
 
     def skip(self, place: Place, offset: int) -> None:
-        """Nothing before is for the group."""
+        """Move the next pop to this offset, because no message before it is for the group."""
         if not self.checkouts.skip(place, offset):
             self.store_offset(place, offset)
 
     def drop(self, checkout: Checkout) -> None:
-        """The message was acknowledged, or is in the retry topic for good."""
+        """Drop a message that was acknowledged, or whose retry copy is on disk."""
         had_room = self.checkouts.room(checkout.place[0]) > 0
         offset = self.checkouts.drop(checkout)
         if offset is not None:
@@ -203,10 +208,11 @@ class Pops:
             self.wake_soon(checkout.place)
 
     def store_offset(self, place: Place, offset: int) -> None:
-        """Everything before is safe; never back, and not while the group is to go elsewhere."""
+        """Store the group's offset if it is higher and no reset is pending; all before it is
+        safe."""
         state = self._state
         if self._copied is not None:
-            return  # a pop ended late: what it gave out is not ours any more
+            return  # a pop that ended late: its messages belong to the new master
         if state.groups.find(place[0]) is None or state.topics.find(place[1]) is None:
             return
         stored = self._stored(place)
@@ -214,7 +220,7 @@ class Pops:
             state.offsets.commit(*place, offset, state.now + self._interval)
 
     def changed(self) -> None:
-        """The file of checkouts is to be written, in a while."""
+        """Schedule a write of the file of in-flight messages."""
         if self._save_at == NEVER:
             self._save_at = self._state.now + self._interval
             self._state.files.touch(File.POPS, self._save_at)
@@ -248,14 +254,14 @@ class Pops:
     # ------------------------------------------------------------------ queues
 
     def is_busy(self, place: Place) -> bool:
-        """Whether a pop is reading the queue; who asks is woken when it has."""
+        """Whether a pop is reading the queue; the caller is woken when it has finished."""
         if place in self._busy:
             self._wanted.add(place)
         return place in self._busy
 
     @contextmanager
     def reading(self, place: Place) -> Iterator[None]:
-        """Nobody else pops from the queue meanwhile."""
+        """Exclude other pops from the queue in this context."""
         self._busy.add(place)
         try:
             yield
@@ -266,12 +272,12 @@ class Pops:
                 self.wake_soon(place)
 
     def wake_soon(self, place: Place, messages: int = 1) -> None:
-        """Requests of the group that wait may find something there, of which so many messages are
-        to be told to notifications."""
+        """Wake the group's waiting requests for this queue, and announce `messages` to
+        notifications."""
         self._wakes[place] = self._wakes.get(place, 0) + messages
 
     def watch_order(self, due_ms: int) -> None:
-        """A queue that is consumed in order may wait until then."""
+        """Check at `due_ms` whether a queue that is popped in order is still blocked."""
         self._orders_due_ms = min(self._orders_due_ms, due_ms)
 
     def _free_orders(self) -> None:

@@ -1,15 +1,16 @@
-"""Messages that nobody acknowledged in time go into the group's retry topic, to be popped again.
+"""Stores messages that no consumer acknowledged in time in the group's retry topic.
 
     due -> read -> its copy stored -> the copy is on disk -> dropped
-                -> its copy refused: out for a while more
+                -> its copy refused: kept invisible for a while
 
-The copy is the message itself, body, birth and properties, with one more in reconsumeTimes and, in
-1ST_POP_TIME where that fits, when it was popped first. One from a retry topic stays in that one.
-What the log has lost, and what belongs to a topic or group that is gone, is dropped with a line in
-the log. A copy is refused when limits were lowered since the message came: they may be raised.
+The copy has the message's body, birth and properties. Its reconsumeTimes is one higher, and
+1ST_POP_TIME has the time of the first pop, if there is room. The copy of a message in a retry topic
+stays in that topic. Messages that the log lost, or whose topic or group was deleted, are dropped
+with a log line. A copy is refused when limits were lowered since the message arrived; the message
+is kept, since they may be raised again.
 
-Invariant: a message is dropped when its copy is on disk and not before, so that a file never says
-less than what a crash could take.
+Invariant: a message is dropped when its copy is on disk and not before, so that the file never
+lacks a message that a crash could lose.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, Record
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# A disk that could not be read, or a topics file that could not be written.
+# The pause after a failed read of the disk, or a failed write of the topics file.
 PAUSE_MS: Final = 5_000
 
-# Messages that break a limit: each try costs a line in the log.
+# The pause for messages that break a limit: each try costs a log line.
 REFUSED_PAUSE_MS: Final = 300_000
 
 NEVER: Final = float("inf")
@@ -46,7 +47,7 @@ NEVER: Final = float("inf")
 
 @final
 class Revival:
-    """Of one broker: one round at a time, of messages of one queue, while the broker serves."""
+    """The revival service of one broker: one round at a time, for one queue, while it is master."""
 
     __slots__ = ("_is_busy", "_looks_at", "_state", "_unsafe")
 
@@ -79,7 +80,7 @@ class Revival:
             self._begin(due)
 
     def drop_safe(self) -> None:
-        """Those whose copies are on disk."""
+        """Drop the messages whose copies are on disk."""
         flushed = self._state.store.queues.log_flushed
         while self._unsafe and self._unsafe[0][0] <= flushed:
             end, checkouts = self._unsafe.popleft()
@@ -88,7 +89,8 @@ class Revival:
                 self._state.pops.drop(checkout)
 
     def retire(self) -> None:
-        """The works are over, and the checkouts are other ones from now on."""
+        """Reset after a change of role, when the tasks have ended and the in-flight messages are
+        replaced."""
         self._is_busy = False
         self._unsafe.clear()
         self._looks_at = NEVER
@@ -114,11 +116,11 @@ class Revival:
             return
         assert isinstance(found, list)
         if not self._state.pops.checkouts.is_out(due[0]):
-            # The group was moved to before it, or the group or topic was deleted.
+            # The group's offset was reset, or the group or topic was deleted.
             self._is_busy = False
             self._looks_at = self._state.now
             return
-        # What would have been too long for one round waits for the next one.
+        # Messages beyond the size of one round wait for the next one.
         for checkout in due[len(found) :]:
             self._state.pops.checkouts.keep_out(checkout, checkout.pop_ms, checkout.due_ms)
         due = due[: len(found)]
@@ -184,7 +186,7 @@ def _why_gone(state: State, place: Place) -> str | None:
 
 
 def _copied(state: State, due: Sequence[Checkout]) -> Steps[list[Record | None] | str]:
-    """Copies of the messages, once a crash cannot forget where they go; or why not now."""
+    """Copies of the messages, once their topic is persistent; or why that failed."""
     group, topic, queue_id = due[0].place
     if handles.kind_of(topic) == handles.TOPIC:
         topic_again = handles.retry_topic(group, topic)
@@ -201,7 +203,8 @@ def _copied(state: State, due: Sequence[Checkout]) -> Steps[list[Record | None] 
 
 
 def _ensure_retry_topic(state: State, group: str, topic: str) -> None:
-    """The group is at its beginning, whatever pops come first."""
+    """Create the retry topic with an offset of 0 for the group, so that pops get all its
+    messages."""
     topic_creation.create_pop_retry_topic(state, topic)
     if state.offsets.find(group, topic, 0) is None:
         state.offsets.commit(group, topic, 0, 0)
@@ -226,7 +229,8 @@ def _copy(state: State, checkout: Checkout, message: Record) -> Record:
 
 
 def _with_first_pop(properties: bytes, pop_ms: int) -> bytes:
-    """Where there is room for it: no message is lost for what nobody needs."""
+    """The properties with the time of the first pop, if there is room: it must not lose a
+    message."""
     if codec.get(properties, property_names.FIRST_POP_TIME) is not None:
         return properties
     longer = codec.replace(properties, property_names.FIRST_POP_TIME, str(pop_ms))

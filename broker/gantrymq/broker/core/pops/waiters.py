@@ -1,9 +1,8 @@
-"""The pops and notifications of one group that wait for messages of one topic.
+"""Holds the pops and notifications of one group that wait for messages of one topic.
 
-A pop takes messages out, so every message is for one of them. A notification only tells that there
-is something, so all that wait could be answered by one message: like RocketMQ, a message is told to
-one request that waits for all queues and to one that waits for its queue, those that came last
-first.
+A pop takes messages, so every message is for one pop. A notification only announces messages, so
+one message could answer all of them. Like RocketMQ, a message is announced to one request that
+waits for all queues and to one that waits for its queue, the most recent ones first.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ if TYPE_CHECKING:
 ALL_QUEUES: Final = -1
 
 Look: TypeAlias = Callable[[bool], "Steps[Reply | None]"]
-"""Whether there is something now; the answer either way where it is told that this is the end."""
+"""Tries to answer; called with True at the end of the waiting time, it always returns an answer."""
 
 
 @final
 class Waiter:
-    """One request that waits. `Waiting` owns it."""
+    """One waiting request, owned by `Waiting`."""
 
     __slots__ = (
         "began",
@@ -54,7 +53,7 @@ class Waiter:
         began: float,
         until: float,
     ) -> None:
-        """A negative queue id stands for all queues."""
+        """A negative queue id means all queues."""
         self.began: float = began
         self.request: Request = request
         self.group: str = group
@@ -78,15 +77,17 @@ class Waiter:
 
 @final
 class GroupWaiters:
-    """What waits of one group for messages of one topic, or of the retry topic that goes with it.
-    `Waiting` owns it while it is not empty."""
+    """The waiting requests of one group for one topic, or for its retry topic.
+
+    `Waiting` owns it while it is not empty.
+    """
 
     __slots__ = ("notifications", "pops")
 
     def __init__(self) -> None:
         self.pops: dict[Waiter, None] = {}
         self.notifications: dict[tuple[str, int], dict[Waiter, None]] = {}
-        """By the topic and the queue that they name; none of these is empty."""
+        """By the topic and the queue that they name; no entry is empty."""
 
     def __bool__(self) -> bool:
         return bool(self.pops or self.notifications)
@@ -108,8 +109,8 @@ class GroupWaiters:
             del self.notifications[key]
 
     def pops_of(self, topic: str, queue_id: int) -> list[Waiter]:
-        """Pops that may find a message of this queue. One of the retry topic, which all pops of
-        the group read, is for each of them."""
+        """The pops that may find a message of this queue; all of them for the retry topic, which
+        all read."""
         return [
             waiter
             for waiter in self.pops
@@ -117,7 +118,7 @@ class GroupWaiters:
         ]
 
     def notifications_of(self, topic: str, queue_id: int, messages: int) -> list[Waiter]:
-        """The notifications that so many new messages of this queue are told to."""
+        """The notifications to which `messages` new messages of this queue are announced."""
         chosen: list[Waiter] = []
         for (asked_topic, asked_queue), waiters in self.notifications.items():
             if asked_topic == topic and asked_queue not in (ALL_QUEUES, queue_id):
@@ -129,11 +130,12 @@ class GroupWaiters:
 
 @final
 class TopicWaiters:
-    """What waits for messages of one topic. `Waiting` owns it while it is not empty."""
+    """The requests that wait for messages of one topic; owned by `Waiting` while it is not
+    empty."""
 
     __slots__ = ("ends", "groups")
 
     def __init__(self) -> None:
         self.groups: dict[str, GroupWaiters] = {}
         self.ends: dict[int, int] = {}
-        """Queue id -> the offset up to which messages were told to notifications."""
+        """By queue id, the offset up to which messages were announced to notifications."""

@@ -1,15 +1,15 @@
-"""Requests that wait until there is something to pop: long polling.
+"""Implements long polling for pops: holds requests until messages arrive or their time is up.
 
-    hold -> something arrives, or is given back: look again
-         -> found: answered; one pop that finds nothing ends the round for the pops of its group
-         -> time is up: looked at once more, and answered with that there is nothing
+    hold -> a message arrives or becomes visible again: try again
+         -> found: answered; the first pop without a result ends the round of its group's pops
+         -> time is up: tried once more, and answered in any case
 
-Messages of a topic and those that its group gets again wake the same requests. A message wakes all
-pops of the group until one of them finds nothing, and one or two notifications (waiters.py).
+Messages of a topic and of the group's retry topic wake the same requests. A message wakes all pops
+of the group until one of them finds nothing, and one or two notifications (waiters.py).
 
-Invariants: a request is answered once, or released when its connection ends. What happens while it
-is being looked at has it looked at again. What happens costs as much as there are requests, spread
-over turns: what one turn answers lies in memory until it is over.
+Invariants: a request is answered once, or released when its connection ends. An event during a try
+causes another try. The work of an event is proportional to the requests, and is spread over turns,
+because all answers of one turn are in memory until it ends.
 """
 
 from __future__ import annotations
@@ -40,20 +40,19 @@ from gantrymq.wire.command import Command
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# 2 kB each. Beyond it clients are told to come back later.
+# 2 kB each. Beyond this limit clients are told to come back later.
 WAITING_MAX: Final = 50_000
 
-# A client has one for each group and topic that it pops. One that keeps asking leaves room for the
-# others.
+# A client has one for each group and topic that it pops. The limit leaves room for other clients.
 CHANNEL_WAITING_MAX: Final = 10_000
 
-# Clients ask for 15 to 30 s; nobody should be held for years.
+# Clients ask for 15 to 30 s.
 SECONDS_MAX: Final = 300.0
 
-# How late a request may be told that there is nothing: all are gone through to find those.
+# The most that an answer to a timeout may be late: finding such requests scans all of them.
 PASS_SECONDS: Final = 0.5
 
-# A look takes some 120 us: nobody else is kept waiting for longer than a pause of the loop may be.
+# A try takes about 120 us; the limit bounds how long the event loop is held.
 LOOKS_A_TURN: Final = 250
 ANSWERED_BYTES_A_TURN: Final = 8 << 20
 
@@ -62,7 +61,7 @@ NEVER: Final = float("inf")
 
 @final
 class Waiting:
-    """The pops and notifications of one broker that wait. `Pops` owns it."""
+    """The waiting pops and notifications of one broker; owned by `Pops`."""
 
     __slots__ = (
         "_bytes_left",
@@ -85,7 +84,7 @@ class Waiting:
         self._count = 0
         self._late: deque[Waiter] = deque()
         self._woken: deque[Waiter] = deque()
-        """Notifications that messages arrived for, to be looked at."""
+        """Notifications with announced messages, which are tried next."""
         self._looks_left = LOOKS_A_TURN
         self._bytes_left = ANSWERED_BYTES_A_TURN
         self._is_closed = False
@@ -94,14 +93,14 @@ class Waiting:
 
     @property
     def bytes_held(self) -> int:
-        """The size of all requests that wait."""
+        """The size of all waiting requests."""
         return self._state.memory.held_of(Kind.POPS)
 
     def __len__(self) -> int:
         return self._count
 
     def has_room(self, request: Request) -> bool:
-        """Whether one more of this connection's may wait."""
+        """Whether one more request of this connection may wait."""
         channel = request.channel
         own = len(self._channels.get(channel, ()))
         if self._count >= WAITING_MAX or own >= CHANNEL_WAITING_MAX:
@@ -110,7 +109,8 @@ class Waiting:
         return self._state.memory.overrun(channel, Kind.POPS, size) is None
 
     def hold(self, request: Request, place: tuple[str, str, int], poll_ms: int, look: Look) -> None:
-        """Until there is something, or time is up; only where it `has_room`."""
+        """Hold the request until there is a message or its time is up; the caller has checked
+        `has_room`."""
         group, topic, queue_id = place
         seconds = 0.0 if self._is_closed else min(max(poll_ms, 0) / 1000, SECONDS_MAX)
         until = self._state.now + seconds
@@ -124,12 +124,12 @@ class Waiting:
         self._plan(until)
 
     def close(self) -> None:
-        """The broker stops: nobody waits any more."""
+        """Answer all requests, and hold no more, because the broker stops."""
         self._is_closed = True
         self.dismiss()
 
     def dismiss(self) -> None:
-        """Everyone is answered as if the time were over."""
+        """Answer all requests as if their time were up."""
         for waiters in list(self._channels.values()):
             for waiter in list(waiters):
                 waiter.until = self._state.now
@@ -148,7 +148,7 @@ class Waiting:
         return 0.0 if self._late or self._woken else self._next_pass
 
     def begin_turn(self) -> None:
-        """So much may be looked at until the next one."""
+        """Reset the limits on the work of one turn."""
         self._looks_left = LOOKS_A_TURN
         self._bytes_left = ANSWERED_BYTES_A_TURN
 
@@ -178,8 +178,11 @@ class Waiting:
         self._plan(first)
 
     def new_messages(self, topic: str, queue_id: int) -> Sequence[tuple[str, int]]:
-        """The groups that wait for messages of this queue, where some arrived, and to how many
-        notifications these are told. Counts a message once for each group."""
+        """The groups that wait for this queue, and how many new messages to announce to
+        notifications.
+
+        A message counts once for each group.
+        """
         waiters = self._topics.get(topic)
         if waiters is None:
             return ()
@@ -189,23 +192,26 @@ class Waiting:
             count = 0
             if own.notifications:
                 start, end = self._bounds((group, topic, queue_id))
-                # An end before what was told: the topic was deleted and created again.
+                # A lower end than before means that the topic was deleted and created again.
                 count = end - (max(start, told) if told <= end else start)
                 waiters.ends[queue_id] = end
             counts.append((group, count))
         return counts
 
     def _bounds(self, place: Place) -> tuple[int, int]:
-        """Where the messages that the group may find there begin and end."""
+        """The offsets between which the group may find messages."""
         try:
             return peeking.bounds(self._state, place)
         except (DiskError, CorruptionError):
-            return 0, 1  # each request that looks is told what is wrong: one may
+            return 0, 1  # one request tries, and is answered with the error
 
     def wake(self, place: Place, messages: int) -> bool:
-        """The group may find something in the queue, which may be of its retry topic: pops look,
-        and so do the notifications that so many messages are told to. False where the turn's budget
-        ended before all pops had looked that could find something: wake them in the next turn."""
+        """Try the group's pops, and the notifications to which `messages` new messages are
+        announced.
+
+        The queue may be of the retry topic. Returns False when the turn's limit was reached before
+        all pops had tried that could find something; the caller wakes them again in the next turn.
+        """
         group, topic, queue_id = place
         own = self._find(group, topic)
         if own is None:
@@ -246,7 +252,7 @@ class Waiting:
         if until < NEVER:
             self._next_pass = min(self._next_pass, max(until, self._last_pass + PASS_SECONDS))
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ tries
 
     def _look(self, waiter: Waiter) -> None:
         if waiter.is_looking or waiter.is_over:

@@ -1,1 +1,1 @@
-"""Quotas: how much each user, topic, group and address may send, consume, ask and keep."""
+"""Limits how much each user, topic, group and address may send, consume, ask and keep."""

@@ -1,16 +1,16 @@
-"""Decides what happens to requests of those that have used up a quota.
+"""Delays and refuses requests that exceed a quota.
 
-    a read of sends that the kernel took    charged after the fact; the connection is not read for
-                                            as long as the debt takes, at most quotaDelayMaxMillis
-    a request of the general path           charged; its connection waits in the same way
-    a pull or pop                           its answer waits, at most quotaPullDelayMaxMillis: other
-                                            requests of its connection go on
+    a read of sends that the kernel took    charged afterwards; reading from the connection pauses
+                                            while the debt lasts, at most quotaDelayMaxMillis
+    a request of the general path           charged; its connection pauses in the same way
+    a pull or pop                           its answer waits, at most quotaPullDelayMaxMillis;
+                                            other requests of its connection continue
     more debt than that                     SYSTEM_BUSY, with the quota in its remark
 
-Invariant: what was refused is not charged, and neither is what is never refused (heartbeats, acks)
-or was refused by access control while a quota is used up. So debt grows no further than one request
-beyond the bound, however many requests come. Nothing here is
-done for each message: charges are by read and by request.
+Invariant: a refused request is not charged, and neither is, while a quota is exceeded, a request
+that is never refused (heartbeats, acks) or that access control refused. So debt exceeds the limit
+by at most one request, however many requests arrive. Charges are made by read and by request;
+nothing is done for each message.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ from gantrymq.wire.java_string import utf8_text
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# A shorter wait costs a timer and saves nothing: the debt stays, and adds up to one that counts.
+# A shorter pause costs a timer and saves nothing: the debt adds up to a longer one.
 DELAY_MIN_SECONDS: Final = 0.005
 
-# Pulls of all clients that wait for their quotas. More would take the places of other requests,
-# of which a broker carries out 50 000 at a time.
+# The most pulls of all clients that wait for their quotas. More would displace other requests, of
+# which a broker carries out 50 000 at a time.
 HELD_MAX: Final = 10_000
 
-# A topic that is refused is taken again when its debt is down to this share of the bound, so that
-# it does not go to and fro with each message.
+# A refused topic is accepted again when its debt is down to this share of the limit, so that it
+# does not alternate with each message.
 CALM_SHARE: Final = 0.5
 
 
 @final
 class QuotaGate:
-    """Admits the requests of one broker; `Quotas` owns it."""
+    """Admits the requests of one broker; owned by `Quotas`."""
 
     __slots__ = (
         "_addresses",
@@ -80,14 +80,14 @@ class QuotaGate:
         self._meters = meters
         self._state = state
         self.delayed: Counter[tuple[QuotaKind, QuotaLimit]] = Counter()
-        """Waits, by the kind and limit of the quota that made the request or connection wait."""
+        """Delays, by the kind and limit of the quota that caused them."""
         self.delayed_seconds: dict[tuple[QuotaKind, QuotaLimit], float] = {}
         self.held: int = 0
         """Pulls that wait for their quotas."""
         self.refused: Counter[tuple[QuotaKind, QuotaLimit]] = Counter()
 
     def forget_addresses(self) -> None:
-        """The quotas have changed: look the meters up anew."""
+        """Drop the cached meters of connections, because the quotas changed."""
         self._addresses.clear()
 
     def closed(self, channel: Channel) -> None:
@@ -114,7 +114,7 @@ class QuotaGate:
         sizes: Sequence[TopicSize],
         now: float,
     ) -> Sequence[str]:
-        """Charge a read that the kernel took; the topics that are over the bound by now."""
+        """Charge a read that the kernel took; return the topics that now exceed the limit."""
         worst = self._charged(self._address(channel, now), count, frames_bytes, now, None)
         messages = sum(size.messages for size in sizes) or 1
         over: list[str] = []
@@ -133,7 +133,7 @@ class QuotaGate:
     def _charged(
         self, meter: Meter | None, requests: float, size: int, now: float, worst: Charge | None
     ) -> Charge | None:
-        """Charge sends to a meter; the charge with the longest delay so far."""
+        """Charge sends to a meter; return the charge with the longest delay so far."""
         if meter is None:
             return worst
         if meter.produce is not None and size:
@@ -149,7 +149,7 @@ class QuotaGate:
         return self._send_delay(meter, now) > self._delay_max
 
     def is_calm(self, meter: Meter, now: float) -> bool:
-        """Whether sends to a topic that was refused may be taken again."""
+        """Whether sends to a refused topic may be accepted again."""
         return self._send_delay(meter, now) <= self._delay_max * CALM_SHARE
 
     @staticmethod
@@ -160,7 +160,8 @@ class QuotaGate:
     # ------------------------------------------------------------------ requests
 
     def admit(self, request: Request) -> Reply | Hold | None:
-        """None: carry it out now. Else its refusal, or how long it has to wait first."""
+        """Return None to carry out the request now, its refusal, or a hold that says how long it
+        waits."""
         state, command = self._state, request.command
         now = state.now
         if command.code in READS:
@@ -182,8 +183,10 @@ class QuotaGate:
         return None
 
     def note_denied(self, request: Request) -> None:
-        """Access control refused this request: it counts for its address alone, for the account
-        that it names may not be its own."""
+        """Charge a request that access control refused, to its address alone.
+
+        The account that the request names may not be the sender's.
+        """
         now = self._state.now
         meter = self._address(request.channel, now)
         worst = self._worst([meter], now, has_bytes=False)
@@ -203,8 +206,10 @@ class QuotaGate:
         return meters
 
     def _is_relayed(self, request: Request) -> bool:
-        """Whether another member passes on what a client sent to it. The address and the account
-        are the member's then, so they do not count."""
+        """Whether another member forwarded this request of a client.
+
+        Then the address and the account are the member's, so they are not charged.
+        """
         state, command = self._state, request.command
         if not state.identity.is_elected or not command.ext or BORN_HOST not in command.ext:
             return False
@@ -213,7 +218,7 @@ class QuotaGate:
     def _worst(
         self, meters: Sequence[Meter | None], now: float, *, has_bytes: bool
     ) -> Charge | None:
-        """The bucket with the longest debt among those that a send draws from."""
+        """The charge with the longest delay among those of a send."""
         worst: Charge | None = None
         for meter in meters:
             if meter is None:
@@ -247,7 +252,7 @@ class QuotaGate:
         return Hold(self, meters, now + seconds)
 
     def _readers(self, request: Request, now: float) -> list[Meter]:
-        """The meters of a pull: of its address and user, its topic and its group."""
+        """The meters of a pull: those of its address, user, topic and group."""
         ext = request.command.ext or {}
         return self._readers_of(request, ext.get("topic", ""), ext.get("consumerGroup", ""), now)
 
@@ -277,13 +282,13 @@ class QuotaGate:
         return known
 
     def _topic(self, topic: str, now: float) -> Meter | None:
-        """The meter of a topic that exists: no other name has one, for peers make up names."""
+        """The meter of a topic that exists; others have none, because clients may invent names."""
         if self._state.topics.find(topic) is None:
             return None
         return self._meters.find(QuotaKind.TOPIC, topic, now)
 
     def _delay(self, channel: Channel, worst: Charge | None, now: float) -> None:
-        """Do not read from this connection while its worst debt lasts."""
+        """Pause reading from this connection while its worst debt lasts."""
         seconds = 0.0 if worst is None else worst.bucket.delay(now)
         if worst is None or seconds < DELAY_MIN_SECONDS:
             return
@@ -305,15 +310,15 @@ class QuotaGate:
         return Reply(rejected(_told(over, seconds)))
 
     def refuse_full(self, request: Request, why: str) -> Reply:
-        """The answer to a send whose topic keeps as much as its storage quota allows."""
+        """The answer to a send whose topic has used up its storage quota."""
         self.refused[QuotaKind.TOPIC, QuotaLimit.STORAGE_BYTES] += 1
         if not self._is_relayed(request):
             self._pause(request.channel)
         return Reply(rejected(why))
 
     def _pause(self, channel: Channel) -> None:
-        """Do not read from the connection of a refused request for a while: else its client would
-        ask again at once, as often as it can."""
+        """Pause the connection of a refused request, so that its client cannot retry
+        continuously."""
         pause = max(self._delay_max, DELAY_MIN_SECONDS)
         self._state.effects.add(DelayChannel(channel, pause))
 
@@ -328,8 +333,10 @@ class QuotaGate:
 
 @final
 class Hold:
-    """A pull that waits for its turn; what it will probably be answered is charged meanwhile, so
-    that those behind it wait longer."""
+    """A pull that waits for its quota.
+
+    Its expected answer is charged meanwhile, so that later pulls wait longer.
+    """
 
     __slots__ = ("_gate", "_meters", "_reserved", "until")
 
@@ -340,7 +347,7 @@ class Hold:
         self.until = until
 
     def reserve(self, now: float) -> None:
-        """It begins to wait."""
+        """Begin to wait."""
         self._gate.held += 1
         self._charge(1.0, now)
 
@@ -350,7 +357,7 @@ class Hold:
                 meter.consume.charge(sign * size, now)
 
     def release(self, now: float) -> None:
-        """Its turn has come: the answer is charged by itself."""
+        """End the wait; the actual answer is charged separately."""
         self._gate.held -= 1
         self._charge(-1.0, now)
 
@@ -382,7 +389,7 @@ def _worse(one: Charge | None, other: Charge, now: float) -> Charge:
 
 
 def _told(over: Charge, seconds: float) -> str:
-    """Which quota, by how much, and what shows and changes it."""
+    """The error text: the quota, the excess, and the commands that show and change it."""
     meter, limit = over.meter, over.limit
     allowed = meter.source(limit)
     kind = meter.kind.value

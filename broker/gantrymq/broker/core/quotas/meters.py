@@ -1,8 +1,8 @@
-"""Meters: the token buckets of each user, topic, group and address that has a limit.
+"""Keeps the token buckets of each user, topic, group and address that has a limit.
 
-A meter is made when its name is first seen and dropped when it is as good as new. Their number is
-bounded: beyond METERS_MAX busy names, further names of one quota share a meter. So a peer that
-makes up names cannot have a limit forgotten, and cannot fill the memory.
+A meter is created when its name is first seen, and dropped when it is idle. Their number
+is limited: beyond METERS_MAX busy names, further names of one quota share a meter. So a client that
+invents names can neither evict another's limit nor fill the memory.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from gantrymq.wire.bodies.quotas import QuotaKind, QuotaLimit
 # About 700 bytes each, 14 MB together.
 METERS_MAX: Final = 20_000
 
-# To look for meters that may go costs milliseconds where there are many.
+# The least time between sweeps, since a sweep takes milliseconds where there are many meters.
 SWEEP_SECONDS: Final = 10.0
 
-# What the answer to a pull is taken for before the meter has seen one.
+# The assumed size of a pull's answer before the meter has seen one.
 ANSWER_BYTES: Final = 32_768.0
 
 
 class Charge(NamedTuple):
-    """A bucket that a request draws from, and whose it is."""
+    """A bucket that a request draws from, with its meter and limit."""
 
     bucket: TokenBucket
     meter: Meter
@@ -34,7 +34,7 @@ class Charge(NamedTuple):
 
 @final
 class Meter:
-    """The buckets of one name; a limit that does not apply to it has none."""
+    """The buckets of one name; a limit that does not apply has none."""
 
     __slots__ = ("_sources", "answer_bytes", "consume", "kind", "name", "produce", "requests")
 
@@ -49,18 +49,18 @@ class Meter:
         self._sources: Mapping[QuotaLimit, Allowed] = {}
 
     def limit(self, limits: Mapping[QuotaLimit, Allowed], now: float) -> None:
-        """These limits apply from now on; what is owed is still owed."""
+        """Apply these limits; existing debt remains."""
         self._sources = limits
         self.produce = _changed(self.produce, limits.get(QuotaLimit.PRODUCE_BYTES), now)
         self.consume = _changed(self.consume, limits.get(QuotaLimit.CONSUME_BYTES), now)
         self.requests = _changed(self.requests, limits.get(QuotaLimit.REQUESTS), now)
 
     def source(self, limit: QuotaLimit) -> Allowed:
-        """The limit's amount, and the quota that says so."""
+        """The limit's amount, and the name of the quota that sets it."""
         return self._sources[limit]
 
     def charges(self) -> Iterator[Charge]:
-        """All buckets that there are."""
+        """All existing buckets."""
         for bucket, limit in (
             (self.produce, QuotaLimit.PRODUCE_BYTES),
             (self.consume, QuotaLimit.CONSUME_BYTES),
@@ -70,7 +70,7 @@ class Meter:
                 yield Charge(bucket, self, limit)
 
     def answered(self, size: int) -> None:
-        """A pull of this name was answered with so many bytes."""
+        """Update the average with the size of an answered pull."""
         self.answer_bytes += (size - self.answer_bytes) / 8.0
 
     def is_idle(self, now: float) -> bool:
@@ -88,7 +88,7 @@ def _changed(bucket: TokenBucket | None, allowed: Allowed | None, now: float) ->
 
 @final
 class Meters:
-    """The table of meters of one broker; `Quotas` owns it."""
+    """The table of meters of one broker; owned by `Quotas`."""
 
     __slots__ = ("_limit", "_meters", "_next_sweep", "_rules")
 
@@ -100,7 +100,7 @@ class Meters:
         self._rules = QuotaRules()
 
     def change(self, rules: QuotaRules, now: float) -> None:
-        """Other quotas apply from now on."""
+        """Apply other quotas."""
         self._rules = rules
         for key, meter in list(self._meters.items()):
             limits = rules.limits_of(key[0], meter.name) if meter is not None else {}
@@ -110,7 +110,7 @@ class Meters:
                 meter.limit(limits, now)
 
     def find(self, kind: QuotaKind, name: str, now: float) -> Meter | None:
-        """The meter of this name; None where no limit applies to it."""
+        """The meter of this name; None if no limit applies to it."""
         key = (kind, name)
         meter = self._meters.get(key)
         if meter is not None or key in self._meters:
@@ -128,7 +128,7 @@ class Meters:
     def _shared(
         self, kind: QuotaKind, limits: Mapping[QuotaLimit, Allowed], now: float
     ) -> Meter | None:
-        """The one meter of all names of these quotas that there is no room for."""
+        """The common meter of all names of these quotas beyond the limit."""
         if not limits:
             return None
         name = min(allowed.source for allowed in limits.values())
@@ -139,7 +139,7 @@ class Meters:
         return meter
 
     def all(self) -> Iterator[Meter]:
-        """Those that limit something."""
+        """The meters with limits."""
         return (meter for meter in self._meters.values() if meter is not None)
 
     def _sweep(self, now: float) -> None:

@@ -1,11 +1,11 @@
-"""The quotas of one broker: their file, changes of them, and what enforces them.
+"""Manages the quotas of one broker: their file, changes, and the parts that enforce them.
 
     QuotaGate      delays and refuses requests (gate.py)
     TopicStorage   refuses sends to topics that keep too much (storage.py)
 
-The kernel takes sends of topics with quotas as of any others; it leaves a topic to the general
-path only while sends to it are refused. Invariant: without quotas `is_on` is False, and nothing but
-that is looked at.
+The kernel takes sends to topics with quotas as to any others; it leaves a topic to the general path
+only while sends to it are refused. Invariant: without quotas `is_on` is False, and no other check
+is made.
 """
 
 from __future__ import annotations
@@ -35,17 +35,16 @@ if TYPE_CHECKING:
 
 NEVER: Final = float("inf")
 
-# Between two looks at the topics that are refused for their traffic.
+# The interval between checks of topics that are refused for their traffic.
 LOOK_SECONDS: Final = 0.1
 
-# An administrator looks at the busiest; a metric's series cost as much for each broker.
+# Administrators need the busiest ones only; each series of a metric costs as much.
 USE_MAX: Final = 100
 
 
 @final
 class Quotas:
-    """The quotas of one broker, which owns this; a machine that looks after topics that are
-    refused."""
+    """The quotas of one broker, which owns this; a periodic service that checks refused topics."""
 
     __slots__ = (
         "_look_at",
@@ -71,13 +70,13 @@ class Quotas:
         self.is_on: bool = False
         """Whether there is any quota."""
         self.has_topics: bool = False
-        """Whether a read of the kernel has to be charged to its topics."""
+        """Whether reads of the kernel must be charged to topics."""
         state.files.keep(File.QUOTAS, self.content)
 
     # ------------------------------------------------------------------ rules
 
     def replace(self, rules: QuotaRules) -> None:
-        """These quotas apply from now on."""
+        """Apply these quotas."""
         now = self._state.now
         self.rules = rules
         self.is_on = bool(rules.quotas)
@@ -88,7 +87,7 @@ class Quotas:
         self._look(now)
 
     def put(self, quota: Quota) -> None:
-        """A request sets this one; RemoteError where there are too many."""
+        """Set a quota by request. Raises RemoteError when there are too many."""
         rules = self.rules.with_quota(quota)
         check_table(rules.quotas)
         self.replace(rules)
@@ -99,22 +98,24 @@ class Quotas:
         self._state.files.touch(File.QUOTAS)
 
     def content(self) -> bytes:
-        """The file: a line for each quota, for people edit it."""
+        """The content of the file: one line for each quota, since people edit it."""
         lines = [javajson.dumps_fastjson(quota.to_json()).decode() for quota in self.rules.quotas]
         return ('{"quotas":[\n' + ",\n".join(lines) + "\n]}\n").encode()
 
     def load(self, content: bytes) -> None:
-        """What a start finds. RemoteError where it is no such file."""
+        """Load the file at startup. Raises RemoteError for malformed content."""
         self.replace(_understood(content))
 
     def edited(self, content: bytes) -> None:
-        """The file was edited by hand, unless it is to be written anew. RemoteError where it cannot
-        be used: the quotas stay as they were."""
+        """Apply the hand-edited file, unless a write of it is pending.
+
+        Raises RemoteError for an unusable file; the quotas then stay unchanged.
+        """
         if self._state.files.is_safe(File.QUOTAS):
             self.replace(_understood(content))
 
     def copy(self, content: bytes) -> None:
-        """Be as the master's. RemoteError where it is no such table."""
+        """Take over the master's quotas. Raises RemoteError for malformed content."""
         rules = _understood(content)
         if rules.quotas != self.rules.quotas:
             self.replace(rules)
@@ -130,7 +131,8 @@ class Quotas:
         sizes: Sequence[TopicSize],
         now: float,
     ) -> None:
-        """The kernel took sends from this connection; `sizes` where `has_topics`."""
+        """Charge sends that the kernel took from this connection; `sizes` is set if
+        `has_topics`."""
         for topic in self.gate.fed(channel, count, frames_bytes, sizes, now):
             self._refuse(topic)
 
@@ -139,7 +141,7 @@ class Quotas:
         return topic not in self._refused and not self.storage.is_full(topic)
 
     def refusal_of_storage(self, request: Request, topic: str) -> Reply | None:
-        """The answer to this send where its topic takes no messages."""
+        """The refusal of a send to a topic that has used up its storage quota, else None."""
         limit = self.storage.limit_of(topic) if self.storage.is_full(topic) else None
         if limit is None:
             return None
@@ -165,7 +167,7 @@ class Quotas:
         self._state.effects.info(f"storage quota of topic {topic} is {what} bytes={used}")
 
     def _look(self, now: float) -> None:
-        """Leave topics to the kernel again whose debt is paid."""
+        """Let the kernel serve refused topics again once their debt is paid."""
         for topic in list(self._refused):
             meter = self._meters.find(QuotaKind.TOPIC, topic, now)
             if meter is None or self.gate.is_calm(meter, now):
@@ -173,10 +175,10 @@ class Quotas:
                 self._state.quick_sends.look(topic)
         self._look_at = now + LOOK_SECONDS if self._refused else NEVER
 
-    # ------------------------------------------------------------------ asking
+    # ------------------------------------------------------------------ queries
 
     def use(self) -> list[QuotaUse]:
-        """How much the busiest use of their limits, the busiest first."""
+        """The use of limits, the busiest first."""
         now = self._state.now
         found = [
             QuotaUse(
@@ -201,7 +203,7 @@ class Quotas:
         found.sort(key=lambda use: -use.used / use.allowed)
         return found[:USE_MAX]
 
-    # ------------------------------------------------------------------ the machine
+    # ------------------------------------------------------------------ the periodic service
 
     def deadline(self) -> float:
         return min(self._look_at, self.storage.deadline()) if self.is_on else NEVER
@@ -216,7 +218,7 @@ class Quotas:
 
 
 def _understood(content: bytes) -> QuotaRules:
-    """An empty file has no quotas: who empties one means to lift them."""
+    """Decode the file; an empty file means no quotas."""
     if not content.strip():
         return QuotaRules()
     size = len(content)

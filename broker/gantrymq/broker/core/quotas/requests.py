@@ -1,7 +1,7 @@
-"""Requests of administrators for quotas: show, set and delete them.
+"""Handles the administrators' requests to list, set and delete quotas.
 
-A change counts at once and is answered when it is in the file, and with every member that may
-become master: so no failover takes back what was answered.
+A change takes effect immediately, and is answered when it is in the file and at all in-sync
+members, so that a failover cannot undo an answered change.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from gantrymq.wire.bodies.quotas import (
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.quota import DeleteQuotaRequest, SetQuotaRequest
 
-# In a request: the quota says nothing about this limit any more.
+# The value in a request that removes this limit from the quota.
 _REMOVED: Final = 0
 
 
 def list_quotas(state: State, request: Request) -> Outcome:
-    """All quotas, and how much the busiest users, topics, groups and addresses use of them."""
+    """Answer all quotas, and how much the busiest users, topics, groups and addresses use of
+    them."""
     return done_json(QuotaTableBody(state.quotas.rules.quotas, state.quotas.use()).to_json())
 
 

@@ -1,9 +1,9 @@
-"""Finds which limits apply to a user, topic, group or address.
+"""Finds the limits that apply to a user, topic, group or address.
 
     exact name  ->  longest prefix  ->  shorter prefixes  ->  *
 
-Each limit is looked for by itself: a quota that says nothing about a limit leaves it to the next
-wider one, and one that lifts it (-1) ends the search.
+Each limit is searched separately: a quota without the limit leaves it to the next wider quota, and
+one with -1 (unlimited) ends the search.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gantrymq.wire.bodies.quotas import UNLIMITED, Quota, QuotaKind, QuotaLimit
 
 
 class Allowed(NamedTuple):
-    """One limit, and the name of the quota that has it."""
+    """The amount of a limit, and the name of the quota that sets it."""
 
     amount: int
     source: str
@@ -23,7 +23,7 @@ class Allowed(NamedTuple):
 
 @final
 class QuotaRules:
-    """All quotas of a broker; immutable, a change makes new ones."""
+    """All quotas of a broker; immutable, a change creates a new object."""
 
     __slots__ = ("_kinds", "quotas")
 
@@ -39,11 +39,11 @@ class QuotaRules:
         return kind in self._kinds
 
     def has_limit(self, limit: QuotaLimit) -> bool:
-        """Whether a quota of any kind has this limit."""
+        """Whether any quota has this limit."""
         return any(limit in quota.limits for quota in self.quotas)
 
     def limits_of(self, kind: QuotaKind, name: str) -> Mapping[QuotaLimit, Allowed]:
-        """The limits that apply to this name; those that are lifted are left out."""
+        """The limits that apply to this name, without the unlimited ones."""
         rules = self._kinds.get(kind)
         return {} if rules is None else rules.limits_of(name)
 
@@ -54,7 +54,7 @@ class QuotaRules:
         )
 
     def with_quota(self, changed: Quota) -> QuotaRules:
-        """The same rules with this quota in the place of the one with its name."""
+        """A copy with this quota, in place of the one with its name."""
         return QuotaRules([*self._others(changed.kind, changed.name), changed])
 
     def without(self, kind: QuotaKind, name: str) -> QuotaRules:

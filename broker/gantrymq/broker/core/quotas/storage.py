@@ -1,15 +1,15 @@
-"""Knows how many bytes of the log belong to each topic that has a storage quota.
+"""Estimates the log bytes of each topic that has a storage quota.
 
     bytes of a topic = messages in its queues * mean size of a record
 
-The number of messages is exact at any time: the queues know their first and last message. The mean
-is of samples, SAMPLES_A_QUEUE runs of units spread evenly over each queue, whose units say how long
-their records are; it is exact where a queue has few messages or all are alike. Nothing is counted
-on the way of a message and nothing is persisted, so the figure cannot drift: not by a restart, a
-crash, retention, a truncated log or a failover.
+The number of messages is always exact, because the queues know their first and last message. The
+mean is sampled: SAMPLES_A_QUEUE runs of units, spread evenly over each queue, have the sizes of
+their records. It is exact where a queue has few messages or all have the same size. Nothing is
+counted when a message is stored, and nothing is persisted. The figure therefore cannot drift, be it
+by a restart, a crash, retention, a truncated log or a failover.
 
-Invariant: one pass at a time, of at most TOPICS_A_PASS topics; then it rests for PASS_SECONDS. So
-100 topics are up to date within a tenth of a second, 10 000 within 16.
+Invariant: one pass runs at a time, over at most TOPICS_A_PASS topics, followed by a pause of
+PASS_SECONDS. So 100 topics are up to date within a tenth of a second, 10 000 within 16 seconds.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ NEVER: Final = float("inf")
 PASS_SECONDS: Final = 0.1
 TOPICS_A_PASS: Final = 64
 
-# A mean moves slowly. A topic whose number of messages changed this much is sampled again.
+# The mean changes slowly. A topic is sampled again when its number of messages changed by this
+# share.
 SAMPLE_CHANGE: Final = 0.1
 
-# A full topic takes messages again when retention has brought it below this share of its quota.
+# A full topic accepts messages again when retention has brought it below this share of its quota.
 CALM_SHARE: Final = 0.98
 
 
 @final
 class _Topic:
-    """What is known of one topic that has a storage quota."""
+    """The state of one topic that has a storage quota."""
 
     __slots__ = ("bytes", "is_full", "mean", "messages", "sampled_messages")
 
@@ -57,8 +58,10 @@ class _Topic:
 
 @final
 class TopicStorage:
-    """The storage quotas of one broker; `Quotas` owns it and is told when a topic fills up or has
-    room again."""
+    """The storage quotas of one broker; owned by `Quotas`.
+
+    It calls `changed` when a topic fills up or has room again.
+    """
 
     __slots__ = (
         "_changed",
@@ -80,7 +83,7 @@ class TopicStorage:
         self._topics: dict[str, _Topic] = {}
 
     def change(self, rules: QuotaRules, now: float) -> None:
-        """Other quotas apply from now on."""
+        """Apply other quotas."""
         self._rules = rules
         self._next_topics.clear()
         self._next_pass = now if rules.has_limit(QuotaLimit.STORAGE_BYTES) else NEVER
@@ -97,13 +100,13 @@ class TopicStorage:
         return known is not None and known.is_full
 
     def used(self, topic: str) -> int:
-        """Bytes of this topic; 0 where it has no storage quota."""
+        """The bytes of this topic; 0 without a storage quota."""
         known = self._topics.get(topic)
         return 0 if known is None else known.bytes
 
     @property
     def bytes_by_topic(self) -> Mapping[str, int]:
-        """Of topics that have a storage quota."""
+        """The bytes of all topics that have a storage quota."""
         return {topic: known.bytes for topic, known in self._topics.items()}
 
     # ------------------------------------------------------------------ passes
@@ -152,7 +155,7 @@ class TopicStorage:
         return sampled_sizes(self._state.store.queues, topic)
 
     def _judge(self, topic: str) -> None:
-        """Tell of a topic that has become full, or has room again."""
+        """Report a topic that has become full, or has room again."""
         known, limit = self._topics[topic], self.limit_of(topic)
         if limit is None:
             is_full = False
@@ -169,7 +172,8 @@ class TopicStorage:
             self._next_pass = self._state.now + PASS_SECONDS
 
     def _failed(self, error: Exception) -> None:
-        """The disk failed, or a topic went: the next pass looks again."""
+        """End a pass that failed because of the disk or a deleted topic; the next one tries
+        again."""
         if not isinstance(error, (DiskError, CorruptionError)):
             self._state.effects.failed(f"storage quotas could not be checked: {error}", error)
         self._end(None)

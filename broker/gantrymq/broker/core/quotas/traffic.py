@@ -1,4 +1,4 @@
-"""Says of each request what quotas count it for: what it sends, what it reads, whose it is."""
+"""Classifies requests for quotas: sends, reads, sizes and addresses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.message.record import RECORD_BYTES_MIN
 
-# Where a request of each code names the topic that it sends to.
+# By request code of a send, the field that names its topic.
 _SENT_TO: Final = {
     int(RequestCode.SEND_MESSAGE): "topic",
     int(RequestCode.SEND_MESSAGE_V2): "b",
@@ -29,7 +29,7 @@ READS: Final = frozenset(
         int(RequestCode.VIEW_MESSAGE_BY_ID),
     }
 )
-"""What is answered with messages: these wait rather than have their connection wait."""
+"""Requests answered with messages: the answer waits, not the connection."""
 
 ONLY_DELAYED: Final = frozenset(
     {
@@ -46,18 +46,22 @@ ONLY_DELAYED: Final = frozenset(
         *map(int, BROKER_ADMIN),
     }
 )
-"""What ends work that was begun, so that to refuse it makes more work than it saves; and what an
-administrator needs to change a quota from an address that has used it up."""
+"""Requests that are delayed and never refused.
+
+They complete work already begun, so that a refusal would cause more work than it saves; or an
+administrator needs them to change a quota from an address that has used it up.
+"""
 
 
 def sent_topic(command: Command) -> str | None:
-    """The topic of a send; None of every other request."""
+    """The topic of a send; None for every other request."""
     field = _SENT_TO.get(command.code)
     return None if field is None or command.ext is None else command.ext.get(field)
 
 
 def sent_bytes(command: Command) -> int:
-    """About what a send takes in the log: body, properties, topic and the record's own fields."""
+    """Approximately the size of a send in the log: body, properties, topic and the record's own
+    fields."""
     field = _SENT_TO[command.code]
     ext = command.ext or {}
     texts = len(ext.get(field, "")) + len(ext.get(_PROPERTIES[field], ""))

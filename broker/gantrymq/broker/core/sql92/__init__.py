@@ -1,1 +1,1 @@
-"""SQL92: the expressions by which consumers choose messages by their properties."""
+"""Parses and evaluates SQL92 expressions, by which consumers filter messages by properties."""

@@ -1,8 +1,8 @@
-"""What an expression may cost for each message, in characters that are compared, and a search whose
-worst case is as cheap as that.
+"""Limits the cost of an expression for each message, and provides a text search of bounded cost.
 
-One character takes some 5 ns at worst. So the dearest expression that is allowed takes 12 ms for
-the dearest message, and some 0.1 ms for a common one: a turn of the loop can bear either.
+The cost is in compared characters. One character takes about 5 ns at worst, so the most expensive
+allowed expression takes 12 ms for the most expensive message, and some 0.1 ms for a common one: a
+turn of the event loop can afford either.
 
     a property, value or sign   PART
     CONTAINS                    PART, and the longest text that a property can be
@@ -21,19 +21,19 @@ COST_MAX: Final = 2_500_000
 PART: Final = 200
 CONTAINS: Final = PART + PROPERTIES_BYTES_MAX
 
-# `in` compares each character with each one of the part that it looks for, at worst; regular
-# expressions search for a plain text in linear time, but have to be compiled first.
+# At worst, `in` compares each character with each one of the search text. Regular expressions
+# search in linear time, but have to be compiled first.
 SHORT_SEARCH: Final = 50_000
-# Compiling takes 1 us a character.
+# Compiling takes 1 us for each character.
 CONTAINED_CHARACTERS_MAX: Final = 1_000
 
-# The longest double, -5e-324 written without an exponent, has fewer. Parsing takes as long as the
-# text is.
+# The longest double, -5e-324 written without an exponent, has fewer. The time of parsing grows with
+# the length.
 NUMBER_CHARACTERS_MAX: Final = 400
 
 
 def checked(cost: int) -> int:
-    """The cost; SelectorError when it is too high."""
+    """Return the cost. Raises SelectorError when it is too high."""
     if cost > COST_MAX:
         raise SelectorError(
             f"the expression up to here costs {cost} comparisons of characters for each message,"
@@ -45,7 +45,8 @@ def checked(cost: int) -> int:
 
 
 def search_for(part: str) -> Callable[[str], bool]:
-    """Whether a text contains this part; SelectorError when the part is too long."""
+    """A function that tells whether a text contains `part`. Raises SelectorError for a too long
+    part."""
     if len(part) > CONTAINED_CHARACTERS_MAX:
         raise SelectorError(
             f"CONTAINS looks for a text of {len(part)} characters, {CONTAINED_CHARACTERS_MAX} are"

@@ -1,4 +1,4 @@
-"""The grammar of expressions, by rising precedence.
+"""Parses SQL92 expressions by recursive descent. The grammar, by rising precedence:
 
     either      all, OR all ...
     all         equality, AND equality ...
@@ -7,8 +7,8 @@
                 | [NOT] CONTAINS 'a' | [NOT] STARTSWITH 'a' | [NOT] ENDSWITH 'a' ...
     unary       + unary | - unary | NOT unary | literal | name | ( either )
 
-NOT binds closer than comparisons do: NOT a = 1 is (NOT a) = 1. What follows a whole expression is
-ignored, as in Java, where nobody notices; `Parsed.end` lets our owner notice.
+NOT binds closer than comparisons do: NOT a = 1 is (NOT a) = 1. Text after a complete expression is
+ignored, as in Java; `Parsed.end` lets the caller detect it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from gantrymq.broker.core.sql92.tokens import SelectorError, Token, Tokens, Word
 from gantrymq.broker.core.sql92.values import Long
 from gantrymq.wire.jsonvalue import INT32_MAX, INT64_MAX
 
-# As long as the properties of a message, which it has to be compared with, may be.
+# The most that a message's properties, which are compared with it, may take.
 CHARACTERS_MAX: Final = 32_767
 
-# Six frames of Python's stack each, of a thousand.
+# Each level takes six frames of Python's stack, which has a thousand.
 NESTING_MAX: Final = 64
 
-# Properties, values, and the signs, NOTs and brackets before them: a part takes up to 20 us to
-# compile. A list of any length is none. `cost` bounds what each message costs.
+# The most properties, values, and signs, NOTs and brackets before them; each takes up to 20 us to
+# compile. A list of any length does not count. `cost` limits the work for each message.
 PARTS_MAX: Final = 1_500
 
 _LITERALS: Final = {"TRUE": True, "FALSE": False, "NULL": None}
@@ -39,14 +39,14 @@ _LITERALS: Final = {"TRUE": True, "FALSE": False, "NULL": None}
 @final
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A condition, and where its text ended."""
+    """A condition, and the position where its text ended."""
 
     condition: Term
     end: int
 
 
 def parse(text: str) -> Parsed:
-    """The condition that the text begins with."""
+    """Parse the condition at the beginning of the text."""
     if len(text) > CHARACTERS_MAX:
         raise SelectorError(f"it has {len(text)} characters, at most {CHARACTERS_MAX} are read")
     parser = _Parser(Tokens(text))
@@ -61,7 +61,7 @@ def parse(text: str) -> Parsed:
 
 @final
 class _Parser:
-    """Recursive descent over the words of one text."""
+    """A recursive descent parser of one text."""
 
     __slots__ = ("_cost", "_nesting", "_parts", "tokens")
 
@@ -113,7 +113,7 @@ class _Parser:
         return left
 
     def _tested(self, left: Term, *, wanted: bool) -> Term:
-        """The tests that can stand behind NOT."""
+        """Parse a test that may follow NOT."""
         token = self.tokens.take()
         if token.text == "BETWEEN":
             low = self._unary()
@@ -187,7 +187,7 @@ def _operand(token: Token) -> Term:
 
 
 def _whole(digits: str) -> int:
-    # More digits than a long has: int() need not see them.
+    # A long has fewer digits; int() must not parse longer texts.
     number = int(digits) if len(digits) < 20 else INT64_MAX + 1
     if number > INT64_MAX:
         raise SelectorError(f"{digits[:40]} is larger than {INT64_MAX}, the largest whole number")

@@ -1,4 +1,4 @@
-"""A whole expression, ready to be asked about messages."""
+"""Compiles and caches whole expressions, and matches messages against them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gantrymq.wire.bodies.heartbeat import EXPRESSION_SQL92
 from gantrymq.wire.message import properties
 from gantrymq.wire.message.record import Record
 
-# Lite pull consumers send theirs with each pull. Compiled, a character takes up to 120 bytes: the
-# short ones 30 MB, the longest that there may be 60 MB.
+# Lite pull consumers send their expression with each pull. Compiled, a character takes up to 120
+# bytes: the short expressions take 30 MB, the longest possible ones 60 MB.
 SHORT_CHARACTERS: Final = 1_000
 COMPILED_MAX: Final = 256
 LONG_COMPILED_MAX: Final = 16
@@ -23,14 +23,14 @@ LONG_COMPILED_MAX: Final = 16
 @final
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Which messages a consumer wants. `ignored` is what followed the expression."""
+    """A compiled filter expression; `ignored` is the text that followed the expression."""
 
     expression: str
     ignored: str
     _evaluate: Evaluate = field(repr=False)
 
     def chooses(self, named: Properties) -> bool:
-        """Whether a message with these properties is wanted; what cannot be decided is not."""
+        """Whether a message with these properties matches; false if that cannot be decided."""
         try:
             return self._evaluate(named) is True
         except ValueError:
@@ -41,7 +41,7 @@ class Selector:
 
 
 def selector_of(kind: str, expression: str) -> Selector:
-    """For expressions of other kinds than TAG; SelectorError says what is wrong."""
+    """Compile an expression of another kind than TAG. Raises SelectorError for an invalid one."""
     if kind != EXPRESSION_SQL92:
         raise SelectorError(f"{kind} filters are unknown; there are {EXPRESSION_SQL92} and TAG")
     is_short = len(expression) <= SHORT_CHARACTERS
@@ -49,7 +49,7 @@ def selector_of(kind: str, expression: str) -> Selector:
 
 
 def compiled(expression: str) -> Selector:
-    """SelectorError says what is wrong with the expression."""
+    """Compile an expression. Raises SelectorError for an invalid one."""
     parsed = parse(expression)
     return Selector(expression, expression[parsed.end :], parsed.condition.evaluate)
 

@@ -1,11 +1,11 @@
-"""Terms: parts of an expression, compiled into closures over a message's properties.
+"""Compiles parts of an expression into closures over a message's properties.
 
-Logic has three values: None is unknown. A comparison with what is not there is unknown, NOT of it
-as well; AND is false and OR true as soon as one part is. Two properties are compared as numbers,
-a property and a literal as the literal's type (values.py). ValueError out of `evaluate`: the
-message does not match, whatever stands around.
+Logic has three values; None is unknown. A comparison with a missing property is unknown, and so is
+its negation. AND is false and OR true as soon as one part is. Two properties are compared as
+numbers, a property and a literal as the literal's type (values.py). If `evaluate` raises
+ValueError, the message does not match, whatever the rest of the expression is.
 
-Each function below makes one kind of term, or refuses what can have no meaning, as Java does.
+Each function below makes one kind of term, or refuses a meaningless one, as Java does.
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ from gantrymq.broker.core.sql92.values import Long, Value, compare, parse_double
 Properties: TypeAlias = Mapping[str, str]
 Evaluate: TypeAlias = Callable[[Properties], Value]
 
-# Two for each frame of Python's stack, of which there are a thousand.
+# Each level takes two frames of Python's stack, which has a thousand.
 HEIGHT_MAX: Final = 400
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Term:
-    """`is_condition`: it can be true, false or unknown. `name`: it is a property. `height`: how
-    deep calls of `evaluate` go."""
+    """A compiled part of an expression.
+
+    `is_condition`: it can be true, false or unknown. `name`: that of the property, if it is one.
+    `height`: how deep calls of `evaluate` nest.
+    """
 
     evaluate: Evaluate
     is_condition: bool = False
@@ -49,7 +52,7 @@ def literal(value: Value) -> Term:
 
 
 def negative(term: Term) -> Term:
-    """-x; of what is no number it is unknown."""
+    """-x; unknown when x is not a number."""
     inner = term.evaluate
 
     def evaluate(properties: Properties) -> Value:
@@ -64,7 +67,7 @@ def negative(term: Term) -> Term:
 
 
 def condition(term: Term) -> Term:
-    """The term where a condition belongs. A property alone is text, hence false where it is."""
+    """The term as a condition. A property alone is text, hence false if it exists, else unknown."""
     if term.is_condition:
         return term
     if term.name is None:
@@ -178,7 +181,7 @@ def outside(term: Term, low: Term, high: Term) -> Term:
 
 
 def member(term: Term, texts: Collection[str], *, wanted: bool) -> Term:
-    """IN, or NOT IN when it is not wanted."""
+    """IN, or NOT IN if not `wanted`."""
     if term.name is None:
         raise SelectorError("only a property can be IN a list")
     inner, listed = term.evaluate, frozenset(texts)
@@ -198,8 +201,11 @@ TESTS: Final[Mapping[str, Callable[[str], Callable[[str], bool]]]] = {
 
 
 def tested(term: Term, test: str, text: str, *, wanted: bool) -> Term:
-    """`test` is one of TESTS. Neither it nor its negation is true of what is no text, and of none
-    is it asked whether it has an empty part."""
+    """A test of a text; `test` is one of TESTS.
+
+    Neither the test nor its negation is true of a value that is not text. With an empty `text` both
+    are false.
+    """
     inner, passes = term.evaluate, TESTS[test](text)
 
     def evaluate(properties: Properties) -> Value:

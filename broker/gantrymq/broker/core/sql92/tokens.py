@@ -1,14 +1,14 @@
-"""Words of an expression.
+"""Splits an expression into tokens.
 
-    white space, -- to the end of a line that has one, /* to */     between words
+    white space, -- to the end of a line that has one, /* to */     between tokens
     1  23L                       whole numbers; 007 is three of them
     1.5  5.  .5  5E10            numbers with a fraction
     'it''s'                      text
-    price  $_a1                  names, and in any case of letters the keywords
-    = <> < <= > >= ( ) , + -     the rest; there is no !=
+    price  $_a1                  names; and the keywords, in any case of letters
+    = <> < <= > >= ( ) , + -     signs; there is no !=
 
-Words are read one by one as the parser asks for them: what follows an expression is looked at no
-further than its first word, as in Java.
+Tokens are read one by one as the parser asks for them. As in Java, the text after an expression is
+read no further than its first token.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHOWN_MAX: Final = 40
 
 
 class Word(Enum):
-    """What kind of word it is; keywords and signs are each a kind of their own, by their text."""
+    """The kind of a token; keywords and signs have one kind, and are told apart by their text."""
 
     END = "the end"
     WHOLE = "a whole number"
@@ -37,7 +37,7 @@ class Word(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word; `text` is in capitals for keywords, as written for all else."""
+    """One token; `text` is in capitals for keywords, and as written otherwise."""
 
     word: Word
     text: str
@@ -45,7 +45,7 @@ class Token:
 
 
 class SelectorError(RemoteError):
-    """The expression means nothing; the text says where and why."""
+    """An invalid expression; the text says where and why."""
 
 
 _LOGIC: Final = ("NOT", "AND", "OR", "TRUE", "FALSE", "NULL", "IS")
@@ -67,7 +67,7 @@ _WORDS: Final = re.compile(
 
 @final
 class Tokens:
-    """The words of one text; `next` is the one not taken yet."""
+    """The tokens of one text; `next` is the next one to take."""
 
     __slots__ = ("_at", "_text", "next")
 
@@ -82,7 +82,7 @@ class Tokens:
         return taken
 
     def takes(self, text: str) -> bool:
-        """Whether the next word is this keyword or sign, which is taken then."""
+        """Take the next token if it is this keyword or sign; return whether it was."""
         if self.next.word is not Word.SIGN or self.next.text != text:
             return False
         self.take()

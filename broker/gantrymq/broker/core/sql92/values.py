@@ -1,8 +1,8 @@
-"""Values of expressions and how Java compares them.
+"""Defines the values of expressions, and compares them as Java does.
 
 A property is text or None. Literals are int (Java's Integer), Long, float (Double), str and bool.
-Text against a number is parsed to that number's own type: '3.5' is no int and '3' is a double;
-what cannot be parsed is a ValueError, and the message does not match.
+Text that is compared with a number is parsed to that number's type: '3.5' is not an int and '3' is
+a double. Text that cannot be parsed raises ValueError, and the message does not match.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gantrymq.wire.message.tags import TRIMMED
 
 @final
 class Long(int):
-    """A whole number that is no Integer."""
+    """A whole number of Java's type Long."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class Long(int):
 Number: TypeAlias = int | float
 Value: TypeAlias = str | Number | None
 
-# Both of these take digits of other scripts, as Java does.
+# Both patterns accept digits of other scripts, as Java does.
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _DOUBLE: Final = re.compile(
     r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)"
@@ -35,10 +35,10 @@ _DOUBLE: Final = re.compile(
 
 
 def compare(left: str | Number, right: str | Number) -> int:
-    """Below, at or above 0 as `left` is to `right`; -1 as well where they have nothing in common,
-    1 for texts that differ.
+    """Compare two values: negative, 0 or positive.
 
-    ValueError: one of them cannot be read as the other's type.
+    The result is -1 for a bool and another type, and 1 for texts that differ. Raises ValueError if
+    one value cannot be parsed as the other's type.
     """
     if isinstance(left, str):
         if isinstance(right, str):
@@ -54,7 +54,7 @@ def compare(left: str | Number, right: str | Number) -> int:
 
 
 def _order(left: Number, right: Number) -> int:
-    """Between doubles as Double.compareTo: -0.0 is below 0.0, and NaN above all."""
+    """Compare numbers; doubles as Double.compareTo: -0.0 is below 0.0, and NaN above all."""
     if not isinstance(left, float) and not isinstance(right, float):
         return (left > right) - (left < right)
     left, right = float(left), float(right)
@@ -66,14 +66,15 @@ def _order(left: Number, right: Number) -> int:
 
 
 def _rank(number: float) -> int:
-    """Of doubles of which none is smaller."""
+    """The order of doubles that are neither smaller nor larger than each other."""
     if math.isnan(number):
         return 2
     return 1 if math.copysign(1.0, number) > 0 else 0
 
 
 def parse_double(text: str) -> float:
-    """Double.valueOf, without its hexadecimal form and texts that are longer than any double."""
+    """Parse as Double.valueOf does, without its hexadecimal form and texts longer than any
+    double."""
     if len(text) > NUMBER_CHARACTERS_MAX:
         raise ValueError("no double")
     text = text.strip(TRIMMED)

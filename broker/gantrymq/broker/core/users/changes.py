@@ -1,7 +1,7 @@
-"""The steps of a change of users or policies: check, write the file, count, tell other members.
+"""Carries out a change of users or policies: check, write the file, apply, replicate.
 
 A request is answered when config/users.json is on disk with its change and, in a group that elects
-its master, every member that may become master has it.
+its master, every in-sync member has it.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _OVERTAKEN: Final = (
 
 
 def users_of(state: State) -> UserAccess | Outcome:
-    """The users of this broker, or the answer where it has none."""
+    """The users of this broker, or the refusal where users are off."""
     users = state.access.users
     return refused(ResponseCode.SYSTEM_ERROR, _OFF) if users is None else users
 
 
 def is_administrator(state: State, request: Request) -> bool:
-    """Whether a Super user or an administrator of plain_acl.yml asks."""
+    """Whether the sender is a Super user or an administrator of plain_acl.yml."""
     guard = state.access.guard
     assert guard is not None, "there are no users without access control"
     return guard.is_administrator(request.command, caller_of(state, request))
@@ -50,7 +50,7 @@ def change(
     what: str,
     change_table: Callable[[UserTable], UserTable],
 ) -> Outcome | Steps[Outcome]:
-    """Have the table changed; `what` is for the log."""
+    """Change the table; `what` is for the log."""
     users = users_of(state)
     if not isinstance(users, UserAccess):
         return users
@@ -83,5 +83,5 @@ def _written(state: State, users: UserAccess) -> Steps[Outcome]:
         return refused(ResponseCode.SYSTEM_ERROR, undone(failure))
     users.drop()
     if was_safe:
-        state.files.forget(File.USERS)  # it is as it was: nothing to try again
+        state.files.forget(File.USERS)  # the file is unchanged: there is nothing to retry
     return refused(ResponseCode.SYSTEM_ERROR, f"nothing was changed: {failure}")

@@ -1,12 +1,12 @@
-"""Users that a broker makes at its start where they are missing: RocketMQ's settings for that.
+"""Creates missing users when a broker starts, as RocketMQ's settings say.
 
     initAuthenticationUser                  {"username":"root","password":"..."}, a Super user
     innerClientAuthenticationCredentials    {"accessKey":"broker","secretKey":"..."}, a Super user
-                                            that this broker signs as
+                                            as which this broker signs
     migrateAuthFromV1Enabled                users and policies of the accounts of plain_acl.yml
 
-A user that is there stays as it is, whatever the settings say: a password changed by request would
-else be undone by the next start.
+An existing user is not changed, whatever the settings say: otherwise a restart would undo a
+password that was changed by request.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ACTIONS: Final = {Right.PUB: "Pub", Right.SUB: "Sub"}
 
 
 def begin(state: State) -> None:
-    """A broker starts, and its file of users was loaded."""
+    """Create missing users at startup, after the file of users was loaded."""
     users, guard = state.access.users, state.access.guard
     if users is None or guard is None:
         return
@@ -52,7 +52,8 @@ def begin(state: State) -> None:
 
 
 def first_users(settings: BrokerSettings) -> list[UserInfo]:
-    """ConfigurationError where a setting is not what it should be; it never shows the value."""
+    """The users in the settings. Raises ConfigurationError for a malformed setting, without its
+    value."""
     found = []
     if text := settings.init_authentication_user.strip():
         found.append(_super_user("initAuthenticationUser", text, "username", "password"))
@@ -65,7 +66,7 @@ def first_users(settings: BrokerSettings) -> list[UserInfo]:
 
 
 def inner_credentials(settings: BrokerSettings) -> Credentials | None:
-    """What this broker signs with."""
+    """The credentials with which this broker signs."""
     text = settings.inner_client_authentication_credentials.strip()
     if not text:
         return None
@@ -75,7 +76,7 @@ def inner_credentials(settings: BrokerSettings) -> Credentials | None:
 
 
 def with_first_users(table: UserTable, settings: BrokerSettings, rules: Rules) -> UserTable:
-    """The table with those that are missing."""
+    """The table with the missing users."""
     for info in first_users(settings):
         if info.username not in table.users:
             table = table.created(info)
@@ -98,7 +99,7 @@ def _super_user(key: str, text: str, name: str, secret: str) -> UserInfo:
 
 
 def _migrated(table: UserTable, account: Account) -> UserTable:
-    """As Java: rights become Custom entries, defaults become Default ones."""
+    """Migrate as Java does: rights become Custom entries, defaults become Default ones."""
     kind = UserType.SUPER if account.admin else UserType.NORMAL
     table = table.created(
         UserInfo(username=account.access_key, password=account.secret_key, user_type=kind.value)

@@ -1,7 +1,7 @@
-"""AUTH_CREATE_ACL, AUTH_UPDATE_ACL, AUTH_DELETE_ACL, AUTH_GET_ACL and AUTH_LIST_ACL.
+"""Handles AUTH_CREATE_ACL, AUTH_UPDATE_ACL, AUTH_DELETE_ACL, AUTH_GET_ACL and AUTH_LIST_ACL.
 
-As Java's; creating and updating are the same there too. A resource that is not understood deletes
-nothing, where Java takes it for none and deletes all policies of the user.
+They work as in Java, where creating and updating are the same too. One difference: an invalid
+resource deletes nothing here, while Java ignores it and deletes all policies of the user.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.admin import AclRequest, DeleteAclRequest, ListAclsRequest
 from gantrymq.wire.java_string import utf8_bytes
 
-# Of a body: a thousand entries have some eight values each. What has more source addresses than fit
-# is set by several requests.
+# The limit for a body: a thousand entries have some eight values each. A policy with more source
+# addresses is set by several requests.
 VALUES_MAX: Final = 20_000
 
 
@@ -84,7 +84,8 @@ def list_acls(state: State, request: Request) -> Outcome:
 
 
 def _filtered(table: UserTable, subject_filter: str, resource_filter: str) -> Iterator[AclInfo]:
-    """As Java: a user whose name has the resource's filter in it is shown whole."""
+    """Filter as Java does: a user whose name contains the resource filter is shown with all
+    policies."""
     for name in sorted(table.policies, key=utf8_bytes):
         subject = SUBJECT_PREFIX + name
         acl = table.acl_of(name)
@@ -104,7 +105,7 @@ def _about(policies: tuple[PolicyInfo, ...], resource_filter: str) -> Iterator[P
 
 
 def _subject_of(*subjects: str | None) -> str:
-    """The body's, else the header's. RemoteError where neither names a user."""
+    """The user in the body, else in the header. Raises RemoteError if neither names one."""
     for subject in subjects:
         try:
             return name_of(subject)
@@ -114,7 +115,7 @@ def _subject_of(*subjects: str | None) -> str:
 
 
 def _resource_of(text: str | None) -> ResourcePattern | None:
-    """None where none is named: then all policies are meant."""
+    """The resource to delete; None, if the request names none, means all policies."""
     if text is None or not text.strip():
         return None
     resource = ResourcePattern.parse(text)

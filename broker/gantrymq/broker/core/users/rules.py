@@ -1,4 +1,4 @@
-"""The broker's settings of users, parsed and checked."""
+"""Parses and checks the broker's settings of users."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gantrymq.broker.core.settings import BrokerSettings
 
 
 def user_rules_of(settings: BrokerSettings) -> UserRules:
-    """ConfigurationError says which setting cannot be used, and what to write."""
+    """The parsed settings. Raises ConfigurationError, which says what to write."""
     if settings.authorization_enabled and not settings.authentication_enabled:
         raise ConfigurationError(
             "authorizationEnabled=true needs authenticationEnabled=true: without it a peer may say"

@@ -1,10 +1,10 @@
-"""The table of users in force, and a change of it on its way to the file.
+"""Holds the table of users in force, and a change that is being written to the file.
 
-    load(content)                       a start finds the file
-    begin(table), commit(), drop()      a request changes it: it counts when the file has it
-    overtake(content)                   another broker leads, and this is its table
+    load(content)                       at startup
+    begin(table), commit(), drop()      a change by request, in force once the file has it
+    overtake(content)                   the table of a new master
 
-Invariant: a change counts only once config/users.json is on disk with it.
+Invariant: a change is in force only once config/users.json is on disk with it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @final
 class UserAccess:
-    """Owned by the Access of one broker with authenticationEnabled."""
+    """The users of one broker with authenticationEnabled, owned by its `Access`."""
 
     __slots__ = ("_guard", "_seal", "coming")
 
@@ -29,11 +29,11 @@ class UserAccess:
         self._guard = guard
         self._seal = seal
         self.coming: UserTable | None = None
-        """What the file shall hold, and does not yet."""
+        """The table that is being written to the file; None if there is none."""
 
     @property
     def table(self) -> UserTable:
-        """What counts now."""
+        """The table in force."""
         return self._guard.users
 
     @property
@@ -41,34 +41,36 @@ class UserAccess:
         return self.coming is not None
 
     def load(self, content: bytes) -> None:
-        """RemoteError where it is no such file, or another key sealed it."""
+        """Load the file. Raises RemoteError for malformed content, or content sealed with another
+        key."""
         self.replace(table_file.read(content, self._seal))
 
     def replace(self, table: UserTable) -> None:
         self._guard.replace_users(table)
 
     def begin(self, table: UserTable) -> None:
-        """From now on the file shall hold this. RemoteError where no file can."""
+        """Start a change. Raises RemoteError if the table cannot be written to a file."""
         assert self.coming is None, "one change at a time"
         table_file.write(table, self._seal)
         self.coming = table
 
     def commit(self) -> None:
-        """The file has it."""
+        """Put the change in force, because the file has it."""
         assert self.coming is not None, "nothing was begun"
         self.replace(self.coming)
         self.coming = None
 
     def drop(self) -> None:
-        """The file could not be written."""
+        """Drop the change, because the file could not be written."""
         self.coming = None
 
     def overtake(self, content: bytes) -> None:
-        """The master has this table; the file has it later. RemoteError where it has none."""
+        """Put the master's table in force; the file follows later. Raises RemoteError for malformed
+        content."""
         table = table_file.read(content, self._seal)
         self.coming = None
         self.replace(table)
 
     def content(self) -> bytes:
-        """What the file must hold now."""
+        """The content that the file should have."""
         return table_file.write(self.coming or self.table, self._seal)

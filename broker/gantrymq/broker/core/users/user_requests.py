@@ -1,7 +1,7 @@
-"""AUTH_CREATE_USER, AUTH_UPDATE_USER, AUTH_DELETE_USER, AUTH_GET_USER and AUTH_LIST_USER.
+"""Handles AUTH_CREATE_USER, AUTH_UPDATE_USER, AUTH_DELETE_USER, AUTH_GET_USER and AUTH_LIST_USER.
 
-As Java's but for one thing: no answer shows a password. Only an administrator creates, changes or
-deletes a Super user, whatever policies say.
+They work as in Java, except that no answer contains a password. Only an administrator creates,
+changes or deletes a Super user, whatever policies say.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gantrymq.wire.java_string import utf8_bytes
 
 _BLANK: Final = "The username is blank"
 
-# Of a body: one flat object, whose texts may have commas.
+# The limit for a body: one flat object, whose texts may have commas.
 VALUES_MAX: Final = 1_000
 
 
@@ -97,7 +97,8 @@ def list_users(state: State, request: Request) -> Outcome:
 
 
 def _asked(request: Request) -> UserInfo | None:
-    """None where the request names no user. RemoteError where its body is none."""
+    """The user in the request; None if it names none. Raises RemoteError for a request without
+    body."""
     name = UserRequest.decode(request.command.ext).username
     if not name:
         return None
@@ -116,7 +117,7 @@ def _may_change_super(state: State, request: Request) -> bool:
 
 
 def _refuse_account(state: State, name: str) -> None:
-    """RemoteError where the name is an account's: each name means one of both."""
+    """Raise RemoteError if the name is an account's: a name must mean one of both."""
     guard = state.access.guard
     if guard is not None and guard.has_accounts and name in guard.rules.accounts:
         raise RemoteError(
