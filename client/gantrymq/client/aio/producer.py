@@ -116,8 +116,8 @@ class Producer(Startable):
         select: Selector | None = None,
         key: object = None,
     ) -> Sending:
-        """Send a message in one batch with others of the next milliseconds, which is the fastest
-        way. Awaiting the Sending gives the SendResult. A selector must be a plain function. Raises
+        """Add a message to a batch that is sent within milliseconds, which is the fastest way.
+        Awaiting the Sending gives the SendResult. A selector must be a plain function. Raises
         WaitingFullError if too many messages wait.
 
             sendings = [producer.send_soon(message) for message in messages]

@@ -1,5 +1,4 @@
-"""Completes a close despite cancellation: half a close would leave tasks, sockets and queue
-owners."""
+"""Completes a close despite cancellation, so that no tasks, sockets or queue owners remain."""
 
 from __future__ import annotations
 

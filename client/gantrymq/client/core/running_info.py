@@ -1,5 +1,6 @@
-"""Builds the reports of a consumer for operators: ConsumerRunningInfo and
-ConsumeMessageDirectlyResult.
+"""Builds a consumer's reports for operators, in Java's JSON.
+
+ConsumerRunningInfo and ConsumeMessageDirectlyResult:
 
     {"mqPopTable":{},"mqTable":{MQ:ProcessQueueInfo},"properties":{"PROP_CONSUME_TYPE":…},
      "statusTable":{topic:ConsumeStatus},"subscriptionSet":[SubscriptionData],"userConsumerInfo":{}}

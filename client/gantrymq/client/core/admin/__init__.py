@@ -1,2 +1,1 @@
-"""Provides the administration requests to name servers and brokers, one class per kind of
-resource."""
+"""Provides administration requests to name servers and brokers, one class per subject."""

@@ -1,5 +1,4 @@
-"""Collects all administration requests in one object, used by the CLI, the console and the
-operator."""
+"""Collects all administration requests in one object for the CLI, the console and the operator."""
 
 from __future__ import annotations
 
