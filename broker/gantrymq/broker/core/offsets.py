@@ -35,7 +35,7 @@ OFFSETS_MAX: Final = 1_000_000
 COMMITS_A_VERSION: Final = 500
 
 Place = tuple[str, str]
-"""Topic and group."""
+"""A topic and a group."""
 
 
 class OffsetTable(NamedTuple):

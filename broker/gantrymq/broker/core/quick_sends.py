@@ -128,7 +128,7 @@ class QuickSends:
             self._judge(LOOKED_A_TURN)
 
     def closed(self, channel: Channel) -> None:
-        """This service has no state of connections."""
+        """Do nothing: this service keeps no state for connections."""
 
 
 def _values_of(state: State) -> tuple[BrokerSettings, StoreSettings, Identity]:

@@ -44,7 +44,7 @@ class Refusals:
             self._taken(now, self._began_at)
 
     def closed(self, channel: Channel) -> None:
-        """This service has no state of connections."""
+        """Do nothing: this service keeps no state for connections."""
 
     def _refused(self, now: float, why: str) -> None:
         self._ended_at = None

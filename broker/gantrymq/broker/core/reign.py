@@ -155,7 +155,7 @@ class Reign:
         state.serves = True
 
     def closed(self, channel: Channel) -> None:
-        """This service has no state of connections."""
+        """Do nothing: this service keeps no state for connections."""
 
     def _begin_services_anew(self) -> None:
         state = self._state

@@ -23,7 +23,7 @@ MEMBERS_MAX: Final = 64
 
 
 class BrokerRole(StrEnum):
-    """Java's roles."""
+    """The roles of a broker, with Java's names."""
 
     ASYNC_MASTER = "ASYNC_MASTER"
     """Takes messages, and answers without waiting for slaves."""
@@ -63,7 +63,7 @@ class MetricsExporter(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
-    """In the order of their keys, as GET_BROKER_CONFIG shows them."""
+    """The settings of one broker, in the order of their keys, as GET_BROKER_CONFIG shows them."""
 
     acl_credentials_file: str = setting(
         "",

@@ -289,7 +289,7 @@ class Stats:
         self._hour = hour
 
     def closed(self, channel: Channel) -> None:
-        """This service has no state of connections."""
+        """Do nothing: this service keeps no state for connections."""
 
 
 def _series_of(table: dict[K, Series]) -> Iterator[tuple[K, Series]]:

@@ -55,4 +55,4 @@ class Stranded:
             state.effects.add(CloseChannel(channel, reason))
 
     def closed(self, channel: Channel) -> None:
-        """This service has no state of connections."""
+        """Do nothing: this service keeps no state for connections."""

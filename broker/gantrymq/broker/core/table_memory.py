@@ -83,4 +83,4 @@ class TableMemory:
             self.count()
 
     def closed(self, channel: Channel) -> None:
-        """This service has no state of connections."""
+        """Do nothing: this service keeps no state for connections."""

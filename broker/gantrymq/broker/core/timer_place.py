@@ -30,7 +30,7 @@ from gantrymq.wire.jsonvalue import Json, JsonObject, list_of, long_field, long_
 MARKS_MAX: Final = 16
 
 Mark: TypeAlias = tuple[int, int]
-"""An offset, and a second."""
+"""An offset in the timer queue, and a second of the wall clock."""
 
 
 @final

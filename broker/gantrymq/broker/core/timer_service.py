@@ -225,7 +225,7 @@ class TimerService:
         return has_more
 
     def closed(self, channel: Channel) -> None:
-        """This service has no state of connections."""
+        """Do nothing: this service keeps no state for connections."""
 
     def _read_failed(self, error: Exception) -> None:
         """Pause the service; the failed read is then repeated."""

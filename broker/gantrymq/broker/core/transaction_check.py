@@ -123,7 +123,7 @@ class TransactionCheck:
         self._state.halves.forget()
 
     def closed(self, channel: Channel) -> None:
-        """This service has no state of connections."""
+        """Do nothing: this service keeps no state for connections."""
 
     def _ended(self, _: object) -> None:
         self._is_running = False

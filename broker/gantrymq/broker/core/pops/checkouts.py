@@ -26,7 +26,7 @@ from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import Json, int_key, list_of, long_of, object_of, text_key
 
 Place: TypeAlias = tuple[str, str, int]
-"""Group, topic and queue."""
+"""A group, a topic and a queue id."""
 
 # 300 bytes of memory each, 15 of file. Java holds as many checkpoints in memory.
 CHECKOUTS_MAX: Final = 200_000
