@@ -1,6 +1,6 @@
-"""Accounts and the rules they make together: values, checked when they are made.
+"""Defines accounts of plain_acl.yml and the rules that they form; values are checked when made.
 
-Invariant: an account in `Rules` has keys that Java takes too, so that the same file serves both.
+Invariant: an account in `Rules` has keys that Java accepts too, so one file serves both.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gantrymq.acl.white_list import AddressPattern, Places
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.wire.bodies.shared import DataVersion
 
-# Java's: a shorter key is refused.
+# As in Java: a shorter key is refused.
 KEY_CHARACTERS_MIN: Final = 7
 
 _NO_PATTERN: Final = AddressPattern()
@@ -24,7 +24,7 @@ _NO_PATTERN: Final = AddressPattern()
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Somebody who signs, and what is allowed to whoever can."""
+    """An account that signs requests, and its rights."""
 
     access_key: str
     secret_key: str = field(repr=False)
@@ -35,7 +35,7 @@ class Account:
     topic_perms: Mapping[str, Right] = field(default_factory=dict)
     group_perms: Mapping[str, Right] = field(default_factory=dict)
     old_key: OldKey | None = None
-    """The secret key before, while it is valid."""
+    """The previous secret key, while it is valid."""
 
     def __post_init__(self) -> None:
         old_secret = self.secret_key if self.old_key is None else self.old_key.secret
@@ -56,11 +56,12 @@ class Account:
 
     @property
     def is_unrestricted(self) -> bool:
-        """An administrator. One who has rights listed is held to them, as in Java."""
+        """Whether this is an administrator without rights listed; listed rights apply, as in
+        Java."""
         return self.admin and not self.topic_perms and not self.group_perms
 
     def right_to(self, need: Need) -> Right:
-        """What it may do with the topic or group that is needed."""
+        """The account's right to the topic or group that is needed."""
         if need.resource is Resource.TOPIC:
             return self.topic_perms.get(need.name, self.default_topic_perm)
         own = self.group_perms.get(need.name, self.default_group_perm)
@@ -70,7 +71,7 @@ class Account:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """All of a file. The empty ones let nobody in."""
+    """The content of a file of accounts. Empty rules admit nobody."""
 
     global_white: tuple[AddressPattern, ...] = ()
     accounts: Mapping[str, Account] = field(default_factory=dict)
@@ -82,7 +83,7 @@ class Rules:
         return any(pattern.matches(places) for pattern in self.global_white)
 
     def with_account(self, account: Account, wall_ms: int) -> Rules:
-        """This one new, or instead of that of its key."""
+        """The rules with this account added, or replacing the one with the same key."""
         accounts = {**self.accounts, account.access_key: account}
         return replace(self, accounts=accounts, version=self.version.next(wall_ms), warnings=())
 

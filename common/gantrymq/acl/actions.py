@@ -1,4 +1,4 @@
-"""The actions that RocketMQ 5's policies allow or deny."""
+"""Defines the actions that RocketMQ 5's policies allow or deny."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Action(Flag):
-    """One or more actions. A request asks for any of some; a policy grants some, or all."""
+    """One or more actions. A request needs any of several; a policy grants some or all."""
 
     NONE = 0
     PUB = 1
@@ -34,12 +34,12 @@ _BY_NAME: Final = {name.lower(): action for action, name in _NAMES.items()} | {"
 
 
 def action_of(name: str) -> Action | None:
-    """By its name in small or capital letters; None where there is no such action."""
+    """The action with this name, in any case; None if there is none."""
     return _BY_NAME.get(name.lower())
 
 
 def action_names(actions: Action) -> list[str]:
-    """As policies are written: `All`, or each by its name."""
+    """The names as policies have them: `All`, or each action's name."""
     if actions == Action.ALL:
         return ["All"]
     return [_NAMES[action] for action in _NAMES if action & actions]

@@ -1,4 +1,4 @@
-"""The peer of a request, as access control sees it."""
+"""Describes the peer of a request for access control."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from typing import final
 class Caller:
     """Where a request came from, and when.
 
-    Made for each request, and a frozen one takes three times as long; treat it as a value.
+    One is made for each request. A frozen dataclass would take three times as long; treat this as
+    immutable.
     """
 
     peer: str
-    """`ip:port` of the other end."""
+    """`ip:port` of the peer."""
     wall_ms: int = 0
     """Milliseconds since 1970, by the server's clock."""
     certificate_names: tuple[str, ...] = ()
-    """What the peer's verified certificate is called: `CN:name`, `DNS:name`, `URI:name`..."""
+    """The names in the peer's verified certificate: `CN:name`, `DNS:name`, `URI:name`..."""
     was_admitted: bool = False
-    """Whether this very request was let in before, and comes again because it had to wait."""
+    """Whether this same request was admitted before and is checked again because it had to wait."""

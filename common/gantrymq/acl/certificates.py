@@ -1,11 +1,11 @@
-"""Which account a client's certificate stands for.
+"""Maps a client's certificate to an account.
 
     CN:orders-service=orders; DNS:*.billing.svc=billing; URI:spiffe://prod/*=*; CN:*=*
 
-Rules are separated by `;` and read from the left; the first that matches one of the certificate's
-names decides. A `*` at the begin or the end of a pattern stands for any text; as the account it
-stands for the text that the pattern's `*` stood for. The server has verified the certificate: one
-that no listed authority signed has no names here.
+Rules are separated by `;` and read from left to right; the first rule that matches one of the
+certificate's names decides. A `*` at the start or the end of a pattern matches any text; as the
+account it stands for the text that the pattern's `*` matched. The server has verified the
+certificate: one that no trusted authority signed has no names here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gantrymq.base.errors import ConfigurationError
 
 KINDS: Final = ("CN", "DNS", "URI", "EMAIL")
 
-# Each connection is compared with all of them.
+# Each new connection is compared with all rules.
 RULES_MAX: Final = 256
 
 _ANY: Final = "*"
@@ -27,7 +27,7 @@ _ANY: Final = "*"
 @final
 @dataclass(frozen=True, slots=True)
 class CertificateRule:
-    """Certificates with such a name are this account."""
+    """One rule: certificates with a matching name belong to this account."""
 
     head: str
     tail: str
@@ -51,7 +51,7 @@ class CertificateRule:
         return cls(head, tail, bool(star), account)
 
     def account_of(self, name: str) -> str | None:
-        """The account of a certificate with this name; None where the rule is not about it."""
+        """The account of a certificate with this name; None if the rule does not match."""
         if not self.is_pattern:
             return self.account if name == self.head else None
         has_room = len(name) > len(self.head) + len(self.tail)
@@ -63,7 +63,7 @@ class CertificateRule:
 
 
 def parse_rules(text: str) -> tuple[CertificateRule, ...]:
-    """ConfigurationError says which rule cannot be used."""
+    """Parse rules; ConfigurationError names the one that cannot be used."""
     rules = tuple(CertificateRule.parse(part) for part in text.split(";") if part.strip())
     if len(rules) > RULES_MAX:
         raise ConfigurationError(f"there are {len(rules)} rules, and {RULES_MAX} are allowed")
@@ -71,7 +71,7 @@ def parse_rules(text: str) -> tuple[CertificateRule, ...]:
 
 
 def account_of(rules: Sequence[CertificateRule], names: Sequence[str]) -> str | None:
-    """The account that a certificate with these names stands for, if any."""
+    """The account of a certificate with these names; None if no rule matches."""
     for rule in rules:
         for name in names:
             account = rule.account_of(name)

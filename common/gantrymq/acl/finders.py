@@ -1,8 +1,8 @@
-"""Finds the topics and groups that a request names, in its fields or its body.
+"""Finds the topics and groups that a request names in its fields or its body.
 
-Each maker below returns a finder for the table in needs.py. A finder raises RemoteError where the
-body is none that can be understood. What it does not find counts as not named: the guard refuses
-such a request, unless its row of the table says that it may name nothing.
+The functions below make finders for the table in needs.py. A finder raises RemoteError if the body
+cannot be parsed. If a finder finds nothing, the guard refuses the request, unless its row of the
+table allows that it names nothing.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from gantrymq.wire.jsonvalue import list_of, object_of, required_text_field
 
 REPLY_SUFFIX: Final = "_REPLY_TOPIC"
 
-# As many as the broker itself reads.
+# The bound of the broker's own reader.
 LOCKS_BYTES_MAX: Final = 1 << 20
 
 Finder: TypeAlias = Callable[[Command], Sequence[Need]]
 
 
 def nothing(_: Command) -> Sequence[Need]:
-    """A request that is about nothing that anybody owns."""
+    """For requests that concern no topic, group or cluster."""
     return ()
 
 
 def cluster(actions: Action) -> Finder:
-    """A request about the server as a whole."""
+    """For requests about the server as a whole."""
     needs = (cluster_need(actions),)
     return lambda _: needs
 
 
 def topic(field: str, right: Right, actions: Action = Action.NONE) -> Finder:
-    """One topic, or the group whose retry topic it is."""
+    """For one topic, or the group if it is a retry topic."""
 
     def find(command: Command) -> Sequence[Need]:
         name = (command.ext or {}).get(field)
@@ -57,7 +57,8 @@ def topic(field: str, right: Right, actions: Action = Action.NONE) -> Finder:
 
 
 def reply(field: str) -> Finder:
-    """Whoever was asked may answer: the topic is the cluster's own, and nobody consumes it."""
+    """For replies: any client that got a request may reply to the cluster's own reply topic, which
+    nobody consumes."""
     find_topic = topic(field, Right.PUB)
 
     def find(command: Command) -> Sequence[Need]:
@@ -76,8 +77,11 @@ def group(field: str, actions: Action = Action.NONE) -> Finder:
 
 
 def both(group_field: str, actions: Action = Action.NONE, *, by_place: bool = True) -> Finder:
-    """A topic and a group. `by_place`: of a message that was handed out, whose topic may be where
-    the group pops again; a request that only reads names the topic itself."""
+    """For a topic and a group.
+
+    `by_place`: the request is about a delivered message, whose topic may be the group's pop retry
+    topic. Requests that only read name the topic itself.
+    """
 
     def find(command: Command) -> Sequence[Need]:
         ext = command.ext or {}
@@ -92,7 +96,7 @@ def both(group_field: str, actions: Action = Action.NONE, *, by_place: bool = Tr
 
 
 def names(field: str, separator: str, resource: Resource, actions: Action) -> Finder:
-    """Topics or groups in one field."""
+    """For several topics or groups in one field."""
 
     def find(command: Command) -> Sequence[Need]:
         texts = (command.ext or {}).get(field, "").split(separator)
@@ -102,7 +106,7 @@ def names(field: str, separator: str, resource: Resource, actions: Action) -> Fi
 
 
 def of_body(resource: Resource, field: str, actions: Action, *, each_of: str = "") -> Finder:
-    """A topic or group that the body names; with `each_of`, one for each bean of that list."""
+    """For a topic or group in the body; with `each_of`, one for each element of that list."""
 
     def find(command: Command) -> Sequence[Need]:
         bean = object_of(javajson.loads(command.body), "body")
@@ -119,12 +123,12 @@ def of_body(resource: Resource, field: str, actions: Action, *, each_of: str = "
 
 
 def all_of(*finders: Finder) -> Finder:
-    """What each of these finds."""
+    """Combines several finders."""
     return lambda command: [need for find in finders for need in find(command)]
 
 
 def clone(command: Command) -> Sequence[Need]:
-    """Both groups: what one has consumed tells, what the other goes on with changes."""
+    """For cloning offsets: the source group is read, the target group is changed."""
     ext = command.ext or {}
     needs = []
     if name := ext.get("topic"):

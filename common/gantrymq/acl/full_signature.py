@@ -1,19 +1,19 @@
-"""Gantry's signature, beside RocketMQ's: it covers the request code, and is good only once.
+"""Makes and checks Gantry's signature, which covers the request code and is valid only once.
 
     GantrySignature   <head>:<Base64(HMAC-SHA256(secret, content))>
     head              gantry-full-signature-1:<ms since 1970>:<signer>:<number>
     content           head, code, name and value of each other ext field but Signature in the
-                      order of names, the body; each part behind its length of 8 bytes
+                      order of names, the body; each part after its length in 8 bytes
 
-RocketMQ's signature covers the values of fields, run together, and the body. So a request that was
-seen on its way can be sent again, with another code, or with the values cut in other places. This
-one names every part. A signer is one program; it counts its requests, and a server refuses a number
-that it has seen, and a time that is far from its own.
+RocketMQ's signature covers the concatenated values of fields, and the body. So an attacker that
+sees a request can send it again, with another code, or with the values split at other places. This
+signature covers every part separately. A signer is one program; it numbers its requests, and a
+server refuses a number that it has seen, and a time too far from its own.
 
-A client signs both ways; a server of Java reads RocketMQ's signature, which covers this field's
-value as it covers all. Invariant: what a client signed both ways is never good as RocketMQ's
-signature alone, however its values are cut: `signature.is_signed` refuses content that has the
-begin of this field's value.
+A client signs both ways; a Java server checks RocketMQ's signature, which covers this field's value
+like all others. Invariant: a request that was signed both ways is never valid by RocketMQ's
+signature alone, however its values are split: `signature.is_signed` refuses content that contains
+the start of this field's value.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from gantrymq.acl.signature import (
 )
 from gantrymq.wire.command import Command
 
-# Clocks of a cluster differ by less; what is older is refused even if it was never seen.
+# Clocks of a cluster differ by less; older requests are refused even if never seen.
 APART_MS_MAX: Final = 15 * 60_000
 
-# Requests of one program pass each other on several connections: as many numbers may come late.
+# Requests of one program on several connections may overtake each other by this many numbers.
 WINDOW: Final = 4096
 
-# Programs that sign, of all accounts and of one; each takes some 700 bytes.
+# How many signers are remembered, of all accounts and of one; each takes some 700 bytes.
 SIGNERS_MAX: Final = 16_384
 ACCOUNT_SIGNERS_MAX: Final = 4_096
 
@@ -57,7 +57,7 @@ def is_present(command: Command) -> bool:
 
 
 def is_signed(command: Command, secret: str) -> bool:
-    """Whether the request's signature was made with this secret; takes the same time for all."""
+    """Whether the request's signature was made with this secret; compares in constant time."""
     ext = command.ext or {}
     given = ext.get(FULL_SIGNATURE, "")
     head, _, digest = given.rpartition(":")
@@ -67,12 +67,12 @@ def is_signed(command: Command, secret: str) -> bool:
 
 @final
 class Signer:
-    """Signs requests of one program, both ways. Owned by whatever sends them."""
+    """Signs the requests of one program, both ways. Owned by the component that sends them."""
 
     __slots__ = ("_count", "_id", "credentials")
 
     def __init__(self, credentials: Credentials, signer: str) -> None:
-        """`signer` is SIGNER_CHARACTERS hexadecimal digits that no other program has."""
+        """`signer` is SIGNER_CHARACTERS hexadecimal digits that are unique to this program."""
         assert len(signer) == SIGNER_CHARACTERS, "a signer has 16 digits"
         self.credentials: Credentials = credentials
         self._id: str = signer
@@ -114,27 +114,27 @@ def _digest(code: int, ext: Mapping[str, str], body: bytes, secret: str, head: s
 
 @final
 class _Seen:
-    """The numbers of one signer."""
+    """The request numbers seen from one signer."""
 
     __slots__ = ("bits", "highest", "last_ms")
 
     def __init__(self) -> None:
         self.highest: int = 0
         self.bits: int = 0
-        """Bit n: highest - n was seen."""
+        """Bit n says whether highest - n was seen."""
         self.last_ms: int = 0
 
 
 @final
 class _Signers:
-    """The programs that sign as one account, least recent first."""
+    """The signers of one account, least recent first."""
 
     __slots__ = ("floor_ms", "seen")
 
     def __init__(self) -> None:
         self.seen: OrderedDict[str, _Seen] = OrderedDict()
         self.floor_ms: int = 0
-        """A signer that is not in `seen` and signs with an earlier time may have been in it."""
+        """A signer missing from `seen` may have been dropped if its time is not later than this."""
 
     def drop_oldest(self) -> None:
         _, oldest = self.seen.popitem(last=False)
@@ -143,21 +143,22 @@ class _Signers:
 
 @final
 class ReplayTable:
-    """Which requests were seen. Only requests with a good signature are entered, so no peer without
-    a key fills it. Owned by one guard.
+    """Remembers which requests were seen. Owned by one guard.
 
-    An account that invents signers pushes out its own: it has a floor and a bound of its own, and
-    where the whole table is full, the account with the most signers makes room."""
+    Only requests with a valid signature are entered, so a peer without a key cannot fill the table.
+    An account that invents signers only displaces its own: each account has a bound and a floor of
+    its own, and if the whole table is full, the account with the most signers makes room.
+    """
 
     __slots__ = ("_accounts", "_count")
 
     def __init__(self) -> None:
         self._accounts: dict[str, _Signers] = {}
         self._count: int = 0
-        """The signers of all accounts."""
+        """The number of signers of all accounts."""
 
     def fault(self, command: Command, wall_ms: int) -> str | None:
-        """Why a request with a good signature is not taken; None where it is, and is seen now."""
+        """Why a request with a valid signature is refused; None if not, and then it is recorded."""
         ext = command.ext or {}
         stamp = _stamp(ext.get(FULL_SIGNATURE, ""))
         if stamp is None:
@@ -208,7 +209,7 @@ def _count_of(signers: _Signers) -> int:
 
 
 def _enter(seen: _Seen, number: int) -> bool:
-    """Whether the number is new; from now on it is not."""
+    """Record the number; returns whether it was new."""
     behind = seen.highest - number
     if behind < 0:
         shift = -behind
@@ -222,7 +223,7 @@ def _enter(seen: _Seen, number: int) -> bool:
 
 
 def _stamp(text: str) -> tuple[int, str, int] | None:
-    """Time, signer and number."""
+    """Time, signer and number; None if the text is malformed."""
     parts = text.split(":")
     if len(parts) != _PARTS or parts[0] != FULL_MARK or len(parts[2]) != SIGNER_CHARACTERS:
         return None

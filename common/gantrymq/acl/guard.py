@@ -1,23 +1,24 @@
 """Decides whether a server carries out a request. Every request goes through `Guard.check`.
 
-Accounts of plain_acl.yml (aclEnable) are judged in the order of Java 4.9:
+Requests of accounts of plain_acl.yml (aclEnable) are checked in the order of Java 4.9:
 
-    the address is in globalWhiteRemoteAddresses                        -> yes
-    there is no AccessKey; nobody has it                                -> no
-    the address is in the account's whiteRemoteAddress                  -> yes
-    the signature is not good                                           -> no
-    the request needs an administrator, and this is none                -> no
-    it is an administrator without rights of its own                    -> yes
-    a topic or group is needed to which the account has no right        -> no
+    the address is in globalWhiteRemoteAddresses                        -> allowed
+    there is no AccessKey, or no account with it                        -> refused
+    the address is in the account's whiteRemoteAddress                  -> allowed
+    the signature is wrong                                              -> refused
+    an administrator is needed, and the account is none                 -> refused
+    the account is an administrator without rights of its own           -> allowed
+    the account lacks the right to a topic or group                     -> refused
 
-Users (authenticationEnabled) in the order of Java 5: the user exists, is enabled, has signed, is a
-Super user, or has policies (authorizationEnabled) that allow what the request needs.
+Requests of users (authenticationEnabled) are checked in the order of Java 5: the user must exist,
+be enabled, and have signed; it must be a Super user or have policies (authorizationEnabled) that
+allow what the request needs.
 
-A name means one account: of plain_acl.yml where it is there, else a user. Invariants: rules and
-users are replaced whole, and without any nobody gets in; a request without a row in needs.py is
-refused to all but administrators; accounts are shown and changed by administrators alone.
+A name means one account: that of plain_acl.yml if it exists there, otherwise a user. Invariants:
+rules and users are replaced as a whole, and without any nobody is admitted; a request without a row
+in needs.py is refused to all but administrators; only administrators can see and change accounts.
 
-Each no begins as Java's does; behind that it says what helps.
+Each refusal begins with Java's text; after that it says how to fix the cause.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _NO_RULES: Final = UserRules()
 
 @final
 class Guard:
-    """Access control of one server. Owned by its core."""
+    """The access control of one server. Owned by the server's core."""
 
     __slots__ = ("_replays", "_requests", "_user_rules", "has_accounts", "rules", "users")
 
@@ -65,7 +66,7 @@ class Guard:
         *,
         has_accounts: bool = True,
     ) -> None:
-        """`has_accounts`: whether plain_acl.yml counts."""
+        """`has_accounts` says whether plain_acl.yml is in use."""
         self.rules: Rules = rules
         self.users: UserTable = UserTable()
         self.has_accounts: bool = has_accounts
@@ -74,27 +75,29 @@ class Guard:
         self._replays: ReplayTable = ReplayTable()
 
     def replace(self, rules: Rules) -> None:
-        """From now on these accounts count."""
+        """Use these accounts from now on."""
         self.rules = rules
 
     def replace_users(self, users: UserTable) -> None:
-        """From now on these users and policies count."""
+        """Use these users and policies from now on."""
         self.users = users
 
     # ------------------------------------------------------------------ who asks
 
     def account_of(self, command: Command) -> str:
-        """The account that a request names, proven or not; "" stands for all that do not exist."""
+        """The account that a request names, proven or not; "" for every account that does not
+        exist."""
         key = (command.ext or {}).get(ACCESS_KEY, "")
         return key if self._find(key) is not None else ""
 
     def asking_account(self, command: Command, caller: Caller) -> str:
-        """The account that a request names, or that its certificate stands for; "" as above."""
+        """The account that a request names, or that its certificate maps to; "" as in
+        `account_of`."""
         name, _ = self._claimed(command, caller)
         return name if name is not None and self._find(name) is not None else ""
 
     def is_administrator(self, command: Command, caller: Caller) -> bool:
-        """Whether a request that was let in is an administrator's."""
+        """Whether an admitted request comes from an administrator."""
         name, _ = self._claimed(command, caller)
         principal = self._find(name or "")
         if isinstance(principal, User):
@@ -102,7 +105,7 @@ class Guard:
         return principal is not None and principal.is_unrestricted
 
     def _claimed(self, command: Command, caller: Caller) -> tuple[str | None, bool]:
-        """The account that asks, and whether its certificate proves it."""
+        """The account that the request claims, and whether a certificate proves it."""
         key = (command.ext or {}).get(ACCESS_KEY)
         if key is None and caller.certificate_names:
             name = account_of(self._user_rules.certificate_rules, caller.certificate_names)
@@ -118,7 +121,7 @@ class Guard:
     # ------------------------------------------------------------------ requests
 
     def check(self, command: Command, caller: Caller) -> Refusal | None:
-        """Why a request is not carried out; None where it is."""
+        """Why a request is refused; None if it is allowed."""
         if self._is_white(command, caller):
             return None
         name, is_proven = self._claimed(command, caller)
@@ -138,7 +141,7 @@ class Guard:
         return refused or self._check_rights(command, caller, principal)
 
     def _is_white(self, command: Command, caller: Caller) -> bool:
-        """Whether the address needs no account. It never stands for an administrator of users."""
+        """Whether the address needs no account. It never suffices for requests about accounts."""
         if not self.has_accounts or not self.rules.global_white:
             return False
         if not self.rules.lets_in(places_of(caller.peer)):
@@ -146,13 +149,15 @@ class Guard:
         return not self._is_of_users(command)
 
     def _is_white_of(self, account: Account, command: Command, caller: Caller) -> bool:
-        """Whether the address stands for this account, though the request is not signed."""
+        """Whether the address proves this account without a signature."""
         is_white = account.white_remote_address.matches(places_of(caller.peer))
         return is_white and not self._is_of_users(command)
 
     def _is_of_users(self, command: Command) -> bool:
-        """Whether the request shows or changes accounts of a server that has users: then an address
-        alone proves nothing."""
+        """Whether the request shows or changes accounts of a server with users.
+
+        For those requests an address alone proves nothing.
+        """
         return self._user_rules.authenticates and command.code in ACCOUNT_REQUESTS
 
     def _check_anonymous(self, command: Command, caller: Caller) -> Refusal | None:
@@ -239,7 +244,7 @@ class Guard:
         return plain_rights.check(principal, row, command)
 
     def check_more(self, command: Command, caller: Caller, needs: Iterable[Need]) -> Refusal | None:
-        """What a request that was let in turned out to need."""
+        """Check needs of an admitted request that became known later; None if all are met."""
         if self._is_white(command, caller):
             return None
         name, _ = self._claimed(command, caller)
@@ -262,7 +267,7 @@ class Guard:
 
 
 def _secrets(principal: Principal, wall_ms: int) -> Sequence[str]:
-    """All that sign for an account now."""
+    """All secrets that are valid for the account now."""
     secret = principal.password if isinstance(principal, User) else principal.secret_key
     old = principal.old_key
     if old is None or not old.is_valid(wall_ms):

@@ -1,4 +1,4 @@
-"""The key an account had before, valid beside the new one while clients change over."""
+"""Keeps the previous key of an account valid beside the new one while clients are updated."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from typing import Final, final
 
 UNTIL_REMOVED: Final = -1
 
-# A change over that takes longer is none: the old key has been forgotten.
+# A longer overlap means that the old key was forgotten.
 OVERLAP_SECONDS_MAX: Final = 90 * 86_400
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class OldKey:
-    """A secret that still signs for its account."""
+    """A previous secret that is still valid for its account."""
 
     secret: str = field(repr=False)
     until_ms: int = UNTIL_REMOVED
-    """Milliseconds since 1970."""
+    """When it expires, in milliseconds since 1970, or UNTIL_REMOVED."""
 
     @classmethod
     def kept(cls, secret: str, seconds: int, wall_ms: int) -> OldKey | None:
-        """Of a secret that is being replaced; None where it ends now. ValueError where the time is
-        none that is allowed."""
+        """Keep a secret that is being replaced valid for `seconds`; None if it ends now.
+
+        Raises ValueError if the time is not allowed.
+        """
         if seconds == UNTIL_REMOVED:
             return cls(secret)
         if not 0 <= seconds <= OVERLAP_SECONDS_MAX:

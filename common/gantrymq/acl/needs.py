@@ -1,18 +1,18 @@
-"""What each request needs: one row for every request that a server carries out.
+"""Defines what each request needs: one row for every request that a server carries out.
 
-A row says three things: what an account of plain_acl.yml needs (`Plain`), which topics and groups
-the request is about and what a user's policies must allow of them (its finder), and whether it may
-be about none. Invariant: a request without a row, and one that names none of what its row asks for,
-is for administrators alone. So a new request is closed until somebody gives it a row.
+A row says three things: what an account of plain_acl.yml needs (`Plain`); which topics and groups
+the request concerns and what a user's policies must allow for them (its finder); and whether the
+request may name none. Invariant: a request without a row, and one that names nothing although its
+row requires it, is for administrators only. So a new request is refused until it gets a row.
 
-Users are judged as Java 5.3 judges them, by the same resources and actions, except where Java
-forgets a request (it lets every user change settings, create groups, or delete expired files, for
-it has no row for those) or believes what a request says of a message's topic: there the actions
-are those of the ordinary way to the same end. What a request is about may be known only when its
-message was read (33, 36, 37, 309, 323): access.py of the broker asks once more then.
+Users are judged as in Java 5.3, by the same resources and actions, with two exceptions. Java has no
+row for some requests (it lets every user change settings, create groups, or delete expired files).
+And Java trusts what some requests say about a message's topic. There the actions are those of the
+ordinary request with the same effect. For 33, 36, 37, 309 and 323 the topic is known only when the
+message was read: access.py of the broker checks again then.
 
-Accounts are judged as Java 4.9 judges them, but for 41, 42, 222, 307, 309, 314, 320, 324, 325, 361,
-370 and pops, which Java does not know or takes from fields that a sender may choose.
+Accounts are judged as in Java 4.9, except for 41, 42, 222, 307, 309, 314, 320, 324, 325, 361, 370
+and pops, which Java does not know or judges by fields that a sender may choose.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from gantrymq.wire.command import Command
 
 
 class Plain(Enum):
-    """What an account of plain_acl.yml needs."""
+    """What an account of plain_acl.yml needs for a request."""
 
     SIGNATURE = "signature"
-    """A good signature: the request reads what is no secret."""
+    """A valid signature: the request reads nothing secret."""
     RIGHTS = "rights"
-    """The rights to what the request is about."""
+    """The rights to the topics and groups that the request concerns."""
     ADMIN = "admin"
-    """An administrator."""
+    """The account must be an administrator."""
 
 
 @final
@@ -67,7 +67,7 @@ class Row:
     """Whether no policy can allow it."""
 
     def needs_of(self, command: Command) -> Sequence[Need]:
-        """RemoteError where the request is none that could be understood."""
+        """The needs of the request; RemoteError if it cannot be parsed."""
         return self.find(command)
 
 
@@ -127,7 +127,7 @@ _CONSUMING: Final[Requests] = {
     Code.CLONE_GROUP_OFFSET: _rights(clone),
     Code.LOCK_BATCH_MQ: _rights(locks),
     Code.UNLOCK_BATCH_MQ: _rights(locks),
-    # Producers send these too, and name no group that consumes.
+    # Producers send these too, without a consumer group.
     Code.HEART_BEAT: _rights(heartbeat, may_name_nothing=True),
     Code.UNREGISTER_CLIENT: _rights(group("consumerGroup"), may_name_nothing=True),
     Code.CHECK_CLIENT_CONFIG: Row(Plain.SIGNATURE, nothing, may_name_nothing=True),
@@ -226,7 +226,7 @@ _CHANGES: Final[Requests] = {
 }
 
 _ACCOUNTS: Final[Requests] = {
-    # An account of plain_acl.yml may be an administrator: no policy makes a user able to be one.
+    # An account of plain_acl.yml may be an administrator, and policies must not create those.
     Code.UPDATE_AND_CREATE_ACL_CONFIG: _admin(cluster(Action.UPDATE), for_super_users=True),
     Code.DELETE_ACL_CONFIG: _admin(cluster(Action.UPDATE), for_super_users=True),
     Code.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: _admin(cluster(Action.UPDATE), for_super_users=True),
@@ -244,7 +244,7 @@ _ACCOUNTS: Final[Requests] = {
 }
 
 ACCOUNT_REQUESTS: Final = frozenset(int(code) for code in _ACCOUNTS)
-"""What shows or changes accounts, users and policies."""
+"""Requests that show or change accounts, users and policies."""
 
 BROKER_REQUESTS: Final[Requests] = {
     int(code): row
@@ -255,7 +255,7 @@ BROKER_REQUESTS: Final[Requests] = {
 BROKER_ADMIN: Final = frozenset(
     code for code, row in BROKER_REQUESTS.items() if row.plain is Plain.ADMIN
 )
-"""What only administrators of plain_acl.yml may ask of a broker."""
+"""Requests to a broker that only administrators of plain_acl.yml may send."""
 
 NAME_SERVER_REQUESTS: Final[Requests] = {
     int(code): _signed(cluster(_LIST))
@@ -273,4 +273,4 @@ NAME_SERVER_REQUESTS: Final[Requests] = {
         Code.GET_KVLIST_BY_NAMESPACE,
     )
 }
-"""What clients ask of a name server; all else is for brokers and administrators."""
+"""Requests of clients to a name server; all others are for brokers and administrators."""

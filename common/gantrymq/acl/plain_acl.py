@@ -1,12 +1,12 @@
-"""The file plain_acl.yml: RocketMQ 4's, read and written.
+"""Reads and writes RocketMQ 4's file of accounts, plain_acl.yml.
 
     globalWhiteRemoteAddresses: [10.1.*.*]
     accounts:
     - accessKey: RocketMQ                   more than six characters, as the secret key
       secretKey: 12345678
-      oldSecretKey: 87654321                signs too, while clients change over; only here
-      oldSecretKeyUntil: 2026-12-31T00:00:00Z    until then; left out: until it is removed
-      whiteRemoteAddress: 192.168.0.*       who needs no signature to be this account
+      oldSecretKey: 87654321                valid too while clients are updated; Gantry only
+      oldSecretKeyUntil: 2026-12-31T00:00:00Z    its end; without it: until it is removed
+      whiteRemoteAddress: 192.168.0.*       addresses that need no signature for this account
       admin: false
       defaultTopicPerm: DENY                DENY, PUB, SUB, PUB|SUB
       defaultGroupPerm: SUB
@@ -14,8 +14,8 @@
       groupPerms: [groupA=SUB]
     dataVersion: [{counter: 1, timestamp: 1700000000000}]
 
-What Java refuses is refused, and what it passes over is passed over with a warning: no such thing
-ever lets anybody in. What is written has no comments; Java's has none either.
+Content that Java refuses is refused, and content that Java ignores is ignored with a warning: it
+never admits anybody. Written files have no comments, as Java's have none.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _CREDENTIALS_KEYS: Final = ("accessKey", "secretKey", "securityToken")
 
 
 def read(content: bytes) -> Rules:
-    """ConfigurationError says what cannot be used, and where it stands."""
+    """Parse the file; ConfigurationError says what cannot be used, and where."""
     tree = _tree(content)
     warnings: list[str] = []
     whole = Part("the file", {} if tree is None else tree, _FILE_KEYS, warnings)
@@ -72,14 +72,14 @@ def read(content: bytes) -> Rules:
 
 
 def read_anew(content: bytes) -> Rules:
-    """The same, instead of rules that there are: one that says nothing may be half written."""
+    """Parse a changed file; empty content is refused, since it may be half written."""
     if not _tree(content):
         raise ConfigurationError("it is empty; `accounts: []` lets nobody in")
     return read(content)
 
 
 def write(rules: Rules) -> bytes:
-    """What `read` makes these rules of."""
+    """The content of which `read` makes these rules."""
     lines = [_list("", "globalWhiteRemoteAddresses", [each.text for each in rules.global_white])]
     lines.append("accounts:" if rules.accounts else "accounts: []")
     for account in rules.accounts.values():
@@ -91,7 +91,7 @@ def write(rules: Rules) -> bytes:
 
 
 def read_credentials(content: bytes) -> Credentials:
-    """Of a file with accessKey and secretKey, as RocketMQ's conf/tools.yml."""
+    """Read the credentials from a file with accessKey and secretKey, like conf/tools.yml."""
     part = Part("the file", _tree(content), _CREDENTIALS_KEYS, [])
     account = Account(access_key=part.text("accessKey"), secret_key=part.text("secretKey"))
     return Credentials(account.access_key, account.secret_key)
@@ -113,7 +113,7 @@ def pattern(text: str) -> AddressPattern:
 
 
 def right(text: str) -> Right:
-    """ConfigurationError where it is none."""
+    """Parse a right; ConfigurationError if it is invalid."""
     found = RIGHTS.get(text.strip())
     if found is None:
         raise ConfigurationError(
@@ -124,7 +124,7 @@ def right(text: str) -> Right:
 
 
 def rights(listed: Iterable[str]) -> dict[str, Right]:
-    """`name=RIGHT` each."""
+    """Parse `name=RIGHT` texts."""
     return {name: right(text) for name, text in map(_name_and_right, listed)}
 
 
@@ -180,7 +180,7 @@ def _rights(part: Part, key: str) -> dict[str, Right]:
 
 
 def _right(part: Part, text: str) -> Right:
-    """Java takes what it does not know for DENY."""
+    """Parse a right; an unknown one means DENY with a warning, as in Java."""
     found = RIGHTS.get(text.strip())
     if found is None:
         part.warnings.append(f"{part.place}: {text} is no permission, taken for DENY")
@@ -195,7 +195,7 @@ def _version(whole: Part) -> DataVersion:
 
 
 def _lines_of(account: Account) -> list[str]:
-    """Texts are in quotes: neither 0123 nor yes is then anything else, here or in Java."""
+    """The account as lines. Texts are quoted, so that 0123 or yes stay texts, here and in Java."""
     return [
         f"- accessKey: {_quoted(account.access_key)}",
         f"  secretKey: {_quoted(account.secret_key)}",
@@ -225,5 +225,5 @@ def _list(indent: str, key: str, texts: Iterable[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Accounts have printable characters only."""
+    """Quote a text; accounts have printable characters only."""
     return "'" + text.replace("'", "''") + "'"

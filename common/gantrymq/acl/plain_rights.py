@@ -1,4 +1,4 @@
-"""What an account of plain_acl.yml may do, once it is proven."""
+"""Checks the rights of an account of plain_acl.yml whose identity is proven."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gantrymq.acl.rights import Need, Resource, Right
 from gantrymq.base.errors import RemoteError
 from gantrymq.wire.command import Command
 
-# An account that may do anything at all may also trace it.
+# Every account may write its own trace messages.
 _TRACES: Final = Need(Resource.TOPIC, "RMQ_SYS_TRACE_TOPIC", Right.PUB)
 
 
 def check(account: Account, row: Row | None, command: Command) -> Refusal | None:
-    """`row` is the request's in needs.py."""
+    """Why the request is refused, or None. `row` is the request's row in needs.py."""
     if (row is None or row.plain is Plain.ADMIN) and not account.admin:
         return refusal(
             f"Need admin permission for request code={command.code}, but"
@@ -38,7 +38,8 @@ def check(account: Account, row: Row | None, command: Command) -> Refusal | None
 
 
 def lacking(account: Account, needs: Iterable[Need]) -> Refusal | None:
-    """The first right of these that the account does not have."""
+    """The refusal for the first need that the account's rights do not cover; None if there is
+    none."""
     for need in needs:
         right = account.right_to(need)
         if not right.has(need.right) and not _is_trace(need):

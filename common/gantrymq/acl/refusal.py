@@ -1,4 +1,4 @@
-"""Refusals of access control, in RocketMQ's words and with RocketMQ's codes."""
+"""Makes refusals of access control, with RocketMQ's texts and codes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from gantrymq.wire.codes import ResponseCode
 
 _PREFIX: Final = "org.apache.rocketmq.acl.common.AclException: "
 
-# How a member that is not master refuses a change that its group's master makes. Tools know by it
-# that the member will take the change from its master.
+# The text with which a non-master member refuses a change that only its master makes. By this text
+# tools know that the member will copy the change from its master.
 MASTER_DECIDES: Final = "Only the master decides this"
 
-# Names in remarks are what a peer wrote.
+# Names in remarks are input of a peer.
 _NAME_CHARACTERS_MAX: Final = 256
 
 
 class AuthenticationFailure(StrEnum):
-    """How a peer failed to prove its account; the values are labels of a metric."""
+    """How a peer failed to prove its account. The values are labels of a metric."""
 
     UNSIGNED = "unsigned"
     UNKNOWN_ACCOUNT = "unknown_account"
@@ -27,17 +27,17 @@ class AuthenticationFailure(StrEnum):
     THROTTLED = "throttled"
     """The signature was not checked, because too many before were wrong."""
     REPLAYED = "replayed"
-    """The signature is good, and old or seen before."""
+    """The signature is valid, but the request is too old or was seen before."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is not carried out: the remark and the code of the answer."""
+    """Why a request is not carried out: the remark and the code of the response."""
 
     remark: str
     failure: AuthenticationFailure | None = None
-    """None where the account is proven, and lacks a right."""
+    """None if the account is proven but lacks a right."""
     is_logged: bool = True
     code: ResponseCode = ResponseCode.SYSTEM_ERROR
 
@@ -49,14 +49,15 @@ def refusal(
     is_logged: bool = True,
     is_user: bool = False,
 ) -> Refusal:
-    """As RocketMQ 4 refuses an account, or as RocketMQ 5 a user."""
+    """A refusal as RocketMQ 4 refuses an account, or, with `is_user`, as RocketMQ 5 refuses a
+    user."""
     if is_user:
         return Refusal(text, failure, is_logged, ResponseCode.NO_PERMISSION)
     return Refusal(_PREFIX + text, failure, is_logged)
 
 
 def not_permitted(text: str, failure: AuthenticationFailure | None = None) -> Refusal:
-    """As RocketMQ 5 refuses a user."""
+    """A refusal as RocketMQ 5 refuses a user."""
     return refusal(text, failure, is_user=True)
 
 

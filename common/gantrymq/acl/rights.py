@@ -1,7 +1,7 @@
-"""What an account may do with a topic or a group, and what a request needs.
+"""Defines rights to topics and groups, and what a request needs.
 
-A need names one resource, and what of it: a `Right` of RocketMQ 4, by which accounts of
-plain_acl.yml are judged, and the `Action`s of RocketMQ 5, of which policies must allow one.
+A need names one resource and what is needed of it: a `Right` of RocketMQ 4, by which accounts of
+plain_acl.yml are judged, and `Action`s of RocketMQ 5, one of which a policy must allow.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ class Right(Flag):
     SUB = 2
 
     def has(self, needed: Right) -> bool:
-        """Whether this includes any of the needed right; for DENY never. To combine two flags by
-        `&` takes ten times as long, and each request asks."""
+        """Whether this includes any part of the needed right; never for DENY.
+
+        Works on the values: combining two flags by `&` takes ten times as long, and each request
+        asks.
+        """
         return bool(self._value_ & needed._value_)
 
     @property
     def text(self) -> str:
-        """As plain_acl.yml has it."""
+        """The right as plain_acl.yml writes it."""
         return "|".join(right.name or "" for right in self) or "DENY"
 
 
@@ -43,45 +46,47 @@ RIGHTS: Final = {
 
 
 class Resource(Enum):
-    """What a right is for."""
+    """The kind of resource that a right is for."""
 
     TOPIC = "topic"
     GROUP = "group"
     CLUSTER = "cluster"
 
 
-# What a policy must allow where a request needs a right of RocketMQ 4.
+# The action that a policy must allow if a request needs a right of RocketMQ 4.
 _ACTIONS: Final = {Right.DENY: Action.NONE, Right.PUB: Action.PUB, Right.SUB: Action.SUB}
 
 
 @final
 @dataclass(slots=True)
 class Need:
-    """The right to a topic or a group that a request needs.
+    """A right to one resource that a request needs.
 
-    Made for each request, and a frozen one takes three times as long; treat it as a value.
+    One is made for each request. A frozen dataclass would take three times as long; treat this as
+    immutable.
     """
 
     resource: Resource
     name: str
-    """"" where the resource is the server's own cluster."""
+    """Empty if the resource is the server's own cluster."""
     right: Right
     actions: Action = Action.NONE
-    """Any of these; NONE: the one that the right stands for."""
+    """Any of these suffices; NONE means the action that corresponds to `right`."""
 
     @property
     def any_of(self) -> Action:
         return self.actions or _ACTIONS[self.right]
 
     def by(self, actions: Action) -> Need:
-        """The same, where policies need other actions than the right stands for."""
+        """The same need with other actions for policies."""
         if actions is self.actions:
             return self
         return replace(self, actions=actions)
 
 
 def topic_need(name: str, right: Right) -> Need:
-    """A group's retry topic is the group's own business: to use it is to consume."""
+    """The need for a topic; a retry topic needs the right to its group, because using it is
+    consuming."""
     if name.startswith(RETRY_PREFIX):
         return group_need(name.removeprefix(RETRY_PREFIX))
     return Need(Resource.TOPIC, name, right)
@@ -92,13 +97,15 @@ def group_need(name: str) -> Need:
 
 
 def cluster_need(actions: Action) -> Need:
-    """Something of the server as a whole."""
+    """The need for an action on the server as a whole."""
     return Need(Resource.CLUSTER, "", Right.DENY, actions)
 
 
 def consuming_needs(topic: str, group: str) -> tuple[Need, ...]:
-    """SUB of what a group consumes, which may be where it pops messages of a topic again:
-    %RETRY%group_topic, or with a + between them."""
+    """The needs of consuming a topic.
+
+    A pop retry topic, %RETRY%group_topic or with a + in between, needs its group and its topic.
+    """
     rest = topic.removeprefix(RETRY_PREFIX + group)
     if group and rest != topic and rest[:1] in ("_", "+"):
         return group_need(group), topic_need(rest[1:], Right.SUB)

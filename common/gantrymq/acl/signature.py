@@ -1,14 +1,14 @@
-"""Signatures of requests: HMAC-SHA1 over what is asked, by a key that both sides know.
+"""Makes and checks RocketMQ's signatures: HMAC-SHA1 over a request with a shared key.
 
     content    the values of all ext fields but Signature, in the order of their names, as UTF-8;
                then the body
     Signature  Base64(HMAC-SHA1(secret key, content)), an ext field as AccessKey is
 
-Servers of 4.9 leave `_UNIQUE_KEY_QUERY` out of the content, for their clients add it after they
-signed; newer clients sign it as well. Either form is good.
+Servers of 4.9 leave `_UNIQUE_KEY_QUERY` out of the content, because their clients add it after
+signing; newer clients sign it as well. Both forms are accepted.
 
-This does not cover the request code, the names of fields or where one value ends, and is good for
-ever: full_signature.py has what covers more.
+This signature does not cover the request code, the names of fields or the ends of values, and never
+expires; full_signature.py makes one that covers more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ACCESS_KEY: Final = "AccessKey"
 SECURITY_TOKEN: Final = "SecurityToken"  # noqa: S105 - the name of a field
 SIGNATURE: Final = "Signature"
 FULL_SIGNATURE: Final = "GantrySignature"
-# Long, so that it stands in no message by chance.
+# Long, so that no message contains it by chance.
 FULL_MARK: Final = "gantry-full-signature-1"
 _FULL_BEGIN: Final = f"{FULL_MARK}:".encode()
 _UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
@@ -33,22 +33,24 @@ _UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who signs, and with what."""
+    """The account that signs, and its secrets."""
 
     access_key: str
     secret_key: str = field(repr=False)
     security_token: str = field(default="", repr=False)
-    """Of temporary keys: a field as the others are, which whoever gave them can tell."""
+    """The token of temporary keys: an ext field that their issuer can verify."""
 
 
 def signature(ext: Mapping[str, str], body: bytes, secret_key: str) -> str:
-    """Of these ext fields, those of the signer among them, and this body."""
+    """The signature of these ext fields, which include those of the signer, and this body."""
     return _digest(_content(ext, body), secret_key)
 
 
 def is_signed(command: Command, secret_key: str) -> bool:
-    """Whether the request's signature was made with this key; takes the same time for all. What was
-    signed both ways is not good as this signature alone."""
+    """Whether the request's signature was made with this key; compares in constant time.
+
+    A request that was signed both ways is not valid by this signature alone.
+    """
     ext = command.ext or {}
     given = _bytes(ext.get(SIGNATURE, ""))
     content = _content(ext, command.body)

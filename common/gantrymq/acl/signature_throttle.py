@@ -1,18 +1,18 @@
-"""Slows down peers that try signatures or accounts that turn out wrong.
+"""Slows down peers that guess signatures or accounts.
 
     failures of (address, account)     until the connection's next signature is checked
     1 to 5                             nothing
     6, 7, 8, ...                       0.5 s, 1 s, 2 s, ... 60 s at most
 
-A wrong signature is held against the connection that it came over, and only there: while its time
-runs, requests of that connection with that account are refused without a look at their signature.
-So a correct signature is never refused because of what another address, or another connection of
-the same address, did; and each new connection has one try. How long the time is depends on all
-failures of the address with that account, which are forgotten after ten quiet minutes.
+A wrong signature delays only the connection that it came over: until the delay ends, requests of
+that connection with that account are refused without a check of their signature. So a valid
+signature is never refused because of another address, or another connection of the same address;
+and each new connection has one attempt. The length of the delay depends on all failures of the
+address with that account, which are forgotten after ten minutes without one.
 
-Invariants: what a peer chose is never a key. Accounts are keys only if they exist, and all accounts
-that do not exist are one. An IPv6 address counts by its network of 64 bits, for that is what one
-subscriber has. Both tables are bounded; the oldest entry makes room.
+Invariants: keys of the tables are never chosen by a peer. Accounts are keys only if they exist, and
+all accounts that do not exist share one key. An IPv6 address counts by its network of 64 bits,
+which is what one subscriber has. Both tables are bounded; the oldest entry makes room.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gantrymq.wire.command import Command
 K = TypeVar("K")
 V = TypeVar("V")
 
-# A client whose keys are being changed fails a few times before it is restarted.
+# A client whose keys are being replaced fails a few times before it is restarted.
 FREE_FAILURES: Final = 5
 FIRST_SECONDS: Final = 0.5
 # A guess a minute finds no secret; a client that got its new key waits no longer than that.
@@ -62,7 +62,7 @@ class _Failures:
 
 @final
 class SignatureThrottle:
-    """Failed authentication by peer. Owned by the core of one server."""
+    """Failed authentications by peer. Owned by the core of one server."""
 
     __slots__ = ("_connections", "_peers", "counts")
 
@@ -70,13 +70,12 @@ class SignatureThrottle:
         self._peers: dict[tuple[str, str], _Failures] = {}
         self._connections: dict[object, dict[str, float]] = {}
         self.counts: dict[AuthenticationFailure, int] = dict.fromkeys(AuthenticationFailure, 0)
-        """Since the start, for the metrics."""
+        """Failures since the start, for the metrics."""
 
     def check(
         self, guard: Guard, command: Command, connection: object, caller: Caller, now: float
     ) -> Refusal | None:
-        """What the guard says of a request; none of its signatures is checked while the connection
-        has to wait."""
+        """The guard's decision; a refusal without a check while the connection is delayed."""
         seconds = self._wait_seconds(connection, guard, command, now)
         if seconds:
             refused: Refusal | None = _too_often(guard, command, seconds)
@@ -94,15 +93,18 @@ class SignatureThrottle:
     def _wait_seconds(
         self, connection: object, guard: Guard, command: Command, now: float
     ) -> float:
-        """How long this connection's signatures of the account are not checked; 0.0: they are."""
+        """For how many seconds this connection's signatures of the account are not checked."""
         by_account = self._connections.get(connection)
         if by_account is None:
             return 0.0
         return max(0.0, by_account.get(guard.account_of(command), 0.0) - now)
 
     def _failed(self, connection: object, peer: str, account: str, now: float) -> int:
-        """Note a wrong signature, or an account that does not exist; how many there were of this
-        address and account. `peer` is the `ip:port` of the connection."""
+        """Record a wrong signature or an unknown account; returns the failures of address and
+        account.
+
+        `peer` is the `ip:port` of the connection.
+        """
         key = (address_of(peer), account)
         failures = self._peers.pop(key, None)
         if failures is None or failures.last_at + FORGOTTEN_SECONDS <= now:
@@ -118,12 +120,12 @@ class SignatureThrottle:
         return failures.count
 
     def closed(self, connection: object) -> None:
-        """The connection ended."""
+        """Forget a connection that has ended."""
         self._connections.pop(connection, None)
 
 
 def _is_logged(count: int) -> bool:
-    """Whether this failure of an address and account has a line in the log."""
+    """Whether this failure of an address and account is logged."""
     return count <= _LOGGED_ALWAYS or count & (count - 1) == 0
 
 
@@ -140,7 +142,7 @@ def _too_often(guard: Guard, command: Command, seconds: float) -> Refusal:
 
 
 def address_of(peer: str) -> str:
-    """The address of `ip:port` without its port; of IPv6 the network."""
+    """The address of `ip:port` without its port; for IPv6 its network."""
     host = peer.rpartition(":")[0].strip("[]")
     try:
         address = ip_address(host)
@@ -160,7 +162,7 @@ def _seconds(count: int) -> float:
 
 
 def _put(table: dict[K, V], key: K, value: V, most: int) -> None:
-    """As the newest entry; the oldest goes when there are too many."""
+    """Insert as the newest entry; drops the oldest if the table is full."""
     if len(table) >= most:
         del table[next(iter(table))]
     table[key] = value

@@ -1,5 +1,8 @@
-"""What a user may do, once it is proven: everything, what its policies allow, or with
-authorizationEnabled=false everything but accounts."""
+"""Checks what a user whose identity is proven may do.
+
+A Super user may do everything, other users what their policies allow. With
+authorizationEnabled=false every user may do everything but see and change accounts.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def check(
     caller: Caller,
     rules: UserRules,
 ) -> Refusal | None:
-    """`row` is the request's in needs.py."""
+    """Why the request is refused, or None. `row` is the request's row in needs.py."""
     if user.is_super:
         return None
     if not rules.authorizes:
@@ -49,7 +52,8 @@ def check(
 def lacking(
     users: UserTable, user: User, needs: Iterable[Need], caller: Caller, rules: UserRules
 ) -> Refusal | None:
-    """The first need of these that the user's policies do not allow."""
+    """The refusal for the first need that the user's policies do not allow; None if there is
+    none."""
     if user.is_super or not rules.authorizes:
         return None
     policies = users.policies_of(user.name)

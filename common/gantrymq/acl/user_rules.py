@@ -1,4 +1,4 @@
-"""How a server treats users and their policies: its settings, parsed."""
+"""Holds a server's settings for users and their policies, parsed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gantrymq.wire.codes import RequestCode
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserRules:
-    """Of one server; the default knows no users."""
+    """The settings of one server; the default knows no users."""
 
     authenticates: bool = False
-    """Whether users may sign: authenticationEnabled."""
+    """Whether users may sign requests: authenticationEnabled."""
     authorizes: bool = False
-    """Whether their policies count: authorizationEnabled."""
+    """Whether their policies are enforced: authorizationEnabled."""
     cluster: str = ""
-    """The name of `Cluster:` resources that requests are about."""
+    """The name of the `Cluster:` resource that requests concern."""
     needs_no_signature: frozenset[int] = frozenset()
     needs_no_policy: frozenset[int] = frozenset()
     certificate_rules: tuple[CertificateRule, ...] = ()
@@ -30,7 +30,7 @@ class UserRules:
 
 
 def codes_of(key: str, text: str) -> frozenset[int]:
-    """The request codes in a white list. ConfigurationError where one cannot be in it."""
+    """The request codes in a white list; ConfigurationError names one that is not allowed."""
     codes = set()
     for part in text.split(","):
         if not part.strip():

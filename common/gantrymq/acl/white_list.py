@@ -1,14 +1,15 @@
-"""Patterns of addresses that may come without a signature, as plain_acl.yml has them.
+"""Parses and matches address patterns of plain_acl.yml, whose addresses need no signature.
 
     10.1.2.3          2001:db8::7          one address
     10.1.*.*          10.1.2.3-9           any number in a place, or a range; hexadecimal in IPv6
-    10.1.2.{3,7}      2001:db8::{1,a}      one of these, in the last place alone
+    10.1.2.{3,7}      2001:db8::{1,a}      one of these, in the last place only
     10.1.2.3,10.1.2.4                      any of these
-    *                                      everybody, as *.*.*.* and *:*:*:*:*:*:*:* are; an empty
-                                           text is nobody
+    *                                      every address, as *.*.*.* and *:*:*:*:*:*:*:*; an empty
+                                           text matches no address
 
-Every place counts. Java looks at none behind the first range, so its 10.*.3.4 lets in all of
-10.*.*.*, and it refuses some of these forms; what both take, ours never lets in more by.
+Every place is compared. Java ignores the places after the first range, so its 10.*.3.4 matches all
+of 10.*.*.*, and it refuses some of these forms. For patterns that both accept, this module never
+matches more addresses than Java.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ipaddress import IPv6Address, ip_address
 from typing import Final, TypeAlias, final
 
 Places: TypeAlias = tuple[int, ...]
-"""The numbers of an address: 4 of IPv4, 8 of IPv6."""
+"""The numbers of an address: 4 for IPv4, 8 for IPv6."""
 
 _Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
@@ -30,7 +31,7 @@ _V6_PLACES: Final = 8
 _DECIMAL: Final = re.compile(r"(0|[1-9][0-9]{0,2})(?:-(0|[1-9][0-9]{0,2}))?")
 _HEXADECIMAL: Final = re.compile(r"([0-9A-Fa-f]{1,4})(?:-([0-9A-Fa-f]{1,4}))?")
 
-# Connections ask often and are from few addresses; 4096 are some 600 KB.
+# Connections ask often, and from few addresses; 4096 entries take some 600 KB.
 _REMEMBERED_MAX: Final = 4096
 
 
@@ -45,7 +46,7 @@ class AddressPattern:
 
     @classmethod
     def parse(cls, text: str) -> AddressPattern:
-        """ValueError says what it does not understand."""
+        """Parse a pattern; ValueError says what is wrong."""
         text = text.strip()
         if text in _ANYBODY:
             return cls(text, is_anybody=True)
@@ -54,7 +55,7 @@ class AddressPattern:
         return cls(text, alternatives=tuple(_ranges(each) for each in _alternatives(text)))
 
     def matches(self, places: Places | None) -> bool:
-        """Whether an address is meant; None is one that nobody understands."""
+        """Whether the address matches; None stands for an address that could not be parsed."""
         if self.is_anybody:
             return True
         return places is not None and any(_is_in(places, each) for each in self.alternatives)
@@ -62,7 +63,7 @@ class AddressPattern:
 
 @lru_cache(_REMEMBERED_MAX)
 def places_of(peer: str) -> Places | None:
-    """The address in `ip:port` or `[ip]:port`; IPv4 in the clothes of IPv6 counts as IPv4."""
+    """The address in `ip:port` or `[ip]:port`; an IPv4 address inside IPv6 counts as IPv4."""
     try:
         return _places(peer.rpartition(":")[0].strip("[]"))
     except ValueError:
@@ -86,7 +87,7 @@ def _is_in(places: Places, ranges: _Ranges) -> bool:
 
 
 def _alternatives(text: str) -> list[str]:
-    """The patterns without commas that it stands for."""
+    """The alternatives of a pattern with commas or braces."""
     if not text:
         return []
     if not text.endswith("}"):
@@ -101,7 +102,7 @@ def _ranges(text: str) -> _Ranges:
     try:
         return tuple((place, place) for place in _places(text))
     except ValueError:
-        pass  # a pattern, or nothing at all
+        pass  # it is a pattern, or invalid
     if ":" in text:
         return tuple(_range(place, _HEXADECIMAL, 16, 0xFFFF) for place in _v6_places(text))
     places = text.split(".")
@@ -111,7 +112,7 @@ def _ranges(text: str) -> _Ranges:
 
 
 def _v6_places(text: str) -> list[str]:
-    """Eight places. A last * stands for all that are missing, as Java takes it."""
+    """The eight places. A trailing * stands for all missing places, as in Java."""
     head, gap, tail = text.partition("::")
     first = head.split(":") if head else []
     last = tail.split(":") if tail else []

@@ -1,4 +1,4 @@
-"""A mapping in a file, read key by key: what is of another kind than it should be is said."""
+"""Reads a mapping of a file key by key, and reports values of the wrong kind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FLAGS: Final = {
 
 @final
 class Part:
-    """One mapping; `warnings` gets what is passed over."""
+    """One mapping; unknown keys are added to `warnings`."""
 
     __slots__ = ("_values", "place", "warnings")
 
@@ -35,7 +35,7 @@ class Part:
                 warnings.append(f"{place}: {key} means nothing here{hint}")
 
     def text(self, key: str) -> str:
-        """Empty where it is not there."""
+        """The text of the key; empty if it is missing."""
         value = self._values.get(key)
         if isinstance(value, list | dict):
             raise ConfigurationError(f"{key} must be a text")
@@ -50,7 +50,7 @@ class Part:
         return texts
 
     def parts(self, key: str, keys: tuple[str, ...]) -> list[Part]:
-        """A list of mappings."""
+        """The mappings in a list."""
         return [
             Part(f"{key}[{number}]", each, keys, self.warnings)
             for number, each in enumerate(self._list(key))

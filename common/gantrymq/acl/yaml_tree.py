@@ -1,7 +1,8 @@
-"""YAML as plain values: texts, lists and mappings, and nothing that could be more.
+"""Reads YAML into plain values: texts, lists and mappings.
 
-A text stays as it is written: `secretKey: 0123` is those four characters. Aliases, by which a small
-file becomes a huge value, are refused; so is what is deeper or longer than any honest file.
+Texts are not interpreted: `secretKey: 0123` is those four characters. Aliases, by which a small
+file becomes a huge value, are refused, and so are files that are deeper or longer than any valid
+file of accounts.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from yaml.events import (
 
 from gantrymq.base.errors import ConfigurationError
 
-# Some 5000 accounts with a dozen rights each.
+# Enough for 5000 accounts with a dozen rights each.
 YAML_BYTES_MAX: Final = 1 << 20
 
 # An account's rights are three levels deep.
@@ -32,12 +33,12 @@ Tree: TypeAlias = "str | list[Tree] | dict[str, Tree] | None"
 
 _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
 
-# Written in C where there is one: ten times faster.
+# The loader written in C, if there is one, is ten times faster.
 _LOADER: Final = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 def read(content: bytes) -> Tree:
-    """The one document; ConfigurationError says what is wrong, and where."""
+    """Parse the only document of the file; ConfigurationError says what is wrong, and where."""
     if len(content) > YAML_BYTES_MAX:
         raise ConfigurationError(f"{len(content)} bytes, at most {YAML_BYTES_MAX} are read")
     try:

@@ -1,13 +1,13 @@
-"""Whether a user's policies allow what a request needs.
+"""Evaluates whether a user's policies allow what a request needs.
 
-    1. Of the Custom policy those entries count that match the resource, one of the actions and the
-       address; of the Default policy only if there are none.
-    2. The closest entry decides: a name before a prefix, a longer prefix before a shorter one, a
-       prefix before `Type:*`, and that before `*`. Between equals Deny wins.
-    3. No entry: no.
+    1. The entries of the Custom policy that match the resource, one of the actions and the address
+       are considered; those of the Default policy only if there are none.
+    2. The most specific entry decides: a name before a prefix, a longer prefix before a shorter
+       one, a prefix before `Type:*`, and that before `*`. Between equals, Deny wins.
+    3. Without any entry, access is refused.
 
-Java 5.3.3 sorts otherwise: its comparison contradicts itself, prefers the shorter prefix, and lets
-Allow win between equals. Java's next release has the order above, but for the last point.
+Java 5.3.3 sorts differently: its comparison contradicts itself, prefers the shorter prefix, and
+lets Allow win between equals. Java's next release uses the order above, except for the last point.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _TYPES: Final = {
 }
 _IN_ORDER: Final = (PolicyType.CUSTOM, PolicyType.DEFAULT)
 
-# Connections ask often and are from few addresses.
+# Connections ask often, and from few addresses.
 _REMEMBERED_MAX: Final = 4096
 
 
 def decision(policies: Policies, need: Need, peer: str, cluster: str) -> Decision | None:
-    """What the policies say of a need; None where they say nothing. `peer` is `ip:port`."""
+    """The decision of the policies about a need; None if no entry matches. `peer` is `ip:port`."""
     type_ = _TYPES[need.resource]
     name = need.name or cluster
     address = address_of(peer)
@@ -57,7 +57,7 @@ def _precedence(entry: PolicyEntry) -> tuple[tuple[int, int, int], bool]:
 
 
 def _is_from(entry: PolicyEntry, address: Address | None) -> bool:
-    """An address that is not understood is in no network."""
+    """Whether the entry applies to the address; an unparsable address is in no network."""
     if not entry.networks:
         return True
     return address is not None and any(address in network for network in entry.networks)
@@ -65,7 +65,7 @@ def _is_from(entry: PolicyEntry, address: Address | None) -> bool:
 
 @lru_cache(_REMEMBERED_MAX)
 def address_of(peer: str) -> Address | None:
-    """The address in `ip:port` or `[ip]:port`; IPv4 inside IPv6 counts as IPv4."""
+    """The address in `ip:port` or `[ip]:port`; an IPv4 address inside IPv6 counts as IPv4."""
     try:
         address = ip_address(peer.rpartition(":")[0].strip("[]"))
     except ValueError:

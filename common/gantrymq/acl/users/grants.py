@@ -1,7 +1,8 @@
-"""What has to change in a user's policies so that the user gets a role, or loses one.
+"""Computes the policy changes that give a role to a user or take it away.
 
-An entry replaces one for the same resource, so actions are added to what the entry allows already.
-Only entries of type Custom count: those of type Default are left alone.
+A new entry replaces the one for the same resource, so actions are added to those that the entry
+allows already. Only entries of type Custom are considered: entries of type Default stay as they
+are.
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ class PolicyChange:
 
 
 def granted(before: AclInfo | None, wanted: Sequence[PolicyEntryInfo]) -> PolicyChange:
-    """Allow all of this beside what is allowed. ConfigurationError where an entry forbids it, or
-    counts from other addresses."""
+    """The change that allows `wanted` in addition.
+
+    Raises ConfigurationError if an entry for the resource denies, or has other source addresses.
+    """
     entries = _entries(before)
     written = []
     for info in wanted:
@@ -49,7 +52,7 @@ def granted(before: AclInfo | None, wanted: Sequence[PolicyEntryInfo]) -> Policy
 
 
 def revoked(before: AclInfo | None, unwanted: Sequence[PolicyEntryInfo]) -> PolicyChange:
-    """Allow nothing of this any more. What entries forbid stays as it is."""
+    """The change that no longer allows `unwanted`. Entries that deny stay as they are."""
     entries = _entries(before)
     written, deleted = [], []
     for info in unwanted:
@@ -66,7 +69,7 @@ def revoked(before: AclInfo | None, unwanted: Sequence[PolicyEntryInfo]) -> Poli
 
 
 def _entries(acl: AclInfo | None) -> dict[ResourcePattern, PolicyEntry]:
-    """The user's entries of type Custom, by their resources."""
+    """The user's entries of type Custom, by resource."""
     policies = () if acl is None else acl.policies
     found = [
         PolicyEntry.of(info)

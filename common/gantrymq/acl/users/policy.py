@@ -1,7 +1,7 @@
-"""Policies of one user: entries that allow or deny actions on resources.
+"""Defines the policies of a user: entries that allow or deny actions on resources.
 
-A user has at most one policy of each type. An entry is known by its resource: a second one for the
-same resource of the same type replaces the first. Values are checked where they are made.
+A user has at most one policy of each type. An entry is identified by its resource: a second entry
+for the same resource and type replaces the first. Values are checked when they are made.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from gantrymq.wire.bodies.auth import PolicyEntryInfo
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
-# A user of more resources is given a prefix.
+# A user who needs more resources gets a prefix.
 ENTRIES_MAX: Final = 1000
 
-# A service of more networks is given a wider one.
+# A service that needs more networks gets a wider one.
 SOURCE_IPS_MAX: Final = 64
 
 _SHOWN_CHARACTERS: Final = 100
 
 
 class Decision(Enum):
-    """What an entry says."""
+    """Whether an entry allows or denies."""
 
     ALLOW = "Allow"
     DENY = "Deny"
 
 
 class PolicyType(Enum):
-    """Entries of Default count where no entry of Custom matches."""
+    """Entries of Default apply only if no entry of Custom matches."""
 
     CUSTOM = "Custom"
     DEFAULT = "Default"
@@ -55,11 +55,11 @@ class PolicyEntry:
     actions: Action
     decision: Decision
     networks: tuple[Network, ...] = ()
-    """Empty: wherever the request comes from."""
+    """The networks that requests must come from; empty for any address."""
 
     @classmethod
     def of(cls, info: PolicyEntryInfo) -> PolicyEntry:
-        """RefusedChangeError in RocketMQ's words where Java refuses it too."""
+        """Parse an entry; RefusedChangeError, with RocketMQ's text where Java refuses it too."""
         resource = ResourcePattern.parse(info.resource or "")
         if resource is None:
             raise RefusedChangeError(
@@ -90,14 +90,14 @@ class PolicyEntry:
 
 
 def policy_type_of(name: str | None) -> PolicyType:
-    """Custom unless the name says Default, as in Java."""
+    """The policy type of this name; Custom unless it is Default, as in Java."""
     return _POLICY_TYPES.get((name or "").lower(), PolicyType.CUSTOM)
 
 
 def merged(
     entries: Sequence[PolicyEntry], changes: Sequence[PolicyEntry]
 ) -> tuple[PolicyEntry, ...]:
-    """The entries with the changes in the places of those for the same resources, or behind."""
+    """The entries with the changes replacing those for the same resources, or appended."""
     by_resource = {entry.resource: entry for entry in entries}
     by_resource |= {entry.resource: entry for entry in changes}
     return tuple(by_resource.values())

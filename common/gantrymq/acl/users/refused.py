@@ -1,4 +1,4 @@
-"""Why a change of users or policies is not made."""
+"""Defines the error for a change of users or policies that is refused."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from gantrymq.base.errors import RemoteError
 
 @final
 class RefusedChangeError(RemoteError):
-    """The text begins with RocketMQ's words, and is the remark of a NO_PERMISSION answer."""
+    """The text begins with RocketMQ's, and is the remark of a NO_PERMISSION response."""

@@ -1,9 +1,9 @@
-"""Resources as policies name them: `Topic:Orders`, `Group:orders-*`, `Cluster:*`, `*`.
+"""Parses resources as policies name them: `Topic:Orders`, `Group:orders-*`, `Cluster:*`, `*`.
 
 *             everything
 Type:*        everything of one type
-Type:head*    what begins so; Java and Gantry ignore all behind the first `*`
-Type:name     this one alone
+Type:head*    names with this prefix; Java and Gantry ignore everything after the first `*`
+Type:name     this name only
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final, final
 
-# Java takes topics of 127 and groups of 255 characters; a namespace may stand before them.
+# Java allows topics of 127 and groups of 255 characters; a namespace may precede them.
 NAME_CHARACTERS_MAX: Final = 511
 
 
 class ResourceType(Enum):
-    """What kind of thing a resource is. Java has Namespace, and no request needs one."""
+    """The type of a resource. Java has Namespace too, which no request needs."""
 
     ANY = "Any"
     CLUSTER = "Cluster"
@@ -27,7 +27,7 @@ class ResourceType(Enum):
 
 
 class PatternKind(IntEnum):
-    """How closely a pattern says what it means, closest first."""
+    """How specific a pattern is, most specific first."""
 
     LITERAL = 0
     PREFIXED = 1
@@ -40,7 +40,7 @@ _TYPES: Final = {each.value.lower(): each for each in ResourceType}
 @final
 @dataclass(frozen=True, slots=True)
 class ResourcePattern:
-    """The resources that one policy entry is about."""
+    """The resources that one policy entry applies to."""
 
     type: ResourceType
     kind: PatternKind
@@ -48,7 +48,7 @@ class ResourcePattern:
 
     @classmethod
     def parse(cls, text: str) -> ResourcePattern | None:
-        """None where the text names no resource."""
+        """Parse a pattern; None if the text names no resource."""
         if not text.strip() or len(text) > NAME_CHARACTERS_MAX or not text.isprintable():
             return None
         if text == "*":
@@ -65,7 +65,7 @@ class ResourcePattern:
 
     @property
     def key(self) -> str:
-        """The text that `parse` makes this pattern of."""
+        """The text of which `parse` makes this pattern."""
         if self.type is ResourceType.ANY:
             return "*"
         star = "" if self.kind is PatternKind.LITERAL else "*"
@@ -73,11 +73,11 @@ class ResourcePattern:
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """Smaller where it says more closely what it means."""
+        """The sort key of a pattern: smaller means more specific."""
         return int(self.type is ResourceType.ANY), int(self.kind), -len(self.name)
 
     def matches(self, type_: ResourceType, name: str) -> bool:
-        """Whether this resource is meant."""
+        """Whether this resource matches the pattern."""
         if self.type is ResourceType.ANY:
             return True
         if self.type is not type_:

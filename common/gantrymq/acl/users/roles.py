@@ -1,7 +1,7 @@
-"""Roles: short names for the policies that most users need.
+"""Defines roles: short names for the policies that most users need.
 
 A role is a template: tools expand it into policy entries when they give it to a user, and brokers
-know entries alone. So a role costs no request of its own, and RocketMQ's tools show what it means.
+know entries only. So a role needs no request of its own, and RocketMQ's tools show its meaning.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gantrymq.wire.bodies.auth import PolicyEntryInfo, PolicyInfo
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """What a user with this role may do."""
+    """The permissions of a user with this role."""
 
     name: str
     about: str
@@ -30,8 +30,11 @@ class Role:
     user_type: UserType = UserType.NORMAL
 
     def policies(self, topics: Sequence[str], groups: Sequence[str]) -> tuple[PolicyInfo, ...]:
-        """For these names or prefixes, as `orders-*`. ConfigurationError where the role needs a
-        name that is not given, or a name is given that it does not need."""
+        """The policies for these names or prefixes such as `orders-*`.
+
+        Raises ConfigurationError if the role needs a name that is missing, or a name is given that
+        it does not need.
+        """
         entries = [
             *self._entries("Topic", topics, self.on_topics),
             *self._entries("Group", groups, self.on_groups),
@@ -51,7 +54,7 @@ ROLES: Final = {
     role.name: role
     for role in (
         Role(name="admin", about="everything", user_type=UserType.SUPER),
-        # Get would let it read messages by their keys.
+        # The action Get would also allow reading messages by their keys.
         Role(name="producer", about="send to topics", on_topics=Action.PUB),
         Role(
             name="consumer",

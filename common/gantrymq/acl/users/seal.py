@@ -1,10 +1,10 @@
 """Encrypts passwords in the file of users with a key that is kept elsewhere.
 
-RocketMQ's signature is an HMAC with the password, so a server has to know passwords: a hash of them
-is no use. What can be had is that the file alone tells nothing: AES-SIV (RFC 5297), which needs no
-random numbers and makes the same text of the same password of the same user, so that members with
-the same key can compare their tables. The user's name is bound to it: a password cannot be moved to
-another user.
+RocketMQ's signature is an HMAC with the password, so a server has to know passwords and cannot
+store hashes. Encryption protects a file that leaks without its key. AES-SIV (RFC 5297) needs no
+random numbers and gives the same text for the same password of the same user, so members with the
+same key can compare their tables. The user's name is authenticated too: a password cannot be moved
+to another user.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gantrymq.base.errors import ConfigurationError, RemoteError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
-# A key of AES-256-SIV has twice as many; fewer random bytes are too easy to guess.
+# A key of AES-256-SIV is twice as long; fewer random bytes are too easy to guess.
 KEY_BYTES_MIN: Final = 32
 
 _PURPOSE: Final = b"gantry users.json 1\0"
@@ -26,12 +26,12 @@ _PURPOSE: Final = b"gantry users.json 1\0"
 
 @final
 class PasswordSeal:
-    """Owned by the broker whose file of users it seals."""
+    """Encrypts passwords with one key. Owned by the broker whose file of users it protects."""
 
     __slots__ = ("_cipher",)
 
     def __init__(self, key: bytes) -> None:
-        """ConfigurationError where the key is too short."""
+        """ConfigurationError if the key is too short."""
         if len(key) < KEY_BYTES_MIN:
             raise ConfigurationError(
                 f"it has {len(key)} bytes, and a key needs {KEY_BYTES_MIN}: make one with"
@@ -43,7 +43,7 @@ class PasswordSeal:
         return b64encode(self._cipher.encrypt(secret.encode(), [owner.encode()])).decode()
 
     def open(self, sealed: str, owner: str) -> str:
-        """RemoteError where another key closed it, or it was changed or moved."""
+        """Decrypt a password; RemoteError if the key differs, or the text was changed or moved."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - as in _cipher_of
 
         try:

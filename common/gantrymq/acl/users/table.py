@@ -1,7 +1,7 @@
-"""The table of users and their policies, as a value: each change makes a new table.
+"""Holds users and their policies as an immutable table: each change makes a new table.
 
-Invariants: policies belong to a user that is in the table; a table that was accepted can be written
-and read again; a change that is refused names RocketMQ's reason first.
+Invariants: policies belong to a user in the table; an accepted table can be written and read again;
+a refusal begins with RocketMQ's reason.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from gantrymq.acl.users.user import (
 )
 from gantrymq.wire.bodies.auth import AclInfo, PolicyInfo, UserInfo
 
-# The table is written whole at each change and sent whole to other members.
+# The table is written as a whole at each change, and sent as a whole to other members.
 USERS_MAX: Final = 10_000
 ALL_ENTRIES_MAX: Final = 20_000
 
 V = TypeVar("V")
 
 Policies: TypeAlias = Mapping[PolicyType, tuple[PolicyEntry, ...]]
-"""Of one user, in the order in which they were made."""
+"""The policies of one user, in the order in which they were made."""
 
 _NO_POLICIES: Final[Policies] = {}
 
@@ -53,7 +53,7 @@ class UserTable:
 
     @classmethod
     def of(cls, users: Mapping[str, User], infos: Mapping[str, Sequence[PolicyInfo]]) -> UserTable:
-        """Of what a file holds. RefusedChangeError where no requests could have led to it."""
+        """The table of a file's content; RefusedChangeError if no requests could have led to it."""
         policies = {
             name: {kind: merged((), entries) for kind, entries in _entries_by_type(each).items()}
             for name, each in infos.items()
@@ -71,7 +71,7 @@ class UserTable:
     # ------------------------------------------------------------------ users
 
     def created(self, info: UserInfo) -> UserTable:
-        """With one user more."""
+        """The table with one more user."""
         user = User(
             name=info.username or "",
             password=info.password or "",
@@ -83,7 +83,7 @@ class UserTable:
         return self._with_user(user)
 
     def updated(self, info: UserInfo, wall_ms: int) -> UserTable:
-        """With what the update names of a user; all else of the user stays."""
+        """The table with the fields of the update changed; other fields of the user stay."""
         user = self.existing(info.username or "")
         if info.password is not None and info.password.strip():
             user = _rekeyed(user, info, wall_ms)
@@ -98,7 +98,7 @@ class UserTable:
         )
 
     def without_user(self, name: str) -> UserTable:
-        """Without the user and the user's policies."""
+        """The table without the user and its policies."""
         check_name(name)
         return UserTable(_without(self.users, name), _without(self.policies, name))
 
@@ -119,7 +119,8 @@ class UserTable:
     # ------------------------------------------------------------------ policies
 
     def with_policies(self, name: str, infos: Sequence[PolicyInfo]) -> UserTable:
-        """With these entries, each in the place of one for the same resource, or behind."""
+        """The table with these entries, each replacing the one for the same resource, or
+        appended."""
         changes = _entries_by_type(infos)
         if name not in self.users:
             raise RefusedChangeError(
@@ -133,7 +134,7 @@ class UserTable:
     def without_policies(
         self, name: str, policy_type: PolicyType, resource: ResourcePattern | None
     ) -> UserTable:
-        """Without the entry for the resource, or without all policies where none is named."""
+        """The table without the entry for the resource, or without all policies if it is None."""
         if name not in self.users:
             raise RefusedChangeError("The subject is not exist. There is no such user")
         if name not in self.policies:
@@ -160,7 +161,7 @@ class UserTable:
         return replace(self, policies={**self.policies, name: policies})
 
     def acl_of(self, name: str) -> AclInfo | None:
-        """The policies of a user as answers show them; None where there are none."""
+        """The policies of a user as responses show them; None if there are none."""
         policies = self.policies.get(name)
         return None if policies is None else _acl_info(name, policies)
 
@@ -181,7 +182,7 @@ def _acl_info(name: str, policies: Policies) -> AclInfo:
 
 
 def _rekeyed(user: User, info: UserInfo, wall_ms: int) -> User:
-    """With another password; the one before stays valid for as long as the update says."""
+    """The user with a new password; the previous one stays valid as long as the update says."""
     try:
         old_key = OldKey.kept(user.password, info.old_password_seconds or 0, wall_ms)
     except ValueError as error:
@@ -190,7 +191,7 @@ def _rekeyed(user: User, info: UserInfo, wall_ms: int) -> User:
 
 
 def _entries_by_type(infos: Sequence[PolicyInfo]) -> dict[PolicyType, list[PolicyEntry]]:
-    """RefusedChangeError where they are too many or say nothing, before any is read."""
+    """Parse the entries; RefusedChangeError before any is read if there are too many or none."""
     if sum(len(info.entries) for info in infos) > ENTRIES_MAX:
         raise RefusedChangeError(f"The policy entries are too many: at most {ENTRIES_MAX}")
     found: dict[PolicyType, list[PolicyEntry]] = {}

@@ -1,12 +1,12 @@
-"""The file of users, `config/users.json`: JSON, secrets in clear or sealed.
+"""Reads and writes the file of users, `config/users.json`, with secrets in clear or sealed.
 
     {"version": 1,
      "users": [{"name": "orders", "type": "Normal", "status": "enable", "password": "p",
                 "oldPassword": "q", "oldPasswordUntil": 1700000000000,
                 "policies": [{"policyType": "Custom", "entries": [...]}]}]}
 
-With a seal, `password` and `oldPassword` are `sealed:` and what the seal made of them. Policies are
-written as RocketMQ's requests have them. Reading checks all that a request is checked for.
+With a seal, `password` and `oldPassword` are `sealed:` and the encrypted text. Policies have the
+form of RocketMQ's requests. Reading checks everything that is checked in a request.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ T = TypeVar("T")
 
 VERSION: Final = 1
 
-# What a member takes of another one's table in one piece.
+# The longest table that a member accepts from another member.
 BYTES_MAX: Final = 8 << 20
 
 _SEALED: Final = "sealed:"
 
 
 class Seal(Protocol):
-    """Makes secrets unreadable for those who have the file and not the key."""
+    """Encrypts secrets, so that the file is useless without the key."""
 
     def close(self, secret: str, owner: str) -> str: ...
 
     def open(self, sealed: str, owner: str) -> str:
-        """RemoteError where the key is another one, or the text was changed or moved."""
+        """Decrypt; RemoteError if the key differs, or the text was changed or moved."""
 
 
 def write(table: UserTable, seal: Seal | None = None) -> bytes:
-    """RemoteError where the table is larger than members take."""
+    """The content of the file; RemoteError if it is longer than members accept."""
     users: Json = [_user_json(table, user, seal) for user in table.users.values()]
     content = javajson.dumps_pretty({"version": VERSION, "users": users})
     if len(content) > BYTES_MAX:
@@ -62,7 +62,7 @@ def write(table: UserTable, seal: Seal | None = None) -> bytes:
 
 
 def read(content: bytes, seal: Seal | None = None) -> UserTable:
-    """RemoteError says what cannot be used."""
+    """Parse the file; RemoteError says what cannot be used."""
     bean = object_of(javajson.loads(content, BYTES_MAX), "users.json")
     version = int_field(bean, "version")
     if version != VERSION:
@@ -109,7 +109,7 @@ def _user(bean: JsonObject, seal: Seal | None) -> User:
 
 
 def _closed(secret: str, owner: str, seal: Seal | None) -> str:
-    """A password that looks like a sealed one would be read as one."""
+    """The password as it is written; in clear it must not look like a sealed one."""
     if seal is not None:
         return _SEALED + seal.close(secret, owner)
     if secret.startswith(_SEALED):
@@ -129,7 +129,7 @@ def _opened(text: str, owner: str, seal: Seal | None) -> str:
 
 
 def _known(value: T | None, what: str, owner: str) -> T:
-    """A word that is not understood must not make a user able to do more."""
+    """The value; RemoteError if it is unknown, because a guess could give a user more rights."""
     if value is None:
         raise RemoteError(f"the {what} of user {owner} in users.json is none that is known here")
     return value

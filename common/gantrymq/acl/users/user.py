@@ -1,7 +1,7 @@
-"""One user: name, password, type and status, and the password it had before.
+"""Defines a user: name, password, type and status, and its previous password.
 
-A client signs with the name as access key and the password as secret key. While a password is
-exchanged the old one may stay valid, until a moment or until it is removed: see `replaced`.
+A client signs with the name as access key and the password as secret key. When a password is
+replaced, the previous one may stay valid until a given time, or until it is removed: see keys.py.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from gantrymq.acl.users.refused import RefusedChangeError
 from gantrymq.base.errors import RemoteError
 from gantrymq.wire.bodies.auth import UserInfo
 
-# Of a name or a password. Signatures are made with them and tables are keyed by them, so both are
-# bounded before anything is kept.
+# The longest name or password. Signatures are made with them and tables are keyed by them, so both
+# are bounded before anything is kept.
 CHARACTERS_MAX: Final = 255
 
 SUBJECT_PREFIX: Final = "User:"
 
 
 class UserType(Enum):
-    """A Super user may do everything; a Normal one what its policies allow."""
+    """A Super user may do everything; a Normal user what its policies allow."""
 
     SUPER = "Super"
     NORMAL = "Normal"
 
 
 class UserStatus(Enum):
-    """Whether a user may do anything."""
+    """Whether a user may do anything at all."""
 
     ENABLE = "enable"
     DISABLE = "disable"
@@ -50,7 +50,7 @@ class User:
     type: UserType = UserType.NORMAL
     status: UserStatus = UserStatus.ENABLE
     old_key: OldKey | None = None
-    """The password before, while it is valid."""
+    """The previous password, while it is valid."""
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -74,7 +74,7 @@ class User:
         return SUBJECT_PREFIX + self.name
 
     def to_info(self) -> UserInfo:
-        """What an answer shows: everything but passwords."""
+        """The user as responses show it: everything but passwords."""
         return UserInfo(
             username=self.name,
             user_type=self.type.value,
@@ -84,7 +84,7 @@ class User:
 
 
 def check_name(name: str) -> None:
-    """RefusedChangeError where no user can have this name."""
+    """RefusedChangeError if no user can have this name."""
     if not name.strip():
         raise RefusedChangeError("username can not be blank")
     if len(name) > CHARACTERS_MAX or not name.isprintable():
@@ -102,7 +102,7 @@ def status_of(name: str | None) -> UserStatus | None:
 
 
 def name_of(subject: str | None) -> str:
-    """The user that `User:name` means. RemoteError where it means none."""
+    """The name in `User:name`; RemoteError for anything else."""
     head, colon, name = (subject or "").partition(":")
     if not colon or head.lower() != "user":
         raise RemoteError(
