@@ -1,9 +1,12 @@
-"""Tracks in memory which half messages are undecided, from the half queue and the op queue.
+"""Tracks in memory which half messages are open, from the half queue and the op queue.
 
-    first                  halves before it are decided
-    a byte for each        from `first` on: 1 where an op message says that the half is decided
+A half is closed when its transaction is committed, rolled back or given up, or when a copy of the
+half replaces it. Every closed half has an op message.
+
+    first                  halves before it are closed
+    a byte for each        from `first` on: 1 where an op message says that the half is closed
     newest                 by a transaction's first half, the copy that represents the transaction,
-                           while it is undecided and has been copied
+                           while it is open and has been copied
     claimed                transactions for which something is being stored
 
 A task claims a transaction before it stores anything for it, and the first decision is final: a
@@ -84,7 +87,7 @@ class OpenHalves:
     # ------------------------------------------------------------------ single halves
 
     def done(self, number: int) -> None:
-        """Mark a half as decided, as an op says. The caller has checked that `number` is in the
+        """Mark a half as closed, as an op says. The caller has checked that `number` is in the
         queue."""
         at = number - self.first
         if at < 0:

@@ -185,8 +185,7 @@ def _queue_id(state: State, group: GroupConfig, config: TopicConfig) -> int:
 def retried(
     state: State, command: Command, header: SendHeader, message: Record
 ) -> Record | Refusal:
-    """Return a message that a consumer sent to its group's retry topic, for a retry or as a dead
-    letter.
+    """Return a message sent to a retry topic, either for a retry or as a dead letter.
 
     An orderly group retries locally; a message that it sends has failed for good.
     """

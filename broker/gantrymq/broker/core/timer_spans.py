@@ -1,4 +1,4 @@
-"""Counts the waiting messages in each stretch of the timer queue, to know from where it matters.
+"""Counts the waiting messages in each stretch of the timer queue, and chooses stretches to roll.
 
 A start reads the queue again from the first message that still waits, and the log deletes old
 messages. A stretch that is old, or whose messages are nearly all delivered, is therefore rolled:
@@ -16,8 +16,9 @@ from typing import Final, final
 SPANS: Final = 256
 SPAN_MS_MIN: Final = 600_000
 
-# A stretch with a smaller waiting part than 1/16 is rolled however young it is. So a start reads at
-# most 16 times the waiting messages, and rolling adds at most 1/16 to the normal writes.
+# A stretch with a smaller waiting part than 1/16 is rolled before it reaches the roll's age, once
+# it is as old as a stretch is long. So a start reads at most 16 times the waiting messages, and
+# rolling adds at most 1/16 to the normal writes.
 SPARSE: Final = 16
 
 

@@ -1,8 +1,9 @@
 """Handles the requests to create, change, delete and list topics.
 
 An answered change is in the file. A topic that shrinks keeps its queues and their messages, as in
-Java; they are accessible again when it grows. Of a list in one request, all topics are created or
-none. An unchanged topic in the list does not prevent the changes of the others, as it does in Java.
+Java; they are accessible again when it grows. A list in one request is checked as a whole before
+its first topic is created. An unchanged topic in the list does not prevent changes of the other
+topics; in Java it does.
 """
 
 from __future__ import annotations

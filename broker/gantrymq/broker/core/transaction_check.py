@@ -5,8 +5,7 @@
 
 A half that is old enough is copied to the end of its queue with its check count increased by one,
 and its producer is asked about the copy. The group CID_RMQ_SYS_TRANS has Java's two offsets: the
-half before which all are decided, and the op from which on the op queue lists the other decided
-ones.
+half before which all are closed, and the op from which on the op queue lists the other closed ones.
 
 Invariants. The stored offsets are never ahead of what is on disk. A round has one batch of halves
 in memory and stores its results with one write. A producer is asked only about stored copies. A
@@ -99,7 +98,7 @@ class TransactionCheck:
         self._unheard: Counter[str] = Counter()
         self._op = 0
         self._later = Progress(0, 0)
-        """When all halves before `half` are decided, the ops before `op` are obsolete."""
+        """When all halves before `half` are closed, the ops before `op` are obsolete."""
         self._progress = SafeProgress(Progress(0, 0))
 
     def deadline(self) -> float:
@@ -208,7 +207,7 @@ class TransactionCheck:
         return outdated
 
     def _open_from(self, at: int, end: int) -> Steps[tuple[Sequence[Record], int]]:
-        """Read open halves from `at` on; mark unreadable ones as decided, because no decision can
+        """Read open halves from `at` on; mark unreadable ones as closed, because no decision can
         find them."""
         halves = self._state.halves
         count = min(halves.open_run(at, end), RECORDS_MAX)

@@ -4,7 +4,7 @@ r"""Builds the records of a transaction, in Java's formats and topics, for each 
                 and __transactionId__, REAL_TOPIC, REAL_QID
     copy        the half again, at the queue's end: TRANSACTION_CHECK_TIMES=n and
                 TRAN_PREPARED_QUEUE_OFFSET=<queue offset of the first half>
-    op          RMQ_SYS_TRANS_OP_HALF_TOPIC, queue 0, TAGS=d, body "17": half 17 is decided
+    op          RMQ_SYS_TRANS_OP_HALF_TOPIC, queue 0, TAGS=d, body "17": half 17 is closed
     final       the message in its topic and queue, bits of COMMIT, prepared offset = the half's
     given up    the half again, in TRANS_CHECK_MAX_TIME_TOPIC
 
@@ -188,7 +188,7 @@ def final_of(half: Record, topic: str, queue_id: int) -> Record:
 
 
 def op_of(state: State, number: int) -> Record:
-    """The op that marks half `number` as decided."""
+    """The op that marks half `number` as closed."""
     have_topic(state, OP_TOPIC)
     host = state.identity.store_host
     return Record(
@@ -230,7 +230,7 @@ def check_of(state: State, copy: Record) -> Command:
 
 
 def numbers_of(op: Record) -> Sequence[int]:
-    """The halves that an op marks as decided, in either form of the body."""
+    """The halves that an op marks as closed, in either form of the body."""
     if properties.get(op.properties, TAGS) != _OP_TAG:
         return ()
     return [int(part) for part in op.body.split(b",") if part.isdigit() and len(part) < 20]

@@ -7,10 +7,10 @@
                                             other requests of its connection continue
     more debt than that                     SYSTEM_BUSY, with the quota in its remark
 
-Invariant: a refused request is not charged, and neither is, while a quota is exceeded, a request
-that is never refused (heartbeats, acks) or that access control refused. So debt exceeds the limit
-by at most one request, however many requests arrive. Charges are made by read and by request;
-nothing is done for each message.
+Invariant: a refused request is not charged. While a quota is exceeded, requests that are never
+refused (heartbeats, acks) and requests that access control refused are not charged either. So debt
+exceeds the limit by at most one request, however many requests arrive. Charges are made by read and
+by request; nothing is done for each message.
 """
 
 from __future__ import annotations

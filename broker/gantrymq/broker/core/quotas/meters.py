@@ -1,7 +1,7 @@
 """Keeps the token buckets of each user, topic, group and address that has a limit.
 
-A meter is created when its name is first seen, and dropped when it is idle. Their number
-is limited: beyond METERS_MAX busy names, further names of one quota share a meter. So a client that
+A meter is created when its name is first seen, and dropped when it is idle. Their number is
+limited: beyond METERS_MAX busy names, further names of one quota share a meter. So a client that
 invents names can neither evict another's limit nor fill the memory.
 """
 
