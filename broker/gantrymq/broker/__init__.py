@@ -1,2 +1,1 @@
-"""The broker process: configuration, network, Kubernetes and replication around the broker's
-core."""
+"""The broker process: configuration, network, Kubernetes and replication around the core."""

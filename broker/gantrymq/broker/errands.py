@@ -1,5 +1,4 @@
-"""Executes the core's effects other than responses: requests to peers, files, registrations, log
-lines."""
+"""Executes the core's effects other than responses: peer requests, files, registrations, logs."""
 
 from __future__ import annotations
 

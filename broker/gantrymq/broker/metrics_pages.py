@@ -14,7 +14,7 @@ from gantrymq.metrics.samples import Samples, Source
 from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.metrics import Metrics
 
-# A page waits so long for the disk. Prometheus gives up after 10 s.
+# How long a page waits for the disk. Prometheus gives up after 10 s.
 STORE_VALUES_SECONDS: Final = 5.0
 
 

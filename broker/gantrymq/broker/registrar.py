@@ -1,5 +1,4 @@
-"""Registers the broker with its name servers, each in a task of its own, so that none delays
-another.
+"""Registers the broker with its name servers, each in its own task, so that none delays another.
 
 It registers at the start, again after ten seconds, then every registerNameServerPeriod, and at once
 when topics change. A failed registration is retried soon: the name server may be starting, and

@@ -424,8 +424,7 @@ class BrokerHost:
         store = self.state.store
         return store_reason(store.trouble(now), store.dispatch_behind)
 
-    # ------------------------------------------------------------------ callbacks of the network
-    # server
+    # ------------------------------------------------------------------ called by the network server
 
     def opened(self, channel: Channel, now: float) -> None:
         """Nothing to do before the first request."""

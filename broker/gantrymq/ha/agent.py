@@ -103,8 +103,8 @@ class Agent:
         self.in_sync: InSync | None = None
         """The in-sync set of the epoch that this member leads; the member sets and clears it."""
         self.is_leaving = False
-        """Whether this process is about to end: it follows no other master, and its master is told.
-        """
+        """Whether this process is about to end: it follows no other master, and its master is
+        told."""
         self.phase = Phase.WATCHING
 
     # ------------------------------------------------------------------ state
@@ -405,9 +405,9 @@ class Agent:
         self._desk.write(renewed, now)
 
     def saw(self, epoch: int, now: float) -> None:
-        """Step down, because another member has seen a higher epoch. If that is the epoch that this
-        member is seeking, the other member may have read this member's write before its answer
-        arrived here."""
+        """Step down, because another member has seen a higher epoch. If it is the epoch that this
+        member is seeking, do not: the other member may have read this member's write of the lease
+        before the answer to the write arrived here."""
         if not (self.phase is Phase.SEEKING and epoch == self._sought):
             self.step_down(f"another member has seen epoch {epoch}", now)
 

@@ -4,7 +4,7 @@
                    disconnected as soon as another member is named or its epoch turns out to be old
     enquiries      each other member every ENQUIRY_SECONDS: its report is kept, and the link closed
 
-A log of which the master's log is not a continuation is handled here: it is truncated where the two
+If the master's log does not continue this member's log, the latter is truncated where the two
 diverge, or copied anew; both take a restart. A part of the log that may be damaged is received
 again and compared. An in-sync member does not copy its log anew: it is first removed from the set,
 because a member that is elected has to have everything.

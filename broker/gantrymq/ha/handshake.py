@@ -1,5 +1,4 @@
-"""Implements the handshake of two members: identity, proof of the group's secret, state of the
-logs.
+"""Implements the handshake between two members: identity, proof of the secret, state of the logs.
 
     follower                                  master
     hello    group, member, boot, nonce   ->

@@ -5,9 +5,9 @@ A message is acknowledged only after every member that may become master has it.
     persisted    the set that the lease names; only its members can be elected
     proposed     the set of a write that is under way, from just before the request leaves until its
                  outcome is known; while the outcome is unknown, either set may be the persisted one
-    joining      a member that keeps up and is about to enter the set: it is proposed once it has
-                 everything that was acknowledged before it counted, which without counting it would
-                 never reach on a master that never rests
+    joining      a member that keeps up and is about to enter the set. It counts already, because
+                 otherwise the acknowledgements of a busy master could stay ahead of it forever; it
+                 is proposed once it has everything that was acknowledged before it counted
 
 Invariants. A message is acknowledged when all members of *every* set that may be the persisted one
 have it: any member that is elected then has it. So a member that is being removed counts until its
@@ -99,8 +99,8 @@ class InSync:
         self._disks = dict(disks)
         """By member, the disk that holds what it reports; also for members outside the set."""
         self.fenced: AbstractSet[int] = frozenset()
-        """Members that an operator has excluded from becoming master: no acknowledgement waits for
-        them."""
+        """Members that an operator has excluded from becoming master: they are removed from the set
+        and not added to it."""
         self.persisted = frozenset(persisted) | {me}
         self._flushes = flushes
         self.lets_go = False

@@ -35,8 +35,8 @@ class JsonFile:
     path: str
     magic: bytes
     bytes_max: int
-    """The maximum size of the whole file; a longer file is refused, like one with a wrong checksum.
-    """
+    """The maximum size of the whole file; a longer file is refused, like one with a wrong
+    checksum."""
     advice: str
     """What the file contains and what an operator does when it is damaged."""
 

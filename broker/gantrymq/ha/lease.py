@@ -98,7 +98,7 @@ class Lease:
     """Why the Lease that was read is not trusted, though it is this group's. The other fields then
     hold the last trusted content, with the version and the wishes of what was read."""
     claimed: frozenset[int] = frozenset()
-    """The in-sync set that the untrusted Lease names: other members may be elected by it."""
+    """The in-sync set that the untrusted Lease names: a member that trusts it could be elected."""
 
     @property
     def mark(self) -> Mark:

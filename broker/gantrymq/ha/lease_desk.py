@@ -88,8 +88,8 @@ class LeaseDesk:
         self._tried = Mark()
         """The highest mark that this member has written or tried to write."""
         self.changed_at = now
-        """When this member learned of the current renewal; never before that renewal was written.
-        """
+        """When this member learned of the current renewal; never before that renewal was
+        written."""
         self.is_known = False
         """Whether this process has read the Lease, or found that there is none."""
         self.is_stale = True
@@ -100,8 +100,8 @@ class LeaseDesk:
         self.sent_at = -NEVER
         """When the last successful write was sent."""
         self.touched_at = now
-        """When this member learned of the current version; never before that version was written.
-        """
+        """When this member learned of the current version; never before that version was
+        written."""
         self.tried_at = -NEVER
         """When the last request was sent."""
         self.written_at = -NEVER

@@ -305,8 +305,7 @@ class Member:
         """The members that may become master and have not stored the tables of this number."""
         return [f"member {each}" for each in self._followers.lacking(number)]
 
-    # ------------------------------------------------------------------ queries of the leader
-    # elector
+    # ------------------------------------------------------------------ called by the elector
 
     def standing(self) -> Standing:
         standing = self._chronicle.standing()

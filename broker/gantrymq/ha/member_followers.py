@@ -1,5 +1,4 @@
-"""Manages all incoming links of a member and feeds the in-sync set and the store with their
-reports.
+"""Manages a member's incoming links; feeds the in-sync set and the store with their reports.
 
     opened  ->  heard from ...  ->  closed         each connection
     lead    ->  turn ...        ->  retire         each epoch led; otherwise all are refused
@@ -289,8 +288,8 @@ class MemberFollowers:
         """Whether the follower's log counts for the in-sync set. An in-sync member that comes back
         with less than all members had has lost data: unless it soon catches up, it is removed
         instead of delaying all sends. A member outside the set needs the whole log from its
-        beginning on, except what its own retention has deleted, and all changes of tables that were
-        confirmed without it."""
+        beginning on, while an in-sync member may lack what its own retention has deleted there. A
+        member outside the set also needs all changes of tables that were confirmed without it."""
         if link.member.number in reign.in_sync.persisted:
             has = report.flushed if self._settings.flushes else report.received
             return has >= reign.held

@@ -1,5 +1,4 @@
-"""Decides whether a connection to a master with a fixed role comes from a slave that may have the
-log.
+"""Decides whether a connection to a master with a fixed role may receive the log as a slave.
 
     first bytes                      with the group's secret    without
     the opening of a handshake       it proves itself           refused
