@@ -424,7 +424,7 @@ class BrokerHost:
         store = self.state.store
         return store_reason(store.trouble(now), store.dispatch_behind)
 
-    # ------------------------------------------------------------------ called by the network server
+    # ------------------------------------------------------------------ called by the server
 
     def opened(self, channel: Channel, now: float) -> None:
         """Nothing to do before the first request."""

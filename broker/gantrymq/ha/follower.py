@@ -6,9 +6,9 @@
                    most, and none crosses the end of a file
     acknowledged   the highest report
 
-The protocol does not show whether the slave has this master's log or another one. A report above
-everything that was ever sent to any slave is refused: it ends the connection and acknowledges
-nothing.
+The protocol does not show whether the slave has this master's log or another one. A slave can have
+what the log contained when this process started, and what was sent since: a report above that ends
+the connection and acknowledges nothing.
 
 Bounds. Output is made only while the network accepts it, `OUTPUT_BYTES_MAX` at a time; one stretch
 of the log that is not in memory is read ahead. A slave that does not read costs that much, and one
