@@ -266,3 +266,12 @@ def test_the_copy_remembers_where_its_message_was_born() -> None:
     broker = opened()
     sent_back(broker)
     assert only(broker, SCHEDULE, 2).born_host == hosts.parse(broker.channel.peer)
+
+
+def test_a_group_that_waits_for_another_try_does_not_give_way_to_new_groups() -> None:
+    broker = opened()
+    assert sent_back(broker, level=18).code == ResponseCode.SUCCESS
+    assert broker.state.offsets.topics_of("G") == []
+    broker.state.group_expiry.make_room()
+    assert broker.state.groups.find("G") is not None
+    assert broker.state.topics.find("%RETRY%G") is not None

@@ -1,8 +1,9 @@
 """Removes consumer groups that consumers created and do not use.
 
 A group is unused while it has no members, no offsets, no in-flight messages, no settings of an
-administrator, no dead-letter topic, and never had a message in its retry topic. A pull that names a
-group leaves such a group behind. Removing it loses nothing: the next consumer that names it creates
+administrator, no dead-letter topic, and never had a message in its retry topic. A group that sent a
+message back is kept, for the message may be due only in hours. A pull that names a group leaves an
+unused group behind. Removing it loses nothing: the next consumer that names it creates
 it again.
 
     not used for autoCreatedGroupExpireHours    removed

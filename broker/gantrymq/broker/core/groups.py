@@ -92,6 +92,11 @@ class Groups:
             return True
         return group in self._table
 
+    def keep(self, group: str, wall_ms: int) -> None:
+        """The group has messages to try again, which may be due only in hours: it never expires."""
+        if self._auto_created.pop(group, None) is not None:
+            self._changed(wall_ms)
+
     def put(self, config: GroupConfig, wall_ms: int) -> bool:
         """Create or change a group for an administrator or for the broker itself. Returns whether
         the configuration changed."""

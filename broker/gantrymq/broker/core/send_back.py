@@ -130,6 +130,7 @@ def _store(
         return refused(
             ResponseCode.SYSTEM_ERROR, f"{answer.status.name}: {answer.remark}".rstrip(": ")
         )
+    state.groups.keep(header.group, state.wall_ms)
     topic, origin_topic = utf8_text(to_store.topic), utf8_text(origin.topic)
     place = (header.group, origin_topic, origin.queue_id)
     state.retry_copies.note(place, origin.queue_offset, state.store.log.end)
@@ -193,6 +194,7 @@ def retried(
     group = ensure_group(state, name)
     if group is None:
         return _no_group(state, name)
+    state.groups.keep(name, state.wall_ms)
     times_max = _times_max(command, header.max_reconsume_times, group)
     if message.reconsume_times <= times_max and not state.locks.is_orderly(name, state.now):
         return message
