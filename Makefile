@@ -15,7 +15,7 @@ HOT := $(shell sed -n '/^modules = \[/,/\]/s/^ *"\(.*\)",*/\1/p' pyproject.toml)
 # joins runs at the same time.
 TEST := lint units-servers+units-others
 TEST_BESIDE := types examples build-short sim-short
-REST := crash cycles monitoring interop-clients+interop-servers
+REST := crash cycles attack monitoring interop-clients+interop-servers
 REST_BESIDE := build mutants sim units-pure fuzz-short
 STAGES = $(BIN)/python -m tools.stages
 # For what runs at a low priority, and so may have to wait.

@@ -23,6 +23,8 @@ PURE_ADVICE: Final = (
 _IN_EVERY_SERVER: Final = ("gantrymq.remoting.", "gantrymq.runtime.", "gantrymq.wire.")
 
 HOT_MODULES: Final = (
+    "gantrymq.base.memory_account",
+    "gantrymq.base.stalls",
     "gantrymq.broker.core.access",
     "gantrymq.broker.core.admission",
     "gantrymq.broker.core.batch_sends",
@@ -163,6 +165,7 @@ HOT_MODULES: Final = (
     "gantrymq.store.unit_pages",
     "gantrymq.store.waiters",
     "gantrymq.store.walk",
+    "gantrymq.store.work_meter",
     "gantrymq.wire.command",
     "gantrymq.wire.frames",
     "gantrymq.wire.header_binary",

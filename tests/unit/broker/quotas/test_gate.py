@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from gantrymq.broker.core.broker import WORKS_MAX
 from gantrymq.broker.core.messages import HELD, Request
 from gantrymq.fakes.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.pulls import PulledBroker, bodies, pull
@@ -171,15 +174,16 @@ def test_pulls_that_wait_for_quotas_leave_room_for_other_requests(
     assert consumers.state.quotas.gate.held == 0
 
 
-def test_pull_that_the_broker_is_too_busy_for_is_not_charged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_pull_that_the_broker_is_too_busy_for_is_not_charged() -> None:
     consumers = pulled()
     consumers.ask(max_msg_nums=2)
-    monkeypatch.setattr("gantrymq.broker.core.broker.WORKS_MAX", 0)
+    others: dict[int, Any] = dict.fromkeys(range(-WORKS_MAX, 0))
+    requests_in_progress = consumers.state.works._putting
+    requests_in_progress.update(others)
     assert consumers.ask(max_msg_nums=1).code == ResponseCode.SYSTEM_BUSY
     assert consumers.ask(max_msg_nums=1).code == ResponseCode.SYSTEM_BUSY
-    monkeypatch.undo()
+    for number in others:
+        del requests_in_progress[number]
     consumers.broker.pass_time(2.5)
     assert bodies(consumers.ask(max_msg_nums=1)) == ["m" * 1000]
 
