@@ -135,7 +135,7 @@ def _order_topics(state: State) -> bytes:
 
 
 def unregister_broker(state: State, request: Request, now: float) -> Outcome:
-    """Remove a broker that stops cleanly. Registrations of other addresses or epochs stay."""
+    """Remove a broker that stops cleanly. Other addresses and later epochs stay."""
     command = request.command
     address = text(command, "brokerAddr")
     group = state.routes.groups.get(text(command, "brokerName") or "")

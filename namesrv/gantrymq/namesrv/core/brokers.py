@@ -18,7 +18,7 @@ MASTER_ID: Final = 0
 
 @final
 class Member:
-    """One registered broker. Changed only by the modules of the tables, through `Routes`."""
+    """One registered broker. Its place in the tables changes only inside `Routes`."""
 
     __slots__ = (
         "address",

@@ -1,5 +1,4 @@
-"""Defines the name server's core: inputs are requests, closed connections, finished writes and
-time; results are outcomes and effects.
+"""Defines the name server's core: requests, events and time go in, outcomes and effects come out.
 
     handle(request, now) -> Reply | Parked | Silent | Working      closed(channel, now)
     written(file, failure, now) -> replies                         deadline(), expire(now)

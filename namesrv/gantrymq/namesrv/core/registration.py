@@ -93,12 +93,9 @@ class Registrar:
     def register(
         self, registration: Registration, now: float, *, delete_topics: bool = False
     ) -> Pieces[Registered | Refused]:
-        """Register in pieces.
-
-        The body is decoded with pauses, in which other brokers may register, and then applied as a
-        whole. With `delete_topics`, topics that a full body no longer lists are removed from the
-        broker.
-        """
+        """Register in pieces: decode the body with pauses, in which other brokers may register,
+        then apply it as a whole. With `delete_topics`, topics that the body does not list are
+        removed from the broker."""
         cause = self._beyond_bounds(registration) or self._overruled(registration)
         if cause is not None:
             return Refused(cause)
@@ -344,7 +341,7 @@ class Registrar:
 
 
 def _known_member(routes: Routes, registration: Registration) -> Member | None:
-    """The member that this registration would only refresh, if its body is the same."""
+    """The registered member with the same identity; None if there is none."""
     member = routes.members.get(registration.address)
     if (
         member is not None
@@ -359,7 +356,7 @@ def _known_member(routes: Routes, registration: Registration) -> Member | None:
 def _increment_refusal(
     group: Group | None, registration: Registration, body: RegisterBrokerBody
 ) -> str | None:
-    """Rule 3."""
+    """Why rule 3 refuses the registration; None if it does not."""
     if len(body.topics) != 1:
         return None
     if group is not None and registration.broker_id in group.members:
@@ -368,7 +365,7 @@ def _increment_refusal(
 
 
 def _says_where_queues_are(group: Group, registration: Registration) -> bool:
-    """Rule 4: the master, or the lowest slave where there is none."""
+    """Whether the sender decides the queues by rule 4: the master, or else the lowest slave."""
     if registration.broker_id == MASTER_ID:
         return True
     speaks_5 = registration.enable_acting_master is not None

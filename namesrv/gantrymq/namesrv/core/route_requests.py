@@ -169,7 +169,7 @@ def delete_topic(state: State, request: Request, now: float) -> Outcome:
 
 
 def register_topic(state: State, request: Request, now: float) -> Outcome:
-    """Register one topic's queues; refused as a whole if any of the brokers is unknown."""
+    """Register one topic's queues; ignored as a whole if any of the brokers is unknown."""
     topic = text(request.command, "topic")
     if not topic or not request.command.body:
         return done()
