@@ -1,13 +1,13 @@
-"""The numbers of RocketMQ's protocol: what is asked, what is answered, who speaks.
+"""Defines the numbers of RocketMQ's protocol: request codes, response codes, languages.
 
-Members are in numeric order; a number that only one line of releases knows says so, and so does
-one that only Gantry's brokers and clients know: those are from 30001 on, and fit into a binary
-header. A peer may send any other number: commands carry plain ints, and these names are for
-comparing with them.
+Members are in numeric order, with few exceptions. A number that only one line of releases knows is
+marked, and so is one that only Gantry's brokers and clients know: those start at 30001 and fit into
+a binary header. A peer may send any other number: commands carry plain ints, and these names are
+for comparing with them.
 
-Three response numbers of 4.9 were given away again in 5.x, so they have no name here:
+Three response numbers of 4.9 were reused in 5.x, so they have no name here:
 209 UPDATE_AND_CREATE_ACL_CONFIG_FAILED, 210 DELETE_ACL_CONFIG_FAILED and
-211 UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED. Only answers to requests 50 to 53 mean those.
+211 UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED. Only responses to requests 50 to 53 mean those.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UNKNOWN_REQUEST: Final = "unknown request"
 
 
 class LanguageCode(IntEnum):
-    """What the sender of a command is written in; JSON headers carry the name."""
+    """The language of a command's sender; JSON headers carry the name."""
 
     JAVA = 0
     CPP = 1
@@ -38,7 +38,7 @@ class LanguageCode(IntEnum):
 
 
 class ResponseCode(IntEnum):
-    """How a request went."""
+    """The outcome of a request."""
 
     SUCCESS = 0
     SYSTEM_ERROR = 1
@@ -93,8 +93,8 @@ class ResponseCode(IntEnum):
     CONTROLLER_NOT_LEADER = 2007  # 5.x
     CONTROLLER_BROKER_METADATA_NOT_EXIST = 2008  # 5.x
     CONTROLLER_INVALID_CLEAN_BROKER_METADATA = 2009  # 5.x
-    GANTRY_SESSION_FENCED = 30001  # of ours
-    GANTRY_SESSION_OUT_OF_SEQUENCE = 30002  # of ours
+    GANTRY_SESSION_FENCED = 30001  # Gantry
+    GANTRY_SESSION_OUT_OF_SEQUENCE = 30002  # Gantry
     CONTROLLER_BROKER_NEED_TO_BE_REGISTERED = 2010  # 5.x
     CONTROLLER_MASTER_STILL_EXIST = 2011  # 5.x
     CONTROLLER_ELECT_MASTER_FAILED = 2012  # 5.x
@@ -260,10 +260,10 @@ class RequestCode(IntEnum):
     AUTH_GET_ACL = 3009  # 5.x
     AUTH_LIST_ACL = 3010  # 5.x
     SWITCH_TIMER_ENGINE = 5001  # 5.5
-    GANTRY_SESSION_NOTE = 30001  # of ours
-    GANTRY_LIST_QUOTAS = 30010  # of ours
-    GANTRY_SET_QUOTA = 30011  # of ours
-    GANTRY_DELETE_QUOTA = 30012  # of ours
+    GANTRY_SESSION_NOTE = 30001  # Gantry
+    GANTRY_LIST_QUOTAS = 30010  # Gantry
+    GANTRY_SET_QUOTA = 30011  # Gantry
+    GANTRY_DELETE_QUOTA = 30012  # Gantry
     POP_MESSAGE = 200050  # 5.x
     ACK_MESSAGE = 200051  # 5.x
     PEEK_MESSAGE = 200052  # 5.x

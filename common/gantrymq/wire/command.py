@@ -1,9 +1,9 @@
-"""RemotingCommand: the one envelope of RocketMQ's remoting protocol, as a value.
+"""Defines RemotingCommand, the one envelope of RocketMQ's remoting protocol.
 
 A command is a request or (flag bit 0) a response; bit 1 marks a oneway request that must never be
-answered. `ext` holds the header fields, strings all of them; None and {} differ on the wire (JSON
-omits a null map). A command remembers the header encoding it came in, so that the answer leaves in
-the encoding of the question.
+answered. `ext` holds the header fields, all of them strings; None and {} differ on the wire (JSON
+omits a null map). A command remembers the encoding of its header, so that the response uses the
+encoding of the request.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Encoding(IntEnum):
 
 @final
 class Command:
-    """One frame's meaning. Hot, hence slotted and not frozen; treat it as a value all the same."""
+    """One decoded frame. Hot, hence slotted and not frozen; treat it as immutable all the same."""
 
     __slots__ = (
         "body",
@@ -62,7 +62,7 @@ class Command:
         self.body: bytes = body
         self.encoding: int = encoding
         self.header_bytes: int = 0
-        """How long the header was that it came with; no part of its meaning."""
+        """The length of the header in which the command came; not part of its content."""
 
     @property
     def is_response(self) -> bool:

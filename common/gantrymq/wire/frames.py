@@ -1,18 +1,18 @@
-"""Frames: a stream of bytes becomes commands, a command becomes bytes.
+"""Encodes commands as frames, and decodes a byte stream into commands.
 
     int32 total = 4 + header length + body length
     int32 serialize type << 24 | header length           0: JSON, 1: binary
     header | body
 
-The reader takes whole receive buffers. Frames that lie whole in one are read in place; one in
-pieces is kept as a list of chunks that is joined once when it is complete. Each byte is copied a
-bounded number of times however the peer cuts its stream.
+The reader takes whole receive buffers. Frames that lie entirely in one buffer are read in place; a
+frame that spans buffers is kept as a list of chunks and joined once it is complete. Each byte is
+copied a bounded number of times however the peer splits its stream.
 
-`frame_length` and `decode_frame` know one frame in a buffer and nothing of the reader: whoever
-else walks a receive buffer walks it by the same rules.
+`frame_length` and `decode_frame` work on one frame in a buffer and do not need the reader, so other
+code that walks a receive buffer uses the same rules.
 
-Invariant: the first thing that is no frame fails the reader for good, since nothing behind it can
-be trusted to be where it seems. Commands in front of it are still handed out.
+Invariant: the first invalid frame fails the reader for good, since the position of everything after
+it is uncertain. Commands before it are still returned.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from gantrymq.base.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX
 from gantrymq.wire import header_binary, header_json
 from gantrymq.wire.command import Command
 
-_PREFIX: Final = 8  # both int32 in front of the header
-_HEADER_LENGTH_MAX: Final = 0xFFFFFF  # it travels in 24 bits
+_PREFIX: Final = 8  # both int32 before the header
+_HEADER_LENGTH_MAX: Final = 0xFFFFFF  # it has 24 bits on the wire
 _TOTAL_MAX: Final = 0x7FFFFFFF
-# A peer that sends a frame a byte a time must not make us keep an object for each: this many
-# pieces are joined into one, at the cost of a second copy.
+# A peer that sends a frame byte by byte must not cause an object for each byte: this many pieces
+# are joined into one, at the cost of a second copy.
 _PIECES_MAX: Final = 256
-# What a piece takes however short it is.
+# The memory of a piece, however short it is.
 _PIECE_BYTES: Final = 64
 
 
 def frame_length(data: bytes, position: i64, frame_bytes_max: i64, header_bytes_max: i64) -> i64:
-    """How long the frame is whose eight-byte prefix is at position; RemoteError when it is none."""
+    """The length of the frame whose eight-byte prefix is at position; RemoteError if invalid."""
     total: i64 = int(read_i32_be(data, position))
     header: i64 = int(read_i32_be(data, position + 4)) & _HEADER_LENGTH_MAX
     serialize_type = data[position + 4]
@@ -56,7 +56,7 @@ def frame_length(data: bytes, position: i64, frame_bytes_max: i64, header_bytes_
 
 
 def decode_frame(data: bytes, position: i64, length: i64) -> Command:
-    """The command in the frame of this length at position."""
+    """Decode the frame of this length at position."""
     start = position + _PREFIX
     end = start + (int(read_i32_be(data, position + 4)) & _HEADER_LENGTH_MAX)
     if data[position + 4] == 0:
@@ -71,13 +71,13 @@ def decode_frame(data: bytes, position: i64, length: i64) -> Command:
 
 @final
 class FrameReader:
-    """Cuts one connection's stream into commands.
+    """Splits one connection's stream into commands.
 
-    Who wants to see whole frames first, before they become commands, calls `fill` while one is in
-    pieces, and `feed` with what it does not take itself.
+    A caller that wants to see whole frames before they are decoded calls `fill` while a frame is
+    incomplete, and `feed` with the data that it does not handle itself.
 
-    To notice a frame that never ends, its owner looks after each `feed`: while `is_mid_frame`
-    holds and a feed hands out nothing, it is still the same frame.
+    To detect a frame that never ends, the owner checks after each `feed`: while `is_mid_frame` is
+    true and `feed` returns nothing, it is still the same frame.
     """
 
     __slots__ = (
@@ -99,14 +99,14 @@ class FrameReader:
         self._chunks: list[bytes] = []
         self._pieces: list[bytes] = []  # the newest ones, not yet joined into a chunk
         self._buffered: i64 = 0
-        self._wanted: i64 = _PREFIX  # of the frame in pieces; its prefix is wanted first
+        self._wanted: i64 = _PREFIX  # length of the incomplete frame; first that of its prefix
         self.failure: RemoteError | None = None
         self.filled: int = 0
-        """Bytes that the last `fill` took."""
+        """The number of bytes that the last `fill` took."""
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes kept of a frame that is not complete."""
+        """The bytes kept of an incomplete frame."""
         return int(self._buffered)
 
     @property
@@ -116,11 +116,11 @@ class FrameReader:
 
     @property
     def is_mid_frame(self) -> bool:
-        """Whether a frame has begun and not ended."""
+        """Whether a frame is incomplete."""
         return self._buffered > 0
 
     def feed(self, data: bytes) -> list[Command]:
-        """The commands that these bytes complete; nothing any more once `failure` is set."""
+        """The commands that these bytes complete; none once `failure` is set."""
         commands: list[Command] = []
         if self.failure is not None:
             return commands
@@ -132,8 +132,8 @@ class FrameReader:
         return commands
 
     def fill(self, data: bytes) -> bytes:
-        """The frame in pieces, when these bytes complete it; empty when they do not, or when it
-        turns out to be none."""
+        """The incomplete frame, if these bytes complete it; empty if they do not, or if it is
+        invalid."""
         self.filled = len(data)
         if self.failure is not None:
             return b""
@@ -163,7 +163,7 @@ class FrameReader:
             self._keep(data[position:])
 
     def _fill(self, data: bytes) -> bytes:
-        """Give the frame in pieces what it lacks, of which `filled` tells the size."""
+        """Add missing bytes to the incomplete frame; sets `filled`. Returns it when complete."""
         position: i64 = 0
         end: i64 = len(data)
         whole = b""
@@ -176,7 +176,7 @@ class FrameReader:
             joined = b"".join(self._chunks + self._pieces)
             self._forget()
             length = frame_length(joined, 0, self._frame_bytes_max, self._header_bytes_max)
-            if length > len(joined):  # that was the prefix
+            if length > len(joined):  # only the prefix was complete
                 self._wanted = length
                 self._keep(joined)
             else:
@@ -192,7 +192,7 @@ class FrameReader:
             self._pieces.clear()
 
     def forget(self) -> None:
-        """Give up the frame in pieces: the connection is gone, its objects may stay for a while."""
+        """Drop the incomplete frame: the connection has ended, but its objects may live on."""
         self._forget()
 
     def _forget(self) -> None:

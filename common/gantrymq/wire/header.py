@@ -1,10 +1,10 @@
-"""How a typed header and its ext fields turn into each other.
+"""Converts between typed headers and ext fields.
 
 A header is a slotted dataclass, frozen unless it is a hot one; its fields are its ext fields, in
-the order they are written. A field's wire name is its own name in camelCase, or what Wire says. A
-field without a default is required, and refused by name when it is absent or unusable; Java reads
-null there and answers SYSTEM_ERROR where it trips over it. An optional one defaults to None and is
-left out when it is None. Ext fields nobody declared are ignored, as newer peers send more.
+the order of writing. A field's wire name is its name in camelCase, or the one that Wire gives. A
+field without a default is required, and the error names it if it is absent or invalid; Java reads
+null there and answers SYSTEM_ERROR where it fails. An optional field defaults to None and is
+omitted if it is None. Undeclared ext fields are ignored, since newer peers send more.
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class GetMaxOffsetRequest(Header):
@@ -13,7 +13,7 @@ left out when it is None. Ext fields nobody declared are ignored, as newer peers
         committed: bool | None = None                      "committed", optional
         broker_name: Annotated[str | None, Wire("bname")] = None
 
-header_fields.py says how values are written as text, and does it.
+header_fields.py does the conversion and describes how values are written as text.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from gantrymq.wire.header_fields import BOOLEAN, INT32, INT64, TEXT, ExtValue, F
 @final
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """The name of a field on the wire where camelCase does not give it."""
+    """The name of a field on the wire, if it differs from camelCase."""
 
     name: str
 
@@ -62,7 +62,7 @@ Int64: TypeAlias = Annotated[int, Bits(64)]
 
 
 class HeaderError(RemoteError):
-    """A header field is absent or no value of its type; the remark of a SYSTEM_ERROR answer."""
+    """A header field is absent or invalid; the text is the remark of a SYSTEM_ERROR response."""
 
     def __init__(self, header: str, field: str, what: str) -> None:
         super().__init__(f"the custom field <{field}> {what} ({header})")
@@ -71,15 +71,17 @@ class HeaderError(RemoteError):
 
 
 class Header:
-    """Base of all headers: the two directions. Itself no dataclass, for frozen ones and others
-    cannot inherit from the same."""
+    """Base of all headers, with both conversions.
+
+    Not a dataclass itself, because frozen and other dataclasses cannot share a dataclass as base.
+    """
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[object]]]
 
     @classmethod
     def decode(cls, ext: Mapping[str, str] | None) -> Self:
-        """The header in these ext fields; HeaderError names the first field that is wrong."""
+        """The header in these ext fields; HeaderError names the first invalid field."""
         plan = _plan(cls)
         fields: Mapping[str, str] = {} if ext is None else ext
         try:
@@ -98,7 +100,7 @@ class Header:
 @final
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """All that decode and encode need to know of a class, worked out once."""
+    """What decode and encode need to know of a class, computed once."""
 
     fields: tuple[Field, ...]
     values: Callable[[Header], tuple[ExtValue, ...]]
@@ -108,12 +110,12 @@ _PLANS: Final[dict[type[Header], _Plan]] = {}
 
 
 def wire_names(header: type[Header]) -> tuple[str, ...]:
-    """The ext fields a header knows, in the order it writes them."""
+    """The ext fields of a header, in the order of writing."""
     return tuple(field.wire_name for field in _plan(header).fields)
 
 
 def required_names(header: type[Header]) -> frozenset[str]:
-    """The ext fields a header cannot do without."""
+    """The required ext fields of a header."""
     return frozenset(field.wire_name for field in _plan(header).fields if field.is_required)
 
 
@@ -140,7 +142,7 @@ def _compile(header: type[Header]) -> _Plan:
 
 
 def _first_fault(header: type[Header], plan: _Plan, ext: Mapping[str, str]) -> HeaderError:
-    """Why these ext fields cannot be read."""
+    """The error for the first of these ext fields that is invalid."""
     for field in plan.fields:
         try:
             field.value(ext.get(field.wire_name))

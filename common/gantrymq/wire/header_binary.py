@@ -1,13 +1,13 @@
-"""The binary ("ROCKETMQ") form of a header, both ways; big endian.
+"""Encodes and decodes the binary ("ROCKETMQ") form of a header; big endian.
 
     int16 code | int8 language | int16 version | int32 opaque | int32 flag
     int32 length | remark                                       length 0: no remark
     int32 length | { int16 length | name | int32 length | value } ...   length 0: no ext
 
-A code above 32767 cannot be written. "Empty" and "missing" are one to Java here: an empty remark
-and an empty ext come back as None; an empty value stays an empty text with us. As in Java,
-bytes that are not UTF-8 become U+FFFD, an unknown language is OTHER, and bytes behind the ext
-are ignored; a length that points outside of what holds it fails the header.
+A code above 32767 cannot be written. Java does not distinguish empty and missing here: an empty
+remark and an empty ext are decoded as None; an empty value stays an empty text. As in Java, bytes
+that are not UTF-8 become U+FFFD, an unknown language is OTHER, and bytes after the ext are ignored;
+a length that exceeds its container makes the header invalid.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _OTHER: Final = 7
 _LANGUAGE_COUNT: Final = len(LanguageCode)
 _BINARY: Final = 1
 
-_REMARK_AT: Final = 13  # behind the fields of fixed size
+_REMARK_AT: Final = 13  # after the fields of fixed size
 _SMALLEST: Final = 21
 
 
 def decode(data: bytes, start: i64, end: i64) -> Command:
-    """The command whose binary header is data[start:end]; its body stays empty."""
+    """Decode the binary header data[start:end] to a command without a body."""
     if end - start < _SMALLEST:
         raise RemoteError(f"a binary header has at least {_SMALLEST} bytes, not {end - start}")
     language = data[start + 2]

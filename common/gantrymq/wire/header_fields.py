@@ -1,8 +1,7 @@
-"""The ext fields of a header as a table, and texts and values by it: what header.py decides for a
-class once, done for every request.
+"""Converts between ext fields and values by a table that header.py makes once for each class.
 
-All values travel as text. Numbers are read as Java's Integer.parseInt and Long.parseLong read
-them, booleans as Boolean.parseBoolean does: "true" in any case is true, anything else false.
+All values travel as text. Numbers are parsed like Java's Integer.parseInt and Long.parseLong,
+booleans like Boolean.parseBoolean: "true" in any case is true, anything else false.
 
 Written for the compiler.
 """
@@ -24,7 +23,7 @@ BOOLEAN: Final = "b"
 
 @final
 class Field:
-    """One field: its name in the class and on the wire, and what its text means."""
+    """One field: its name in the class and on the wire, and the type of its value."""
 
     __slots__ = ("attribute", "is_required", "kind", "wire_name")
 
@@ -35,7 +34,7 @@ class Field:
         self.is_required: bool = is_required
 
     def value(self, text: str | None) -> ExtValue:
-        """What the text says; ValueError tells what is wrong with it."""
+        """The value of the text; ValueError says what is wrong with it."""
         if text is None:
             if self.is_required:
                 raise ValueError("is null")
@@ -51,8 +50,10 @@ class Field:
 
 
 def read(fields: tuple[Field, ...], ext: Mapping[str, str]) -> dict[str, ExtValue]:
-    """The values by their names in the class, without those that are absent; ValueError when one
-    is wrong: `Field.value` of each tells which."""
+    """The values by attribute name, without absent ones.
+
+    Raises ValueError if one is invalid; `Field.value` of each field tells which.
+    """
     values: dict[str, ExtValue] = {}
     find: Callable[[str], str | None] = ext.get
     for field in fields:
@@ -63,7 +64,7 @@ def read(fields: tuple[Field, ...], ext: Mapping[str, str]) -> dict[str, ExtValu
 
 
 def written(fields: tuple[Field, ...], values: tuple[ExtValue, ...]) -> dict[str, str]:
-    """The ext of these values, one for each field, without those that are None."""
+    """The ext fields of these values, one for each field, without those that are None."""
     ext: dict[str, str] = {}
     for at, field in enumerate(fields):
         value = values[at]
@@ -80,14 +81,14 @@ def _text(value: str | int | bool) -> str:
     return str(value)
 
 
-# int() alone would also take blanks, underscores and other scripts' digits. Twenty digits hold any
-# long; more can only be leading zeros, which nobody sends.
+# int() alone would also accept blanks, underscores and digits of other scripts. Twenty digits hold
+# any long; longer numbers could only have leading zeros, which no peer sends.
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,20}")
 
 
 def parse_int32(text: str) -> int:
-    """Integer.parseInt; ValueError says what is wrong."""
-    # Most numbers are short and plain: no need for the pattern.
+    """Parse like Integer.parseInt; ValueError says what is wrong."""
+    # Most numbers are short and plain, and need no pattern.
     if (len(text) < 10 and text.isdigit() and text.isascii()) or _INTEGER.fullmatch(text):
         number = int(text)
         if -0x80000000 <= number <= 0x7FFFFFFF:
@@ -96,7 +97,7 @@ def parse_int32(text: str) -> int:
 
 
 def parse_int64(text: str) -> int:
-    """Long.parseLong; ValueError says what is wrong."""
+    """Parse like Long.parseLong; ValueError says what is wrong."""
     if (len(text) < 19 and text.isdigit() and text.isascii()) or _INTEGER.fullmatch(text):
         number = int(text)
         if -0x8000000000000000 <= number <= 0x7FFFFFFFFFFFFFFF:

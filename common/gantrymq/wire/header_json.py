@@ -1,18 +1,18 @@
-"""The JSON form of a header, both ways.
+"""Encodes and decodes the JSON form of a header.
 
     {"code":310,"extFields":{"a":"PG","b":"TopicTest"},"flag":0,"language":"JAVA","opaque":102,
      "serializeTypeCurrentRPC":"JSON","version":479}
 
-Written as Java writes it: keys in this order, nothing between the tokens, a null `remark` (it
-stands before `serializeTypeCurrentRPC`) and null `extFields` left out, ext in the map's own order.
+Written as Java writes it: keys in this order, no blanks between tokens, a null `remark` (which
+stands before `serializeTypeCurrentRPC`) and null `extFields` omitted, ext in the map's order.
 
-Read as Java reads it: any order, unknown keys ignored, null like absent, an unknown language is
-OTHER, numbers may come as strings, and what is not text in `extFields` becomes its JSON text. Bytes
-that are not UTF-8 become U+FFFD and half a surrogate pair a question mark, as Java itself would
-write them: every text of a decoded command can be encoded again.
+Read as Java reads it: any order, unknown keys ignored, null means absent, an unknown language is
+OTHER, numbers may be strings, and a value in `extFields` that is not text becomes its JSON text.
+Bytes that are not UTF-8 become U+FFFD and half a surrogate pair becomes a question mark, as Java
+itself would write them: every text of a decoded command can be encoded again.
 
-`parse` reads all of this with the standard library's decoder. Compiled, header_scan goes first and
-leaves to `parse` what is odd; interpreted, `parse` alone is quicker.
+`parse` reads all of this with the standard library's decoder. When compiled, header_scan is tried
+first and leaves unusual headers to `parse`; when interpreted, `parse` alone is faster.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _INT32_MIN: Final = -2147483648
 _INT32_MAX: Final = 2147483647
 
 _JsonValue: TypeAlias = "str | int | bool | list[_JsonValue] | dict[str, _JsonValue] | None"
-# Numbers with a fraction or an exponent keep their text: ext wants it, nothing else has them.
+# Numbers with a fraction or an exponent keep their text, which only ext needs.
 _decoder: Final = json.JSONDecoder(parse_float=str, parse_constant=str, strict=False)
 # A pair of surrogate escapes, half of one, or any other escape (so that "\\ud800" is not half).
 _ESCAPE: Final = re.compile(
@@ -47,7 +47,7 @@ _INTEGER: Final = re.compile(r"([+-]?\d{1,20})(\.\d*)?", re.ASCII)
 
 
 def decode(data: bytes, start: i64, end: i64) -> Command:
-    """The command whose JSON header is data[start:end]; its body stays empty."""
+    """Decode the JSON header data[start:end] to a command without a body."""
     command: Command | None = None
     if _is_compiled:
         command = scan(data, start, end)
@@ -82,7 +82,7 @@ def _checked(number: int) -> int:
 
 
 def parse(header: bytes) -> Command:
-    """Read any JSON header; RemoteError says why when it is none."""
+    """Decode any JSON header; RemoteError says why it is invalid."""
     try:
         text = header.decode("utf-8", "replace")
         if "\\ud" in text or "\\uD" in text:
@@ -148,5 +148,5 @@ def _text(value: _JsonValue) -> str | None:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-# A compiled function is a builtin; this is how the module knows what it is.
+# Compiled functions are builtins, which tells whether this module is compiled.
 _is_compiled: Final = type(decode).__name__ != "function"

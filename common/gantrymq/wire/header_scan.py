@@ -1,12 +1,13 @@
-"""The quick reader of JSON headers: what Java, Go and we ourselves write, and nothing else.
+"""Reads JSON headers quickly, in the form that Java, Go and Gantry write, and in no other.
 
     {"code":310,"extFields":{"a":"PG","b":"TopicTest"},"flag":0,"language":"JAVA",...}
 
-No spaces, known keys in any order, strings as ext values, 32-bit integers without a leading zero.
-Anything odd makes `scan` answer None, and header_json.parse judges the header instead. Invariant:
-where `scan` answers a command, `parse` answers an equal one.
+No blanks, known keys in any order, strings as ext values, 32-bit integers without a leading zero.
+For anything else `scan` returns None, and header_json.parse decides. Invariant: if `scan` returns a
+command, `parse` returns an equal one.
 
-Written for the compiler: native integers, one look at each byte. Interpreted it is right but slow.
+Written for the compiler: native integers, one look at each byte. Interpreted it is correct but
+slow.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ _OTHER: Final = 7
 
 _INT32_MIN: Final = -2147483648
 _INT32_MAX: Final = 2147483647
-_ODD: Final = 1099511627776  # what `integer` answers when there is none; fits no int32
+_ODD: Final = 1099511627776  # the result of `integer` if there is none; fits no int32
 
 
 def scan(data: bytes, start: i64, end: i64) -> Command | None:
-    """The command whose header is data[start:end]; None when anything in it is odd."""
+    """Decode the header data[start:end]; None if it has any other form."""
     scanner = _Scanner(data, start, end)
     command = Command(0)
     if not scanner.skip(b"{"):
@@ -42,7 +43,7 @@ def scan(data: bytes, start: i64, end: i64) -> Command | None:
 
 @final
 class _Scanner:
-    """A position in data; each method steps over what it reads, or says that it is odd."""
+    """A position in data. Each method moves it over what it reads, or reports another form."""
 
     __slots__ = ("_ascii", "_data", "_end", "_start", "position")
 
@@ -51,14 +52,14 @@ class _Scanner:
         self._start: i64 = start
         self._end: i64 = end
         self.position: i64 = start
-        # The whole header as text when a byte of it is a character: cutting strings out of that
-        # makes one object each, decoding them from data makes two.
+        # An ASCII header is decoded as a whole: a slice of that text makes one object, decoding a
+        # slice of data makes two.
         self._ascii: str = _decoded(data[start:end])
         if len(self._ascii) != end - start:
             self._ascii = ""
 
     def skip(self, word: bytes) -> bool:
-        """Step over these bytes if they are what comes now."""
+        """Advance over these bytes if they come next."""
         data = self._data
         position = self.position
         length: i64 = len(word)
@@ -102,7 +103,7 @@ class _Scanner:
         return number != _ODD
 
     def fields(self) -> dict[str, str] | None:
-        """An object of strings."""
+        """Read an object of strings."""
         if not self.skip(b"{"):
             return None
         ext: dict[str, str] = {}
@@ -132,7 +133,7 @@ class _Scanner:
                 break
             number = number * 10 + digit
             position += 1
-        # A zero in front is for `parse`, and so are no digits and what is no int32.
+        # A leading zero, no digits, and numbers beyond int32 are left to `parse`.
         if position == first or (data[first] == 0x30 and position > first + 1):
             return _ODD
         self.position = position
@@ -160,7 +161,7 @@ class _Scanner:
         return None
 
     def _escaped(self, start: i64, position: i64) -> str | None:
-        """A string that began at start and has its first backslash at position."""
+        """Read a string that began at start and has its first backslash at position."""
         writer = BytesWriter()
         writer.write(self._data[start:position])
         position = unescape(writer, self._data, position, self._end)
@@ -171,7 +172,7 @@ class _Scanner:
 
 
 def unescape(writer: BytesWriter, data: bytes, position: i64, end: i64) -> i64:
-    """Write what a string says from position on; where it goes on behind its quote, -1 if odd."""
+    """Write the unescaped string from position on; returns the position after its quote, or -1."""
     while position < end:
         byte = data[position]
         if byte == 0x22:
@@ -205,7 +206,7 @@ def _decoded(text: bytes) -> str:
 
 
 def _unescaped(kind: i64) -> i64:
-    """What a backslash and this byte stand for; 0 for what JSON does not know."""
+    """The character that an escape with this letter means; 0 if JSON has no such escape."""
     if kind == 0x22:
         return kind
     if kind == 0x5C:
@@ -226,7 +227,7 @@ def _unescaped(kind: i64) -> i64:
 
 
 def _hexadecimal(data: bytes, start: i64, end: i64) -> i64:
-    """Four hexadecimal digits; -1 when they are not."""
+    """The value of four hexadecimal digits; -1 if they are not."""
     if start + 4 > end:
         return -1
     unit: i64 = 0
@@ -247,7 +248,7 @@ def _hexadecimal(data: bytes, start: i64, end: i64) -> i64:
 
 
 def _append_utf8(writer: BytesWriter, unit: i64) -> bool:
-    """Write a character of at most 16 bits; False for halves of longer ones and for -1."""
+    """Write a character of at most 16 bits; False for half a surrogate pair, and for -1."""
     if unit < 0 or 0xD800 <= unit <= 0xDFFF:
         return False
     if unit < 0x80:

@@ -1,9 +1,9 @@
-"""Hosts: an address and a port, packed as records carry them, and as Java prints them.
+"""Packs hosts, an address and a port, as records carry them, and formats them as Java does.
 
     packed     address, 4 or 16 bytes | port, int32          8 or 20 bytes in all
     example    c0a80009 00002a9f                             192.168.0.9:10911
 
-The packed form is the currency: records, message ids and the store copy it without looking inside.
+The packed form is used everywhere: records, message ids and the store copy it without decoding it.
 Java's text has no `::` and no leading zeros: `[fe80:0:0:0:0:0:0:2]:10911`.
 """
 
@@ -18,7 +18,7 @@ PACKED_BYTES_V4: Final = 8
 PACKED_BYTES_V6: Final = 20
 PORT_MAX: Final = 65535
 
-# The longest text is an IPv6 address with a zone and a port; more is nonsense not worth parsing.
+# The longest text is an IPv6 address with a zone and a port; longer ones are not parsed.
 TEXT_MAX: Final = 128
 
 
@@ -31,7 +31,7 @@ def pack(address: bytes, port: int) -> bytes:
 
 
 def unpack(host: bytes) -> tuple[bytes, int]:
-    """(address, port). The port is four bytes in the record, so it can be nonsense."""
+    """(address, port). The port has four bytes in the record, so it can be invalid."""
     if len(host) not in {PACKED_BYTES_V4, PACKED_BYTES_V6}:
         raise RemoteError(f"a packed host has 8 or 20 bytes, not {len(host)}")
     port = int.from_bytes(host[-4:], "big")
@@ -41,7 +41,8 @@ def unpack(host: bytes) -> tuple[bytes, int]:
 
 
 def parse_address(text: str) -> bytes:
-    """Address bytes of an IP in text. IPv4 mapped into IPv6 becomes IPv4, a zone is cut, as Java.
+    """The bytes of a textual IP address. As in Java, IPv4 mapped into IPv6 becomes IPv4, and a zone
+    is removed.
 
     A dual-stack socket reports its IPv4 peers in the mapped form.
     """
@@ -55,7 +56,7 @@ def parse_address(text: str) -> bytes:
 
 
 def parse(text: str) -> bytes:
-    """Packed host of `ip:port` or `[ipv6]:port`; the `name/` that Java prints before is ignored."""
+    """Packed host of `ip:port` or `[ipv6]:port`; ignores the `name/` that Java prints before it."""
     if len(text) > TEXT_MAX:
         raise RemoteError(f"a host of {len(text)} characters is longer than {TEXT_MAX}")
     address, colon, port = text.rpartition("/")[2].rpartition(":")

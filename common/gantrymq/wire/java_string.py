@@ -1,7 +1,7 @@
-"""Java's String, as far as bytes and hashes on the wire and on disk depend on it.
+"""Implements the parts of Java's String that bytes and hashes on the wire and disk depend on.
 
-A Java string is a row of UTF-16 code units: a supplementary character counts as two, and a lone
-surrogate is possible. Python's JSON reader can hand us lone surrogates too.
+A Java string is a sequence of UTF-16 code units: a supplementary character counts as two, and a
+lone surrogate is possible. Python's JSON reader can return lone surrogates too.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import struct
 
 
 def utf8_bytes(text: str) -> bytes:
-    """As `getBytes(UTF_8)`: a lone surrogate becomes `?` instead of an error."""
+    """Like `getBytes(UTF_8)`: a lone surrogate becomes `?` instead of an error."""
     return text.encode("utf-8", "replace")
 
 
 def utf8_text(data: bytes) -> str:
-    """As `new String(data, UTF_8)`: bytes that are not UTF-8 become U+FFFD."""
+    """Like `new String(data, UTF_8)`: bytes that are not UTF-8 become U+FFFD."""
     return data.decode("utf-8", "replace")
 
 
 def hash_code(text: str) -> int:
-    """As `String.hashCode()`: h = 31 * h + unit over the UTF-16 units, in signed 32 bits."""
+    """Like `String.hashCode()`: h = 31 * h + unit over the UTF-16 units, in signed 32 bits."""
     result = 0
     if text.isascii():
         for unit in text.encode("ascii"):

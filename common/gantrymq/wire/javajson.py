@@ -1,20 +1,20 @@
-"""fastjson's JSON, both ways: what Java peers write, and what they can read.
+"""Reads and writes fastjson's JSON: what Java peers write, and what they can read.
 
-Reading (`loads`) tries the standard parser, which runs at C speed and is right for most bodies;
-what it refuses goes to the tolerant one (javajson_reader). Bytes that are no UTF-8 become U+FFFD,
-as in Java; half a surrogate pair becomes "?". `$ref`s stay what they are, plain objects, unless the
-caller asks: resolved they make a small text a large value, and of all bodies peers send one has any
-(VIEW_BROKER_STATS_DATA).
+Reading (`loads`) tries the standard parser, which runs at C speed and suffices for most bodies;
+what it rejects goes to the tolerant parser (javajson_reader). Bytes that are not UTF-8 become
+U+FFFD, as in Java; half a surrogate pair becomes "?". `$ref`s stay plain objects unless the caller
+asks to resolve them: resolved, they make a small text a large value, and of all bodies that peers
+send only VIEW_BROKER_STATS_DATA has any.
 
-Writing has three forms, each equal to Java's byte for byte when the members of the value stand in
-the order Java writes them (alphabetical for beans):
+Writing has three forms, each equal to Java's byte for byte if the members of the value are in
+the order in which Java writes them (alphabetical for beans):
 
     dumps_fastjson   {0:"a"} {{"queueId":0}:1}   RemotingSerializable.encode; what Java reads always
     dumps_standard   {"0":"a"}, keys sorted, ASCII only     routes for 4.9.4 and newer; anyone else
     dumps_pretty     as dumps_fastjson, with tabs                         configuration files
 
-References are never written: every occurrence is written out, which every reader understands.
-A value that contains itself, or nests too deep, is ours to avoid: LocalError.
+References are never written: every occurrence is written in full, which every reader understands.
+A value that contains itself, or nests too deep, is an error of the caller: LocalError.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from gantrymq.wire.javajson_reader import (
 )
 from gantrymq.wire.jsonvalue import Json, JsonKey, JsonObject, ObjectKey
 
-# What a document may cost where its bytes alone would allow too much. A frame full of topics has
-# 1.2 million values; as many small objects take 170 MB and a quarter of a second.
+# Bounds the cost of a document beyond that of its bytes. A frame full of topics has 1.2 million
+# values; as many small objects take 170 MB and a quarter of a second.
 VALUES_MAX: Final = 1_250_000
 
-# The dialect's bodies are small: consume statistics of 12 000 queues have as many. 0.2 s.
+# Bodies in the dialect are small: consume statistics of 12 000 queues have this many. 0.2 s.
 DIALECT_VALUES_MAX: Final = 100_000
 
 _STANDARD_BLANKS: Final = " \t\r\n"
@@ -58,15 +58,16 @@ def loads(
     dialect_values_max: int = DIALECT_VALUES_MAX,
     references: bool = False,
 ) -> Json:
-    """The value of a JSON text as fastjson would read it; nothing at all is null.
+    """The value of a JSON text as fastjson would read it; empty text is null.
 
-    The bounds are a peer's, those of our own files may be larger: bytes, values (counted by what
-    separates them), and values of what is no standard JSON. `references`: resolve `$ref`s.
+    The defaults bound input of peers; Gantry's own files may be larger. The bounds are: bytes,
+    values (counted by their separators), and values in JSON that is not standard. `references`
+    resolves `$ref`s.
     """
     if len(data) > bytes_max:
         raise RemoteError(f"JSON of {len(data)} bytes; at most {bytes_max} are read")
     text = data if isinstance(data, str) else data.decode("utf-8", "replace")
-    # Each value but the first follows one of these (those in texts count too, harmlessly).
+    # Each value but the first follows one of these; those inside texts make the bound stricter.
     if len(text) > values_max and sum(map(text.count, ",[{")) > values_max:
         raise RemoteError(f"JSON of more than {values_max} values")
     value = _read(text, dialect_values_max)
@@ -82,7 +83,7 @@ def _read(text: str, dialect_values_max: int) -> Json:
 
 
 def dumps_fastjson(value: Json) -> bytes:
-    """As RemotingSerializable.encode writes it: number and object keys bare."""
+    """As RemotingSerializable.encode writes it: number and object keys are not quoted."""
     return _Writer(standard=False, pretty=False).write(value)
 
 
@@ -212,12 +213,13 @@ def _sort_key(item: tuple[JsonKey, Json]) -> tuple[int, int, bytes]:
 
 
 def java_double(number: float) -> str:
-    """Double.toString: plain from 0.001 to below 10 000 000, else d.dddE±n; no NaN in JSON."""
+    """Like Double.toString: plain from 0.001 to below 10 000 000, else d.dddE±n; JSON has no
+    NaN."""
     if not math.isfinite(number):
         return "null"
     if number == 0 or 1e-3 <= abs(number) < 1e7:
         return repr(number)
-    # The fewest digits that read back as the same number, at least one after the point.
+    # The fewest digits that are parsed as the same number, at least one after the point.
     text = next(t for t in (f"{number:.{n}e}" for n in range(1, 17)) if float(t) == number)
     mantissa, _, exponent = text.partition("e")
     return f"{mantissa}E{int(exponent)}"

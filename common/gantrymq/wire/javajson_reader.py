@@ -1,4 +1,4 @@
-"""The tolerant half of reading fastjson's text: what standard JSON does not allow.
+"""Reads the JSON of fastjson that standard JSON does not allow.
 
 Accepted beyond standard JSON, each because fastjson 1.x writes or reads it:
 
@@ -10,20 +10,20 @@ Accepted beyond standard JSON, each because fastjson 1.x writes or reads it:
     1L 1.5D +1 01             Java's number suffixes, signs, leading zeros
     NaN undefined             both null
 
-Comments, which fastjson takes, are refused: no peer writes any.
+Comments, which fastjson accepts, are refused: no peer writes any.
 
-One value costs this reader ten times what it costs the standard one. It reads as many as it is told
-to, and hands what is standard inside an object that is not to the standard one: a 5.x
-registration of many topics is odd only where its few static topics are.
+This reader takes ten times as long as the standard parser for each value. The caller bounds the
+number of values. Standard objects inside the text go to the standard parser: a 5.x registration of
+many topics is non-standard only in its few static topics.
 
-`{"$ref":"$.a.b[0]"}` stands for the value at that path; `resolve_references` puts the value itself
-there, so one object may occur twice. A reference that leads nowhere is null. A reference in the
-place of a key stays as it is: its path does not say which key is meant.
+`{"$ref":"$.a.b[0]"}` stands for the value at that path; `resolve_references` replaces it by the
+value itself, so one object may occur twice. A reference to a path that does not exist is null. A
+reference used as a key is kept: its path does not say which key is meant.
 
 Invariant: nesting is bounded by DEPTH_MAX, the values read by the caller's bound, the work for
-references by _STEPS_MAX; no key can be made to collide with many others; what cannot be understood
-raises JsonError with the position. What `resolve_references` returns has an end: nothing in it
-contains itself, and written out it is no larger than the caller allows.
+references by _STEPS_MAX; keys cannot be chosen so that many of them collide; text that cannot be
+parsed raises JsonError with the position. The result of `resolve_references` is finite: no value
+contains itself, and written in full it is no larger than the caller allows.
 """
 
 from __future__ import annotations
@@ -48,28 +48,28 @@ from gantrymq.wire.jsonvalue import (
 # RocketMQ's deepest body (consume statistics of all groups) has seven levels.
 DEPTH_MAX: Final = 64
 
-# References may lead to references; a circle of them leads nowhere.
+# References may lead to references; a cycle of them is null.
 _HOPS_MAX: Final = 16
 
 # References to references can multiply; Java's documents have a handful, of a few steps each.
 _STEPS_MAX: Final = 100_000
 
-# How often part of an odd text may turn out to be odd as well; each time costs one pass over it.
+# How many parts of a non-standard text may turn out to be non-standard too; each costs one pass.
 _STANDARD_TRIES_MAX: Final = 3
 
-# MessageQueue, the only bean that is ever a key, has three. Python hashes numbers without a secret:
-# more of them, or larger ones, could be chosen such that all keys share one hash.
+# MessageQueue, the only bean that is used as a key, has three. Python hashes numbers without a
+# secret: more of them, or larger ones, could be chosen such that all keys share one hash.
 _KEY_MEMBERS_MAX: Final = 4
 
-# Possessive (*+): what was taken is not given back, so no memory is kept for giving it back.
+# Possessive quantifiers (*+) never backtrack, so no memory is kept for backtracking.
 _BLANK: Final = re.compile(r"[ \t\r\n\f\b\ufeff]*+")
 _BLANK_AND_COMMAS: Final = re.compile(r"[ \t\r\n\f\b\ufeff,]*+")
 _TEXT: Final = {
     '"': re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL),
     "'": re.compile(r"'(?:[^'\\]++|\\.)*+'", re.DOTALL),
 }
-# Escaped halves of characters beyond the Basic Multilingual Plane: the standard parser would let a
-# half through, and a str with a half cannot be encoded again.
+# Escaped halves of characters beyond the Basic Multilingual Plane: the standard parser would accept
+# a half, and a str with a half cannot be encoded again.
 SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _NUMBER: Final = re.compile(r"([+-]?[0-9]+)(\.[0-9]*)?([eE][+-]?[0-9]+)?([LSBFD])?")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
@@ -94,7 +94,7 @@ _PATH_STEP: Final = re.compile(r"\.((?:\\.|[^.\[\\])+)|\[([0-9]{1,10})\]")
 
 
 class JsonError(RemoteError):
-    """Text that is no JSON even for fastjson; `position` counts characters from 0."""
+    """Text that fastjson cannot parse either; `position` counts characters from 0."""
 
     def __init__(self, what: str, text: str, position: int) -> None:
         near = text[max(0, position - 20) : position + 20]
@@ -106,8 +106,8 @@ class JsonError(RemoteError):
 class TolerantReader:
     """Reads one document of at most `values_max` values; `read` is called once.
 
-    Texts count as many values as they have backslashes, those of `standard_parts` (which leaves
-    what is standard inside the document to the standard parser) as one.
+    A text counts as many values as it has backslashes. With `standard_parts`, standard objects
+    inside the document go to the standard parser, and each counts as one value.
     """
 
     __slots__ = ("_depth", "_position", "_text", "_tries", "_values_left", "_values_max")
@@ -152,7 +152,7 @@ class TolerantReader:
         return self._fail("a value belongs here", len(word))
 
     def _standard_part(self) -> Json:
-        """The container here, if it is standard JSON."""
+        """Read the container at this position if it is standard JSON; None if it is not."""
         part = read_standard(self._text, self._position, DEPTH_MAX - self._depth)
         if part is None:
             self._tries -= 1
@@ -244,7 +244,7 @@ class TolerantReader:
         if high is not None:
             return chr(0x10000 + ((int(high, 16) & 0x3FF) << 10) + (int(low, 16) & 0x3FF))
         if unit is not None:
-            # Half a surrogate pair is no character; Java sends it on as a question mark.
+            # Half a surrogate pair is not a character; Java writes a question mark for it.
             return "?" if 0xD800 <= int(unit, 16) <= 0xDFFF else chr(int(unit, 16))
         if byte is not None:
             return chr(int(byte, 16))
@@ -298,7 +298,7 @@ def _may_stand_in_key(value: Json) -> TypeGuard[str | int | None]:
 
 
 def read_standard(text: str, position: int, depth_max: int = DEPTH_MAX) -> tuple[Json, int] | None:
-    """The value that starts here and where it ends, if it is standard JSON (else None)."""
+    """The value at this position and its end, if it is standard JSON; else None."""
     try:
         part: tuple[Json, int] = STANDARD.raw_decode(text, position)
     except (ValueError, RecursionError):
@@ -320,7 +320,7 @@ _CONTAINERS: Final = frozenset((dict, list))
 
 
 def _check_depth(value: Json, depth_max: int) -> None:
-    """Refuse a value nested deeper than that, level by level, without recursion."""
+    """Refuse a value nested deeper than that; goes level by level, without recursion."""
     level: list[Json] = [value]
     for _ in range(depth_max):
         children: list[Json] = list(
@@ -330,20 +330,21 @@ def _check_depth(value: Json, depth_max: int) -> None:
                 if isinstance(node, _NODES)
             )
         )
-        # Most children are no containers: they are left out without a step of Python each.
+        # Most children are no containers: they are skipped without a Python step each.
         level = list(compress(children, map(_CONTAINERS.__contains__, map(type, children))))
         if not level:
             return
     raise RemoteError(f"JSON nested deeper than {DEPTH_MAX} levels")
 
 
-_NODES: Final = (dict, list)  # a tuple: the union of both would be made anew each time
+_NODES: Final = (dict, list)  # a tuple, because a union type would be made for each call
 
 
 def resolve_references(root: Json, values_max: int) -> Json:
-    """The same document with each `{"$ref":path}` replaced by what it refers to, in place.
+    """Replace each `{"$ref":path}` in the document by the value it refers to, in place.
 
-    Written out it has at most `values_max` values. One that contains itself is refused.
+    Written in full the result has at most `values_max` values. A value that contains itself is
+    refused.
     """
     _Resolver(root).resolve_inside(root)
     values, _ = _extent(root, 0, {})
@@ -353,7 +354,7 @@ def resolve_references(root: Json, values_max: int) -> Json:
 
 
 def _extent(node: Json, depth: int, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """How many values and levels a value has, written out; each object is visited once."""
+    """The numbers of values and levels of a value written in full; visits each object once."""
     if not isinstance(node, _NODES):
         return 1, 0
     extent = known.get(id(node))

@@ -1,4 +1,4 @@
-"""What RocketMQ's JSON means in Python: the value type, and how a bean's property is read from it.
+"""Defines the Python types of RocketMQ's JSON, and readers of bean properties.
 
 A JSON object is a dict whose keys are of three kinds, because fastjson's maps have three kinds:
 
@@ -9,10 +9,10 @@ A JSON object is a dict whose keys are of three kinds, because fastjson's maps h
 The kinds survive a round trip. A reader of a number-keyed map must accept both 0 and "0", since
 the standard form quotes the number: `int_key` does.
 
-Invariant of the readers below: unknown properties are ignored, a null or absent property is its
-default, numbers and booleans may come as strings, and anything else raises RemoteError naming the
-property, as fastjson refuses the body. None of them walks a container, or shows one in an error: a
-value that refers to itself is as large as its writer likes once it is written out.
+Invariant of the readers below: unknown properties are ignored, a null or absent property gets its
+default, numbers and booleans may be strings, and anything else raises RemoteError with the name of
+the property, as fastjson refuses the body. No reader walks a container, or shows one in an error: a
+value with references can be arbitrarily large when written in full.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ INT32_MAX: Final = (1 << 31) - 1
 INT64_MIN: Final = -(1 << 63)
 INT64_MAX: Final = (1 << 63) - 1
 
-# What fastjson takes for "not there" where a number or a boolean belongs.
+# What fastjson treats as missing where a number or a boolean is expected.
 _NOTHING: Final = (None, "", "null")
 
-# Characters of a value that an error shows.
+# The most characters of a value that an error shows.
 _SHOWN_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectKey:
-    """A JSON object in the place of a key; its members keep their order."""
+    """A JSON object used as a key; its members keep their order."""
 
     members: tuple[tuple[str, str | int | float | bool | None], ...]
 
@@ -57,7 +57,7 @@ def object_of(value: Json, what: str) -> JsonObject:
 
 
 def list_of(value: Json, what: str) -> list[Json]:
-    """The value as an array; null is an empty one."""
+    """The value as an array, empty for null."""
     if isinstance(value, list):
         return value
     if value is None:
@@ -66,7 +66,7 @@ def list_of(value: Json, what: str) -> list[Json]:
 
 
 def int_key(key: JsonKey, what: str) -> int:
-    """A key of a number-keyed map, in either of its two spellings."""
+    """A key of a number-keyed map, in either of its two forms."""
     if type(key) is int:
         return key
     if isinstance(key, str):
@@ -75,7 +75,7 @@ def int_key(key: JsonKey, what: str) -> int:
 
 
 def text_key(key: JsonKey, what: str) -> str:
-    """A key of a text-keyed map; a number is its own text."""
+    """A key of a text-keyed map; a number is converted to text."""
     if isinstance(key, str):
         return key
     if isinstance(key, int):
@@ -89,7 +89,7 @@ def long_of(value: Json, what: str) -> int:
 
 
 def text_of(value: Json, what: str) -> str:
-    """A value that is text; a number is its own text."""
+    """A value that is text; a number is converted to text."""
     text = _text(value, what)
     if text is None:
         raise _unusable(what, value, "text")
@@ -97,12 +97,12 @@ def text_of(value: Json, what: str) -> str:
 
 
 def text_field(bean: JsonObject, name: str) -> str | None:
-    """A String property; a number or boolean is its own text."""
+    """A String property; a number or boolean is converted to text."""
     return _text(bean.get(name), name)
 
 
 def required_text_field(bean: JsonObject, name: str) -> str:
-    """A String property without which the bean means nothing."""
+    """A required String property; RemoteError if it is missing."""
     value = text_field(bean, name)
     if value is None:
         raise RemoteError(f"{name} is missing")
@@ -126,7 +126,7 @@ def long_field(bean: JsonObject, name: str, default: int = 0) -> int:
 
 
 def bool_field(bean: JsonObject, name: str, *, default: bool = False) -> bool:
-    """A boolean property; 1 and 0, and their texts, are accepted as fastjson does."""
+    """A boolean property; 1 and 0, and their texts, are accepted as in fastjson."""
     value = bean.get(name)
     if type(value) is bool:
         return value
@@ -155,7 +155,7 @@ def float_field(bean: JsonObject, name: str, default: float = 0.0) -> float:
 
 
 def text_map_field(bean: JsonObject, name: str) -> dict[str, str]:
-    """A Map<String,String> property; absent is empty, null members are dropped."""
+    """A Map<String,String> property; empty if absent, null members are dropped."""
     value = bean.get(name)
     if not value and (value is None or isinstance(value, dict)):
         return {}
@@ -181,7 +181,7 @@ def _text(value: Json, name: str) -> str | None:
 def _integer(value: Json, name: str, lowest: int, highest: int) -> int:
     if isinstance(value, str):
         digits = value.removeprefix("-").removeprefix("+")
-        # int() would also take blanks, underscores and other scripts' digits: Java does not.
+        # int() would also accept blanks, underscores and digits of other scripts; Java does not.
         if digits.isascii() and digits.isdigit() and len(digits) <= 19:
             value = int(value)
     elif isinstance(value, float) and value.is_integer():

@@ -1,7 +1,8 @@
-"""MQVersion: the ordinal in every command that says which release its sender is, or imitates.
+"""Converts between MQVersion ordinals, which every command carries, and names of releases.
 
-Ordinals count every snapshot and release in the order they were numbered. Up to V3_0_0_FINAL the
-names are irregular; from then on each line x.y has its patches in pairs, snapshot then release:
+An ordinal says which release the sender is, or imitates. Ordinals count every snapshot and release
+in order. Up to V3_0_0_FINAL the names are irregular; from then on each line x.y has its patches in
+pairs, snapshot then release:
 
     ordinal = first ordinal of the line + 2 * (patch - first patch of the line) + (1 if released)
 
@@ -23,7 +24,7 @@ V5_3_1: Final = 475  # later clients understand GO_AWAY
 V5_3_3: Final = 479
 HIGHER_VERSION: Final = 612
 
-# What our own commands claim to be: the release whose behaviour we follow.
+# The version of Gantry's own commands: the release whose behaviour it follows.
 OWN_VERSION: Final = V5_3_3
 
 _EARLY: Final = (
@@ -44,7 +45,7 @@ _EARLY: Final = (
     "V3_0_0_BETA9",
     "V3_0_0_FINAL",
 )
-# The lines whose patches are not 0 to 9: 3.0 ran on to 15, 3.3 to 3.9 skipped .0.
+# The lines whose patches are not 0 to 9: 3.0 continued to 15, 3.3 to 3.9 skipped .0.
 _FIRST_PATCH: Final = {(3, 0): 1} | {(3, minor): 1 for minor in range(3, 10)}
 _LAST_PATCH: Final = {(3, 0): 15}
 
@@ -63,10 +64,10 @@ _ORDINALS: Final = {name: ordinal for ordinal, name in enumerate(_NAMES)}
 
 
 def version_name(ordinal: int) -> str:
-    """What Java prints for an ordinal: `V5_3_3` for 479."""
+    """The name that Java prints for an ordinal: `V5_3_3` for 479."""
     return _NAMES[ordinal] if 0 <= ordinal < HIGHER_VERSION else _NAMES[HIGHER_VERSION]
 
 
 def version_ordinal(name: str) -> int | None:
-    """The ordinal of `V5_3_3`; None when no release is called so."""
+    """The ordinal of a name such as `V5_3_3`; None if there is no such release."""
     return _ORDINALS.get(name)

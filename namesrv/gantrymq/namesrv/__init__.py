@@ -1,1 +1,1 @@
-"""The name server: which broker serves which topic, held in memory, told to whoever asks."""
+"""The name server: keeps in memory which broker serves which topic, and answers route queries."""

@@ -1,8 +1,8 @@
-"""Where a name server's settings and tables come from when it starts.
+"""Loads a name server's settings and tables when it starts.
 
-defaults < file (-c) < environment GANTRY_<KEY> < flags. Without a -c file, what requests changed
-at run time is kept in ~/namesrv/namesrv.properties and read from there. Keys that begin with `tls.`
-are for TLS (certificates.py); file and flags may have them.
+defaults < file (-c) < environment GANTRY_<KEY> < flags. Without a -c file, changes by requests at
+run time are saved in ~/namesrv/namesrv.properties and read from there. Keys that begin with `tls.`
+configure TLS (certificates.py); the file and flags may have them.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _TLS_PREFIX: Final = "tls."
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """All that is known before the start."""
+    """The configuration of a name server before its start."""
 
     settings: NameServerSettings
     tls: ServerTls = field(default_factory=ServerTls)
     warnings: tuple[str, ...] = ()
     client_tls: ClientTls | None = None
-    """How brokers are dialled; None for plain."""
+    """TLS settings of connections to brokers; None for plain connections."""
 
 
 def load(
@@ -58,7 +58,7 @@ def load(
 ) -> Setup:
     """Read the layers; ConfigurationError names every setting that cannot be used.
 
-    `home` is the user's unless given, and asked for only when a file belongs there.
+    `home` is the user's by default, and needed only if a file belongs there.
     """
     store = config_file or _folder(home) / "namesrv.properties"
     layers: list[Layer] = []
@@ -86,10 +86,10 @@ def load(
 
 
 def _completed(bound: Bound[NameServerSettings], home: Path | None) -> NameServerSettings:
-    """With the addresses and files that were left to the machine."""
+    """The settings with defaults that depend on the machine: addresses and files."""
     settings = bound.settings
     if "bindAddress" not in bound.sources and ":" in own_address():
-        # A pod may have IPv6 alone, where nothing reaches what listens on IPv4.
+        # A pod may have IPv6 only; then a listener on IPv4 is unreachable.
         settings = replace(settings, bind_address=ANY_V6)
     if not settings.metrics_bind_address:
         settings = replace(settings, metrics_bind_address=settings.bind_address)
@@ -101,7 +101,7 @@ def _completed(bound: Bound[NameServerSettings], home: Path | None) -> NameServe
 
 
 def _folder(home: Path | None) -> Path:
-    """Where the name server's own files are unless something else is said."""
+    """The default folder of the name server's own files."""
     try:
         return (home or Path.home()) / "namesrv"
     except RuntimeError as error:
@@ -111,13 +111,13 @@ def _folder(home: Path | None) -> Path:
 
 
 def _apart(layer: Layer) -> tuple[Layer, dict[str, str]]:
-    """What is not about TLS, and what is."""
+    """Split a layer into settings and TLS keys."""
     rest = {k: v for k, v in layer.values.items() if not k.startswith(_TLS_PREFIX)}
     return replace(layer, values=rest), _tls(layer)
 
 
 def _tls(layer: Layer) -> dict[str, str]:
-    """The TLS keys. Where tls.config.file names a file, its values win, as in Java."""
+    """The TLS keys. If tls.config.file names a file, its values win, as in Java."""
     tls = {key: value for key, value in layer.values.items() if key.startswith(_TLS_PREFIX)}
     if path := tls.pop("tls.config.file", "").strip():
         tls |= file_layer(decode_properties(_read(Path(path))), path).values
@@ -125,19 +125,22 @@ def _tls(layer: Layer) -> dict[str, str]:
 
 
 def listeners(settings: NameServerSettings) -> list[Listener]:
-    """`listeners`, or the one that bindAddress and listenPort make."""
+    """The listeners that `listeners` names, or the one of bindAddress and listenPort."""
     return [Listener(each.name, each.host, each.port) for each in listen_addresses(settings)]
 
 
 def load_kv(path: Path) -> Namespaces:
-    """The KV configuration. One that cannot be read stops the start: the next change would
-    otherwise replace it by a file without all that was in it."""
+    """Load the KV configuration.
+
+    An unreadable file stops the start: otherwise the next change would replace it by a file without
+    its content.
+    """
     content = _read_if_there(path)
     if content is None:
         return {}
     kv_bytes_max = NameServerLimits().kv_bytes_max
     try:
-        # Indented as Java writes it, it may take more than its content.
+        # Java indents the file, so it may be longer than its content.
         namespaces = kv_config_from_json(javajson.loads(content, kv_bytes_max * 2))
     except RemoteError as error:
         raise ConfigurationError(
@@ -154,7 +157,7 @@ def load_kv(path: Path) -> Namespaces:
 
 
 def _read_if_there(path: Path) -> bytes | None:
-    """None when there is no such file."""
+    """The content; None if there is no such file."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -171,6 +174,6 @@ def _read(path: Path) -> bytes:
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> ConfigurationError:
-    """ValueError: a name that no file can have."""
+    """The error for a file that cannot be read; ValueError means an impossible file name."""
     cause = error.strerror if isinstance(error, OSError) else error
     return ConfigurationError(f"{path} cannot be read: {cause}")

@@ -1,4 +1,4 @@
-"""`gantry namesrv`: the command line of the name server."""
+"""Provides the command line of the name server, `gantry namesrv`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Every setting can be given in the -c file (key=value), as the environment variab
 
 
 def run(argv: list[str]) -> int:
-    """Run a name server until it is told to stop; the exit code."""
+    """Run a name server until it is told to stop; returns the exit code."""
     arguments = _parser().parse_args(argv)
     try:
         setup = _load(arguments)
@@ -36,14 +36,14 @@ def run(argv: list[str]) -> int:
             sys.stderr.write(f"gantry namesrv: {warning}\n")
         sys.stdout.write(format_settings(setup.settings))
         return 0
-    from gantrymq.runtime import logs, process  # noqa: PLC0415 - --help need not wait for it
+    from gantrymq.runtime import logs, process  # noqa: PLC0415 - keeps --help fast
 
     logs.configure(arguments.log_level, form=arguments.log_format)
     return process.run(partial(_serve, setup))
 
 
 async def _serve(setup: Setup, process: Process) -> None:
-    from gantrymq.namesrv.server import NameServerHost  # noqa: PLC0415 - so that --help is quick
+    from gantrymq.namesrv.server import NameServerHost  # noqa: PLC0415 - keeps --help fast
 
     host = NameServerHost(setup)
     await host.start()

@@ -1,7 +1,7 @@
-"""The name server at work: the core between sockets, files and the clock.
+"""Runs the name server: connects its core with sockets, files and the clock.
 
-Per read of a connection the core gets each request, and its effects are carried out once; one timer
-wakes it at its deadline; files are saved off the loop and reported back.
+The core gets each request of a read, and then its effects are carried out once. One timer calls the
+core at its deadline. Files are saved in a thread, and the outcome is reported to the core.
 """
 
 from __future__ import annotations
@@ -66,19 +66,19 @@ from gantrymq.runtime.watchdog import Watchdog
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 
-# How long connections may finish what is in flight when the server stops.
+# How long connections may finish requests in flight when the server stops.
 GRACE_SECONDS: Final = 3.0
 
-# Java gives a notice 300 ms too; brokers that miss it learn by their next question.
+# Java gives a notice 300 ms too; brokers that miss it learn the change by their next request.
 NOTICE_SECONDS: Final = 0.3
 
-# Notices on their way; a group has a handful of members, and what is beyond is dropped and said.
+# Notices in flight; a group has a handful of members. Further notices are dropped and logged.
 NOTICES_MAX: Final = 256
 
-# Headers of questions to a name server are a few hundred bytes, so a tenth of a broker's bound.
+# Headers of requests to a name server have a few hundred bytes, so a tenth of a broker's bound.
 HEADER_BYTES_MAX: Final = 256 * 1024
 
-# These go through all topics or all brokers: half a second each where there are 500 000.
+# These visit all topics or all brokers: half a second each with 500 000 of them.
 LONG_CODES: Final = frozenset(
     {
         RequestCode.GET_BROKER_CLUSTER_INFO,
@@ -93,11 +93,11 @@ LONG_CODES: Final = frozenset(
     }
 )
 
-# What stalls are called that no request explains.
+# Names of stalls that are not caused by one request.
 EFFECTS: Final = "effects of requests"
 EXPIRY: Final = "end of brokers"
 
-# Lines of one kind in an interval: a cluster's restart fits in, a peer that provokes a line with
+# Lines of one kind in an interval: enough for a cluster's restart; a peer that causes a line with
 # each request gets some 5 KB a second.
 LINES_MAX: Final = 300
 LINES_SECONDS: Final = 10.0
@@ -106,7 +106,7 @@ _KIND: Final = re.compile(r"[A-Za-z',]*(?: [A-Za-z]+)?")
 
 @final
 class NameServerHost:
-    """Owner of everything a running name server has. `start`, then `stop`."""
+    """Owns all parts of a running name server. Call `start`, then `stop`."""
 
     def __init__(self, setup: Setup, clock: Clock = SYSTEM_CLOCK) -> None:
         settings = setup.settings
@@ -161,7 +161,7 @@ class NameServerHost:
     # ------------------------------------------------------------------ life
 
     async def start(self) -> None:
-        """Listen; raises ConfigurationError when that cannot be."""
+        """Start listening; raises ConfigurationError if that is impossible."""
         guard = self.core.guard
         if guard is not None:
             guard.replace(self._acl_file.load())
@@ -187,7 +187,7 @@ class NameServerHost:
         self._after(self._clock.monotonic())
 
     async def stop(self) -> None:
-        """Finish what is in flight, then close; changes that were promised are on disk."""
+        """Finish requests in flight, then close; changes that were acknowledged are on disk."""
         self._is_serving = False
         await self._acl_file.stop()
         await self._finish_writes()
@@ -206,7 +206,7 @@ class NameServerHost:
 
     @property
     def addresses(self) -> dict[str, tuple[str, int]]:
-        """Where each listener really listens."""
+        """The bound address of each listener."""
         return self._server.addresses
 
     async def _start_health(self) -> None:
@@ -232,10 +232,10 @@ class NameServerHost:
     # ------------------------------------------------------------------ what the server calls
 
     def opened(self, channel: Channel, now: float) -> None:
-        """Nothing to do before it asks something."""
+        """Nothing to do before the first request."""
 
     def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
-        """All requests of one read, in their order: now as far as time allows, else in turn."""
+        """Serve the requests of one read in order; what does not fit into a slice is queued."""
         backlog = self._backlog
         was_empty = backlog.is_empty
         backlog.take(channel, commands, now)
@@ -267,7 +267,7 @@ class NameServerHost:
         return Reply(failed(f"{type(error).__name__}: {error}"))
 
     def _serve_backlog(self) -> None:
-        """One slice of what waits; the next one after others had their turn."""
+        """Serve one slice of the queue; schedule the next one after other callbacks."""
         backlog = self._backlog
         if not backlog.is_empty:
             backlog.serve_next()
@@ -285,7 +285,7 @@ class NameServerHost:
     # ------------------------------------------------------------------ effects and time
 
     def _after(self, now: float) -> None:
-        """Carry out what the core wants done, and wake it in time."""
+        """Carry out the core's effects, and set the timer to its deadline."""
         began = self.stalls.now()
         for effect in self.core.take_effects():
             self._carry_out(effect, now)
@@ -327,7 +327,7 @@ class NameServerHost:
             self._own(self._save_settings(effect))
 
     def _settle_log_later(self) -> None:
-        """What was left out is said when its interval is over, though nothing more comes."""
+        """Schedule the line that counts what was left out, even if no further line comes."""
         if self._log_timer is None and self._quiet_log.has_open_intervals:
             loop = asyncio.get_running_loop()
             self._log_timer = loop.call_later(LINES_SECONDS, self._settle_log)
@@ -338,7 +338,8 @@ class NameServerHost:
         self._settle_log_later()
 
     def _own(self, work: Coroutine[None, None, None]) -> None:
-        """Every task ends by itself: saves with the disk, notices with their deadline."""
+        """Run a task. Every task ends by itself: saves with the disk, notices with their
+        deadline."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -371,7 +372,7 @@ class NameServerHost:
         try:
             content = rewrite_properties(await asyncio.to_thread(_content, path), save.changes)
         except (OSError, ValueError, RuntimeError, ConfigurationError) as error:
-            # The file may have been broken by hand since the start.
+            # The file may have been damaged by hand since the start.
             self._written(File.SETTINGS, SaveFailed(path, f"{path}: {error}"))
             return
         self._written(File.SETTINGS, await self._saver.save(path, content))
@@ -415,7 +416,7 @@ def _audit_file(settings: NameServerSettings) -> AuditFile | None:
 
 
 def _kind(text: str) -> str:
-    """What the lines of one kind begin with: two words at most, and nothing that a peer chose."""
+    """The first words of a line, two at most, without anything that a peer chose."""
     match = _KIND.match(text)
     assert match is not None, "the pattern matches nothing at all"
     return match[0]

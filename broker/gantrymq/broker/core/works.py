@@ -4,9 +4,10 @@ Invariants. Each started task ends with one call: `then` with its result, or `fa
 exception. Tasks that still wait when the broker stops are dropped, and so are those of a role when
 it ends (`end_role`), without a call. Tasks that only read are dropped when their client's
 connection ends (`closed`); then `dropped` is called with their request. A task continues in the
-turn in which its step was answered, in the order of the answers. An exception in `then` ends
-neither the turn nor the tasks behind it, and is logged as a defect: one unexpected message must not
-end the broker at each start. A broken invariant and a failed sync do end the process.
+turn in which its step was answered, in the order of the answers. An exception in `then` is logged
+as a defect, and ends neither the turn nor the tasks after it: one unexpected message must not end
+the broker at each start. A broken invariant (AssertionError) and a failed sync in `then` do end the
+process.
 """
 
 from __future__ import annotations

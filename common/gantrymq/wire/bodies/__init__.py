@@ -1,1 +1,1 @@
-"""Typed bodies of requests and responses, one module a theme."""
+"""Typed bodies of requests and responses, one module for each subject."""

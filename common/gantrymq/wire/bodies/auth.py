@@ -1,13 +1,13 @@
-"""Users and policies of RocketMQ 5, as requests 3001 to 3010 carry them.
+"""Defines the users and policies of RocketMQ 5 as requests 3001 to 3010 carry them.
 
 UserInfo  {"password":"p","userStatus":"enable","userType":"Normal","username":"orders"}
 AclInfo   {"policies":[{"entries":[{"actions":["Pub","Sub"],"decision":"Allow",
             "resource":"Topic:Orders*","sourceIps":["10.0.0.0/8"]}],"policyType":"Custom"}],
            "subject":"User:orders"}
 
-Absent members are null, and null members are not written, as fastjson does. Two members of UserInfo
+Absent members are null, and null members are not written, as in fastjson. Two members of UserInfo
 are Gantry's: `oldPasswordSeconds` in an update says how long the replaced password stays valid, and
-`oldPasswordUntil` in an answer says until when one does. Java ignores both.
+`oldPasswordUntil` in a response says when the previous password expires. Java ignores both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gantrymq.wire.jsonvalue import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserInfo:
-    """One user. Servers of Gantry never fill in the password of an answer."""
+    """One user. Gantry's servers never send a password in a response."""
 
     username: str | None = None
     password: str | None = field(default=None, repr=False)
@@ -36,7 +36,7 @@ class UserInfo:
     user_status: str | None = None
     old_password_seconds: int | None = None
     old_password_until: int | None = None
-    """Milliseconds since 1970; -1: until it is removed."""
+    """Milliseconds since 1970; -1 means until it is removed."""
 
     @classmethod
     def from_json(cls, value: Json) -> UserInfo:
@@ -65,7 +65,7 @@ class UserInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyEntryInfo:
-    """What may or may not be done with one resource, and from where."""
+    """Actions that are allowed or denied on one resource, and the source addresses."""
 
     resource: str | None = None
     actions: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class PolicyEntryInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyInfo:
-    """Entries of one kind, Custom or Default."""
+    """The entries of one policy type, Custom or Default."""
 
     policy_type: str | None = None
     entries: tuple[PolicyEntryInfo, ...] = ()

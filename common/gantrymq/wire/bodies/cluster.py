@@ -1,4 +1,4 @@
-"""Who belongs to which cluster: ClusterInfo and BrokerMemberGroup.
+"""Defines ClusterInfo and BrokerMemberGroup: the members of clusters and of broker names.
 
 ClusterInfo        {"brokerAddrTable":{"b":BrokerData},"clusterAddrTable":{"c":["b"]}}
 BrokerMemberGroup  {"brokerMemberGroup":{"brokerAddrs":{0:"ip:port"},"brokerName":"b",
@@ -22,7 +22,7 @@ from gantrymq.wire.jsonvalue import Json, JsonObject, object_of, text_field, tex
 
 @dataclass(frozen=True, slots=True)
 class ClusterInfo:
-    """All brokers a name server knows, by name, and the names of each cluster."""
+    """All brokers that a name server knows, by name, and the broker names of each cluster."""
 
     brokers: Mapping[str, BrokerData] = field(default_factory=dict)
     clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class ClusterInfo:
 
 @dataclass(frozen=True, slots=True)
 class BrokerMemberGroup:
-    """The members of one broker name as its brokers ask for them."""
+    """The members of one broker name, as its brokers request them."""
 
     cluster: str | None
     broker_name: str | None

@@ -1,4 +1,4 @@
-"""Who is connected to a broker, and how far single clients have come.
+"""Defines the bodies about clients connected to a broker and the offsets of single clients.
 
 ConsumerConnection     {"connectionSet":[Connection],"consumeFromWhere":"…","consumeType":"…",
                        "messageModel":"…","subscriptionTable":{topic:SubscriptionData}}
@@ -8,7 +8,7 @@ ProducerTableInfo      {"data":{group:[{"clientId":"c","language":"JAVA",
                        "lastUpdateTimestamp":MS,"remoteIP":"/ip:port","version":479}]}}
 GetConsumerListByGroupResponseBody  {"consumerIdList":["c"]}
 GetConsumerStatusBody  {"consumerTable":{"c":{MQ:offset}},"messageQueueTable":{MQ:offset}}
-                       a client fills the second of one topic, a broker gathers them in the first
+                       a client fills the second for one topic, a broker collects those in the first
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Progress = Mapping[MessageQueue, int]
 
 
 def language_name(code: int) -> str:
-    """As Java names it; a language that Java has no name for is OTHER."""
+    """Java's name of a language; a language without one is OTHER."""
     try:
         return LanguageCode(code).name
     except ValueError:
@@ -75,7 +75,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerConnection:
-    """The answer to GET_CONSUMER_CONNECTION_LIST."""
+    """The response to GET_CONSUMER_CONNECTION_LIST."""
 
     connections: tuple[Connection, ...] = ()
     consume_from_where: str
@@ -112,7 +112,7 @@ class ConsumerConnection:
 
 @dataclass(frozen=True, slots=True)
 class ProducerConnection:
-    """The answer to GET_PRODUCER_CONNECTION_LIST."""
+    """The response to GET_PRODUCER_CONNECTION_LIST."""
 
     connections: tuple[Connection, ...] = ()
 
@@ -126,7 +126,7 @@ class ProducerConnection:
 
 @dataclass(frozen=True, slots=True)
 class ProducerInfo:
-    """A client in a producer group, and when it was last heard of."""
+    """A client in a producer group, and the time of its last sign of life."""
 
     client_id: str
     language: str
@@ -157,7 +157,7 @@ class ProducerInfo:
 
 @dataclass(frozen=True, slots=True)
 class ProducerTable:
-    """The answer to GET_ALL_PRODUCER_INFO: by group."""
+    """The response to GET_ALL_PRODUCER_INFO: producers by group."""
 
     groups: Mapping[str, tuple[ProducerInfo, ...]] = field(default_factory=dict)
 
@@ -183,7 +183,7 @@ class ProducerTable:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerIds:
-    """The answer to GET_CONSUMER_LIST_BY_GROUP."""
+    """The response to GET_CONSUMER_LIST_BY_GROUP."""
 
     ids: tuple[str, ...] = ()
 
@@ -198,7 +198,7 @@ class ConsumerIds:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerStatus:
-    """The answer to GET_CONSUMER_STATUS_FROM_CLIENT and INVOKE_BROKER_TO_GET_CONSUMER_STATUS."""
+    """The response to GET_CONSUMER_STATUS_FROM_CLIENT and INVOKE_BROKER_TO_GET_CONSUMER_STATUS."""
 
     by_client: Mapping[str, Progress] = field(default_factory=dict)
     progress: Progress = field(default_factory=dict)

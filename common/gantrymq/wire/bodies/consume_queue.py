@@ -1,4 +1,4 @@
-"""QUERY_CONSUME_QUEUE's answer: units of a queue as they are stored.
+"""Defines the response to QUERY_CONSUME_QUEUE: units of a queue as they are stored.
 
 {"filterData":s?,"maxQueueIndex":l,"minQueueIndex":l,"queueData":[UNIT],"subscriptionData":{}?}
 UNIT: {"eval":b,"physicOffset":l,"physicSize":i,"tagsCode":l,"msg":s?}
@@ -22,7 +22,7 @@ from gantrymq.wire.jsonvalue import (
 
 @dataclass(frozen=True, slots=True)
 class QueueUnit:
-    """`evaluates`: whether the group's filter lets it pass; `remark` says what is wrong with it."""
+    """One unit. `evaluates` says whether the group's filter matches; `remark` describes a fault."""
 
     physical_offset: int
     size: int
@@ -55,7 +55,8 @@ class QueueUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumeQueueBody:
-    """`filter_data` is Java's text: "null" without a filter, or that nobody is online."""
+    """The body. `filter_data` is Java's text: "null" without a filter, or that no client is
+    online."""
 
     minimum: int
     maximum: int

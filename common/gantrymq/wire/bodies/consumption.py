@@ -1,4 +1,4 @@
-"""Who consumes what, and how far behind.
+"""Defines the bodies about the topics that groups consume, and their lag.
 
 GroupList                {"groupList":["g"]}
 GroupForbidden           {"group":"g","readable":false,"topic":"T"}
@@ -7,7 +7,7 @@ QueryConsumeTimeSpanBody {"consumeTimeSpanSet":[{"consumeTimeStamp":ms,"consumeT
                          "delayTime":7,"maxTimeStamp":ms,"maxTimeStampStr":TEXT,"messageQueue":
                          QUEUE,"minTimeStamp":ms,"minTimeStampStr":TEXT}]}
 
-The texts of times are for people; Java peers make their own from the numbers. Here they are UTC.
+The texts of times are for people; Java peers derive theirs from the numbers. Here they are UTC.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from gantrymq.wire.jsonvalue import (
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-# The end of the year 9999, behind which there are no texts.
+# The end of the year 9999; later times cannot be formatted.
 _TEXT_MS_MAX: Final = 253_402_300_799_999
 
 
 @dataclass(frozen=True, slots=True)
 class GroupList:
-    """Names of consumer groups; the order means nothing."""
+    """Names of consumer groups; the order has no meaning."""
 
     groups: tuple[str, ...] = ()
 
@@ -74,7 +74,7 @@ class GroupForbidden:
 
 @dataclass(frozen=True, slots=True)
 class QuerySubscriptionBody:
-    """What a group wants of a topic, None when it wants nothing."""
+    """A group's subscription to a topic; None if there is none."""
 
     group: str
     topic: str | None
@@ -102,7 +102,7 @@ class QuerySubscriptionBody:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueTimeSpan:
     """When a queue's oldest, newest and last consumed messages were stored, -1 for none; and how
-    long the next one to consume has been waiting."""
+    long the next message to consume has been waiting."""
 
     queue: MessageQueue
     min_ms: int
@@ -136,7 +136,7 @@ class QueueTimeSpan:
 
 @dataclass(frozen=True, slots=True)
 class QueryConsumeTimeSpanBody:
-    """The answer to QUERY_CONSUME_TIME_SPAN."""
+    """The response to QUERY_CONSUME_TIME_SPAN."""
 
     spans: Sequence[QueueTimeSpan] = ()
 
@@ -150,6 +150,6 @@ class QueryConsumeTimeSpanBody:
 
 
 def time_text(wall_ms: int) -> str:
-    """As Java writes it in UTC: 2023-11-14#22:13:20:500."""
+    """Format a time as Java does, in UTC: 2023-11-14#22:13:20:500."""
     moment = _EPOCH + timedelta(milliseconds=max(-1, min(wall_ms, _TEXT_MS_MAX)))
     return f"{moment:%Y-%m-%d#%H:%M:%S}:{moment.microsecond // 1000:03d}"

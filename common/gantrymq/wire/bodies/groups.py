@@ -1,6 +1,6 @@
-"""Configuration of a consumer group, in Java's JSON.
+"""Defines the configuration of a consumer group, in Java's JSON.
 
-What a retry policy or an attribute says is kept as it came: Java 5.x wrote it, Java 5.x reads it.
+Retry policies and attributes are kept unchanged: Java 5.x writes and reads them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEFAULT_RETRY_POLICY: JsonObject = {"type": "CUSTOMIZED"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupConfig:
-    """One group of one broker."""
+    """The configuration of one group on one broker."""
 
     group_name: str
     consume_enable: bool = True

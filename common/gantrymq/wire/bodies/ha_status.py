@@ -1,4 +1,4 @@
-"""GET_BROKER_HA_STATUS's answer: how far each slave has come.
+"""Defines the response to GET_BROKER_HA_STATUS: the replication progress of each slave.
 
 {"haClientRuntimeInfo":{"lastReadTimestamp":l,"lastWriteTimestamp":l,"masterAddr":s?,
  "masterFlushOffset":l,"maxOffset":l,"transferredByteInSecond":l},"haConnectionInfo":[{"addr":s,"diff":l,"inSync":b,
@@ -58,7 +58,7 @@ class SlaveStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowerStatus:
-    """A slave, as it sees itself; all zero on a master. `master` is its master's HA address."""
+    """A slave's own view; all zero on a master. `master` is the HA address of its master."""
 
     master: str = ""
     last_read_ms: int = 0
@@ -95,7 +95,7 @@ class FollowerStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HaStatus:
-    """Of one broker."""
+    """The replication status of one broker."""
 
     is_master: bool
     log_end: int

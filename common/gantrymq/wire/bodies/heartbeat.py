@@ -1,4 +1,4 @@
-"""Heartbeats: which groups a client belongs to, and what those subscribe to."""
+"""Defines heartbeats: the groups of a client, and their subscriptions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BROADCASTING = "BROADCASTING"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionData:
-    """What a group wants of a topic; `sub_version` is when it last said so, in ms."""
+    """A group's subscription to a topic; `sub_version` is the time of its last change, in ms."""
 
     topic: str
     sub_string: str = "*"
@@ -99,7 +99,7 @@ class ConsumerData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatData:
-    """HEART_BEAT's body. With `without_sub` (5.x) the broker keeps the subscriptions it has."""
+    """HEART_BEAT's body. With `without_sub` (5.x) the broker keeps the known subscriptions."""
 
     client_id: str
     consumers: tuple[ConsumerData, ...] = ()

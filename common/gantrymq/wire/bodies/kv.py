@@ -1,6 +1,6 @@
-"""Text tables: KVTable, and the name server's file of them.
+"""Defines tables of texts: KVTable, and the name server's file of them.
 
-KVTable       {"table":{"key":"value"}}                      answers, runtime information
+KVTable       {"table":{"key":"value"}}                      responses, runtime information
 kvConfig.json {"configTable":{"namespace":{"key":"value"}}}  the name server's file
 """
 
@@ -24,7 +24,7 @@ def kv_config_to_json(namespaces: Mapping[str, Mapping[str, str]]) -> JsonObject
 
 
 def kv_config_from_json(value: Json) -> dict[str, dict[str, str]]:
-    """The namespaces of a kvConfig.json; an emptied namespace is kept, as Java keeps it."""
+    """The namespaces of a kvConfig.json; an empty namespace is kept, as in Java."""
     root = object_of({} if value is None else value, "kvConfig")
     tables = object_of(root.get("configTable") or {}, "configTable")
     return {

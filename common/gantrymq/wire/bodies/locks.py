@@ -1,8 +1,8 @@
-"""Locks of queues, which orderly consumers hold.
+"""Defines the bodies for locks of queues, which orderly consumers hold.
 
 LockBatchRequestBody   {"clientId":"c","consumerGroup":"g","mqSet":[MQ],"onlyThisBroker":false}
                        UNLOCK_BATCH_MQ's body is the same; 4.9 has no onlyThisBroker
-LockBatchResponseBody  {"lockOKMQSet":[MQ]}, those of the queues that are the client's now
+LockBatchResponseBody  {"lockOKMQSet":[MQ]}, the queues that the client has locked now
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gantrymq.wire.jsonvalue import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuesOfClient:
-    """LOCK_BATCH_MQ, UNLOCK_BATCH_MQ: whose these queues are to be, or to be no more."""
+    """LOCK_BATCH_MQ, UNLOCK_BATCH_MQ: a client, and the queues to lock or unlock."""
 
     client_id: str
     consumer_group: str
@@ -49,7 +49,7 @@ class QueuesOfClient:
 
 @dataclass(frozen=True, slots=True)
 class LockedQueues:
-    """The answer to LOCK_BATCH_MQ."""
+    """The response to LOCK_BATCH_MQ."""
 
     queues: tuple[MessageQueue, ...] = ()
 
@@ -62,6 +62,6 @@ class LockedQueues:
 
 
 def _queues(bean: JsonObject, name: str) -> tuple[MessageQueue, ...]:
-    # A set: named twice is named once.
+    # The body is a set, so duplicates are dropped.
     queues = (MessageQueue.from_json(each) for each in list_of(bean.get(name), name))
     return tuple(dict.fromkeys(queues))

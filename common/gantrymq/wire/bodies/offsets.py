@@ -1,4 +1,4 @@
-"""Offsets that are handed out: of a reset, and of a correction.
+"""Defines the bodies that carry offsets of a reset and of a correction.
 
 ResetOffsetBody            {"offsetTable":{QUEUE:9}}
 for C++ clients            {"offsetTable":[{"brokerName":"b","offset":9,"queueId":1,"topic":"T"}]}
@@ -26,13 +26,13 @@ from gantrymq.wire.jsonvalue import (
 
 @dataclass(frozen=True, slots=True)
 class ResetOffsetBody:
-    """Where the queues of a topic go on for a group."""
+    """The offsets at which a group continues in the queues of a topic."""
 
     offsets: Mapping[MessageQueue, int] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, value: Json) -> Self:
-        """Either form."""
+        """Parse either form."""
         table = object_of(value, "ResetOffsetBody").get("offsetTable")
         if isinstance(table, list):
             items = [object_of(item, "offsetTable") for item in list_of(table, "offsetTable")]
@@ -64,7 +64,7 @@ class ResetOffsetBody:
 
 @dataclass(frozen=True, slots=True)
 class QueryCorrectionOffsetBody:
-    """By queue, the lowest offset of a topic's groups."""
+    """The lowest offset of a topic's groups, by queue."""
 
     offsets: Mapping[int, int] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""Bodies of consumption that the broker shares out: acknowledgements, modes, assignments.
+"""Defines the bodies of pop consumption: acknowledgements, request modes, assignments.
 
 BatchAckMessageRequestBody    {"acks":[ACK],"brokerName":"b"}
 ACK                           {"b":"base64 of a BitSet","c":"group","it":60000,"pt":1700000000000,
@@ -9,11 +9,11 @@ SetMessageRequestModeRequestBody
 QueryAssignmentRequestBody    {"clientId":"c","consumerGroup":"g","messageModel":"CLUSTERING",
                               "strategyName":"AVG","topic":"t"}
 QueryAssignmentResponseBody   {"messageQueueAssignments":[{"messageQueue":MQ,"mode":"POP"}]}; with
-                              null instead, the client keeps what it has
+                              null instead, the client keeps its assignment
 
-Bit n of an ACK stands for the message at offset `so` + n; the set's bytes have the lowest first.
-They stay as they are until somebody wants the offsets: a body has room for a hundred million bits,
-and whoever takes it counts them first.
+Bit n of an ACK stands for the message at offset `so` + n; the set's bytes have the lowest bits
+first. They are expanded to offsets on demand: a body has room for a hundred million bits, so
+callers check `count` first.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from gantrymq.wire.jsonvalue import (
     text_field,
 )
 
-# A pop gives 32 messages, but filters may leave far more between them.
+# A pop returns 32 messages, but a filter may skip far more between them.
 BITS_BYTES_MAX: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchAck:
-    """Messages of one queue that went out together: bits, counted from offset `start` on."""
+    """Messages of one queue that were popped together: bits, counted from offset `start` on."""
 
     group: str
     topic: str
@@ -60,7 +60,7 @@ class BatchAck:
 
     @property
     def offsets(self) -> Sequence[int]:
-        """As many as `count` says: a list of all of them."""
+        """The list of all offsets; `count` says how many there are."""
         return [
             self.start + at * 8 + bit
             for at, byte in enumerate(self.bits)
@@ -106,7 +106,7 @@ def _bits(value: Json) -> bytes:
             raise RemoteError(f"bitSet: {len(value)} characters are too many")
         try:
             return base64.b64decode(value, validate=True)
-        except ValueError as error:  # of binascii, or of a letter that is none of base64
+        except ValueError as error:  # binascii.Error, or a character outside of base64
             raise RemoteError(f"bitSet: {error}") from error
     numbers = list_of(value, "bitSet")
     if len(numbers) > BITS_BYTES_MAX:
@@ -141,7 +141,7 @@ class TopicMode:
     consumer_group: str
     mode: RequestMode = RequestMode.PULL
     pop_share_queue_num: int = 0
-    """How many of the clients behind it pop from a client's queues as well; 0: all of them."""
+    """How many of the following clients also pop from a client's queues; 0 means all."""
 
     @classmethod
     def from_json(cls, value: Json) -> TopicMode:
@@ -165,7 +165,7 @@ class TopicMode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentQuery:
-    """QUERY_ASSIGNMENT: which queues are this client's?"""
+    """QUERY_ASSIGNMENT: asks for the queues of one client."""
 
     topic: str
     consumer_group: str
@@ -187,7 +187,7 @@ class AssignmentQuery:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The answer; None: not known now."""
+    """The response to QUERY_ASSIGNMENT; None means that the assignment is not known now."""
 
     queues: tuple[MessageQueue, ...] | None
     mode: RequestMode = RequestMode.PULL

@@ -1,4 +1,4 @@
-"""Figures of queues, and of the groups that consume them.
+"""Defines the statistics of queues, and of the groups that consume them.
 
     TopicStatsTable   {"offsetTable":{QUEUE:{"lastUpdateTimestamp":ms,"maxOffset":5,"minOffset":0}},
                       "topicPutTps":0.0}
@@ -7,8 +7,8 @@
     ConsumeStatsList  {"brokerAddr":"ip:port","consumeStatsList":[{"group":[ConsumeStats]}],
                       "totalDiff":2,"totalInflightDiff":1}
 
-A broker has tens of thousands of such entries. They are encoded one by one, by `entry`, so that
-whoever collects them can let others go first in between; the rest is put around them.
+A broker has tens of thousands of such entries. They are encoded one by one, by `entry`, so that the
+collector can let other work run in between; the functions below put the rest around them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gantrymq.wire.jsonvalue import (
 
 @dataclass(frozen=True, slots=True)
 class TopicOffset:
-    """A queue: its messages, and when the last was stored, 0 when it has none."""
+    """A queue's offsets, and when its last message was stored, 0 if it has none."""
 
     min_offset: int
     max_offset: int
@@ -59,7 +59,7 @@ class TopicOffset:
 
 @dataclass(frozen=True, slots=True)
 class ConsumedOffset:
-    """A group in a queue; `last_ms` is when the last message it consumed was stored."""
+    """A group's progress in a queue; `last_ms` is when the last consumed message was stored."""
 
     broker_offset: int
     consumer_offset: int
@@ -87,7 +87,7 @@ class ConsumedOffset:
 
 @dataclass(frozen=True, slots=True)
 class TopicStatsTable:
-    """The answer to GET_TOPIC_STATS_INFO."""
+    """The response to GET_TOPIC_STATS_INFO."""
 
     queues: Mapping[MessageQueue, TopicOffset] = field(default_factory=dict)
     put_tps: float = 0.0
@@ -107,7 +107,7 @@ class TopicStatsTable:
 
 @dataclass(frozen=True, slots=True)
 class ConsumeStats:
-    """The answer to GET_CONSUME_STATS; 4.9 peers say nothing of pull offsets."""
+    """The response to GET_CONSUME_STATS; 4.9 peers send no pull offsets."""
 
     queues: Mapping[MessageQueue, ConsumedOffset] = field(default_factory=dict)
     consume_tps: float = 0.0
@@ -127,7 +127,7 @@ class ConsumeStats:
 
 @dataclass(frozen=True, slots=True)
 class ConsumeStatsList:
-    """The answer to GET_BROKER_CONSUME_STATS: of each group, its topics one by one."""
+    """The response to GET_BROKER_CONSUME_STATS: a list of topics for each group."""
 
     broker_address: str | None = None
     groups: Sequence[tuple[str, Sequence[ConsumeStats]]] = ()
@@ -159,13 +159,13 @@ def entry(queue: MessageQueue, offset: TopicOffset | ConsumedOffset) -> bytes:
 
 
 def topic_stats(entries: Iterable[bytes], put_tps: float) -> bytes:
-    """TopicStatsTable with these entries."""
+    """The TopicStatsTable with these entries."""
     tps = javajson.java_double(put_tps).encode()
     return b'{"offsetTable":{%b},"topicPutTps":%b}' % (b",".join(entries), tps)
 
 
 def consume_stats(entries: Iterable[bytes], consume_tps: float) -> bytes:
-    """ConsumeStats with these entries."""
+    """The ConsumeStats with these entries."""
     tps = javajson.java_double(consume_tps).encode()
     return b'{"consumeTps":%b,"offsetTable":{%b}}' % (tps, b",".join(entries))
 
@@ -178,7 +178,7 @@ def group_stats(group: str, topics: Iterable[bytes]) -> bytes:
 def consume_stats_list(
     broker_address: str, groups: Iterable[bytes], total_diff: int, total_inflight_diff: int
 ) -> bytes:
-    """ConsumeStatsList with these `group_stats`."""
+    """The ConsumeStatsList with these `group_stats`."""
     return b'{"brokerAddr":%b,"consumeStatsList":[%b],"totalDiff":%d,"totalInflightDiff":%d}' % (
         javajson.dumps_fastjson(broker_address),
         b",".join(groups),

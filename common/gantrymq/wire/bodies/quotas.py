@@ -1,4 +1,4 @@
-"""Quotas, as the file quotas.json has them and as GANTRY_LIST_QUOTAS answers them.
+"""Defines quotas, as quotas.json and the response to GANTRY_LIST_QUOTAS have them.
 
     {"quotas":[
       {"kind":"user","name":"*","produceBytesPerSecond":10485760,"requestsPerSecond":2000},
@@ -7,10 +7,10 @@
      "use":[{"kind":"user","name":"billing","limit":"requestsPerSecond","allowed":2000,
              "used":1873,"delayMillis":0}]}
 
-A name is exact, a prefix that ends in `*`, or `*` alone, which stands for everything of its kind.
-Each limit comes from the narrowest quota that has it: exact before prefix, a longer prefix before a
-shorter one. A quota with `*` limits each user, topic, group or address by itself, not all of them
-together. `use` stands only in answers.
+A name is exact, a prefix that ends in `*`, or `*` alone, which matches everything of its kind. Each
+limit comes from the most specific quota that has it: exact before prefix, a longer prefix before a
+shorter one. A quota with `*` limits each user, topic, group or address separately, not all of them
+together. `use` occurs only in responses.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from gantrymq.wire.jsonvalue import (
     required_text_field,
 )
 
-# A limit with this value lifts the limits of wider quotas.
+# A limit with this value disables the limits of less specific quotas.
 UNLIMITED: Final = -1
 
-# Each quota costs about 400 bytes and a lookup of each prefix length; nobody reads more by eye.
+# Each quota costs about 400 bytes and a lookup of each prefix length, and nobody can review more.
 QUOTAS_MAX: Final = 2_000
 
-# The longest name that RocketMQ knows: a group's, or a retry topic's.
+# The longest name in RocketMQ: that of a group, or of a retry topic.
 NAME_CHARACTERS_MAX: Final = 255
 
 _UNITS: Final[Mapping[str, int]] = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
@@ -83,7 +83,7 @@ class Quota:
 
     @classmethod
     def from_json(cls, value: Json) -> Quota:
-        """RemoteError says what is wrong with it."""
+        """Parse a quota; RemoteError says what is wrong with it."""
         bean = object_of(value, "quota")
         kind = kind_of(required_text_field(bean, "kind"))
         name = checked_name(required_text_field(bean, "name"))
@@ -121,9 +121,9 @@ class QuotaUse:
     limit: QuotaLimit
     allowed: int
     used: int
-    """Per second over the last seconds; of storage, the bytes of the topic's messages."""
+    """The use per second over the last seconds; for storage, the bytes of the topic's messages."""
     delay_ms: int
-    """How long the next request waits; of storage 0."""
+    """How long the next request waits; 0 for storage."""
 
     @classmethod
     def from_json(cls, value: Json) -> QuotaUse:
@@ -150,14 +150,14 @@ class QuotaUse:
 
 @dataclass(frozen=True, slots=True)
 class QuotaTableBody:
-    """All quotas of a broker; in answers with the busiest of those that they limit."""
+    """All quotas of a broker; responses also have the heaviest users of those limits."""
 
     quotas: Sequence[Quota] = ()
     use: Sequence[QuotaUse] = ()
 
     @classmethod
     def from_json(cls, value: Json) -> QuotaTableBody:
-        """RemoteError says what is wrong with it."""
+        """Parse the table; RemoteError says what is wrong with it."""
         bean = object_of(value, "quotas.json")
         quotas = [Quota.from_json(each) for each in list_of(bean.get("quotas"), "quotas")]
         check_table(quotas)
@@ -171,7 +171,7 @@ class QuotaTableBody:
 
 
 def kind_of(text: str) -> QuotaKind:
-    """RemoteError names the kinds that there are."""
+    """Parse a kind; RemoteError lists the valid kinds."""
     try:
         return QuotaKind(text)
     except ValueError:
@@ -182,7 +182,7 @@ def kind_of(text: str) -> QuotaKind:
 
 
 def limit_of(text: str) -> QuotaLimit:
-    """RemoteError names the limits that there are."""
+    """Parse a limit's name; RemoteError lists the valid names."""
     try:
         return QuotaLimit(text)
     except ValueError:
@@ -191,7 +191,7 @@ def limit_of(text: str) -> QuotaLimit:
 
 
 def checked_name(name: str) -> str:
-    """The name of a quota; RemoteError where it can be none."""
+    """The name of a quota; RemoteError if it is invalid."""
     is_one = 0 < len(name) <= NAME_CHARACTERS_MAX and name.isprintable() and " " not in name
     if is_one and "*" not in name[:-1]:
         return name
@@ -202,7 +202,7 @@ def checked_name(name: str) -> str:
 
 
 def amount_of(value: Json, limit: QuotaLimit) -> int:
-    """A limit as a number, or as text with a unit such as `10MiB`; RemoteError where it is none."""
+    """Parse a limit: a number, or text with a unit such as `10MiB`; RemoteError if invalid."""
     if isinstance(value, str):
         text = value.strip()
         unit = text[-3:]
@@ -222,7 +222,7 @@ def _in_bounds(amount: int, limit: QuotaLimit) -> int:
 
 
 def checked(quota: Quota) -> Quota:
-    """The quota, whose kind can have all of its limits; RemoteError where it cannot."""
+    """The quota; RemoteError if its kind cannot have one of its limits."""
     wrong = [limit for limit in quota.limits if limit not in LIMITS_BY_KIND[quota.kind]]
     if wrong:
         allowed = ", ".join(limit for limit in QuotaLimit if limit in LIMITS_BY_KIND[quota.kind])
@@ -235,7 +235,7 @@ def checked(quota: Quota) -> Quota:
 
 
 def check_table(quotas: Sequence[Quota]) -> None:
-    """RemoteError where these cannot be the quotas of one broker."""
+    """Raise RemoteError if these cannot be the quotas of one broker."""
     if len(quotas) > QUOTAS_MAX:
         raise RemoteError(
             f"{len(quotas)} quotas are more than the {QUOTAS_MAX} that a broker takes; use"

@@ -1,6 +1,6 @@
-"""RegisterBrokerBody: the topics and filter servers a broker registers with its name servers.
+"""Encodes and decodes RegisterBrokerBody: the topics and filter servers that a broker registers.
 
-As JSON, which is what brokers send unless told otherwise:
+As JSON, which is what brokers send by default:
 
     {"filterServerList":[...],"topicConfigSerializeWrapper":
         {"dataVersion":DataVersion,"topicConfigTable":{"T":TopicConfig}}}
@@ -13,14 +13,15 @@ words and texts:
     int32 length | filter servers as a JSON array
     int32 number of static topics, ...                        (5.x senders; not read, not written)
 
-Invariant: a small body cannot become a large one. What inflates beyond INFLATED_BYTES_MAX, or to
-more than INFLATION_MAX times its size, is refused while inflating; more topics than the caller
-allows, or than there are bytes for, before the first is read; a topic named twice at the second,
-so that each topic read costs its sender a few bytes. The first byte of a zlib stream is 0x78, of
-JSON never: 5.3 brokers send compressed bodies under a header that denies it, so that byte decides.
+Invariant: a small body cannot become a large one. Content that inflates beyond INFLATED_BYTES_MAX,
+or to more than INFLATION_MAX times its size, is refused while inflating. More topics than the
+caller allows, or than there are bytes for, are refused before the first is read; a duplicate topic
+at its second occurrence, so each topic read costs its sender a few bytes. The first byte of a zlib
+stream is 0x78, which JSON never begins with: 5.3 brokers send compressed bodies under a header that
+denies it, so that byte decides.
 
-A topic's numbers are any that Java's int holds: Java brokers store what an administrator typed,
-unchecked, and refusing it here would take the broker off its clients for the sake of one topic.
+A topic's numbers may have any value of Java's int: Java brokers store what an administrator typed,
+unchecked, and refusing it here would take the broker's other topics from its clients too.
 """
 
 from __future__ import annotations
@@ -42,31 +43,31 @@ from gantrymq.wire.javajson_members import cut_members
 from gantrymq.wire.jsonvalue import INT32_MAX, INT32_MIN, JsonObject, object_of, text_map_field
 from gantrymq.wire.version import V3_0_11
 
-# As much as a frame may bring uncompressed, twice: compressed topics take half the room of JSON's,
-# and a broker of 100 000 topics with attributes stays below it.
+# Twice the size of a frame: compressed topics take half the space of JSON, and a broker of 100 000
+# topics with attributes stays below it.
 INFLATED_BYTES_MAX: Final = 32 * 1024 * 1024
 
 # Topics deflate to a tenth of their size, those with long common names and attributes to a 60th,
-# and never to a 200th: the longest line has 500 bytes, and a name of its own takes three. zlib
-# could do a thousandth. Bodies too small for that to matter may.
+# and never to a 200th: the longest line has 500 bytes, and a distinct name takes three. zlib can
+# reach a thousandth. Bodies that are too small to matter are exempt.
 INFLATION_MAX: Final = 256
 _INFLATED_ALWAYS: Final = 64 * 1024
 
-# What a name server holds at most, unless its settings say otherwise.
+# The most topics that a name server holds by default.
 TOPICS_MAX: Final = 500_000
 
-# Topics that are read without a pause, about 5 us each.
+# Topics that are read between two pauses, about 5 us each.
 TOPICS_A_PIECE: Final = 1_024
 
 # The shortest line, `T 1 1 6 SINGLE_TAG`, and its length.
 _LINE_BYTES_MIN: Final = 4 + 18
 
-# A DataVersion, with a state version and all its numbers at their longest, has 120.
+# A DataVersion with a state version and all numbers at their longest has 120 bytes.
 _VERSION_BYTES_MAX: Final = 4096
 
 _FILTER_TYPES: Final = {each.value: each for each in TopicFilterType}
 _ZLIB_FIRST_BYTE: Final = b"\x78"
-# 5.x brokers stamp this anew in every registration, although nothing about topics changed.
+# 5.x brokers change this in every registration, although no topic changed.
 _RESTLESS: Final = re.compile(rb'"mappingDataVersion":\{[^{}]*\}')
 _LENGTH: Final = Struct(">i")
 
@@ -78,7 +79,7 @@ Pieces: TypeAlias = Generator[None, None, T]
 
 @dataclass(frozen=True, slots=True)
 class RegisterBrokerBody:
-    """What a broker has. `filter_servers` None leaves those known alone, empty removes them."""
+    """What a broker registers. `filter_servers` None keeps the known ones, empty removes them."""
 
     data_version: DataVersion = field(default_factory=DataVersion)
     topics: Mapping[str, TopicConfig] = field(default_factory=dict)
@@ -88,7 +89,8 @@ class RegisterBrokerBody:
     def decode(
         cls, body: bytes, version: int, *, compressed: bool = False, topics_max: int = TOPICS_MAX
     ) -> RegisterBrokerBody:
-        """`version` is the sender's; an empty body is a broker with nothing, at version zero."""
+        """`version` is the sender's; an empty body means a broker without topics, at version
+        zero."""
         return finished(
             cls.decode_in_pieces(body, version, compressed=compressed, topics_max=topics_max)
         )
@@ -97,7 +99,7 @@ class RegisterBrokerBody:
     def decode_in_pieces(
         cls, body: bytes, version: int, *, compressed: bool = False, topics_max: int = TOPICS_MAX
     ) -> Pieces[RegisterBrokerBody]:
-        """The same, with a pause after every few milliseconds of work."""
+        """Decode with a pause after every few milliseconds of work."""
         if not body:
             return cls()
         if compressed or body.startswith(_ZLIB_FIRST_BYTE):
@@ -109,7 +111,7 @@ class RegisterBrokerBody:
         wrapper = _wrapper_of(bean, version)
         if cut is not None and wrapper.get("topicConfigTable") == {}:
             wrapper["topicConfigTable"] = cut[1]
-        elif cut is not None:  # the table of this name is elsewhere
+        elif cut is not None:  # the table of this name is at another place
             bean = object_of(javajson.loads(body), "RegisterBrokerBody")
             wrapper = _wrapper_of(bean, version)
         yield
@@ -138,7 +140,7 @@ class RegisterBrokerBody:
 
 
 def finished(pieces: Pieces[T]) -> T:
-    """The result, without a pause."""
+    """Run the work without pauses; returns its result."""
     while True:
         try:
             next(pieces)
@@ -148,7 +150,7 @@ def finished(pieces: Pieces[T]) -> T:
 
 
 def fingerprint(body: bytes) -> bytes:
-    """The same for two bodies that say the same of topics and filter servers."""
+    """A digest that is equal for bodies with the same topics and filter servers."""
     digest = hashlib.blake2b(digest_size=16)
     restless = None if body.startswith(_ZLIB_FIRST_BYTE) else _RESTLESS.search(body)
     if restless is None:
@@ -161,7 +163,7 @@ def fingerprint(body: bytes) -> bytes:
 
 
 def inflate(body: bytes) -> bytes:
-    """The content of a zlib stream, of bounded size."""
+    """Inflate a zlib stream, with a bound on its content."""
     bytes_max = min(INFLATED_BYTES_MAX, max(_INFLATED_ALWAYS, INFLATION_MAX * len(body)))
     stream = zlib.decompressobj()
     try:
@@ -227,7 +229,7 @@ def _by_name(topics: Iterable[TopicConfig]) -> Pieces[dict[str, TopicConfig]]:
 
 
 def _from_line(line: bytes, known: dict[str, Mapping[str, str]]) -> TopicConfig:
-    """`known`: attributes by their text. Most topics of a broker have the same few."""
+    """Parse a topic. `known` caches attributes by their text: most topics have the same few."""
     fields = line.decode("utf-8", "replace").split(" ", 5)
     if len(fields) < 5:
         raise RemoteError(f"a topic's line has {len(fields)} fields, at least 5 belong there")
@@ -254,7 +256,7 @@ def _filter_type(text: str) -> TopicFilterType:
 
 
 def _attributes(text: str) -> dict[str, str]:
-    # A map of texts is standard JSON, always: the slow reader is for other bodies.
+    # A map of texts is always standard JSON, so the slow reader is not needed.
     return text_map_field({"attributes": javajson.loads(text, dialect_values_max=0)}, "attributes")
 
 
@@ -281,7 +283,7 @@ def _text(data: bytes) -> bytes:
 
 
 class _Reader:
-    """Lengths and texts, one after the other; what is not there is the sender's fault."""
+    """Reads lengths and texts one after the other; missing bytes are an error of the sender."""
 
     __slots__ = ("_at", "_data")
 

@@ -1,4 +1,4 @@
-"""Where a topic's queues are: QueueData, BrokerData and TopicRouteData, what a route query gets.
+"""Defines QueueData, BrokerData and TopicRouteData, the response to a route query.
 
     QueueData   {"brokerName":"b","perm":6,"readQueueNums":4,"topicSysFlag":0,"writeQueueNums":4}
     BrokerData  {"brokerAddrs":{0:"ip:port",1:"ip:port"},"brokerName":"b","cluster":"c",
@@ -98,7 +98,7 @@ class BrokerData:
 
 @dataclass(frozen=True, slots=True)
 class TopicRouteData:
-    """Everything a client must know to reach one topic."""
+    """Everything that a client needs to reach one topic."""
 
     queues: tuple[QueueData, ...] = ()
     brokers: tuple[BrokerData, ...] = ()
@@ -135,7 +135,7 @@ class TopicRouteData:
 
 
 def addresses_from_json(table: Json) -> dict[int, str]:
-    """A Map<Long,String> by broker id, keys in either spelling; null members are dropped."""
+    """A Map<Long,String> by broker id, keys in either form; null members are dropped."""
     members = object_of({} if table is None else table, "brokerAddrs")
     addresses: dict[int, str] = {}
     for key, value in members.items():
@@ -150,6 +150,6 @@ def addresses_to_json(addresses: Mapping[int, str]) -> JsonObject:
 
 
 def texts_from_json(value: Json, what: str) -> tuple[str, ...]:
-    """A List<String>; null members are dropped, as they mean nothing in RocketMQ's lists."""
+    """A List<String>; null members are dropped, as they have no meaning in RocketMQ's lists."""
     texts = (text_field({what: item}, what) for item in list_of(value, what))
     return tuple(text for text in texts if text is not None)

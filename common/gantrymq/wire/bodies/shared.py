@@ -1,7 +1,7 @@
-"""The values that many bodies share: DataVersion, TopicConfig, MessageQueue.
+"""Defines values that many bodies share: DataVersion, TopicConfig, MessageQueue.
 
-Each reads what 4.9 and 5.x peers write and writes what 5.x does: 4.9 ignores the properties it does
-not know (`stateVersion`, `attributes`), so one form serves both. JSON forms:
+Each can read what 4.9 and 5.x peers write, and is written as 5.x does: 4.9 ignores the properties
+that it does not know (`stateVersion`, `attributes`), so one form serves both. JSON forms:
 
     DataVersion   {"counter":3,"stateVersion":0,"timestamp":1700000000000}
     TopicConfig   {"attributes":{},"order":false,"perm":6,"readQueueNums":4,"topicFilterType":
@@ -42,7 +42,8 @@ class Permission(IntFlag):
 
 
 class TopicFilterType(StrEnum):
-    """Whether a message of the topic carries one tag or several; several were never built."""
+    """Whether a message of the topic carries one tag or several; RocketMQ never implemented
+    several."""
 
     SINGLE_TAG = "SINGLE_TAG"
     MULTI_TAG = "MULTI_TAG"
@@ -52,7 +53,7 @@ class TopicFilterType(StrEnum):
 class DataVersion:
     """The version of a table: equal versions mean equal contents.
 
-    A 4.9 peer has no state version; it counts as 0, which is what Java 5.x makes of it.
+    A 4.9 peer sends no state version; it counts as 0, as in Java 5.x.
     """
 
     timestamp_ms: int = 0
@@ -123,7 +124,7 @@ class TopicConfig:
 
 @dataclass(frozen=True, slots=True, order=True)
 class MessageQueue:
-    """One queue of one topic on one broker; ordered as Java orders it when sharing out queues."""
+    """One queue of one topic on one broker, in the order that Java uses to assign queues."""
 
     topic: str
     broker_name: str
@@ -140,7 +141,7 @@ class MessageQueue:
 
     @classmethod
     def from_key(cls, key: JsonKey) -> MessageQueue:
-        """The key of a Map<MessageQueue,V>."""
+        """The queue in a key of a Map<MessageQueue,V>."""
         if isinstance(key, ObjectKey):
             return cls.from_json(key.as_object())
         raise RemoteError(f"key {key!r} is no message queue")
@@ -154,11 +155,11 @@ class MessageQueue:
         )
 
 
-# Looked up once: an enum's member costs more to reach than all else below.
+# Looked up once: access to an enum's member takes longer than the rest of the function.
 _SINGLE_TAG: Final = TopicFilterType.SINGLE_TAG
 _MULTI_TAG: Final = TopicFilterType.MULTI_TAG
 
 
 def _filter_type(value: Json) -> TopicFilterType:
-    # fastjson reads an enum name it does not know as null, and a null leaves the default.
+    # fastjson reads an unknown enum name as null, and null keeps the default.
     return _MULTI_TAG if value == _MULTI_TAG else _SINGLE_TAG

@@ -1,8 +1,8 @@
-"""VIEW_BROKER_STATS_DATA's answer: what a topic or group did in the last minute, hour and day.
+"""Defines the response to VIEW_BROKER_STATS_DATA: a topic's or group's recent statistics.
 
     {"statsDay":{"avgpt":2.0,"sum":3,"tps":1.5},"statsHour":{..},"statsMinute":{..}}
 
-Java writes parts that are the same object as `$ref`s: read it with `references=True`.
+Java writes repeated objects as `$ref`s: read it with `references=True`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gantrymq.wire.jsonvalue import Json, JsonObject, float_field, long_field, o
 
 @dataclass(frozen=True, slots=True)
 class StatsItem:
-    """A sum, how much that is a second, and how much a request."""
+    """A sum, its rate per second, and its average per request."""
 
     total: int = 0
     tps: float = 0.0
@@ -32,7 +32,7 @@ class StatsItem:
 
 @dataclass(frozen=True, slots=True)
 class BrokerStatsData:
-    """The three windows."""
+    """The statistics of the last minute, hour and day."""
 
     minute: StatsItem = field(default_factory=StatsItem)
     hour: StatsItem = field(default_factory=StatsItem)

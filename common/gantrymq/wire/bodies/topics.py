@@ -1,6 +1,6 @@
-"""TopicList: `{"brokerAddr":"ip:port","topicList":["T"]}`, the answer to every question for topics.
+"""Defines TopicList, the response to all queries of topics: `{"brokerAddr":s,"topicList":["T"]}`.
 
-`brokerAddr` stands in the list of system topics only, and there only when a broker is known.
+`brokerAddr` occurs in the list of system topics only, and only if a broker is known.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gantrymq.wire.jsonvalue import Json, JsonObject, object_of, text_field
 
 @dataclass(frozen=True, slots=True)
 class TopicList:
-    """Names of topics; the order means nothing."""
+    """Names of topics; the order has no meaning."""
 
     topics: tuple[str, ...] = ()
     broker_address: str | None = None

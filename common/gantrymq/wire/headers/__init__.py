@@ -1,1 +1,1 @@
-"""Typed request and response headers: one frozen dataclass a header, one module a theme."""
+"""Typed request and response headers: a frozen dataclass each, one module for each subject."""

@@ -1,4 +1,4 @@
-"""Administration of one broker: its configuration and statistics, access control."""
+"""Headers for administration of a broker: its configuration, statistics and access control."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class UpdateGlobalWhiteAddrsRequest(Header):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetBrokerAclInfoResponse(Header):
-    """The answer to GET_BROKER_CLUSTER_ACL_INFO (4.9)."""
+    """The response to GET_BROKER_CLUSTER_ACL_INFO (4.9)."""
 
     version: str
     all_acl_file_version: str | None = None

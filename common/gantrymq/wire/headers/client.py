@@ -1,4 +1,4 @@
-"""Connected clients: their coming and going, and questions passed on to them."""
+"""Headers about connected clients, and requests that are forwarded to them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gantrymq.wire.header import Header, Int32, Wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatResponse(Header):
-    """HEART_BEAT (5.x); without these a client keeps to full heartbeats."""
+    """HEART_BEAT (5.x); without these fields a client keeps sending full heartbeats."""
 
     is_support_heart_beat_v2: Annotated[bool | None, Wire("IS_SUPPORT_HEART_BEAT_V2")] = None
     is_sub_change: Annotated[bool | None, Wire("IS_SUB_CHANGE")] = None
@@ -50,8 +50,8 @@ class GetConsumerRunningInfoRequest(Header):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumeMessageDirectlyRequest(Header):
-    """CONSUME_MESSAGE_DIRECTLY; asked of a broker the ids say who and what, asked of a client the
-    body is the message.
+    """CONSUME_MESSAGE_DIRECTLY. To a broker the ids name the client and the message; to a client
+    the body is the message.
     """
 
     consumer_group: str

@@ -1,4 +1,4 @@
-"""Consumer groups of one broker: configuration, statistics, who consumes what."""
+"""Headers about consumer groups of a broker: configuration, statistics, subscriptions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from gantrymq.wire.header import Header
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteSubscriptionGroupRequest(Header):
-    """DELETE_SUBSCRIPTIONGROUP; the wish to remove offsets too has a name in 4.9 and one in 5.x."""
+    """DELETE_SUBSCRIPTIONGROUP; the flag to remove offsets too has different names in 4.9 and
+    5.x."""
 
     group_name: str
     remove_offset: bool | None = None

@@ -1,4 +1,4 @@
-"""Replication: what brokers of a group tell each other outside the replication stream."""
+"""Headers that brokers of a group exchange outside of the replication stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gantrymq.wire.header import Header, Int64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeHaInfo(Header):
-    """EXCHANGE_BROKER_HA_INFO (5.x), the question as well as the answer."""
+    """EXCHANGE_BROKER_HA_INFO (5.x), the request and the response."""
 
     master_ha_address: str | None = None
     master_flush_offset: Int64 | None = None

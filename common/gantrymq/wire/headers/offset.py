@@ -1,4 +1,4 @@
-"""Offsets: of queues and of consumers; asking, storing, resetting."""
+"""Headers to query, store and reset offsets of queues and consumers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class GetMinOffsetRequest(Header):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetResponse(Header):
-    """The answer to SEARCH_OFFSET_BY_TIMESTAMP, GET_MAX_OFFSET, GET_MIN_OFFSET and
+    """The response to SEARCH_OFFSET_BY_TIMESTAMP, GET_MAX_OFFSET, GET_MIN_OFFSET and
     QUERY_CONSUMER_OFFSET.
     """
 
@@ -58,7 +58,7 @@ class GetEarliestMsgStoretimeRequest(Header):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetEarliestMsgStoretimeResponse(Header):
-    """-1 when the queue is empty."""
+    """The response; -1 if the queue is empty."""
 
     timestamp: Int64
 
@@ -89,7 +89,7 @@ class UpdateConsumerOffsetRequest(Header):
 class ResetOffsetRequest(Header):
     """INVOKE_BROKER_TO_RESET_OFFSET, RESET_CONSUMER_CLIENT_OFFSET.
 
-    An absent queue, or -1 (5.x), means all; so does every 4.9 peer.
+    An absent queue, or -1 (5.x), means all queues; 4.9 peers always mean all.
     """
 
     topic: str

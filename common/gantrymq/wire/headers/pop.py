@@ -1,4 +1,4 @@
-"""The POP family of 5.x: consumption that the broker shares out, message by message."""
+"""Headers of 5.x's pop requests, by which the broker distributes single messages."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ChangeInvisibleTimeResponse(Header):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotificationRequest(Header):
-    """NOTIFICATION: is there anything to pop?"""
+    """NOTIFICATION: asks whether there are messages to pop."""
 
     consumer_group: str
     topic: str

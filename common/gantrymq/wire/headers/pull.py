@@ -1,4 +1,4 @@
-"""Pulling messages from a queue."""
+"""Headers for pulling messages from a queue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from gantrymq.wire.header import Header, Int32, Int64, Wire
 class PullMessageRequest(Header):
     """PULL_MESSAGE, LITE_PULL_MESSAGE: messages of one queue from an offset on.
 
-    Made for each pull, and a frozen one takes five times as long; treat it as a value.
+    One is made for each pull. A frozen dataclass would take five times as long; treat this as
+    immutable.
     """
 
     consumer_group: str
@@ -35,7 +36,7 @@ class PullMessageRequest(Header):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullMessageResponse(Header):
-    """Where to go on, and from which broker; with SUCCESS and the PULL_ codes 19, 20 and 21."""
+    """The next offset and the suggested broker; for SUCCESS and the PULL_ codes 19, 20 and 21."""
 
     suggest_which_broker_id: Int64
     next_begin_offset: Int64

@@ -1,4 +1,4 @@
-"""Finding stored messages."""
+"""Headers for finding stored messages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class QueryMessageRequest(Header):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryMessageResponse(Header):
-    """How far the index has come."""
+    """The progress of the index."""
 
     index_last_update_timestamp: Int64
     index_last_update_phyoffset: Int64

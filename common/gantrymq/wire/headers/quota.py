@@ -1,4 +1,4 @@
-"""Requests of administrators for the quotas of one broker: codes of Gantry's own."""
+"""Headers of Gantry's own requests that administer the quotas of a broker."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from gantrymq.wire.header import Header, Int64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetQuotaRequest(Header):
-    """GANTRY_SET_QUOTA: change the limits of one quota, which is created where there is none.
+    """GANTRY_SET_QUOTA: change the limits of one quota, which is created if it does not exist.
 
-    `kind` and `name` are those of wire/bodies/quotas.py. A limit that is absent stays as it is, 0
-    removes it from the quota, and -1 lifts it: no wider quota applies in its place.
+    `kind` and `name` are those of wire/bodies/quotas.py. An absent limit stays unchanged, 0 removes
+    it from the quota, and -1 disables it: no less specific quota applies instead.
     """
 
     kind: str
@@ -24,7 +24,7 @@ class SetQuotaRequest(Header):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteQuotaRequest(Header):
-    """GANTRY_DELETE_QUOTA: remove one quota; a wider one applies from then on."""
+    """GANTRY_DELETE_QUOTA: remove one quota; less specific ones apply from then on."""
 
     kind: str
     name: str

@@ -1,4 +1,4 @@
-"""The name server: routes, registration of brokers, key-value configuration."""
+"""Headers of the name server: routes, registration of brokers, key-value configuration."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated, Final
 from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.header import Header, Int32, Int64, Wire
 
-# Beside the fields of a registration and of its end: the epoch of the reign that the sender knows,
-# where a group elects its master. Java ignores it.
+# An additional field of a registration and an unregistration: the epoch that the sender knows, in a
+# group that elects its master. Java ignores it.
 EPOCH_FIELD: Final = "gantryEpoch"
 
 
@@ -40,7 +40,7 @@ class RegisterBrokerRequest(Header):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterBrokerResponse(Header):
-    """Told to slaves when the master is known."""
+    """Tells a slave its master's addresses, if the master is known."""
 
     ha_server_addr: str | None = None
     master_addr: str | None = None
@@ -58,7 +58,7 @@ class UnregisterBrokerRequest(Header):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryDataVersionRequest(Header):
-    """QUERY_DATA_VERSION; also a sign of life."""
+    """QUERY_DATA_VERSION; also counts as a sign of life."""
 
     broker_name: str
     broker_addr: str

@@ -1,4 +1,4 @@
-"""Sending messages: the long form, the short form (V2) that clients use, and the answer to both."""
+"""Headers for sending messages: the long form, the short form (V2) of clients, and the response."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gantrymq.wire.header import Header, Int32, Int64, Wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendMessageRequest(Header):
-    """SEND_MESSAGE, SEND_REPLY_MESSAGE: a message to append, long names."""
+    """SEND_MESSAGE, SEND_REPLY_MESSAGE: a message to append, with long field names."""
 
     producer_group: str
     topic: str
@@ -50,8 +50,8 @@ class SendMessageV2Request(Header):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendMessageResponse(Header):
-    """Where the message went. Java clients read `MSG_REGION` and `TRACE_ON` without asking whether
-    they are there.
+    """Where the message was stored. Java clients read `MSG_REGION` and `TRACE_ON` without checking
+    that they exist.
     """
 
     msg_id: str
@@ -80,7 +80,7 @@ class ConsumerSendMsgBackRequest(Header):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyMessageRequest(Header):
-    """PUSH_REPLY_MESSAGE_TO_CLIENT: a reply on its way to the producer that asked."""
+    """PUSH_REPLY_MESSAGE_TO_CLIENT: a reply for the producer that sent the request."""
 
     producer_group: str
     topic: str
@@ -100,7 +100,7 @@ class ReplyMessageRequest(Header):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallMessageRequest(Header):
-    """RECALL_MESSAGE (5.x): take back a message that is not due yet."""
+    """RECALL_MESSAGE (5.x): cancel a message that is not due yet."""
 
     producer_group: str | None = None
     topic: str
@@ -110,6 +110,6 @@ class RecallMessageRequest(Header):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallMessageResponse(Header):
-    """The unique id of the message taken back."""
+    """The unique id of the recalled message."""
 
     msg_id: str

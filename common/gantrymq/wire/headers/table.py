@@ -1,6 +1,6 @@
-"""Which header belongs to which request code, in the question and in the answer.
+"""Maps request codes to the headers of their requests and responses.
 
-A code that is not here carries no ext fields in that direction.
+A code that is missing in a table has no ext fields in that direction.
 """
 
 from __future__ import annotations

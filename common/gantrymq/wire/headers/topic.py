@@ -1,4 +1,4 @@
-"""Topics of one broker: make, change, delete, describe."""
+"""Headers to create, change, delete and describe topics of a broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions: ending one, asking after one."""
+"""Headers to end transactions, and to check their state."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-r"""Batch: the body of SEND_BATCH_MESSAGE, many messages of one topic in a row.
+r"""Encodes and decodes the body of SEND_BATCH_MESSAGE: messages of one topic, concatenated.
 
     part       totalSize 4 | magic 4 | bodyCRC 4 | flag 4 | bodyLength 4 | body
                | propertiesLength 2 | properties
     example    0000003a 00000000 00000000 00000000 00000006 626f64792030
                001e 4b455953 01 6b657930 02 ...             "body 0", KEYS=key0 ...
 
-Senders leave magic and CRC zero, receivers do not look. Invariant of `decode`: the parts fill the
-body to its last byte and each part's size is the sum of its fields; a batch that lies anywhere is
-refused whole, since nothing behind the lie can be trusted.
+Senders leave magic and CRC zero, and receivers ignore them. Invariant of `decode`: the parts fill
+the body to its last byte and each part's size is the sum of its fields. A batch with a wrong length
+is refused as a whole, since everything after it is uncertain.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ HEAD: Final = struct.Struct(">iiiii")
 PROPERTIES_LENGTH: Final = struct.Struct(">h")
 FIXED_BYTES: Final = 22
 
-# Java counts nothing; but each real part carries a unique key, 42 bytes, so that a body of the
-# default 4 MiB cannot hold more than this.
+# Java has no bound; but each real part carries a unique key, 42 bytes, so a body of the default
+# 4 MiB cannot hold more than this.
 PARTS_MAX: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPart:
-    """One message of a batch; the rest stands in the request's header."""
+    """One message of a batch; its other fields are in the request's header."""
 
     body: bytes
     flag: int = 0

@@ -1,11 +1,11 @@
-"""Compression of message bodies: which kind a sysFlag names, and both directions of each kind.
+"""Compresses and decompresses message bodies, and reads the type from a sysFlag.
 
-    sysFlag    bit 0 says compressed, bits 8-10 how: 1 LZ4 frame, 2 zstd frame, 3 zlib stream;
-               0 is zlib too, from clients that know nothing else
+    sysFlag    bit 0 says compressed, bits 8-10 the type: 1 LZ4 frame, 2 zstd frame, 3 zlib stream;
+               0 means zlib too, from clients that know no other type
     example    body >= 4096 bytes from a Java client: zlib level 5, sysFlag 0x301
 
-Decompression is bounded by the caller: a few bytes can stand for gigabytes. LZ4 and zstd are
-imported when first met, since most processes never meet them.
+The caller bounds decompression: a few bytes can decompress to gigabytes. LZ4 and zstd are imported
+at their first use, since most processes never need them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Final
 from gantrymq.base.errors import RemoteError
 from gantrymq.wire.message import sys_flag as flags
 
-# The Java client's default (`rocketmq.message.compressLevel`); its LZ4 knows no levels.
+# The Java client's default (`rocketmq.message.compressLevel`); its LZ4 has no levels.
 LEVEL_DEFAULT: Final = 5
 
 
 class CompressionType(IntEnum):
-    """The kinds, numbered as in sysFlag."""
+    """The compression types, numbered as in sysFlag."""
 
     LZ4 = 1
     ZSTD = 2
@@ -30,7 +30,7 @@ class CompressionType(IntEnum):
 
 
 def of(sys_flag: int) -> CompressionType | None:
-    """The kind a sysFlag names, None when the body is plain."""
+    """The compression type that a sysFlag names; None if the body is not compressed."""
     if not sys_flag & flags.COMPRESSED:
         return None
     number = (sys_flag & flags.COMPRESSION_MASK) >> flags.COMPRESSION_SHIFT
@@ -40,7 +40,7 @@ def of(sys_flag: int) -> CompressionType | None:
 
 
 def mark(sys_flag: int, kind: CompressionType) -> int:
-    """The sysFlag of a body compressed so."""
+    """The sysFlag of a body compressed with this type."""
     plain = sys_flag & ~flags.COMPRESSION_MASK
     return plain | flags.COMPRESSED | kind << flags.COMPRESSION_SHIFT
 
@@ -61,7 +61,7 @@ def compress(kind: CompressionType, body: bytes, level: int = LEVEL_DEFAULT) -> 
 
 
 def decompress(kind: CompressionType, body: bytes, size_max: int) -> bytes:
-    """The plain body, at most `size_max` bytes of it."""
+    """The decompressed body; RemoteError if it is longer than `size_max`."""
     if kind is CompressionType.ZLIB:
         return _decompress_zlib(body, size_max)
     if kind is CompressionType.ZSTD:
@@ -72,7 +72,7 @@ def decompress(kind: CompressionType, body: bytes, size_max: int) -> bytes:
 def _decompress_zlib(body: bytes, size_max: int) -> bytes:
     stream = zlib.decompressobj()
     try:
-        # One more than allowed tells "too large" from "exactly full"; 0 would mean no limit.
+        # One byte more than allowed tells "too large" from "exactly full"; 0 would mean no limit.
         plain = stream.decompress(body, size_max + 1)
     except zlib.error as error:
         raise RemoteError(f"the body is no zlib stream: {error}") from error
@@ -94,7 +94,7 @@ def _decompress_zstd(body: bytes, size_max: int) -> bytes:
     import zstandard  # noqa: PLC0415 - as above
 
     try:
-        # A frame may declare its size (then the library ignores our bound) or not (-1).
+        # A frame may declare its size (then the library ignores `max_output_size`) or not (-1).
         declared = zstandard.frame_content_size(body)
         if declared > size_max:
             raise RemoteError(f"the body unpacks to {declared} bytes, allowed are {size_max}")

@@ -1,15 +1,14 @@
-"""Finds properties of all messages of a walked buffer at once (frame_walk.py).
+"""Finds properties of all messages of a walked buffer in one pass (frame_walk.py).
 
-Positions are little-endian int32 and ascend, so that they are the offsets of an Arrow binary array
-over the buffer, of which a reader takes the wanted elements:
+Positions are little-endian int32 in ascending order, so they are the offsets of an Arrow binary
+array over the buffer, of which a reader takes the wanted elements:
 
-    one name    value | between                  two a message, and one more at the end
-    all         name | \\1 | value | between      four an entry, and one more at the end
+    one name    value | gap                      two a message, and one more at the end
+    all         name | \\1 | value | gap         four an entry, and one more at the end
 
-A message without the one property has an empty value there, which no property has.
+A message without the property has an empty value, which no property has.
 
-Which entry counts is what properties.py says: entries without name or value are skipped, the last
-of equal names wins.
+As in properties.py, entries without name or value are skipped, and the last of equal names wins.
 """
 
 from __future__ import annotations
@@ -34,20 +33,20 @@ _VALUE_END_BYTES: Final = b"\x02"
 
 @final
 class PropertyEntries:
-    """Where all properties of all messages are."""
+    """The positions of all properties of all messages."""
 
     __slots__ = ("counts", "positions", "repeated")
 
     def __init__(self, counts: bytes, positions: bytes, repeated: list[int]) -> None:
         self.counts: bytes = counts
-        """How many each message has, int32: without those that are `repeated`."""
+        """The number of entries of each message, int32, without those in `repeated`."""
         self.positions: bytes = positions
         self.repeated: list[int] = repeated
-        """The numbers of entries that a later one of the same message and name replaces."""
+        """The indexes of entries that a later one of the same message and name replaces."""
 
 
 def value_positions(buffer: bytes, frames: FrameWalk, name: str) -> bytes:
-    """Where the values of one property are."""
+    """The positions of the values of one property."""
     start = b"%b\x01" % name.encode()
     slots = frames.slots
     writer = BytesWriter()
@@ -70,7 +69,7 @@ def _write_value(buffer: bytes, start: bytes, begin: i64, end: i64, writer: Byte
     at = begin
     while at <= end:
         if at == end or buffer[at] == _VALUE_END:
-            # The first byte spares most copies.
+            # Comparing the first byte avoids most copies.
             if (
                 at - entry > size
                 and buffer[entry] == first
@@ -84,7 +83,7 @@ def _write_value(buffer: bytes, start: bytes, begin: i64, end: i64, writer: Byte
 
 
 def property_entries(buffer: bytes, frames: FrameWalk) -> PropertyEntries:
-    """Where all properties are."""
+    """The positions of all properties."""
     slots = frames.slots
     counts, positions = BytesWriter(), BytesWriter()
     repeated: list[int] = []
@@ -103,7 +102,7 @@ def property_entries(buffer: bytes, frames: FrameWalk) -> PropertyEntries:
 def _write_entries(
     buffer: bytes, begin: i64, end: i64, positions: BytesWriter, repeated: list[int]
 ) -> i64:
-    """Add the positions of one message's entries; how many there are."""
+    """Add the positions of one message's entries; returns how many there are."""
     first: i64 = len(positions) // (ENTRY_POSITIONS * _SLOT_BYTES)
     count: i64 = 0
     marks: i64 = 0
@@ -134,13 +133,13 @@ def _write_entries(
 
 
 def _mark(buffer: bytes, start: i64, end: i64) -> i64:
-    """One of 64 bits; names with different ones are different."""
+    """One of 64 bits as a hash of a name: names with different bits are different."""
     number = (end - start) * 5 + i64(buffer[start]) * 3 + i64(buffer[end - 1])
     return i64(1) << (number & 63)
 
 
 def _note_repeated(properties: bytes, first: int, repeated: list[int]) -> None:
-    """Find the entries that a later one replaces, among those that count from `first` on."""
+    """Find the entries that a later one replaces; the first of these entries has index `first`."""
     numbers: dict[bytes, int] = {}
     number = first
     for entry in properties.split(_VALUE_END_BYTES):

@@ -1,15 +1,15 @@
-"""Finds the parts of stored messages that lie one behind the other, without making objects of them.
+"""Finds the parts of adjacent stored messages without making objects of them.
 
-A batch reader gets megabytes of stored messages in one answer. `walk` checks how they hang together
-(record.py has the layout) and says where their parts begin; the other functions gather parts of
+A batch reader gets megabytes of stored messages in one response. `walk` checks their structure
+(record.py has the layout) and returns where their parts begin; the other functions collect parts of
 all messages at once.
 
-    slots      six little-endian int32 a message, and one more behind the last:
+    slots      six little-endian int32 a message, and one more after the last:
                record | body | topic's length | topic | properties' length | properties
     example    one message at 0 with IPv4 hosts, body "hi", topic "T", no properties:
                0  88  90  91  92  94  | 94
 
-Each slot is also the end of the one before, so the slots are the offsets of an Arrow binary array
+Each slot is also the end of the previous one, so the slots are the offsets of an Arrow binary array
 over the whole buffer.
 
 Invariant: a walk either accounts for every byte from its first message to its end, or raises
@@ -35,7 +35,7 @@ from gantrymq.base.errors import CorruptionError
 from gantrymq.wire.message.record import MAGIC_V1, MAGIC_V2
 
 SLOTS: Final = 6
-"""Of each message."""
+"""The number of slots of each message."""
 
 RECORD_SLOT: Final = 0
 BODY_SLOT: Final = 1
@@ -43,7 +43,7 @@ TOPIC_SLOT: Final = 3
 PROPERTIES_SLOT: Final = 5
 
 BUFFER_BYTES_MAX: Final = 1 << 30
-"""Positions are 32 bits wide, and so are those of an Arrow array; no answer is nearly as large."""
+"""Positions are 32 bits wide, as in an Arrow array; no response is nearly as large."""
 
 _SLOT_BYTES: Final = 4
 _MESSAGE_BYTES: Final = 24
@@ -55,7 +55,7 @@ _CRC_MASK: Final = 0x7FFFFFFF
 
 @final
 class FrameWalk:
-    """The messages of one buffer: how many, where their parts are, and what is true of any."""
+    """The messages of one buffer: how many, where their parts are, and their flags combined."""
 
     __slots__ = ("count", "slots", "sys_flags")
 
@@ -63,13 +63,13 @@ class FrameWalk:
         self.count: int = count
         self.slots: bytes = slots
         self.sys_flags: int = sys_flags
-        """The bits that any of the messages has set."""
+        """The bits that are set in any of the messages."""
 
 
 def walk(buffer: bytes, first_offset: int, end_offset: int) -> FrameWalk:
-    """The messages whose queue offset is in [first_offset, end_offset).
+    """Find the messages whose queue offset is in [first_offset, end_offset).
 
-    Messages before are skipped, and the walk ends at the first one behind.
+    Earlier messages are skipped, and the walk ends at the first later one.
     """
     size: i64 = len(buffer)
     if size > BUFFER_BYTES_MAX:
@@ -103,7 +103,7 @@ def walk(buffer: bytes, first_offset: int, end_offset: int) -> FrameWalk:
 
 
 def _write_slots(buffer: bytes, at: i64, flags: i64, size: i64, writer: BytesWriter) -> i64:
-    """Add the slots of the message at `at`; where the message ends."""
+    """Add the slots of the message at `at`; returns where the message ends."""
     total: i64 = i64(read_i32_be(buffer, at))
     magic: i64 = i64(read_i32_be(buffer, at + 4))
     version: i64 = 1
@@ -143,7 +143,7 @@ def _write_slots(buffer: bytes, at: i64, flags: i64, size: i64, writer: BytesWri
 
 
 def parts(buffer: bytes, frames: FrameWalk, slot: int) -> list[bytes]:
-    """That part of each message."""
+    """The part of each message that begins at this slot."""
     slots = frames.slots
     found: list[bytes] = []
     at: i64 = slot * _SLOT_BYTES
@@ -156,7 +156,7 @@ def parts(buffer: bytes, frames: FrameWalk, slot: int) -> list[bytes]:
 
 
 def check_bodies(buffer: bytes, frames: FrameWalk) -> None:
-    """CorruptionError when a body does not match its CRC."""
+    """Raise CorruptionError if a body does not match its CRC."""
     slots = frames.slots
     at: i64 = 0
     for _ in range(i64(frames.count)):

@@ -1,10 +1,10 @@
-"""Offset message id: where a message lies, in hex. The `msgId` of send replies and views.
+"""Encodes and decodes offset message ids, the `msgId` of send responses: a message's location.
 
     bytes      packed host of the broker, 8 or 20 | commit log offset, int64
     text       upper-case hex, 32 characters (IPv4) or 56 (IPv6)
     example    C0A80009 00002A9F 000000004000007B   192.168.0.9:10911, offset 1073741947
 
-A client's unique id can have the same length; only the attempt to look one up tells them apart.
+A client's unique id can have the same length; only looking up an id tells them apart.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def encode(store_host: bytes, physical_offset: int) -> str:
 
 
 def decode(message_id: str) -> tuple[bytes, int]:
-    """(packed host, commit log offset) of an id in either case of hex."""
+    """(packed host, commit log offset) of an id in upper or lower case."""
     if len(message_id) not in {TEXT_CHARS_V4, TEXT_CHARS_V6}:
         raise RemoteError(f"an offset message id has 32 or 56 characters, not {len(message_id)}")
     if not HEX_DIGITS.issuperset(message_id):

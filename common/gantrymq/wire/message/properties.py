@@ -1,12 +1,12 @@
-r"""Message properties: the string of names and values a message carries, in its stored bytes.
+r"""Encodes, decodes and edits message properties: names and values, in their stored bytes.
 
     bytes      name \x01 value \x02   repeated, UTF-8, no escaping; the last \x02 may be missing
     example    KEYS\x01k1 k2\x02TAGS\x01TagA\x02
 
-Reading is forgiving, as Java's: a value may hold \x01, what has no \x01, no name or no value is
-skipped, the last of equal names wins. Versions 4.9.2 to 5.1.4 strip the last \x02, so anything
-appended must first make sure of it. Names handed to `get`, `delete`, `append` and `replace` hold
-neither separator (`fault` tells); the functions trust that.
+Reading is lenient, as in Java: a value may contain \x01; entries without \x01, name or value are
+skipped; the last of equal names wins. Versions 4.9.2 to 5.1.4 strip the last \x02, so code that
+appends must add it first. Names passed to `get`, `delete`, `append` and `replace` must contain
+neither separator (`fault` checks that).
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def parse(properties: bytes) -> dict[str, str]:
 
 
 def encode(properties: Mapping[str, str]) -> bytes:
-    """Every pair, in the mapping's order, closed by a separator, as Java 5.2 and later."""
+    """Every pair, in the mapping's order, ended by a separator, as in Java 5.2 and later."""
     text = "".join([f"{name}\x01{value}\x02" for name, value in properties.items()])
     return java_string.utf8_bytes(text)
 
 
 def get(properties: bytes, name: str) -> str | None:
-    """What `parse(properties).get(name)` would say, without parsing the rest."""
+    """The result of `parse(properties).get(name)`, without parsing the rest."""
     start = name.encode() + NAME_END_BYTE
     size = len(start)
     limit = len(properties)
@@ -55,7 +55,7 @@ def get(properties: bytes, name: str) -> str | None:
 
 
 def delete(properties: bytes, name: str) -> bytes:
-    """Without any entry of that name; the other bytes stay as they are."""
+    """The properties without any entry of that name; other bytes are unchanged."""
     start = name.encode() + NAME_END_BYTE
     if start not in properties:
         return properties
@@ -68,25 +68,27 @@ def delete(properties: bytes, name: str) -> bytes:
 
 
 def append(properties: bytes, name: str, value: str) -> bytes:
-    """With one more entry at the end, which wins over earlier ones of that name."""
+    """The properties with one more entry at the end, which wins over earlier ones of that name."""
     return join(properties, java_string.utf8_bytes(f"{name}\x01{value}\x02"))
 
 
 def replace(properties: bytes, name: str, value: str) -> bytes:
-    """With exactly one entry of that name, at the end."""
+    """The properties with exactly one entry of that name, at the end."""
     return append(delete(properties, name), name, value)
 
 
 def join(first: bytes, second: bytes) -> bytes:
-    """Two property strings as one; a missing separator between them is put in."""
+    """Concatenate two property strings; adds a missing separator between them."""
     if not first or not second or first.endswith(VALUE_END_BYTE):
         return first + second
     return first + VALUE_END_BYTE + second
 
 
 def fault(name: str, value: str) -> str | None:
-    """Why a user may not set this property, or None. Stricter than Java, which lets
-    separators through and so loses what follows them."""
+    """Why a user may not set this property, or None.
+
+    Stricter than Java, which accepts separators and so loses what follows them.
+    """
     if not name.strip() or not value.strip():
         return "The name or value of property can not be null or blank string!"
     if name in property_names.RESERVED:

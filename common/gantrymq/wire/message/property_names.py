@@ -1,14 +1,14 @@
-"""Names of message properties that RocketMQ gives a meaning, and which of them users may not set.
+"""Names the message properties that RocketMQ gives a meaning, and those users may not set.
 
-`RESERVED` is exactly what Java's `putUserProperty` refuses. The names outside it are known but
-free: users do set CHECK_IMMUNITY_TIME_IN_SECONDS or INNER_MULTI_DISPATCH themselves.
+`RESERVED` is exactly what Java's `putUserProperty` refuses. The other names may be set: users do
+set CHECK_IMMUNITY_TIME_IN_SECONDS or INNER_MULTI_DISPATCH themselves.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# What a producer says about a message.
+# Set by producers.
 KEYS: Final = "KEYS"
 TAGS: Final = "TAGS"
 WAIT: Final = "WAIT"
@@ -21,7 +21,7 @@ BORN_HOST: Final = "__BORNHOST"
 BORN_TIMESTAMP: Final = "BORN_TIMESTAMP"
 TRACE_CONTEXT: Final = "TRACE_CONTEXT"
 
-# What brokers and consumers add on the way.
+# Added by brokers and consumers.
 MSG_REGION: Final = "MSG_REGION"
 TRACE_ON: Final = "TRACE_ON"
 CLUSTER: Final = "CLUSTER"

@@ -1,4 +1,4 @@
-"""The stored message record: one layout in commit logs, pull bodies, views and replication.
+"""Encodes and decodes stored messages: one layout for logs, pull bodies, views and replication.
 
     field                       bytes     at, with both hosts IPv4
     total size                  4         0    of the whole record
@@ -20,8 +20,8 @@
     properties length           2 + n         properties.py
 
 A blank record ends a log file: total size = all bytes left in the file, magic CBD43194; only these
-8 bytes are written. Invariant (the reader's rule): the size recomputed from the parts is the total
-size, the body matches its CRC; what decodes encodes to the same bytes again.
+8 bytes are written. Invariant (the reader's rule): the size computed from the parts is the total
+size, the body matches its CRC; a decoded record is encoded to the same bytes again.
 
 Example, written by Java, 119 = 77h bytes ("broker inner" to TopicTest, KEYS=k):
 
@@ -34,7 +34,7 @@ Example, written by Java, 119 = 77h bytes ("broker inner" to TopicTest, KEYS=k):
     09 546f70696354657374   0007 4b455953016b02      topic, properties
 
 A log may protect whole records by a last property of 20 bytes, `__CRC32#` 01 <digits> 02: ten
-decimal digits, least significant first, of crc32 & 7FFFFFFF over the record without them.
+decimal digits, least significant first, of crc32 & 7FFFFFFF over the record without that property.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ TOPIC_BYTES_MAX: Final = 255
 # The properties' length is a signed 16-bit number.
 PROPERTIES_BYTES_MAX: Final = 32767
 
-# Where fields stand, whatever the hosts are.
+# Positions of fields that do not depend on the hosts.
 MAGIC_POSITION: Final = 4
 QUEUE_OFFSET_POSITION: Final = 20
 PHYSICAL_OFFSET_POSITION: Final = 28
@@ -77,13 +77,14 @@ CRC_MASK: Final = 0x7FFFFFFF
 CRC_PROPERTY_BYTES: Final = 20
 CRC_PROPERTY_NAME: Final = b"__CRC32#\x01"
 
-# All but the hosts, the topic's length (as many bytes as the version's number) and what varies.
+# The size without hosts, the topic's length (as many bytes as the version number) and variable
+# parts.
 FIXED_BYTES: Final = 74
 
-# The smallest record: IPv4 hosts, nothing in body, topic and properties.
+# The smallest record: IPv4 hosts, empty body, topic and properties.
 RECORD_BYTES_MIN: Final = 91
 
-# Everything up to and including the body's length, by sysFlag's two host bits.
+# The layout up to and including the body's length, by the two host bits of sysFlag.
 HEADS: Final = tuple(
     struct.Struct(f">iiiiiqqiq{born}sq{store}siqi") for store in (8, 20) for born in (8, 20)
 )
@@ -106,19 +107,19 @@ class Refusal:
 
 
 class Sight(IntEnum):
-    """What lies at a position, judged by its first eight bytes."""
+    """What begins at a position, judged by its first eight bytes."""
 
     RECORD = 1
-    """A whole record of the size given; `decode` knows whether it is sound."""
+    """A whole record of the returned size; `decode` checks whether it is valid."""
     BLANK = 2
-    """The end of a log file; the size given reaches to the file's end."""
+    """The end of a log file; the returned size reaches to the file's end."""
     TORN = 3
-    """A record of the size given that the buffer does not hold whole (8: not even its head)."""
+    """A record of the returned size that the buffer holds only in part (8: not even its head)."""
     NOTHING = 4
-    """No record begins here; the size given is 0."""
+    """No record begins here; the returned size is 0."""
 
 
-# What a record consists of; compiled classes have no __slots__ to ask.
+# The fields of a record; compiled classes have no __slots__ to ask.
 _FIELDS: Final = (
     "body",
     "born_host",
@@ -140,11 +141,11 @@ _FIELDS: Final = (
 
 @final
 class Record:
-    """One stored message. Hot, hence slotted and not frozen; treat it as a value all the same.
+    """One stored message. Hot, hence slotted and not frozen; treat it as immutable all the same.
 
-    Topic and properties are UTF-8 as stored, hosts are packed (hosts.py): most readers pass them
-    on unread. The host bits of `sys_flag` follow the hosts when encoded. `version` 0 chooses the
-    oldest version that holds the topic, the only one RocketMQ 4.9 reads.
+    Topic and properties are UTF-8 as stored, hosts are packed (hosts.py): most readers pass them on
+    without decoding. Encoding sets the host bits of `sys_flag` by the hosts. `version` 0 chooses
+    the oldest version that holds the topic; RocketMQ 4.9 reads only version 1.
     """
 
     __slots__ = _FIELDS
@@ -186,7 +187,7 @@ class Record:
 
     @property
     def size(self) -> int:
-        """Bytes of the record, without a CRC property that `encode` may still add."""
+        """The bytes of the record, without a CRC property that `encode` may add."""
         hosts = len(self.born_host) + len(self.store_host)
         variable = len(self.body) + len(self.topic) + len(self.properties)
         return FIXED_BYTES + hosts + self.version + variable
@@ -199,7 +200,7 @@ class Record:
     __hash__ = None  # type: ignore[assignment]  # mutable: must not become a key by accident
 
     def __reduce__(self) -> tuple[object, ...]:
-        """For copy and pickle, which know nothing of compiled classes."""
+        """Support copy and pickle, which cannot handle compiled classes."""
         return _remade, ({name: getattr(self, name) for name in _FIELDS},)
 
     def __repr__(self) -> str:
@@ -217,7 +218,7 @@ def body_crc(body: bytes) -> int:
 
 
 def refusal(topic_bytes: int, properties_bytes: int) -> Refusal | None:
-    """Why a topic and properties of these lengths cannot be stored, None when they can."""
+    """Why a topic and properties of these lengths cannot be stored; None if they can."""
     if topic_bytes > TOPIC_BYTES_MAX:
         return Refusal(
             Unfit.TOPIC_TOO_LONG,
@@ -234,7 +235,7 @@ def refusal(topic_bytes: int, properties_bytes: int) -> Refusal | None:
 
 
 def encode(record: Record, *, append_crc: bool = False) -> bytes:
-    """The record's bytes; with `append_crc` a last property protects all of them."""
+    """The record's bytes; `append_crc` adds a last property that protects all of them."""
     properties = record.properties
     properties_size = len(properties)
     if append_crc:
@@ -291,10 +292,10 @@ def _head(record: Record, added: int) -> bytes:
 
 
 def decode(buffer: bytes, position: int = 0, *, verify_body: bool = True) -> Record:
-    """The record at `position`; what follows it does not matter.
+    """Decode the record at `position`; ignores what follows it.
 
-    Without `verify_body` a wrong body CRC passes (checkCRCOnRecover=false, or a record that its
-    CRC property vouches for).
+    Without `verify_body` a wrong body CRC is accepted (checkCRCOnRecover=false, or a record whose
+    CRC property was checked).
     """
     if position < 0 or len(buffer) - position < RECORD_BYTES_MIN:
         raise CorruptionError(f"record at {position}: too few bytes for one")
@@ -344,7 +345,7 @@ def _version(buffer: bytes, start: i64) -> i64:
 
 
 def _end(buffer: bytes, start: i64) -> i64:
-    """Where the record ends by what it says of its size."""
+    """The end of the record according to its size field."""
     total: i64 = int(read_i32_be(buffer, start))
     left: i64 = len(buffer) - start
     if total < RECORD_BYTES_MIN or total > left:
@@ -358,7 +359,7 @@ def _tail(buffer: bytes, start: i64, topic_at: i64, end: i64, version: i64) -> t
     topic_length: i64 = buffer[topic_at]
     if version == 2:
         topic_length = topic_length << 8 | buffer[topic_at + 1]
-    if topic_length >> (8 * version - 1):  # signed, as the other one
+    if topic_length >> (8 * version - 1):  # the length is signed
         topic_length -= 1 << (8 * version)
     properties_start = topic_start + topic_length + 2
     if topic_length < 0 or properties_start > end:
@@ -373,7 +374,7 @@ def _tail(buffer: bytes, start: i64, topic_at: i64, end: i64, version: i64) -> t
 
 
 def decode_all(buffer: bytes) -> list[Record]:
-    """Every record of a pull or view body; they fill it to its last byte."""
+    """Decode every record of a pull or view body, which they must fill exactly."""
     records: list[Record] = []
     position: i64 = 0
     end: i64 = len(buffer)
@@ -398,7 +399,7 @@ def scan(buffer: bytes, position: int, end: int) -> tuple[Sight, int]:
 
 
 def encode_blank(left_bytes: int) -> bytes:
-    """The end of a log file that has `left_bytes` left."""
+    """The blank record for the end of a log file that has `left_bytes` left."""
     if left_bytes < BLANK_BYTES:
         raise LocalError(f"a blank record needs {BLANK_BYTES} bytes, {left_bytes} are left")
     return SIZE_AND_MAGIC.pack(left_bytes, MAGIC_BLANK)
@@ -410,7 +411,7 @@ def crc_property(crc: int) -> bytes:
 
 
 def crc_property_holds(buffer: bytes, position: int, size: int) -> bool:
-    """Whether the record ends with a CRC property, and that property is right."""
+    """Whether the record ends with a correct CRC property."""
     start = position + size - CRC_PROPERTY_BYTES
     if size < RECORD_BYTES_MIN + CRC_PROPERTY_BYTES or position + size > len(buffer):
         return False

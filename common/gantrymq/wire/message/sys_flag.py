@@ -1,4 +1,4 @@
-"""sysFlag: the bits that say how a message is stored, as they stand on the wire and on disk.
+"""Defines the bits of sysFlag, which says how a message is stored, on the wire and on disk.
 
 bit     0 COMPRESSED   1 MULTI_TAGS   2-3 transaction type   4 BORNHOST_V6   5 STOREHOST_V6
 bit     6 NEED_UNWRAP  7 INNER_BATCH  8-10 compression type
@@ -38,6 +38,6 @@ def with_transaction_type(sys_flag: int, transaction: int) -> int:
 
 
 def with_hosts(sys_flag: int, born_host: bytes, store_host: bytes) -> int:
-    """The host bits follow the packed hosts; what a sender claims about them is not believed."""
+    """Set the host bits by the packed hosts; a sender's own host bits are not trusted."""
     bits = (len(born_host) == 20) * BORN_HOST_V6 | (len(store_host) == 20) * STORE_HOST_V6
     return (sys_flag & ~HOSTS_MASK) | bits

@@ -1,7 +1,7 @@
-"""Tags: the hash that consume queues carry, and the filter `TagA || TagB` that reads it.
+"""Computes the tags code in consume queues, and parses filters such as `TagA || TagB`.
 
-A queue entry holds the tag's Java hash, sign-extended to 64 bits, 0 without a tag; a filter
-compares the low 32 bits. Hashes collide: whoever needs certainty compares the tag itself too.
+An entry of a consume queue holds the tag's Java hash, sign-extended to 64 bits, 0 without a tag; a
+filter compares the low 32 bits. Hashes collide, so an exact filter compares the tag itself too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gantrymq.wire import java_string
 ALL: Final = "*"
 SEPARATOR: Final = "||"
 
-# Java's String.trim cuts every character up to and including the space.
+# Java's String.trim removes all characters up to and including the space.
 TRIMMED: Final = "".join(map(chr, range(0x21)))
 
 
@@ -27,7 +27,7 @@ def tags_code(tags: str | None) -> int:
 class TagFilter:
     """A parsed expression. `*` has no tags and matches all; other filters match their codes only.
 
-    `tags` keeps the order of the expression, each tag once.
+    `tags` has each tag once, in the order of the expression.
     """
 
     expression: str
@@ -35,14 +35,15 @@ class TagFilter:
     codes: frozenset[int]
 
     def matches(self, code: int) -> bool:
-        """Whether a queue entry's tags code may be wanted."""
+        """Whether an entry with this tags code may match."""
         if self.expression == ALL:
             return True
         return ((code + 0x80000000) & 0xFFFFFFFF) - 0x80000000 in self.codes
 
 
 def parse(expression: str | None) -> TagFilter:
-    """Nothing and `*` mean all; otherwise tags between `||`, trimmed, empty ones dropped."""
+    """Parse a filter: none and `*` mean all; otherwise tags between `||`, trimmed, without empty
+    ones."""
     if not expression or expression == ALL:
         return TagFilter(ALL, (), frozenset())
     parts = expression.split(SEPARATOR)

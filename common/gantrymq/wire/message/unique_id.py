@@ -1,12 +1,12 @@
-"""UNIQ_KEY: the id a client gives a message before it is sent. Also its transaction id.
+"""Makes and decodes UNIQ_KEY, the id that a client gives a message; also its transaction id.
 
     bytes      address, 4 or 16 | pid, low 16 bits | salt, 4 | elapsed ms, uint32 | counter, uint16
     text       upper-case hex, 32 characters (IPv4) or 56 (IPv6)
     example    FD00000000000000 0000000000000002 6396 30946E09 674CFF84 0000
 
 `elapsed` counts from the first of the current month, 00:00 LOCAL time; the caller knows the time
-zone and hands that moment in. `salt` tells processes apart (Java: a class loader's hash). The
-counter starts at zero and wraps, so ids are unique below 65536 a millisecond.
+zone and passes that moment. `salt` tells processes apart (in Java a class loader's hash). The
+counter starts at zero and wraps, so ids are unique up to 65536 a millisecond.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, final
 from gantrymq.base.errors import LocalError, RemoteError
 from gantrymq.wire.message import offset_id
 
-# After the address: pid, salt, elapsed, counter.
+# The bytes after the address: pid, salt, elapsed, counter.
 TAIL_BYTES: Final = 12
 
 _COUNTERS: Final = 1 << 16
@@ -26,7 +26,7 @@ _BYTES: Final = tuple(f"{number:02X}" for number in range(256))
 
 @final
 class UniqueIdMaker:
-    """One a process. Hot: everything but the counter is printed once a millisecond."""
+    """Makes the ids of one process. Hot: all but the counter is formatted once a millisecond."""
 
     __slots__ = ("_counter", "_elapsed_ms", "_prefix", "_start")
 
@@ -36,11 +36,11 @@ class UniqueIdMaker:
         self._prefix: str = f"{address.hex().upper()}{pid & 0xFFFF:04X}{salt & 0xFFFFFFFF:08X}"
         self._elapsed_ms: int = -1
         self._start: str = ""
-        """Everything but the counter."""
+        """The text before the counter."""
         self._counter: int = 0
 
     def make(self, now_ms: int, month_start_ms: int) -> str:
-        """The next id. A clock set back behind the month's start counts as its first moment."""
+        """The next id. A clock before the month's start counts as the month's first moment."""
         elapsed_ms = max(0, now_ms - month_start_ms) & 0xFFFFFFFF
         if elapsed_ms != self._elapsed_ms:
             self._elapsed_ms = elapsed_ms
@@ -50,7 +50,7 @@ class UniqueIdMaker:
         return self._start + _BYTES[counter >> 8] + _BYTES[counter & 0xFF]
 
     def make_many(self, count: int, now_ms: int, month_start_ms: int) -> list[str]:
-        """The next ids, 65536 at the most: one more would be as the first."""
+        """The next ids, at most 65536: the one after would equal the first."""
         assert count <= _COUNTERS, "ids of one moment"
         made: list[str] = []
         if count <= 0:
@@ -67,7 +67,7 @@ class UniqueIdMaker:
 
 @dataclass(frozen=True, slots=True)
 class UniqueId:
-    """What an id says about its maker."""
+    """The fields of an id, which describe its maker."""
 
     address: bytes
     pid: int
@@ -76,7 +76,7 @@ class UniqueId:
     counter: int
 
     def created_ms(self, now_ms: int, month_start_ms: int, previous_month_start_ms: int) -> int:
-        """The likeliest moment of creation: this month's, unless that lies ahead of now."""
+        """The likeliest time of creation: in this month, unless that is in the future."""
         created = month_start_ms + self.elapsed_ms
         return created if created <= now_ms else previous_month_start_ms + self.elapsed_ms
 

@@ -1,1 +1,1 @@
-"""The name server's decisions, without sockets, files or clocks."""
+"""The name server's core: its decisions, without sockets, files or clocks."""

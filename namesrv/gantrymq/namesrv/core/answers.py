@@ -1,15 +1,16 @@
-"""Answers to route and cluster questions, as bytes.
+"""Encodes responses to route and cluster queries.
 
-A route is put together from parts that are encoded once: what is said of a group (per listener and
-dialect, until anything about brokers changes) and of its queues (one text for all topics of the
-same shape). The whole is kept per placement in a cache bounded by bytes, oldest use first out:
+A route is composed of parts that are encoded once: the text of a group (per listener and dialect,
+until anything about brokers changes) and of its queues (one text for all topics of the same shape).
+Whole routes are cached by placement; the cache is bounded by bytes and drops the least recently
+used first:
 
     {"brokerDatas":[GROUP,...],"filterServerTable":{SERVERS},"orderTopicConf":"b:4","queueDatas":[
     QUEUES,...]}
 
-Dialects: peers from 4.9.4 on, or who say so, get standard JSON; older ones fastjson's, in which
-broker ids stand unquoted. The listener a question came in on picks the address of every broker
-that registered one for it; others show their normal one.
+Dialects: peers from 4.9.4 on, or that ask for it, get standard JSON; older ones get fastjson's, in
+which broker ids are not quoted. The listener of a request selects the address of every broker that
+registered one for it; other brokers are shown with their normal one.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from gantrymq.wire.bodies.route import BrokerData, QueueData
 from gantrymq.wire.bodies.shared import Permission
 from gantrymq.wire.jsonvalue import JsonObject
 
-# What a cached answer costs besides its bytes: the entry, its key and its objects.
+# The memory of a cached response besides its bytes: the entry, its key and its objects.
 _ENTRY_BYTES: Final = 400
 
-# Encoded queue shapes kept; clusters have a few hundred (groups times shapes).
+# Encoded queue shapes in the cache; clusters have a few hundred (groups times shapes).
 _QUEUE_TEXTS_MAX: Final = 20_000
 
 
 @final
 class View:
-    """How an asker sees the tables. One object each, compared by identity: `Answers.view`."""
+    """A listener and dialect. `Answers.view` makes each once; they are compared by identity."""
 
     __slots__ = ("listener", "standard")
 
@@ -52,7 +53,7 @@ class _GroupText:
 
 @final
 class Answers:
-    """Encodes what the tables say; forgets what it encoded when the tables change."""
+    """Encodes the tables, and drops what it encoded when they change."""
 
     __slots__ = (
         "_bytes_kept",
@@ -81,14 +82,15 @@ class Answers:
         return self._bytes_kept
 
     def view(self, listener: str, *, standard: bool) -> View:
-        """Listeners are named in the configuration, so there are few views."""
+        """The view for a listener; there are few, since listeners are named in the
+        configuration."""
         view = self._views.get((listener, standard))
         if view is None:
             view = self._views[listener, standard] = View(listener, standard=standard)
         return view
 
     def route(self, placement: Placement, view: View) -> bytes:
-        """The route of any topic so placed."""
+        """The route of any topic with this placement."""
         if self._version != self._routes.version:
             self.forget()
         key = (placement, view)
@@ -109,7 +111,8 @@ class Answers:
         acting: bool = False,
         zone: str | None = None,
     ) -> bytes:
-        """A route made to measure: with the order of queues, acting masters, near brokers only."""
+        """An uncached route: with an order of queues, acting masters, or brokers of one zone
+        only."""
         if self._version != self._routes.version:
             self.forget()
         groups: list[bytes] = []
@@ -144,7 +147,7 @@ class Answers:
         )
 
     def cluster_info(self, listener: str) -> bytes:
-        """Always in fastjson's dialect, as Java answers it."""
+        """The cluster info, always in fastjson's dialect, as in Java."""
         if self._version != self._routes.version:
             self.forget()
         view = self.view(listener, standard=False)
@@ -166,7 +169,7 @@ class Answers:
         )
 
     def forget(self) -> None:
-        """Start over: what is kept may no longer be true."""
+        """Drop all encoded text, because the tables changed."""
         self._version = self._routes.version
         self._whole.clear()
         self._groups.clear()
@@ -195,13 +198,13 @@ class Answers:
         if text is None:
             if len(self._queues) >= _QUEUE_TEXTS_MAX:
                 self._queues.clear()
-            # Both dialects write text the same way as long as it is plain.
+            # Both dialects write such texts the same way.
             text = self._queues[queue] = javajson.dumps_standard(queue.to_json())
         return text
 
 
 def broker_data(group: Group, listener: str, *, acts: bool = False) -> BrokerData:
-    """A group as an asker on this listener sees it."""
+    """A group as clients of this listener see it."""
     addresses = {
         broker_id: member.address_for(listener) for broker_id, member in group.members.items()
     }
@@ -213,12 +216,13 @@ def broker_data(group: Group, listener: str, *, acts: bool = False) -> BrokerDat
 
 
 def _acts(group: Group, queue: QueueData) -> bool:
-    """Whether the lowest slave is shown as master: reads only, and only where it was asked for."""
+    """Whether the lowest slave is shown as master: for reads only, and only if configured."""
     return group.enable_acting_master and group.master is None and not queue.perm & Permission.WRITE
 
 
 def _is_far(group: Group, zone: str) -> bool:
-    """Near routes leave out masters of other zones; slaves stand in for a lost master anywhere."""
+    """Whether a zone's route omits the group: masters of other zones are omitted, while slaves
+    replace a lost master in any zone."""
     return group.master is not None and (group.zone_name or "").lower() != zone.lower()
 
 

@@ -1,11 +1,11 @@
-"""The name server's side of the audit trail: who changed what, and the values before and after.
+"""Makes the name server's audit entries: changes with the values before and after.
 
-    values_of        the values that a request is about, before its handler and after
-    note             its outcome is known: an Audit effect
-    park, unpark     the values before, while the outcome waits for a file
-    refused          access control did not let it in
+    values_of        the values that a request concerns, before its handler and after
+    note             the outcome is known: makes an Audit effect
+    park, unpark     keep the previous values while the outcome waits for a file
+    refused          access control refused the request
 
-Values of KV configuration are shown for ORDER_TOPIC_CONFIG alone: others may be secrets.
+Values of KV configuration are shown for ORDER_TOPIC_CONFIG only: others may be secrets.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ VIEWS: Final[Mapping[int, Callable[[State, Request], Values]]] = {
 
 
 def values_of(state: State, request: Request) -> Values:
-    """What a request that is audited is about, as it is now."""
+    """The current values that an audited request concerns."""
     return VIEWS[request.command.code](state, request)
 
 
@@ -112,7 +112,7 @@ class AuditTrail:
     def note(
         self, state: State, request: Request, actor: Actor, outcome: Outcome, before: Values
     ) -> None:
-        """The request has its outcome."""
+        """Make an entry for a request with a known outcome."""
         code = request.command.code
         failure = None
         if isinstance(outcome, Reply) and outcome.command.code != ResponseCode.SUCCESS:
@@ -131,7 +131,7 @@ class AuditTrail:
     def refused(
         self, state: State, request: Request, actor: Actor, refusal: Refusal, now: float
     ) -> None:
-        """Leave an entry, as long as there are not too many of them."""
+        """Make an entry for a refused request, unless there are too many."""
         code = request.command.code
         action = ACTIONS.get(code)
         is_guess = refusal.failure in _GUESSES and refusal.is_logged

@@ -1,8 +1,8 @@
-"""What brokers send: registrations, farewells, signs of life.
+"""Handles requests of brokers: registrations, unregistrations, heartbeats.
 
-Fields of our own, which Java name servers ignore:
+Fields of Gantry's, which Java name servers ignore:
 
-    gantryEpoch       the epoch of the reign the sender knows; its group's master moves (HA)
+    gantryEpoch       the epoch that the sender knows, in a group that elects its master
     gantryListeners   name=host:port;name=host:port   addresses for clients of other listeners
 """
 
@@ -34,13 +34,13 @@ from gantrymq.wire.headers.route import (
     RegisterBrokerResponse,
 )
 
-# A registration of this size is carried out in pieces: it takes 2 ms. The assembly counts requests
+# A registration of this size is carried out in pieces: it takes 2 ms. The assembly treats requests
 # of this size as long ones.
 LONG_BYTES: Final = 64 * 1024
 
 LISTENERS_FIELD: Final = "gantryListeners"
 
-# Java compares with the low 31 bits only.
+# Java compares only the low 31 bits.
 _CRC_MASK: Final = 0x7FFFFFFF
 
 
@@ -116,7 +116,7 @@ def _registration(request: Request, timeout_seconds: float) -> Registration | Re
 
 
 def parse_listeners(listing: str) -> dict[str, str] | Refused:
-    """`name=host:port;...`; anything else is refused, because clients would be sent nowhere."""
+    """Parse `name=host:port;...`; anything else is refused, as clients could not connect to it."""
     listeners: dict[str, str] = {}
     for item in filter(None, listing.split(";")):
         name, separator, address = item.partition("=")
@@ -135,7 +135,7 @@ def _order_topics(state: State) -> bytes:
 
 
 def unregister_broker(state: State, request: Request, now: float) -> Outcome:
-    """A broker stops cleanly. What it is not registered as stays as it is."""
+    """Remove a broker that stops cleanly. Other addresses and later epochs stay."""
     command = request.command
     address = text(command, "brokerAddr")
     group = state.routes.groups.get(text(command, "brokerName") or "")
@@ -154,14 +154,14 @@ def unregister_broker(state: State, request: Request, now: float) -> Outcome:
 
 
 def remove_members(state: State, leaving: list[Member]) -> None:
-    """The cascade, and the notices it causes."""
+    """Remove members and everything that depends on them, and send the notices."""
     for lost in state.routes.remove(leaving):
         if state.settings.notify_min_broker_id_changed:
             lowest_id_left(state.effects, lost)
 
 
 def query_data_version(state: State, request: Request, now: float) -> Outcome:
-    """Must the broker register in full? Asking is a sign of life as well."""
+    """Tell the broker whether it must register in full. The query is a sign of life as well."""
     member = _member(state, request.command)
     if member is None:
         return done(QueryDataVersionResponse(changed=True))
@@ -184,7 +184,7 @@ def heartbeat(state: State, request: Request, now: float) -> Outcome:
 
 
 def _sign_of_life(state: State, member: Member, request: Request, now: float) -> None:
-    """Of whoever speaks for the address; but not of a reign that is over and says so."""
+    """Record a sign of life for the address, unless the request carries an epoch that is over."""
     epoch = number(request.command, EPOCH_FIELD)
     if epoch is None or epoch >= member.epoch:
         state.liveness.alive(member, request.channel, now)

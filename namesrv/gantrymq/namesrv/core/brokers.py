@@ -1,8 +1,8 @@
-"""The brokers that are alive: who they are, where they listen, when they last spoke.
+"""Defines the live brokers: their identity, addresses and last signs of life.
 
 A `Member` is one broker process as it registered; a `Group` is a broker name with its members by
-broker id, 0 the master. Members with a `gantryEpoch` are of a replicated group whose master moves:
-see registration.py for the rules.
+broker id, 0 being the master. Members with a `gantryEpoch` belong to a replicated group that elects
+its master: see registration.py for the rules.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MASTER_ID: Final = 0
 
 @final
 class Member:
-    """One registered broker. Changes only inside `Routes`."""
+    """One registered broker. Its place in the tables changes only inside `Routes`."""
 
     __slots__ = (
         "address",
@@ -53,19 +53,19 @@ class Member:
         self.listeners: Mapping[str, str] = {}
         self.epoch = 0
         self.leaves_at: float | None = None
-        """When a member whose channel closed goes, if it does not come back before."""
+        """When a disconnected member is removed, unless it returns before."""
         self.digest: tuple[bytes, bool] | None = None
-        """Of the last full registration's body, and whether it said where queues are: the same
-        body from a broker in the same position changes nothing."""
+        """The fingerprint of the last full registration's body, and whether it decided the queues:
+        the same body from a broker in the same position changes nothing."""
 
     def address_for(self, listener: str) -> str:
-        """Where clients of this listener reach the broker."""
+        """The broker's address for clients of this listener."""
         return self.listeners.get(listener, self.address)
 
 
 @final
 class Group:
-    """A broker name. `cluster` is the one its first member named, while any of them names it."""
+    """A broker name. `cluster` is the first member's cluster, while any member names it."""
 
     __slots__ = ("cluster", "enable_acting_master", "members", "name", "zone_name")
 

@@ -1,6 +1,6 @@
-"""KV configuration and the server's own settings: reading them, and changing them safely.
+"""Handles requests that read and change KV configuration and the server's settings.
 
-A change is parked until its file is safe; see safekeeping.py.
+A change is parked until its file is saved; see safekeeping.py.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def put_kv(state: State, request: Request, now: float) -> Outcome:
     namespace, key = text(command, "namespace"), text(command, "key")
     if namespace is None or key is None:
         return refused(ResponseCode.SYSTEM_ERROR, "namespace or key is null")
-    # In a binary header an empty value and none look the same.
+    # In a binary header an empty value cannot be told from a missing one.
     value = text(command, "value") or ""
     if state.kv.waiting >= state.limits.changes_waiting_max:
         return _too_slow(state)
@@ -107,7 +107,7 @@ def get_settings(state: State, request: Request, now: float) -> Outcome:
 
 
 def update_settings(state: State, request: Request, now: float) -> Outcome:
-    """All of the changes count and are kept, or none."""
+    """Apply and save all of the changes, or none."""
     state.effects.info(f"updateConfig called by {request.channel.peer}")
     if len(request.command.body) > state.limits.settings_bytes_max:
         return refused(ResponseCode.SYSTEM_ERROR, "the properties are too long; nothing changed")
@@ -129,7 +129,7 @@ def update_settings(state: State, request: Request, now: float) -> Outcome:
 
 
 def settings_changed(state: State) -> None:
-    """Make the new settings, which are in force now, count everywhere."""
+    """Apply the consequences of new settings, which are in force now."""
     state.routes.forget_digests(list(state.routes.groups))
 
 

@@ -1,4 +1,4 @@
-"""Says which of a name server's ports are open to any client, by its settings alone."""
+"""Says which of a name server's ports are open to any client, by its settings."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from gantrymq.namesrv.core.settings import NameServerSettings
 
 
 def exposed(settings: NameServerSettings, *, is_encrypted: bool) -> tuple[str, ...]:
-    """One sentence for each port that any client may use; empty where all are protected.
-    `is_encrypted` says whether clients must use TLS."""
+    """One sentence for each port that any client may use; empty if all are protected.
+
+    `is_encrypted` says whether clients must use TLS.
+    """
     return statements(_ports(settings, is_encrypted=is_encrypted))
 
 

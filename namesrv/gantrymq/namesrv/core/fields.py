@@ -1,7 +1,7 @@
-"""Reading a request's ext fields the way Java's name server does.
+"""Reads a request's ext fields as Java's name server does.
 
-Nothing is required: an absent field, or one that is no value of its type, is None, and what becomes
-of None is each handler's to say. (Brokers' headers are strict; a name server's decoder only logs.)
+No field is required: an absent or invalid field is None, and each handler decides what that means.
+(The decoders of brokers are strict; a name server's decoder only logs.)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def text(command: Command, name: str) -> str | None:
 
 
 def required_text(command: Command, name: str) -> str:
-    """Where a missing field would only pollute the tables; Java fails or pollutes them."""
+    """A field whose absence would damage the tables; Java fails or damages them."""
     value = text(command, name)
     if not value:
         raise RemoteError(f"{name} is missing; nothing was changed")
@@ -42,5 +42,5 @@ def flag(command: Command, name: str) -> bool | None:
 
 
 def shown(value: str | None) -> str:
-    """As Java's string concatenation shows it: null is "null"."""
+    """The text as Java's string concatenation shows it: null is "null"."""
     return "null" if value is None else value

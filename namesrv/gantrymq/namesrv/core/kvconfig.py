@@ -1,10 +1,11 @@
-"""KV configuration: namespace -> key -> value, and the changes of it.
+"""Manages KV configuration, namespace -> key -> value, and its changes.
 
-Values of the namespace ORDER_TOPIC_CONFIG say on which brokers an ordered topic has how many
-queues. Tables are values: changes make new ones. A namespace stays when its last key goes.
+Values in the namespace ORDER_TOPIC_CONFIG say how many queues an ordered topic has on which
+brokers. Tables are immutable: changes make new ones. A namespace stays when its last key is
+deleted.
 
-Sizes are those of the encoded text, as the file and the answers hold it: one control character
-takes six bytes there. They are kept along with the tables, so that a put need not count it all.
+Sizes are those of the encoded text, as in the file and in responses: one control character takes
+six bytes there. They are stored with the tables, so that a put need not count everything.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ ORDER_TOPIC_CONFIG: Final = "ORDER_TOPIC_CONFIG"
 
 Namespaces = Mapping[str, Mapping[str, str]]
 
-# The braces around all of it: {"configTable":{...}}.
+# The bytes of the enclosing object: {"configTable":{...}}.
 _FRAME_BYTES: Final = 18
 
 
 @dataclass(frozen=True, slots=True)
 class KvTables:
-    """The namespaces, and the bytes of their encoded text, at most a comma for each more."""
+    """The namespaces, and the size of their encoded text, which counts a few commas too many."""
 
     namespaces: Namespaces
     size: int
@@ -41,7 +42,7 @@ class KvTables:
 
 @dataclass(frozen=True, slots=True)
 class KvChange:
-    """One put, or a delete when the value is None; `growth` is what it may add to the size."""
+    """One put, or a delete if the value is None; `growth` is the most it may add to the size."""
 
     namespace: str
     key: str
@@ -50,7 +51,7 @@ class KvChange:
 
 
 def changed(tables: KvTables, changes: Iterable[KvChange]) -> KvTables:
-    """The tables after these changes, in their order; each namespace is copied once at most."""
+    """The tables after these changes, in order; copies each namespace at most once."""
     size = tables.size
     namespaces: dict[str, Mapping[str, str]] = dict(tables.namespaces)
     copies: dict[str, dict[str, str]] = {}
@@ -73,8 +74,10 @@ def changed(tables: KvTables, changes: Iterable[KvChange]) -> KvTables:
 
 
 def put(tables: KvTables, namespace: str, key: str, value: str, *, others_wait: bool) -> KvChange:
-    """The change that a put makes. Behind changes that wait nothing is sure of what it replaces,
-    so it may add its whole size."""
+    """The change that a put makes.
+
+    If other changes wait, it is unknown what the put replaces, so its growth is its whole size.
+    """
     added = item_bytes(key, value)
     table = tables.namespaces.get(namespace)
     if table is None:
@@ -85,12 +88,12 @@ def put(tables: KvTables, namespace: str, key: str, value: str, *, others_wait: 
 
 
 def namespace_bytes(namespace: str) -> int:
-    """`"namespace":{},`"""
+    """The size of `"namespace":{},`."""
     return _quoted_bytes(namespace) + 4
 
 
 def item_bytes(key: str, value: str) -> int:
-    """`"key":"value",`"""
+    """The size of `"key":"value",`."""
     return _quoted_bytes(key) + _quoted_bytes(value) + 2
 
 
@@ -99,7 +102,7 @@ def _quoted_bytes(text: str) -> int:
 
 
 def lines(namespaces: Namespaces) -> Iterator[str]:
-    """What is logged every ten minutes, in Java's words but for the values."""
+    """The lines that are logged every ten minutes, with Java's texts except for the values."""
     yield "--------------------------------------------------------"
     yield f"configTable SIZE: {len(namespaces)}"
     for namespace, table in namespaces.items():
@@ -108,5 +111,5 @@ def lines(namespaces: Namespaces) -> Iterator[str]:
 
 
 def hidden(value: str | None) -> str:
-    """A value as a log may show it: its length, for it may be a password."""
+    """A value as a log may show it: only its length, because it may be a password."""
     return "null" if value is None else f"({len(value)} characters)"

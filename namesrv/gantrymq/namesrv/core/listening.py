@@ -1,8 +1,8 @@
-"""Where the server is to listen, and what an address looks like.
+"""Parses the addresses on which the server listens, and checks addresses of brokers.
 
     listeners=name:address:port,name:address:port      or bindAddress and listenPort, one listener
 
-Checked when the server starts; no request changes these settings.
+The settings are checked when the server starts; no request changes them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ListenAddress:
 
 
 def listen_addresses(settings: NameServerSettings) -> list[ListenAddress]:
-    """Where these settings say; ConfigurationError when nobody can listen there."""
+    """The addresses that these settings name; ConfigurationError if they cannot be used."""
     if not is_host(settings.bind_address):
         raise ConfigurationError(
             f"bindAddress={settings.bind_address[:100]}: must be an IP address or a host's name"
@@ -78,7 +78,7 @@ def _refuse_collisions(addresses: list[ListenAddress]) -> None:
 
 
 def is_host(text: str) -> bool:
-    """An IP address, or what may be a host's name."""
+    """Whether the text is an IP address or a possible host name."""
     try:
         ip_address(text)
     except ValueError:
@@ -91,7 +91,7 @@ def is_port(text: str) -> bool:
 
 
 def is_reachable(address: str) -> bool:
-    """`host:port` that a client can be told; an IPv6 address stands in brackets or bare."""
+    """Whether clients can use this `host:port`; an IPv6 address may be in brackets or not."""
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     return is_host(host) and is_port(port) and int(port) > 0

@@ -1,10 +1,10 @@
-"""Which brokers are dead: those silent too long, and those away whose grace is over.
+"""Decides which brokers are dead: silent for too long, or disconnected beyond their grace period.
 
 The tables are scanned every `scanNotActiveBrokerInterval`, first after FIRST_SCAN_SECONDS, as in
-Java: a broker goes at the first scan after its time-out. A closed connection takes its brokers at
-once, except a group's master that moves between members under one address (its registration
-carries an epoch): that one gets GRACE_SECONDS to come back, by any sign of life, so that polling
-clients do not drop the group during a failover.
+Java: a broker is removed at the first scan after its timeout. A closed connection removes its
+brokers at once, with one exception: the master of a group whose members take over the master role
+under one address (its registration carries an epoch). It has GRACE_SECONDS to return, by any sign
+of life, so that polling clients do not drop the group during a failover.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GRACE_SECONDS: Final = 15.0
 
 
 class Liveness:
-    """The clockwork; it finds who leaves and leaves the removing to its owner."""
+    """Tracks deadlines and finds members that leave; its owner removes them."""
 
     def __init__(self, routes: Routes, now: float) -> None:
         self._routes = routes
@@ -33,7 +33,7 @@ class Liveness:
         return min([self._next_scan, *(m.leaves_at for m in self._away if m.leaves_at is not None)])
 
     def due(self, now: float, interval_seconds: float) -> tuple[list[Member], list[Member]]:
-        """(Members silent for too long, members that did not come back) as of now."""
+        """(Members silent for too long, members that did not return in time) as of now."""
         self._away = {member for member in self._away if self._is_away(member)}
         gone = [m for m in self._away if m.leaves_at is not None and m.leaves_at <= now]
         self._away.difference_update(gone)
@@ -48,14 +48,14 @@ class Liveness:
         return silent, gone
 
     def alive(self, member: Member, channel: Channel, now: float) -> None:
-        """A sign of life; one that was away is back, and lives with the connection it came on."""
+        """Record a sign of life. A disconnected member returns, bound to this connection."""
         member.seen_at = now
         if member.leaves_at is not None:
             member.leaves_at = None
             self._routes.attach(member, channel)
 
     def closed(self, channel: Channel, now: float) -> list[Member]:
-        """The members that leave with this connection now; the others begin their grace."""
+        """The members that leave with this connection now; the others begin their grace period."""
         members: Iterable[Member] = self._routes.members_of.get(channel, ())
         leaving: list[Member] = []
         for member in list(members):
@@ -68,5 +68,5 @@ class Liveness:
         return leaving
 
     def _is_away(self, member: Member) -> bool:
-        """Whether it is still the registered one and has not come back."""
+        """Whether the member is still registered and has not returned."""
         return member.leaves_at is not None and self._routes.members.get(member.address) is member

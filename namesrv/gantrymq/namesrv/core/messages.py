@@ -1,8 +1,8 @@
-"""What goes into the name server's core and what comes out: requests, outcomes, effects.
+"""Defines the inputs and results of the name server's core: requests, outcomes, effects.
 
-A request's outcome is a `Reply`, or `Parked` when a file must be safe first, or `Silent` when the
-sender wants no answer, or `Working` when it is carried out in pieces. Everything else that has to
-happen is an effect: a value that the assembly carries out.
+A request's outcome is a `Reply`; `Parked` if a file must be saved first; `Silent` if the sender
+wants no response; or `Working` if it is carried out in pieces. Everything else is an effect: a
+value that the assembly carries out.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class Channel(Protocol):
 
     @property
     def listener(self) -> str:
-        """The name of the listener it came in on."""
+        """The name of the listener that accepted the connection."""
 
     @property
     def peer(self) -> str:
-        """`ip:port` of the other end, for log lines."""
+        """`ip:port` of the peer, for log lines."""
 
 
 @final
 class Request:
-    """A command and who sent it. Hot, hence slotted and not frozen."""
+    """A command and its connection. Hot, hence slotted and not frozen."""
 
     __slots__ = ("channel", "command")
 
@@ -45,7 +45,7 @@ class Request:
 
 @final
 class Reply:
-    """The answer, without opaque and flag: the session puts those in."""
+    """The response, without opaque and flag, which the session sets."""
 
     __slots__ = ("command",)
 
@@ -55,18 +55,20 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """The answer comes from `NameServer.written` once a file is safe."""
+    """The response comes from `NameServer.written` once a file is saved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """A oneway request: it was carried out and must not be answered."""
+    """A oneway request: it was carried out and gets no response."""
 
 
 @final
 class Working:
-    """A request with a long body, which is carried out in pieces: the owner goes on with `pieces`
-    until they return the outcome, or closes them if the connection ends."""
+    """A request with a long body, which is carried out in pieces.
+
+    The owner runs `pieces` until they return the outcome, or closes them if the connection ends.
+    """
 
     __slots__ = ("pieces",)
 
@@ -78,7 +80,7 @@ Outcome: TypeAlias = "Reply | Parked | Silent | Working"
 
 
 class Level(Enum):
-    """How loud a line is."""
+    """The level of a log line."""
 
     INFO = "info"
     WARNING = "warning"
@@ -86,7 +88,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line for the log. Its texts are Java's where Java has one: people search for them."""
+    """A log line. Its text is Java's where Java has one, because people search for it."""
 
     level: Level
     text: str
@@ -94,7 +96,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class CloseChannel:
-    """Close a connection, for the reason given."""
+    """Close a connection, for the given reason."""
 
     channel: Channel
     reason: str
@@ -102,7 +104,7 @@ class CloseChannel:
 
 @dataclass(frozen=True, slots=True)
 class DelayChannel:
-    """Read nothing from a connection for so long: its address has used up its requests."""
+    """Read nothing from a connection for `seconds`: its address has exceeded its quota."""
 
     channel: Channel
     seconds: float
@@ -110,14 +112,14 @@ class DelayChannel:
 
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """Send a oneway command to a broker's own port, over a connection of ours."""
+    """Send a oneway command to a broker's own port, over an outgoing connection."""
 
     address: str
     command: Command
 
 
 class File(Enum):
-    """The files a name server keeps, by the settings that name them."""
+    """The files that a name server writes, by the settings that name them."""
 
     KV = "kvConfigPath"
     SETTINGS = "configStorePath"
@@ -132,7 +134,7 @@ class SaveKv:
 
 @dataclass(frozen=True, slots=True)
 class SaveSettings:
-    """Put these keys into the settings file, leaving its other lines alone, then call
+    """Change these keys in the settings file without touching its other lines, then call
     `NameServer.written(File.SETTINGS, ...)`."""
 
     changes: Mapping[str, str]
@@ -140,7 +142,7 @@ class SaveSettings:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """An entry for the audit trail."""
+    """Write an entry of the audit trail."""
 
     record: AuditRecord
 
@@ -150,7 +152,7 @@ Effect = LogLine | CloseChannel | DelayChannel | Notify | SaveKv | SaveSettings 
 
 @final
 class Effects:
-    """Effects in the order they arose, until the assembly takes them."""
+    """Effects in order, until the assembly takes them."""
 
     __slots__ = ("_pending",)
 

@@ -1,11 +1,10 @@
-"""The name server as one value: requests, closed connections, finished writes and time go in,
-outcomes and effects come out.
+"""Defines the name server's core: requests, events and time go in, outcomes and effects come out.
 
-    handle(request, now) -> Reply | Parked | Silent      closed(channel, now)
-    written(file, failure, now) -> replies               deadline(), expire(now)
+    handle(request, now) -> Reply | Parked | Silent | Working      closed(channel, now)
+    written(file, failure, now) -> replies                         deadline(), expire(now)
     take_effects() -> log lines, writes, channels to close, notices to send
 
-After each of them the owner calls `take_effects` and carries them out.
+After each of them the owner calls `take_effects` and carries the effects out.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ from gantrymq.wire.codes import ResponseCode
 
 _SILENT: Final = Silent()
 
-# KV configuration is logged after a minute, then every ten, as Java does.
+# KV configuration is logged after a minute, then every ten, as in Java.
 KV_LOG_FIRST_SECONDS: Final = 60.0
 KV_LOG_SECONDS: Final = 600.0
 
@@ -75,10 +74,10 @@ class NameServer:
         limits: NameServerLimits | None = None,
         memory: MemoryAccount | None = None,
     ) -> None:
-        """`memory` counts what all peers together have the server keep."""
+        """`memory` counts the memory that the server holds for all peers."""
         account = memory or MemoryAccount(LIMIT_MAX)
         self.state = State(configuration, namespaces, limits or NameServerLimits(), now, account)
-        # Until it is given rules it lets nobody in.
+        # Without rules the guard admits nobody; the assembly loads them.
         is_guarded = configuration.settings.acl_enable
         self.guard = Guard(Rules(), NAME_SERVER_REQUESTS) if is_guarded else None
         self.quota = RequestQuota(configuration.settings)
@@ -132,7 +131,7 @@ class NameServer:
         return outcome
 
     def _refusal(self, request: Request, now: float, wall_ms: int) -> Reply | None:
-        """The answer to whoever may not ask this."""
+        """The refusal if access control does not allow the request; None if it does."""
         guard, command, channel = self.guard, request.command, request.channel
         if guard is None:
             return None
@@ -148,12 +147,12 @@ class NameServer:
         return Reply(failed(refusal.remark))
 
     def _actor(self, request: Request) -> Actor:
-        """The sender, with the account that it named where accounts are checked."""
+        """The sender, with the account that it named if accounts are checked."""
         account = "" if self.guard is None else self.guard.account_of(request.command)
         return Actor(request.channel.peer, account)
 
     def closed(self, channel: Channel, now: float) -> None:
-        """A connection ended, and with it the brokers that registered over it."""
+        """Remove a connection that ended, and the brokers that registered over it."""
         self.quota.closed(channel)
         self.throttle.closed(channel)
         leaving = self.state.liveness.closed(channel, now)
@@ -169,7 +168,7 @@ class NameServer:
         return min(self.state.liveness.deadline(), self._kv_logged_at + KV_LOG_SECONDS)
 
     def expire(self, now: float) -> None:
-        """Do what is due."""
+        """Remove expired brokers, and log the KV configuration when it is due."""
         state = self.state
         interval = state.settings.scan_not_active_broker_interval / 1000
         silent, gone = state.liveness.due(now, interval)
@@ -189,7 +188,10 @@ class NameServer:
                 state.effects.info(line)
 
     def written(self, file: File, failure: str | None) -> list[tuple[Request, Reply]]:
-        """A write ended: who gets which answer now. `failure` says why the file is as before."""
+        """A write ended: returns the requests that wait for it, with their responses.
+
+        `failure` says why the file is unchanged.
+        """
         state = self.state
         kept = state.kv if file is File.KV else state.configuration
         requests = kept.written(failed=failure is not None)
@@ -213,7 +215,7 @@ class NameServer:
         return answers
 
     def take_effects(self) -> list[Effect]:
-        """What has to be done now, in order."""
+        """The effects to carry out now, in order."""
         state = self.state
         tables = state.kv.next_write()
         if tables is not None:

@@ -1,6 +1,6 @@
-"""NOTIFY_MIN_BROKER_ID_CHANGE: telling a group's brokers who has the lowest broker id now.
+"""Sends NOTIFY_MIN_BROKER_ID_CHANGE, which tells a group's brokers their lowest broker id.
 
-Sent to the brokers' own ports, where Java brokers listen for it, and only when
+The notices go to the brokers' own ports, where Java brokers listen for them, and only if
 `notifyMinBrokerIdChanged` is on.
 """
 
@@ -15,12 +15,12 @@ from gantrymq.wire.headers.route import NotifyMinBrokerIdChangeRequest
 
 
 def lowest_id_left(effects: Effects, lost: MasterLost) -> None:
-    """All that remain are told."""
+    """Notify all remaining members."""
     _tell(effects, lost.group, sorted(lost.group.members), offline_address=lost.offline_address)
 
 
 def lowest_id_appeared(effects: Effects, group: Group) -> None:
-    """Those that were there before are told."""
+    """Notify the members that were registered before."""
     others = sorted(group.members)[1:]
     _tell(effects, group, others or sorted(group.members), ha_address=_ha_address(group))
 

@@ -1,11 +1,11 @@
-"""Where topics' queues are: broker name -> QueueData, as values that topics share.
+"""Stores where topics' queues are: broker name -> QueueData, as values that topics share.
 
-Most topics of a cluster lie on the same brokers with the same queue numbers. A `Placement` is one
-such arrangement; topics only point to it. So ten thousand topics on fifty brokers cost ten thousand
-pointers, and one encoded route answers for all topics of a placement (it does not name the topic).
+Most topics of a cluster are on the same brokers with the same queue numbers. A `Placement` is one
+such arrangement, and topics only point to it. So ten thousand topics on fifty brokers cost ten
+thousand pointers, and one encoded route serves all topics of a placement (it has no topic name).
 
-Invariants: a placement is never empty and never changes; equal placements are one object; one that
-no topic points to is forgotten at once. `placed_queues` is the size of all that are kept.
+Invariants: a placement is never empty and never changes; equal placements are one object; a
+placement without topics is dropped at once. `placed_queues` is the size of all placements.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gantrymq.wire.bodies.route import QueueData
 
 @final
 class Placement:
-    """One arrangement of queues, by broker name in alphabetical order."""
+    """One arrangement of queues, sorted by broker name."""
 
     __slots__ = ("queues", "topics")
 
@@ -27,10 +27,10 @@ class Placement:
         assert queues, "a topic without queues is no topic"
         self.queues = queues
         self.topics = 0
-        """How many topics point here; changes only inside `TopicTable`."""
+        """The number of topics that point here; changes only inside `TopicTable`."""
 
     def on(self, broker_name: str) -> QueueData | None:
-        """The queues on one broker name."""
+        """The queues on one broker name; None if there are none."""
         at = bisect_left(self.queues, broker_name, key=_broker_name)
         if at < len(self.queues) and self.queues[at].broker_name == broker_name:
             return self.queues[at]
@@ -40,7 +40,7 @@ class Placement:
         return self.on(broker_name) is not None
 
     def queues_with(self, queue: QueueData) -> tuple[QueueData, ...]:
-        """The queues after these are put on their broker."""
+        """The queues with this one added, or replacing that of its broker."""
         at = bisect_left(self.queues, queue.broker_name, key=_broker_name)
         after = at + 1 if queue.broker_name in self else at
         return (*self.queues[:at], queue, *self.queues[after:])
@@ -48,7 +48,7 @@ class Placement:
 
 @final
 class TopicTable:
-    """topic -> placement."""
+    """The placement of each topic."""
 
     __slots__ = ("_placements", "_shared", "placed_queues")
 
@@ -70,16 +70,16 @@ class TopicTable:
         return self._placements.get(topic)
 
     def placements(self) -> set[Placement]:
-        """The distinct arrangements."""
+        """The distinct placements."""
         return set(self._shared.values())
 
     def topics_where(self, holds: Callable[[Placement], bool]) -> list[str]:
-        """Topics whose placement is so; asked once a placement, not once a topic."""
+        """Topics whose placement satisfies `holds`, which is called once for each placement."""
         chosen = {placement for placement in self._shared.values() if holds(placement)}
         return [topic for topic, placement in self._placements.items() if placement in chosen]
 
     def place(self, items: Iterable[tuple[str, QueueData]]) -> None:
-        """Put each topic's queues where the item says, replacing those on the same broker."""
+        """Set each topic's queues on a broker, replacing those on the same broker."""
         moves: dict[tuple[Placement | None, QueueData], Placement] = {}
         for topic, queue in items:
             before = self._placements.get(topic)
@@ -89,7 +89,7 @@ class TopicTable:
             self._point(topic, after)
 
     def growth(self, items: Iterable[tuple[str, QueueData]]) -> int:
-        """By how much `placed_queues` grows at most when these are placed."""
+        """By how much `placed_queues` grows at most if these are placed."""
         moves = {(self._placements.get(topic), queue) for topic, queue in items}
         return sum(
             1 if before is None else len(before.queues) + 1
@@ -98,7 +98,8 @@ class TopicTable:
         )
 
     def has_room_without(self, topics: Iterable[str], queues_max: int) -> bool:
-        """Whether brokers may leave these topics: what is left of a placement is another one."""
+        """Whether the table has room if brokers leave these topics: each may get a new
+        placement."""
         left = {self._placements[topic] for topic in topics}
         return self.placed_queues + sum(len(each.queues) - 1 for each in left) <= queues_max
 
@@ -109,9 +110,9 @@ class TopicTable:
         return before
 
     def remove_brokers(self, topics: Iterable[str], broker_names: frozenset[str]) -> list[str]:
-        """Take the brokers out of the topics' placements; topics left without queues end.
+        """Remove the brokers from the topics' placements; topics without queues are removed.
 
-        Those that ended are returned.
+        Returns the removed topics.
         """
 
         def stays(queue: QueueData) -> QueueData | None:
@@ -120,7 +121,7 @@ class TopicTable:
         return self._change(topics, stays)
 
     def replace(self, broker_name: str, change: Callable[[QueueData], QueueData]) -> int:
-        """Change the queues of one broker in every topic; how many topics that concerned."""
+        """Change the queues of one broker in every topic; returns the number of topics."""
         topics = self.topics_where(lambda placement: broker_name in placement)
         self._change(
             topics, lambda queue: change(queue) if queue.broker_name == broker_name else queue
@@ -148,11 +149,11 @@ class TopicTable:
         return self._of((queue,) if placement is None else placement.queues_with(queue))
 
     def _of(self, queues: tuple[QueueData, ...]) -> Placement:
-        """The placement of these queues, to which a topic is to point next."""
+        """The placement of these queues; a topic must point to it next."""
         return self._shared.get(queues) or Placement(queues)
 
     def _point(self, topic: str, after: Placement | None) -> None:
-        """The topic lies there from now on, or nowhere."""
+        """Point the topic to this placement; None removes the topic."""
         before = self._placements.get(topic)
         if after is before:
             return

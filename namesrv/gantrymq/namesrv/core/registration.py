@@ -1,25 +1,25 @@
-"""What a registration changes.
+"""Applies the registrations of brokers to the tables.
 
 The rules are Java's (5.3), in its order:
 
-1. An address is registered once, in one cluster: an entry of it under another id goes.
-2. An id that is held by another address with a larger stateVersion stays with that one; the
+1. An address is registered once, in one cluster: its entry under another id is removed.
+2. An id that is held by another address with a larger stateVersion stays with that address; the
    registration is answered with success and ignored.
-3. A registration of exactly one topic is an increment; a broker not yet known must first register
-   in full.
-4. The queues are the master's to say; without one, those of the lowest slave that speaks 5.x. They
-   change when the DataVersion changed, at an id's first registration, and where a topic's queues on
+3. A registration of exactly one topic is an increment; an unknown broker must register in full
+   first.
+4. The master decides the queues; without a master, the lowest slave that speaks 5.x. Queues change
+   if the DataVersion changed, at the first registration of an id, and for topics whose queues on
    this broker are unknown. A slave that acts as master never gets the write permission.
-5. A list of filter servers replaces the known one, an empty one removes it, none leaves it.
-6. A slave is told its master's address and HA address.
+5. A list of filter servers replaces the known one, an empty one removes it, none keeps it.
+6. A slave gets its master's address and HA address.
 
-And ours, for replicated groups, whose registrations carry the epoch of the master's reign
-(`gantryEpoch`): whoever holds id 0, or an address, with a higher epoch is not replaced by a lower
-one (no epoch is the lowest), whatever stateVersion says. An epoch far above the known one is taken
-for a mistake.
+Gantry adds a rule for replicated groups, whose registrations carry the epoch of the master
+(`gantryEpoch`): a broker that holds id 0, or an address, with a higher epoch is not replaced by one
+with a lower epoch (no epoch is the lowest), whatever stateVersion says. An epoch far above the
+known one is refused as a mistake.
 
-The same full body as last time, by fingerprint, changes no queues and is not even decoded: that is
-what brokers send every 30 s.
+A full body equal to the previous one, by fingerprint, changes no queues and is not even decoded:
+brokers send the same body every 30 s.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TOPIC_LINES_MAX: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A REGISTER_BROKER request, its header understood, its body not yet."""
+    """A REGISTER_BROKER request with its header decoded and its body not yet."""
 
     cluster: str
     address: str
@@ -64,7 +64,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """Accepted, or ignored by rule 2. A slave learns of its master; None is nothing to tell."""
+    """Accepted, or ignored by rule 2. The addresses are for slaves; None if there is no master."""
 
     master_address: str | None = None
     master_ha_address: str | None = None
@@ -74,7 +74,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Not accepted, and why."""
+    """The registration is refused, for this cause."""
 
     cause: str
 
@@ -93,9 +93,9 @@ class Registrar:
     def register(
         self, registration: Registration, now: float, *, delete_topics: bool = False
     ) -> Pieces[Registered | Refused]:
-        """Register in pieces: a body is read with pauses, in which other brokers may register, and
-        then applied as a whole. `delete_topics`: topics that a full body no longer lists are taken
-        off the broker."""
+        """Register in pieces: decode the body with pauses, in which other brokers may register,
+        then apply it as a whole. With `delete_topics`, topics that the body does not list are
+        removed from the broker."""
         cause = self._beyond_bounds(registration) or self._overruled(registration)
         if cause is not None:
             return Refused(cause)
@@ -151,7 +151,7 @@ class Registrar:
         return None
 
     def _unfit(self, body: RegisterBrokerBody, queues: Queues) -> str | None:
-        """Why what the body says has no place in the tables."""
+        """Why the body does not fit into the tables; None if it does."""
         table, limits = self._routes.topics, self._limits
         if any(len(topic) > limits.name_characters_max for topic in body.topics):
             return f"a topic's name is longer than {limits.name_characters_max} characters"
@@ -161,7 +161,7 @@ class Registrar:
         new = sum(1 for topic in body.topics if topic not in table)
         if len(table) + new > limits.topics_max:
             return f"{new} more topics would exceed the {limits.topics_max} of this name server"
-        # Counting costs, so it is left out where even topics that all lie differently would fit.
+        # Counting is slow, so it is skipped if even topics with all different queues would fit.
         most = len(queues) * (len(self._routes.groups) + 1)
         if table.placed_queues + most > limits.placed_queues_max:
             growth = table.growth(queues)
@@ -173,7 +173,7 @@ class Registrar:
         return self._memory.obstacle(new, queues)
 
     def _overruled(self, registration: Registration) -> str | None:
-        """Why the epochs known forbid this registration."""
+        """Why the known epochs forbid this registration; None if they do not."""
         rivals = [self._routes.members.get(registration.address)]
         group = self._routes.groups.get(registration.broker_name)
         cause = self._incredible(registration.epoch, group)
@@ -191,7 +191,7 @@ class Registrar:
         return None
 
     def _incredible(self, epoch: int, group: Group | None) -> str | None:
-        """An epoch is refused that would lock the real master out."""
+        """Why the epoch is refused: it would lock out the real master; None if it is plausible."""
         members = () if group is None else group.members.values()
         known = max((member.epoch for member in members), default=0)
         highest = self._limits.epoch_max
@@ -204,7 +204,7 @@ class Registrar:
     def _has_older_state(
         self, group: Group | None, registration: Registration, body: RegisterBrokerBody
     ) -> bool:
-        """Rule 2."""
+        """Whether rule 2 applies."""
         holder = group.members.get(registration.broker_id) if group is not None else None
         if holder is None or holder.address == registration.address:
             return False
@@ -240,7 +240,7 @@ class Registrar:
         group = routes.group_for(registration.broker_name, registration.cluster)
         lowest_before = min(group.members, default=MASTER_ID)
         is_first = registration.broker_id not in group.members
-        # Java compares with what it knows of the address in the cluster, whatever id that had.
+        # As in Java: compares with what is known of the address in the cluster, under any id.
         is_changed = (
             before is None
             or before.cluster != registration.cluster
@@ -288,7 +288,7 @@ class Registrar:
         return member
 
     def _update(self, member: Member, group: Group, registration: Registration, now: float) -> None:
-        """What every registration brings along, changed body or not."""
+        """Apply the parts of a registration that do not depend on its body."""
         member.seen_at = now
         member.leaves_at = None
         member.timeout_seconds = registration.timeout_seconds
@@ -341,7 +341,7 @@ class Registrar:
 
 
 def _known_member(routes: Routes, registration: Registration) -> Member | None:
-    """The member that this registration would only refresh, if its body is the same."""
+    """The registered member with the same identity; None if there is none."""
     member = routes.members.get(registration.address)
     if (
         member is not None
@@ -356,7 +356,7 @@ def _known_member(routes: Routes, registration: Registration) -> Member | None:
 def _increment_refusal(
     group: Group | None, registration: Registration, body: RegisterBrokerBody
 ) -> str | None:
-    """Rule 3."""
+    """Why rule 3 refuses the registration; None if it does not."""
     if len(body.topics) != 1:
         return None
     if group is not None and registration.broker_id in group.members:
@@ -365,7 +365,7 @@ def _increment_refusal(
 
 
 def _says_where_queues_are(group: Group, registration: Registration) -> bool:
-    """Rule 4: the master, or the lowest slave where there is none."""
+    """Whether the sender decides the queues by rule 4: the master, or else the lowest slave."""
     if registration.broker_id == MASTER_ID:
         return True
     speaks_5 = registration.enable_acting_master is not None
@@ -373,7 +373,7 @@ def _says_where_queues_are(group: Group, registration: Registration) -> bool:
 
 
 def _queues(registration: Registration, body: RegisterBrokerBody) -> Queues:
-    """What the body says of each topic; one object for all topics of the same shape."""
+    """The queues of each topic in the body; topics of the same shape share one object."""
     acts = registration.broker_id != MASTER_ID and bool(registration.enable_acting_master)
     shapes: dict[tuple[int, int, int, int], QueueData] = {}
     queues: Queues = []
@@ -399,7 +399,7 @@ def _topic_line(topic: str, old: QueueData | None, new: QueueData) -> str:
 
 
 def _shown(queue: QueueData) -> str:
-    """As Java prints a QueueData."""
+    """Format a QueueData as Java prints it."""
     return (
         f"QueueData [brokerName={queue.broker_name}, readQueueNums={queue.read_queue_nums},"
         f" writeQueueNums={queue.write_queue_nums}, perm={queue.perm},"
@@ -414,7 +414,7 @@ def _answer(
     unchanged: bool = False,
     lowest_id_changed: bool = False,
 ) -> Registered:
-    """Rule 6."""
+    """The result by rule 6."""
     master = group.master
     if registration.broker_id == MASTER_ID or master is None:
         return Registered(None, None, unchanged, lowest_id_changed)

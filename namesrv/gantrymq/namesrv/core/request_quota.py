@@ -1,16 +1,16 @@
-"""Limits the requests a second of each address: maxRequestsPerSecondPerAddress.
+"""Limits the requests per second of each address: maxRequestsPerSecondPerAddress.
 
-    within the limit, and a second's worth at once    carried out
+    within the limit, with bursts of one second       carried out
     beyond it                                         carried out, and the connection is not read
-                                                      while the debt lasts, at most
+                                                      until the debt is paid, at most for
                                                       quotaDelayMaxMillis
     more debt than that                               SYSTEM_BUSY, and the connection is not read
                                                       for quotaDelayMaxMillis
 
-Registrations of brokers and what administrators ask are delayed and never refused: without them a
-flood from a broker's address would take its routes away, and nobody at that address could lift the
-limit. Invariants: what finds more debt than the bound is not charged, so debt does not grow without
-end; all addresses count, those of the machine itself too.
+Registrations of brokers and requests of administrators are delayed and never refused: otherwise a
+flood from a broker's address would remove its routes, and an administrator at that address could
+not lift the limit. Invariants: a request that meets more debt than the bound is not charged, so
+debt is bounded; all addresses count, including those of the machine itself.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from gantrymq.remoting.refusal import rejected
 # Some 300 bytes each. Beyond that, further addresses share one bucket.
 ADDRESSES_MAX: Final = 20_000
 
-# To look for buckets that may go costs milliseconds where there are many.
+# The search for idle buckets takes milliseconds if there are many.
 SWEEP_SECONDS: Final = 10.0
 
-# A shorter wait costs a timer and saves nothing: the debt stays, and adds up to one that counts.
+# A shorter wait costs a timer and has no use: the debt stays, and adds up to a longer wait.
 DELAY_MIN_SECONDS: Final = 0.005
 
-# An operator learns which address it is; each refusal in the log would be a flood of its own.
+# The operator learns which address it is; to log each refusal would flood the log.
 LINE_SECONDS: Final = 10.0
 
 _ONLY_DELAYED: Final = frozenset(REQUESTS) - frozenset(NAME_SERVER_REQUESTS)
@@ -44,7 +44,7 @@ _SHARED: Final = "addresses beyond the bound"
 
 @dataclass(slots=True)
 class QuotaCounts:
-    """What the quota did since the start; the assembly shows it as metrics."""
+    """What the quota did since the start; the assembly exports it as metrics."""
 
     delays: int = 0
     delay_seconds: float = 0.0
@@ -53,7 +53,7 @@ class QuotaCounts:
 
 @final
 class _Sender:
-    """A connection that has asked something."""
+    """A connection that has sent a request."""
 
     __slots__ = ("address", "paused_until")
 
@@ -64,7 +64,7 @@ class _Sender:
 
 @final
 class RequestQuota:
-    """The requests of all addresses; the core of one name server owns it."""
+    """The request rates of all addresses. Owned by the core of one name server."""
 
     __slots__ = (
         "_addresses_max",
@@ -86,11 +86,11 @@ class RequestQuota:
         self._senders: dict[Channel, _Sender] = {}
         self.counts: QuotaCounts = QuotaCounts()
         self.rate: int = 0
-        """Requests a second of an address; 0 stands for no limit, and nothing is counted then."""
+        """Requests per second of an address; 0 means no limit, and nothing is counted."""
         self.change(settings)
 
     def change(self, settings: NameServerSettings) -> None:
-        """Other settings count from now on. With another limit all addresses begin anew."""
+        """Apply new settings. If the limit changes, all addresses start without debt."""
         self._delay_max = settings.quota_delay_max_millis / 1000
         if settings.max_requests_per_second_per_address != self.rate:
             self.rate = settings.max_requests_per_second_per_address
@@ -100,7 +100,7 @@ class RequestQuota:
         self._senders.pop(channel, None)
 
     def admit(self, request: Request, now: float, effects: Effects) -> Reply | None:
-        """Count a request, where there is a limit; its refusal, or None: carry it out."""
+        """Count a request if there is a limit; returns its refusal, or None to carry it out."""
         sender = self._senders.get(request.channel)
         if sender is None:
             sender = self._senders[request.channel] = _Sender(address_of(request.channel.peer))
@@ -129,7 +129,7 @@ class RequestQuota:
         return bucket
 
     def _sweep(self, now: float) -> None:
-        """Forget addresses that are as good as new."""
+        """Forget addresses whose bucket is in the same state as a new one."""
         if now < self._next_sweep:
             return
         self._next_sweep = now + SWEEP_SECONDS
@@ -140,7 +140,7 @@ class RequestQuota:
     def _pause(
         self, channel: Channel, sender: _Sender, seconds: float, now: float, effects: Effects
     ) -> None:
-        """Do not read from this connection for so long; once for many requests of one read."""
+        """Stop reading from this connection for `seconds`; once for many requests of one read."""
         seconds = min(seconds, max(self._delay_max, DELAY_MIN_SECONDS))
         until = now + seconds
         if seconds < DELAY_MIN_SECONDS or until < sender.paused_until + DELAY_MIN_SECONDS:

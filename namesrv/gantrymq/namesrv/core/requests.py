@@ -1,4 +1,4 @@
-"""Which request code is served by what."""
+"""Maps request codes to their handlers."""
 
 from __future__ import annotations
 

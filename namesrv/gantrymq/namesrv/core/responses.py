@@ -1,4 +1,4 @@
-"""The few shapes that answers have."""
+"""Makes the common forms of responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.header import Header
 
-# The header of the answer has a few hundred bytes.
+# The header of the response has a few hundred bytes.
 LIST_BYTES_MAX: Final = FRAME_BYTES_MAX - (64 << 10)
 
 
@@ -28,7 +28,7 @@ def refused(code: ResponseCode, remark: str) -> Reply:
 
 
 def topic_list(topics: TopicList) -> Reply:
-    """The list, or why no client would take it."""
+    """The list, or a refusal if it is too long for clients."""
     body = javajson.dumps_fastjson(topics.to_json())
     if len(body) <= LIST_BYTES_MAX:
         return done(body=body)
@@ -41,5 +41,5 @@ def topic_list(topics: TopicList) -> Reply:
 
 
 def disabled() -> Reply:
-    """A list that the settings withhold."""
+    """The refusal of a list that the settings disable."""
     return refused(ResponseCode.SYSTEM_ERROR, "disable")

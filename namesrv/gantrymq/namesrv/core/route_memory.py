@@ -1,7 +1,7 @@
-"""Counts what registrations take of a name server's memory account, and bounds it.
+"""Counts the memory that registrations take in a name server's memory account, and bounds it.
 
-The size is computed from the lengths of the tables whenever a broker registers something new, and
-whenever brokers are looked at for their end. A registration that adds nothing is never refused.
+The size is computed from the lengths of the tables, whenever a broker registers something new and
+whenever brokers are scanned for expiry. A registration that adds nothing is never refused.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from gantrymq.base.memory_account import Kind, MemoryAccount
 from gantrymq.namesrv.core.routes import Routes
 from gantrymq.wire.bodies.route import QueueData
 
-# Each topic's queues on the registering broker.
+# Each topic with its queues on the registering broker.
 Queues: TypeAlias = list[tuple[str, QueueData]]
 
-# Measured, with names of 120 characters; a placement of a hundred brokers takes 135 for each.
+# Measured with names of 120 characters; a placement on a hundred brokers takes 135 for each.
 TOPIC_BYTES: Final = 200
 QUEUE_BYTES: Final = 230
 # A broker with its name, addresses, version and fingerprint.
@@ -24,7 +24,7 @@ BROKER_BYTES: Final = 4_000
 
 @final
 class RouteMemory:
-    """The part of one name server's memory account for its routes, owned by its state."""
+    """The routes' part of one name server's memory account. Owned by its state."""
 
     __slots__ = ("_account", "_routes")
 
@@ -33,7 +33,7 @@ class RouteMemory:
         self._routes = routes
 
     def count(self) -> None:
-        """Have the account know the routes as they are."""
+        """Update the account to the current size of the routes."""
         routes = self._routes
         size = (
             len(routes.topics) * TOPIC_BYTES
@@ -43,11 +43,13 @@ class RouteMemory:
         self._account.set_table(Kind.ROUTES, size)
 
     def obstacle(self, new_topics: int, queues: Queues) -> str | None:
-        """Why a registration of so many new topics, and of these queues, may not be kept, and what
-        helps; None where it may."""
+        """Why a registration with these new topics and queues exceeds the account, and what helps.
+
+        Returns None if it fits.
+        """
         self.count()
         topics_bytes = new_topics * TOPIC_BYTES
-        # Counting costs, so it is left out where even topics that all lie differently would fit.
+        # Counting is slow, so it is skipped if even topics with all different queues would fit.
         most = len(queues) * (len(self._routes.groups) + 1)
         if self._account.overrun(None, Kind.ROUTES, topics_bytes + most * QUEUE_BYTES) is None:
             return None

@@ -1,4 +1,4 @@
-"""Questions for routes, clusters and topics, and changes of topics from outside the brokers."""
+"""Handles queries for routes, clusters and topics, and changes of topics by administrators."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _PERMISSIONS: Final = range(16)
 _UNIT_FLAG: Final = 1
 _UNIT_SUB_FLAG: Final = 2
 
-# Brokers of a group talk to each other through it; an acting master must not hide who is who.
+# Brokers of a group talk to each other through this topic, so an acting master must not be shown.
 _MEMBER_TOPIC_PREFIX: Final = "rmq_sys_SYNC_BROKER_MEMBER_"
 
 _HELP: Final = "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
 
 
 def get_route(state: State, request: Request, now: float) -> Outcome:
-    """The hot path: every client asks every 30 s for every topic."""
+    """Answer a route query. The hot path: every client asks for every topic every 30 s."""
     command = request.command
     ext = command.ext
     topic = ext.get("topic") if ext else None
@@ -79,7 +79,7 @@ def _no_route(state: State, topic: str | None, now: float) -> Reply:
 
 
 def _zone(command: Command) -> str | None:
-    """The asker's zone, when it wants near brokers only."""
+    """The client's zone, if it asks for brokers of its zone only."""
     if not flag(command, "__ZONE_MODE"):
         return None
     zone = text(command, "__ZONE_NAME")
@@ -114,7 +114,7 @@ def topics_by_cluster(state: State, request: Request, now: float) -> Outcome:
 
 
 def system_topics(state: State, request: Request, now: float) -> Outcome:
-    """Names of clusters and brokers: brokers keep topics called so."""
+    """The names of clusters and brokers, because brokers have topics with these names."""
     names: list[str] = []
     for cluster, brokers in state.routes.clusters.items():
         names += [cluster, *sorted(brokers)]
@@ -137,7 +137,7 @@ def unit_sub_ununit_topics(state: State, request: Request, now: float) -> Outcom
 
 
 def _topics_by_flag(state: State, holds: Callable[[int], bool]) -> Reply:
-    """A topic's flags are those on the first of its brokers, as in Java."""
+    """Select topics by the flags on their first broker, as in Java."""
     if not state.settings.enable_topic_list:
         return disabled()
     return _topics_where(state, lambda placement: holds(placement.queues[0].topic_sys_flag))
@@ -148,7 +148,7 @@ def _topics_where(state: State, holds: Callable[[Placement], bool]) -> Reply:
 
 
 def delete_topic(state: State, request: Request, now: float) -> Outcome:
-    """Of one cluster when it is named, else everywhere."""
+    """Delete a topic: from one cluster if it is named, otherwise everywhere."""
     topic, cluster = text(request.command, "topic"), text(request.command, "clusterName")
     placement = None if topic is None else state.routes.topics.get(topic)
     if topic is None or placement is None:
@@ -169,7 +169,7 @@ def delete_topic(state: State, request: Request, now: float) -> Outcome:
 
 
 def register_topic(state: State, request: Request, now: float) -> Outcome:
-    """One topic's queues on brokers that are registered; a broker unknown spoils it all."""
+    """Register one topic's queues; ignored as a whole if any of the brokers is unknown."""
     topic = text(request.command, "topic")
     if not topic or not request.command.body:
         return done()
@@ -209,7 +209,7 @@ def _too_many_ways(state: State) -> Reply:
 
 
 def wipe_write_permission(state: State, request: Request, now: float) -> Outcome:
-    """No new messages for this broker; what it has is still read."""
+    """Stop new messages for this broker; consumers can still read its messages."""
     name = text(request.command, "brokerName")
     state.effects.info(f"wipe write perm of broker[{shown(name)}], client: {request.channel.peer}")
     count = _change_queues(state, name, without_write_permission)
@@ -217,7 +217,7 @@ def wipe_write_permission(state: State, request: Request, now: float) -> Outcome
 
 
 def add_write_permission(state: State, request: Request, now: float) -> Outcome:
-    """Sets read and write outright, as Java does: an inherit bit is lost."""
+    """Set exactly read and write, as Java does: an inherit bit is lost."""
     name = text(request.command, "brokerName")
     state.effects.info(f"add write perm of broker[{shown(name)}], client: {request.channel.peer}")
     both = Permission.READ | Permission.WRITE

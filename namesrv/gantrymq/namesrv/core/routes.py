@@ -1,14 +1,14 @@
-"""The tables of a name server: topics' queues, broker names, clusters, living brokers.
+"""Maintains the tables of a name server: topics' queues, broker names, clusters, live brokers.
 
-Every change keeps them consistent, which is this module's whole duty:
+Every change keeps them consistent:
 
-- a living broker is exactly one member of one group, under one broker id, and holds one address;
-- a group without members does not exist, nor does a cluster that no member names (so there are no
-  more clusters than brokers), nor a topic without queues, nor queues on a group that is not there;
+- a live broker is exactly one member of one group, under one broker id, and has one address;
+- there is no group without members, no cluster that no member names (so there are at most as many
+  clusters as brokers), no topic without queues, and no queue on a group that does not exist;
 - while any member of a group lives, slaves included, its queues stay.
 
 So when all brokers are gone, all tables are empty. Java keeps filter servers and live brokers in
-tables beside; here they are part of the member.
+separate tables; here they are part of the member.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gantrymq.wire.bodies.shared import Permission
 
 @dataclass(frozen=True, slots=True)
 class MasterLost:
-    """The lowest broker id of a group that still has members went away."""
+    """A group with remaining members lost its lowest broker id."""
 
     group: Group
     offline_address: str
@@ -34,7 +34,7 @@ class MasterLost:
 
 @final
 class Routes:
-    """The tables. `version` counts changes of everything an answer shows besides placements."""
+    """The tables. `version` counts changes of everything that responses show besides placements."""
 
     __slots__ = ("_effects", "clusters", "groups", "members", "members_of", "topics", "version")
 
@@ -48,14 +48,15 @@ class Routes:
         self.version = 0
 
     def group_for(self, name: str, cluster: str) -> Group:
-        """The group of this name, made when it is new; its first member is to be installed."""
+        """The group of this name; a new one is created, and its first member must be installed
+        next."""
         group = self.groups.get(name)
         if group is None:
             group = self.groups[name] = Group(name, cluster)
         return group
 
     def install(self, member: Member, group: Group) -> None:
-        """Make the member its group's broker of that id; whoever held id or address is gone."""
+        """Make the member its group's broker of that id, replacing holders of the id or address."""
         holder = self.members.get(member.address)
         same_id = group.members.get(member.broker_id)
         clusters = [member.cluster]
@@ -74,7 +75,7 @@ class Routes:
             self._settle_cluster(group, cluster)
 
     def attach(self, member: Member, channel: Channel | None) -> None:
-        """From now on the member lives and dies with this connection."""
+        """Bind the member's life to this connection."""
         if member.channel is not channel:
             self._detach(member)
         member.channel = channel
@@ -82,7 +83,7 @@ class Routes:
             self.members_of.setdefault(channel, set()).add(member)
 
     def remove(self, leaving: Iterable[Member]) -> list[MasterLost]:
-        """Members leave, and with them whatever stood only through them."""
+        """Remove members, and then groups, clusters and topics that existed only through them."""
         lost: list[MasterLost] = []
         ended: set[str] = set()
         for member in leaving:
@@ -107,14 +108,17 @@ class Routes:
         return [event for event in lost if event.group.members]
 
     def forget_digests(self, broker_names: Iterable[str]) -> None:
-        """The next registration of these brokers is read in full, even if it is the same."""
+        """Force the next registration of these brokers to be read in full, even if unchanged."""
         for name in broker_names:
             group = self.groups.get(name)
             for member in group.members.values() if group is not None else ():
                 member.digest = None
 
     def remove_from_topics(self, topics: Iterable[str], broker_names: frozenset[str]) -> list[str]:
-        """Topics lose their queues on these brokers, which live on; the topics that end."""
+        """Remove the topics' queues on these brokers, which stay registered.
+
+        Returns the topics that have no queues left.
+        """
         self.forget_digests(broker_names)
         return self.topics.remove_brokers(topics, broker_names)
 
@@ -134,7 +138,8 @@ class Routes:
         member.channel = None
 
     def _settle_cluster(self, group: Group, cluster: str) -> None:
-        """A cluster lists the groups that have a member in it; without any it does not exist."""
+        """Update a cluster's list: it has the groups with a member in it, and is removed if
+        empty."""
         if any(member.cluster == cluster for member in group.members.values()):
             self.clusters.setdefault(cluster, set()).add(group.name)
             return
@@ -160,7 +165,8 @@ class Routes:
             self._effects.info(f"removeTopicByBrokerName, remove the topic all queue {some(ended)}")
 
     def _wipe_write_permission(self, group: Group) -> None:
-        """An acting master reads only; groups that do not ask for one are left as they are."""
+        """Remove the write permission if the group has an acting master, which only serves
+        reads."""
         if group.enable_acting_master and group.master is None:
             self.topics.replace(group.name, without_write_permission)
 
@@ -170,11 +176,11 @@ def without_write_permission(queue: QueueData) -> QueueData:
 
 
 def named(member: Member) -> str:
-    """As Java prints a BrokerAddrInfo."""
+    """Format a member as Java prints a BrokerAddrInfo."""
     return f"BrokerAddrInfo [clusterName={member.cluster}, brokerAddr={member.address}]"
 
 
 def some(names: list[str], most: int = 20) -> str:
-    """The names, or the first of them and a count: a log line has an end."""
+    """The names, or the first `most` and a count, to bound a log line."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

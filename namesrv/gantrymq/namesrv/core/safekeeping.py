@@ -1,10 +1,10 @@
-"""A value whose changes count only once they are safe in a file.
+"""Holds a value whose changes take effect only after they are saved in a file.
 
-    change, change -> one write at a time, of all that waits -> written: value replaced, all told
-                                                             -> failed: value kept, all refused
+    change, change -> one write at a time, of all that wait -> saved: value replaced, all confirmed
+                                                            -> failed: value kept, all refused
 
-Invariants: `value` is always what the file holds; changes apply in the order they came; those that
-come while a write is under way go together into the next one.
+Invariants: `value` always equals the file's content; changes apply in order; changes that come
+during a write go together into the next one.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ class _Asked(Generic[C]):
 
 @final
 class Safekeeping(Generic[V, C]):
-    """The value, what waits, and what is being written."""
+    """The value, the changes that wait, and those that are being written."""
 
     __slots__ = ("_apply", "_next", "_waiting", "_writing", "value")
 
     def __init__(self, value: V, apply: Callable[[V, Sequence[C]], V]) -> None:
-        """`apply` makes the value after some changes; it must neither fail nor alter its value."""
+        """`apply` returns the value after some changes; it must neither fail nor alter its
+        input."""
         self.value: V = value
         self._apply = apply
         self._next: V | None = None
@@ -41,11 +42,11 @@ class Safekeeping(Generic[V, C]):
 
     @property
     def waiting(self) -> int:
-        """How many changes are not safe yet."""
+        """The number of changes that are not saved yet."""
         return len(self._waiting) + len(self._writing)
 
     def unsafe(self) -> list[C]:
-        """The changes that are not safe yet, oldest first."""
+        """The changes that are not saved yet, oldest first."""
         return [asked.change for asked in (*self._writing, *self._waiting)]
 
     def change(self, request: Request, change: C) -> None:
@@ -53,7 +54,7 @@ class Safekeeping(Generic[V, C]):
         self._waiting.append(_Asked(request, change))
 
     def next_write(self) -> V | None:
-        """What to write now; None while a write is under way or nothing waits."""
+        """The value to write now; None during a write, or if no change waits."""
         if self._writing or not self._waiting:
             return None
         self._writing, self._waiting = self._waiting, []
@@ -61,7 +62,7 @@ class Safekeeping(Generic[V, C]):
         return self._next
 
     def written(self, *, failed: bool) -> list[Request]:
-        """The write ended; whom to answer."""
+        """End the write; returns the requests to answer."""
         assert self._next is not None, "no write was under way"
         if not failed:
             self.value = self._next

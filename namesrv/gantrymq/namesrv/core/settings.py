@@ -1,7 +1,7 @@
-"""A name server's settings: RocketMQ's keys with their defaults, and a few of our own.
+"""Declares a name server's settings: RocketMQ's keys with their defaults, and some of Gantry's.
 
 Keys of Java's thread pools and buffers are accepted and shown, so that configuration files and
-tools work unchanged; they have no effect on one event loop, and their descriptions say so.
+tools work unchanged. They have no effect on one event loop, and their descriptions say so.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NO_EFFECT: Final = "accepted for compatibility, no effect here"
 
 @dataclass(frozen=True, slots=True)
 class NameServerSettings:
-    """In the order of their keys, as GET_NAMESRV_CONFIG shows them."""
+    """All settings, in the order of their keys, as GET_NAMESRV_CONFIG shows them."""
 
     acl_enable: bool = setting(
         default=False,
@@ -191,7 +191,7 @@ class NameServerSettings:
 
 
 def changed_settings(before: NameServerSettings, changes: Mapping[str, str]) -> NameServerSettings:
-    """With other values for these keys, all of which are known."""
+    """The settings with other values for these keys, all of which must be known."""
     texts = {**settings_to_text(before), **changes}
     bound = bind(NameServerSettings, [Layer(Source.SAVED, texts)])
     assert not bound.unknown, "unknown keys are left out before"
@@ -202,6 +202,6 @@ SETTINGS: Final = SettingsTable("name server", [NameServerSettings])
 
 
 def refused_keys(settings: NameServerSettings) -> frozenset[str]:
-    """Keys that no request may change."""
+    """The keys that no request may change."""
     listed = (key.strip() for key in settings.config_black_list.split(";"))
     return SETTINGS.never.union(filter(None, listed))

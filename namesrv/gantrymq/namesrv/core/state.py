@@ -1,4 +1,4 @@
-"""Everything a name server's core holds, for its request handlers to work on."""
+"""Holds the state of a name server's core, on which its request handlers work."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from gantrymq.namesrv.core.settings import NameServerSettings, changed_settings
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The settings in force, and what requests changed of them since the start, by key."""
+    """The settings in force, and the changes by requests since the start, by key."""
 
     settings: NameServerSettings
     changes: Mapping[str, str] = field(default_factory=dict)
 
     def changed(self, changes: Sequence[Mapping[str, str]]) -> Configuration:
-        """After these changes, which were found good before."""
+        """The configuration after these changes, which must be valid."""
         settings, kept = self.settings, dict(self.changes)
         for change in changes:
             settings = changed_settings(settings, change)
@@ -39,10 +39,10 @@ class Configuration:
 
 @dataclass(slots=True)
 class Counters:
-    """What happened since the start; the assembly shows them as metrics."""
+    """Counts of events since the start; the assembly exports them as metrics."""
 
     requests: Counter[tuple[int, int]] = field(default_factory=Counter)
-    """By request code and response code; codes we do not serve count as -1."""
+    """By request code and response code; unsupported request codes count as -1."""
 
     route_misses: int = 0
     registrations_applied: int = 0
@@ -53,7 +53,7 @@ class Counters:
 
 @final
 class State:
-    """The tables and what works on them. One event loop owns it; nothing is locked."""
+    """The tables and the objects that change them. One event loop owns it; there are no locks."""
 
     __slots__ = (
         "answers",
