@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import final
 
 from gantrymq.operator.plan.actions import AnnotateLease, Wait
-from gantrymq.operator.plan.spread import Choice, largest_share, spread
+from gantrymq.operator.plan.spread import Choice, largest_share, next_move, spread
 from gantrymq.operator.plan.switchover import prefer, switch, was_asked_lately
 from gantrymq.operator.plan.view.members import Group
 from gantrymq.operator.resources.cluster import BrokerClusterSpec
@@ -37,7 +37,8 @@ def assign_roles(spec: BrokerClusterSpec, groups: Sequence[Group], now: float) -
     unsettled = [group.name for group in groups if not group.is_settled]
     if unsettled:
         return by_user
-    homes = spread([choice_of(spec, group) for group in groups])
+    choices = [choice_of(spec, group) for group in groups]
+    homes = spread(choices)
     requests = [
         prefer(group.lease, group, group.lease.holder, f"{group.name} has formed")
         for group in groups
@@ -46,7 +47,7 @@ def assign_roles(spec: BrokerClusterSpec, groups: Sequence[Group], now: float) -
         and group.lease.holder
         and group.lease.holder == homes.get(group.name)
     ]
-    move = _relief(groups, homes, now)
+    move = _relief(groups, choices, homes, now)
     return Roles((*requests, *move.requests), (*by_user.waits, *move.waits))
 
 
@@ -93,32 +94,32 @@ def choice_of(spec: BrokerClusterSpec, group: Group) -> Choice:
     return Choice(group.name, nodes, is_fixed=user in nodes)
 
 
-def _relief(groups: Sequence[Group], homes: dict[str, int], now: float) -> Roles:
-    """One switchover away from the node with most masters, if fewer are possible."""
-    at_work = {
-        group.name: _node(group, group.lease.holder if group.lease else 0) for group in groups
-    }
+def _relief(
+    groups: Sequence[Group], choices: Sequence[Choice], homes: dict[str, int], now: float
+) -> Roles:
+    """One switchover on the way to fewer masters on the node with most, if fewer are possible."""
+    holders = {group.name: group.lease.holder if group.lease else 0 for group in groups}
+    at_work = {group.name: _node(group, holders[group.name]) for group in groups}
     # A group whose members are all fenced has no home: its master stays where it is.
     at_home = {
         group.name: _node(group, homes[group.name]) if group.name in homes else at_work[group.name]
         for group in groups
     }
     most = largest_share(at_work)
-    if most <= largest_share(at_home):
+    move = next_move(choices, holders)
+    if most <= largest_share(at_home) or move is None:
         return Roles()
-    crowded = [node for node in at_work.values() if list(at_work.values()).count(node) == most]
-    for group in groups:
-        lease, home = group.lease, homes.get(group.name)
-        is_crowded = at_work[group.name] in crowded
-        if lease is None or home is None or lease.holder == home or not is_crowded:
-            continue
-        if was_asked_lately(lease, now):
-            what = f"spread of masters: {group.name}"
-            return Roles((), (Wait(what, "the last switchover was asked for a moment ago"),))
-        here, there = at_work[group.name], at_home[group.name]
-        reason = f"{most} masters are on node {here}: {group.name} moves to {there}"
-        return Roles((switch(lease, group, home, reason, now, preferred=home),))
-    return Roles()
+    name, member = move
+    group = next(group for group in groups if group.name == name)
+    lease = group.lease
+    assert lease is not None, "a group with a master to move has a Lease"
+    if was_asked_lately(lease, now):
+        what = f"spread of masters: {name}"
+        return Roles((), (Wait(what, "the last switchover was asked for a moment ago"),))
+    there = _node(group, member)
+    crowded = max(at_work.values(), key=list(at_work.values()).count)
+    reason = f"{most} masters are on node {crowded}: {name} moves from {at_work[name]} to {there}"
+    return Roles((switch(lease, group, member, reason, now, preferred=member),))
 
 
 def _node(group: Group, number: int) -> str:

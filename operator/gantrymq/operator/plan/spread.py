@@ -34,6 +34,38 @@ def spread(choices: Sequence[Choice]) -> dict[str, int]:
     return {}
 
 
+def next_move(choices: Sequence[Choice], masters: Mapping[str, int]) -> tuple[str, int] | None:
+    """The next group to move, and its new master; None where no node can be relieved.
+
+    A chain of moves leads from a node with most masters to one that has room, and the last move of
+    the shortest chain comes first. Each such move makes the shortest chain shorter, or relieves a
+    node, so the moves come to an end whatever is chosen in between.
+    """
+    at_work = {
+        choice.group: choice.nodes[masters[choice.group]]
+        for choice in choices
+        if masters.get(choice.group) in choice.nodes
+    }
+    counts = Counter(at_work.values())
+    most = max(counts.values(), default=0)
+    movable = [each for each in choices if each.group in at_work and not each.is_fixed]
+    nodes = [node for node, count in counts.items() if count == most]
+    seen = set(nodes)
+    while nodes:
+        reached: list[str] = []
+        for choice in movable:
+            if at_work[choice.group] not in nodes:
+                continue
+            for member, node in choice.nodes.items():
+                if counts[node] <= most - 2:
+                    return choice.group, member
+                if node not in seen:
+                    seen.add(node)
+                    reached.append(node)
+        nodes = reached
+    return None
+
+
 def largest_share(masters: Mapping[str, str]) -> int:
     """The largest number of masters on one node; `masters` are nodes by group."""
     return max(Counter(masters.values()).values(), default=0)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import product
+from random import Random
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gantrymq.operator.plan.spread import Choice, largest_share, spread
+from gantrymq.operator.plan.spread import Choice, largest_share, next_move, spread
 
 NODES = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3, unique=True)
 
@@ -32,6 +33,34 @@ def test_no_other_assignment_is_spread_better(groups: list[list[str]]) -> None:
         for nodes in product(*groups)
     )
     assert share(choices, spread(choices)) == best
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(NODES, min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_moves_one_after_the_other_end_where_no_assignment_is_spread_better(
+    groups: list[list[str]], random: Random
+) -> None:
+    choices = choices_of(groups)
+    masters = {each.group: random.choice(list(each.nodes)) for each in choices}
+    for _ in range(len(groups) ** 2 + 1):
+        move = next_move(choices, masters)
+        if move is None:
+            break
+        masters[move[0]] = move[1]
+    assert next_move(choices, masters) is None
+    assert share(choices, masters) == share(choices, spread(choices))
+
+
+def test_room_is_made_before_a_master_moves_to_a_full_node() -> None:
+    choices = choices_of([["a", "b"], ["b", "c"], ["a", "b"]])
+    masters = {"g0": 1, "g1": 1, "g2": 1}
+    assert next_move(choices, masters) == ("g1", 2)
+    assert next_move(choices, masters | {"g1": 2}) == ("g0", 2)
+    assert next_move(choices, masters | {"g1": 2, "g0": 2}) is None
+
+
+def test_a_choice_of_the_user_is_not_moved() -> None:
+    assert next_move(choices_of([["a", "b"], ["a", "b"]], fixed=2), {"g0": 1, "g1": 1}) is None
 
 
 def test_first_choices_stay_where_they_are_spread() -> None:
