@@ -71,7 +71,7 @@ async def delete(admin: Administration, options: Options) -> Page:
 
 
 async def get(admin: Administration, options: Options) -> Page:
-    """Of the first master that has the user, as mqadmin."""
+    """Return the user as the first master that has it lists it, as mqadmin does."""
     name = options.text("username")
     addresses = await masters(admin, options)
     for address in addresses:
@@ -82,7 +82,7 @@ async def get(admin: Administration, options: Options) -> Page:
 
 
 async def listed(admin: Administration, options: Options) -> Page:
-    """Of the first master that has users, as mqadmin."""
+    """Return the users of the first master that has any, as mqadmin does."""
     for address in await masters(admin, options):
         users = await admin.users.listed(address, options.maybe("filter") or "")
         if users:
