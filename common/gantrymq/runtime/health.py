@@ -55,8 +55,7 @@ PROBE_PATHS: Final = frozenset((*LIVE_PATHS, *READY_PATHS))
 
 # How long an open scrape may hold up the end of the process.
 SHUTDOWN_SECONDS: Final = 2.0
-# Requests to these paths need no body.
-BODY_BYTES_MAX: Final = 4096
+METHODS: Final = ("GET", "HEAD")
 # How often expired connections are closed.
 GUARD_SECONDS: Final = 1.0
 # How long the owner's loop may take to answer: kubelets wait 1 s by default, and a Prometheus 10 s.
@@ -70,7 +69,7 @@ _TOO_MANY: Final = (
 )
 
 Check = Callable[[], str | None]
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 Page = Callable[[], bytes]
 
 
@@ -103,6 +102,7 @@ class HealthServer:
     __slots__ = (
         "_connections",
         "_guard",
+        "_handlers",
         "_listening",
         "_liveness",
         "_loop",
@@ -142,7 +142,13 @@ class HealthServer:
         """Tasks in the owner's loop that make pages; `stop` cancels them."""
         self._pages = dict(pages or {})
         self._page_type = page_type
-        self._runner: web.AppRunner | None = None
+        self._handlers: dict[str, Handler] = {
+            **dict.fromkeys(LIVE_PATHS, self._live),
+            **dict.fromkeys(READY_PATHS, self._ready),
+            **dict.fromkeys(self._metrics, self._scrape),
+            **dict.fromkeys(self._pages, self._page),
+        }
+        self._runner: web.ServerRunner | None = None
         self._listening: Sequence[asyncio.Server] = ()
         self._guard: asyncio.TimerHandle | None = None
         self._connections: HttpConnections | None = None
@@ -191,12 +197,8 @@ class HealthServer:
 
     async def _listen(self, host: str, port: int) -> tuple[str, int]:
         self._connections = HttpConnections(asyncio.get_running_loop().time)
-        self._runner = web.AppRunner(
-            self._application(),
-            access_log=None,
-            logger=error_logger(),
-            shutdown_timeout=SHUTDOWN_SECONDS,
-        )
+        server = web.Server(self._respond, access_log=None, logger=error_logger())
+        self._runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_SECONDS)
         await self._runner.setup()
         try:
             self._listening = await listen(self._accept, host, port, backlog=BACKLOG)
@@ -233,29 +235,26 @@ class HealthServer:
         loop = asyncio.get_running_loop()
         self._guard = loop.call_later(GUARD_SECONDS, self._cut_old)
 
-    def _application(self) -> web.Application:
-        connections = self._connections
-        assert connections is not None
+    async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
+        """The response to any request.
 
-        @web.middleware
-        async def take_slot(request: web.Request, handler: Handler) -> web.StreamResponse:
-            if request.path not in self._metrics:
-                connections.asked(request.protocol, is_probe=request.path in PROBE_PATHS)
-            return await handler(request)
+        aiohttp's router is not used: it evaluates `Expect` headers, which matter to requests with a
+        body only, and logs a traceback for those that it cannot answer.
+        """
+        path = request.path
+        if path not in self._metrics:
+            assert self._connections is not None
+            self._connections.asked(request.protocol, is_probe=path in PROBE_PATHS)
+        handler = self._handlers.get(path)
+        if handler is None:
+            return _closing(web.Response(status=404, text="not found\n"))
+        if request.method not in METHODS:
+            allowed = {"Allow": ", ".join(METHODS)}
+            return _closing(web.Response(status=405, headers=allowed, text="only GET and HEAD\n"))
+        response = await handler(request)
+        return response if response.prepared else _closing(response)
 
-        application = web.Application(client_max_size=BODY_BYTES_MAX, middlewares=[take_slot])
-        application.on_response_prepare.append(_close_after)
-        for path in LIVE_PATHS:
-            application.router.add_get(path, self._live)
-        for path in READY_PATHS:
-            application.router.add_get(path, self._ready)
-        for path in self._metrics:
-            application.router.add_get(path, self._scrape)
-        for path in self._pages:
-            application.router.add_get(path, self._page)
-        return application
-
-    async def _live(self, request: web.Request) -> web.Response:
+    async def _live(self, request: web.BaseRequest) -> web.Response:
         del request
         pulse = self.pulse
         if pulse.is_stalled:
@@ -270,7 +269,7 @@ class HealthServer:
         working = pulse.working
         return web.Response(text="alive\n" if working is None else f"alive\n{working}\n")
 
-    async def _ready(self, request: web.Request) -> web.Response:
+    async def _ready(self, request: web.BaseRequest) -> web.Response:
         del request
         reasons = await self._ask(self._readiness.reasons, READY_SECONDS)
         if reasons is None:
@@ -280,7 +279,7 @@ class HealthServer:
         lines = "".join(f"{name}: {reason}\n" for name, reason in reasons.items())
         return web.Response(status=503, text="not ready\n" + lines)
 
-    async def _scrape(self, request: web.Request) -> web.StreamResponse:
+    async def _scrape(self, request: web.BaseRequest) -> web.StreamResponse:
         token = self._token
         if token is not None and not token.allows(request.headers.get("Authorization")):
             return web.Response(
@@ -296,7 +295,7 @@ class HealthServer:
         connections.has_page(request.protocol)
         if chunks is None:
             return self._document(None, CONTENT_TYPE)
-        response = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE})
+        response = _closing(web.StreamResponse(headers={"Content-Type": CONTENT_TYPE}))
         response.content_length = sum(map(len, chunks))
         # The peer may have closed, or its slot may have gone to another connection.
         with suppress(ConnectionError):
@@ -309,7 +308,7 @@ class HealthServer:
         """A new page of metrics, made on the owner's loop."""
         return cast("Sequence[bytes]", await self._question(self._metrics[path].page))
 
-    async def _page(self, request: web.Request) -> web.Response:
+    async def _page(self, request: web.BaseRequest) -> web.Response:
         page = await self._ask(self._pages[request.path], SCRAPE_SECONDS)
         return self._document(page, self._page_type)
 
@@ -377,7 +376,8 @@ def _turn(loop: asyncio.AbstractEventLoop) -> None:
     loop.close()
 
 
-async def _close_after(request: web.Request, response: web.StreamResponse) -> None:
-    del request
+def _closing(response: web.StreamResponse) -> web.StreamResponse:
+    """The response, after which its connection is closed."""
     response.headers["Connection"] = "close"
     response.force_close()
+    return response

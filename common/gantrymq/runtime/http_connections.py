@@ -217,8 +217,9 @@ class HttpConnections:
 def error_logger() -> logging.Logger:
     """The logger for an HTTP server's own errors.
 
-    It drops errors about malformed requests, which are answered with 400: aiohttp logs a traceback
-    for each, so any peer could fill the disk.
+    It drops errors that peers cause: malformed requests, which are answered with 400, and
+    connections that the peer closed before its response. aiohttp logs a traceback for each, so any
+    peer could fill the disk.
     """
     logger = logging.getLogger("http")
     logger.addFilter(_is_own_error)  # the same filter is added only once
@@ -227,4 +228,4 @@ def error_logger() -> logging.Logger:
 
 def _is_own_error(record: logging.LogRecord) -> bool:
     cause = record.exc_info[1] if record.exc_info else None
-    return not isinstance(cause, HttpProcessingError)
+    return not isinstance(cause, HttpProcessingError | ConnectionError)

@@ -281,6 +281,39 @@ async def test_a_request_that_cannot_be_parsed_is_refused_and_not_logged(
     await close(writer)
 
 
+@pytest.mark.parametrize("expectation", [b"100-continue", b"\xb6", b"nothing"])
+async def test_expectations_of_a_request_without_a_body_are_ignored(
+    served: tuple[HealthServer, str, int], caplog: pytest.LogCaptureFixture, expectation: bytes
+) -> None:
+    _, host, port = served
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(b"GET /health/live HTTP/1.1\r\nHost: x\r\nExpect: " + expectation + b"\r\n\r\n")
+
+    answer = await reader.read()
+
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert not caplog.records
+    await close(writer)
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [(b"GET /nothing", b"404"), (b"POST /metrics", b"405"), (b"HEAD /health/live", b"200")],
+)
+async def test_other_paths_and_methods_are_refused(
+    served: tuple[HealthServer, str, int], line: bytes, status: bytes
+) -> None:
+    _, host, port = served
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(line + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    answer = await reader.read()
+
+    assert answer.startswith(b"HTTP/1.1 " + status)
+    assert b"Connection: close" in answer
+    await close(writer)
+
+
 async def cut_old(server: HealthServer) -> None:
     """In its own thread, where it is called once a second."""
 

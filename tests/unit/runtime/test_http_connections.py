@@ -1,6 +1,10 @@
 from __future__ import annotations
 
-from gantrymq.runtime.http_connections import Slots
+import pytest
+from aiohttp import ClientConnectionResetError
+from aiohttp.http_exceptions import HttpProcessingError
+
+from gantrymq.runtime.http_connections import Slots, error_logger
 
 
 def test_a_newcomer_gets_a_free_slot() -> None:
@@ -53,3 +57,19 @@ def test_only_the_greediest_address_is_refused_when_all_slots_are_taken() -> Non
     assert not slots.refuses("10.0.0.3")
     slots.free("flood 2")
     assert not slots.refuses("10.0.0.2")
+
+
+@pytest.mark.parametrize(
+    ("error", "is_logged"),
+    [
+        (ClientConnectionResetError("Cannot write to closing transport"), False),
+        (HttpProcessingError(message="bad request"), False),
+        (KeyError("a defect of ours"), True),
+    ],
+)
+def test_errors_that_a_peer_causes_are_not_logged(
+    error: Exception, is_logged: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    error_logger().error("Error handling request", exc_info=error)
+
+    assert bool(caplog.records) == is_logged
