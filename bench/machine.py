@@ -117,7 +117,7 @@ def _memory_gib() -> float:
 
 def _python() -> str:
     """Its version, and whose build it is: Debian's is built by profile, others may not be, and its
-    settings do not tell. docs/decisions/0014-replicated-sends.md has what that is worth."""
+    settings do not tell. docs/design/decisions/0014-replicated-sends.md has what that is worth."""
     whose = "the system's" if sys.base_prefix == "/usr" else "not the system's"
     return f"{platform.python_version()}, {whose}"
 

@@ -2,7 +2,8 @@
 
 Run:  python examples/20_access_control.py    it starts a server of its own
 
-The file is RocketMQ 4's plain_acl.yml, read again when it changes; see docs/acl.md.
+The file is RocketMQ 4's plain_acl.yml, read again when it changes; see
+docs/operations/security/accounts.md.
 
 Prints:
     nobody: refused

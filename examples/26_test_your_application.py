@@ -3,8 +3,8 @@
 Run:  pytest examples/26_test_your_application.py    needs no server
       python examples/26_test_your_application.py    the same without pytest
 
-`gantry_broker` is a fixture that comes with the package; see docs/testing.md. With pytest-asyncio a
-test is simply `async def`.
+`gantry_broker` is a fixture that comes with the package; see
+docs/how-to/test-your-application.md. With pytest-asyncio a test is simply `async def`.
 
 Prints:
     at once: 0 bills

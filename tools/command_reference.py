@@ -10,7 +10,7 @@ from gantrymq.cli.option import Option
 
 _ABOUT: Final = """\
 Options marked `!` are required, those marked `*` may be given several times. Every command has the
-options of [the command line](../command-line.md) as well: `-n`, `--output`, `--watch`, `--timeout`,
+options of [the command line](command-line.md) as well: `-n`, `--output`, `--watch`, `--timeout`,
 `--tls`."""
 
 

@@ -194,7 +194,7 @@ def audit_page() -> str:
     lines = [
         "# Audited requests",
         _MADE,
-        "Each of these leaves an entry in the [audit trail](../security/audit.md).",
+        "Each of these leaves an entry in the [audit trail](../operations/security/audit.md).",
         "",
         "| code | request | action | old and new value | server |",
         "|---|---|---|---|---|",

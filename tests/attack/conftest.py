@@ -1,7 +1,7 @@
 """Attacks on live servers, with legitimate clients beside them. ATTACK=0 leaves them out.
 
 The run ends with a table: attack, outcome, memory, probes, what the legitimate clients saw.
-ATTACK_RECORD=file keeps the rows as JSON, from which docs/security/attacks.md has its table.
+ATTACK_RECORD=file keeps the rows as JSON, from which docs/design/attacks.md has its table.
 """
 
 from __future__ import annotations

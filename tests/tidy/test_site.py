@@ -29,7 +29,9 @@ def test_pages_load_nothing_from_another_site(site: Path) -> None:
 
 
 def test_links_to_files_of_the_repository_become_their_names(site: Path) -> None:
-    assert "<code>examples/README.md</code>" in (site / "client.html").read_text()
+    assert (
+        "<code>examples/README.md</code>" in (site / "reference" / "python-client.html").read_text()
+    )
 
 
 def test_diagrams_are_left_to_the_script_beside_the_pages(site: Path) -> None:
@@ -39,9 +41,9 @@ def test_diagrams_are_left_to_the_script_beside_the_pages(site: Path) -> None:
 
 
 def test_each_decision_is_in_the_navigation_once(site: Path) -> None:
-    page = (site / "decisions" / "index.html").read_text()
+    page = (site / "design" / "decisions" / "index.html").read_text()
     navigation = page[page.index("md-nav--primary") : page.index("<article")]
-    decisions = [path.stem for path in (ROOT / "docs" / "decisions").glob("0*.md")]
+    decisions = [path.stem for path in (ROOT / "docs" / "design" / "decisions").glob("0*.md")]
     assert [each for each in decisions if navigation.count(f'href="{each}.html"') != 1] == []
 
 
@@ -50,7 +52,7 @@ def test_broken_links_and_pages_outside_the_navigation_fail_the_build(tmp_path: 
     shutil.copytree(ROOT / "tools" / "site", tmp_path / "tools" / "site")
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
     (tmp_path / "docs" / "orphan.md").write_text(
-        "# Orphan\n\n[a](nowhere.md) [b](store.md#nowhere)\n"
+        "# Orphan\n\n[a](nowhere.md) [b](reference/store.md#nowhere)\n"
     )
     built = build(tmp_path / "site", tmp_path)
     assert built.returncode != 0

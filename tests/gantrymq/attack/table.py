@@ -1,4 +1,4 @@
-"""The table of docs/security/attacks.md, made of two recorded runs.
+"""The table of docs/design/attacks.md, made of two recorded runs.
 
 python -m gantrymq.attack.table         writes it (with PYTHONPATH=tests)
 
@@ -16,7 +16,7 @@ from gantrymq.attack.report import Row, load
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 RESULTS: Final = ROOT / "tests" / "attack" / "results"
-PAGE: Final = ROOT / "docs" / "security" / "attacks.md"
+PAGE: Final = ROOT / "docs" / "design" / "attacks.md"
 BEGIN: Final = "<!-- table: made by python -m gantrymq.attack.table -->\n"
 END: Final = "<!-- end of table -->\n"
 HEADINGS: Final = ("attack", "before", "after", "memory", "probes", "slowest", "clients")

@@ -21,7 +21,7 @@ class OnePoll:
         if self._is_under_way:
             raise StateError(
                 "another task waits for messages of this consumer already: one task polls, and"
-                " hands messages to others (see docs/client.md)"
+                " hands messages to others (see docs/reference/python-client.md)"
             )
         self._is_under_way = True
 

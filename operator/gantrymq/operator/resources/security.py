@@ -125,8 +125,9 @@ class SecuritySpec:
         example="secure",
     )
     accounts_secret: str | None = described(
-        "Secret with the accounts: entries `plain_acl.yml` (all accounts, as in docs/acl.md),"
-        " `tools.yml` (keys of the administrator by which brokers and the operator sign) and"
+        "Secret with the accounts: entries `plain_acl.yml` (all accounts, as in"
+        " docs/operations/security/accounts.md), `tools.yml` (keys of the administrator by"
+        " which brokers and the operator sign) and"
         " `metrics.token`. Pods read a change within a minute or two, without a restart, but for"
         " `tools.yml`.",
         None,

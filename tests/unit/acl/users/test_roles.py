@@ -20,7 +20,7 @@ from gantrymq.wire.bodies.auth import UserInfo
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.command import Command
 
-DOCS = Path(__file__).parents[4] / "docs" / "acl.md"
+DOCS = Path(__file__).parents[4] / "docs" / "operations" / "security" / "accounts.md"
 CONSUMING = {"topic": "orders-new", "consumerGroup": "orders-g"}
 REQUESTS = {
     "send": (Code.SEND_MESSAGE, {"topic": "orders-new"}),
