@@ -81,7 +81,7 @@ examples: .venv/ready ## every example, twice, against a real server: what it pr
 MUTANTS := tests/sim/group/test_mutants.py tests/sim/store/test_oracle.py
 
 sim: .venv/ready ## histories of a store and of whole groups (GANTRY_HISTORIES, GANTRY_GROUPS, GANTRY_FIRST_SEED; SEED=n tells one)
-	$(if $(SEED),PYTHONPATH=tests $(BIN)/python -m gantrymq.sim.group_history $(SEED),$(BIN)/python -m pytest tests/sim -q $(UNHURRIED) $(MUTANTS:%=--deselect=%) $(ARGS))
+	$(if $(SEED),PYTHONPATH=tests $(BIN)/python -m gantrymq.sim.group.group_history $(SEED),$(BIN)/python -m pytest tests/sim -q $(UNHURRIED) $(MUTANTS:%=--deselect=%) $(ARGS))
 
 sim-short: .venv/ready ## a few of them
 	GANTRY_HISTORIES=400 GANTRY_GROUPS=12 $(BIN)/python -m pytest tests/sim/store/test_crash_histories.py tests/sim/group/test_histories.py -q $(UNHURRIED) $(ARGS)
@@ -90,7 +90,7 @@ mutants: .venv/ready ## stores and groups that are broken on purpose: the histor
 	$(BIN)/python -m pytest $(MUTANTS) -q $(UNHURRIED) $(ARGS)
 
 sim-long: .venv/ready ## histories of whole groups for SIM_SECONDS (default 3600), other ones each time
-	PYTHONPATH=tests $(BIN)/python -m gantrymq.sim.group_long $${SIM_SECONDS:-3600}
+	PYTHONPATH=tests $(BIN)/python -m gantrymq.sim.group.group_long $${SIM_SECONDS:-3600}
 
 crash: .venv/ready ## real kills of a broker, kills and power cuts under its store (CRASH=0 leaves it out)
 	$(BIN)/python -m pytest tests/crash -q -p no:randomly $(ARGS)

@@ -16,28 +16,18 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))  # gantrymq.interop
 
-from bench import (
-    broker,
-    broker_paces,
-    broker_targets,
-    client,
-    client_targets,
-    codec,
-    document,
-    ha,
-    ha_targets,
-    machine,
-    report,
-    routes,
-    store,
-    store_targets,
-    targets,
-)
+from bench import document, machine, report, targets
+from bench.broker import broker, broker_paces, broker_targets
+from bench.client import client, client_targets
+from bench.codec import codec
+from bench.ha import ha, ha_targets
 from bench.load import LoadProgram
+from bench.namesrv import routes
+from bench.namesrv.servers import GANTRY, JAVA
 from bench.report import Row, Target
-from bench.servers import GANTRY, JAVA
 from bench.spark import measure as spark
 from bench.spark.sessions import KAFKA
+from bench.store import store, store_targets
 
 GROUPS = {"store": tuple(store.PARTS), "broker": broker.TOGETHER, "ha": tuple(ha.PARTS)}
 PARTS = ("codec", "namesrv", *store.PARTS, *broker.PARTS, "client", *ha.PARTS, "spark")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bench.namesrv.routes import CPU_SUFFIX
+from bench.namesrv.servers import GANTRY, JAVA
 from bench.report import Row, Target
-from bench.routes import CPU_SUFFIX
-from bench.servers import GANTRY, JAVA
 
 IDLE_RSS_MIB_MAX = 50.0
 ANSWERS_RATIO_MIN = 3.0

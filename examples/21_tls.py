@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from gantrymq.client import ClientError, ClientTls, Message, Producer
-from gantrymq.runtime.certificates import self_signed
+from gantrymq.runtime.security.certificates import self_signed
 from gantrymq.testing.server import StandaloneServer
 
 

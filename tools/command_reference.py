@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from gantrymq.cli import catalog
-from gantrymq.cli.main import load
-from gantrymq.cli.option import Option
+from gantrymq.cli.catalog import load
+from gantrymq.cli.frame.option import Option
 
 _ABOUT: Final = """\
 Options marked `!` are required, those marked `*` may be given several times. Every command has the

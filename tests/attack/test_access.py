@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from gantrymq.acl.signature import ACCESS_KEY, SIGNATURE, Credentials, signature
+from gantrymq.acl.signature.signature import ACCESS_KEY, SIGNATURE, Credentials, signature
 from gantrymq.attack import requests
 from gantrymq.attack.legitimate import TOPIC
 from gantrymq.attack.peer import Answers, Peer, ask_each

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from itertools import count
 
-from gantrymq.acl.signature import Credentials
+from gantrymq.acl.signature.signature import Credentials
 from gantrymq.attack.legitimate import TOPIC
 from gantrymq.attack.peer import Answers, Peer, ask_each
 from gantrymq.attack.site import ADMINISTRATOR, USER, Site

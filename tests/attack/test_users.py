@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.acl.signature import Credentials
+from gantrymq.acl.signature.signature import Credentials
 from gantrymq.attack import requests
 from gantrymq.attack.legitimate import TOPIC
 from gantrymq.attack.peer import Address, Answers, Peer, ask_each, say

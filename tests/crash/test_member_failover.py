@@ -12,7 +12,7 @@ import pytest
 from gantrymq.client import Message
 from gantrymq.client.blocking import Producer
 from gantrymq.crash.member_group import START_SECONDS, TOPIC, MemberGroup, Sender
-from gantrymq.store.kept_tails import TAILS
+from gantrymq.store.commitlog.truncated_tails import TAILS
 
 # A lease's duration, and what a busy machine adds; how long it really took is shown.
 TAKEN_OVER_SECONDS = 30.0

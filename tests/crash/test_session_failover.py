@@ -11,7 +11,7 @@ from gantrymq.client.bulk import BulkSettings
 from gantrymq.client.bulk.outgoing import Origin, OutgoingMessage
 from gantrymq.client.bulk.sender import BulkSender, SendLimits
 from gantrymq.crash.member_group import TOPIC, MemberGroup
-from gantrymq.fakes.stored_bodies import stored_bodies
+from gantrymq.fakes.stores.stored_bodies import stored_bodies
 
 ROWS = 40_000
 QUEUES = 4

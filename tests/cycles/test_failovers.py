@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gantrymq.cycles import judgement
-from gantrymq.cycles.enclosure import enclosed, refusal
-from gantrymq.cycles.load import JAVA_RELEASE
+from gantrymq.cycles.clients.load import JAVA_RELEASE
+from gantrymq.cycles.hosts.enclosure import enclosed, refusal
 from gantrymq.cycles.outcome import Outcome, load
 from gantrymq.cycles.plan import CYCLES
 from gantrymq.interop.toolchain import JarSet, missing_tools, release

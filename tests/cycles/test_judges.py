@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from gantrymq.cycles import judgement
-from gantrymq.cycles.audit import compare, end_of
-from gantrymq.cycles.faults import FAULTS, Kind
+from gantrymq.cycles.clients.audit import compare, end_of
+from gantrymq.cycles.clients.ledger import Ledger, Places, identity
+from gantrymq.cycles.clients.load import CONSUMERS, STREAMS
 from gantrymq.cycles.gaps import SECOND_NS, longest_seconds, rate_before
-from gantrymq.cycles.ledger import Ledger, Places, identity
-from gantrymq.cycles.load import CONSUMERS, STREAMS
+from gantrymq.cycles.hosts.faults import FAULTS, Kind
 from gantrymq.cycles.outcome import Cycle
 from gantrymq.cycles.plan import FORMS, forms_of, rounds
 from gantrymq.cycles.records import LAYOUT, RecordReader, RecordWriter, Status

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from gantrymq.broker.core.messages import Request
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.fakes.broker import FakeChannel, OpenedBroker
+from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
+from gantrymq.fakes.brokers.sends import add_topic
 from gantrymq.fakes.hostile import Hostile, HostileClients, is_send
-from gantrymq.fakes.sends import add_topic
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire import frames
 from gantrymq.wire.codes import RequestCode, ResponseCode

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.fakes.broker import OpenedBroker
-from gantrymq.fakes.sends import UNIQUE, add_topic, message
+from gantrymq.fakes.brokers.broker import OpenedBroker
+from gantrymq.fakes.brokers.sends import UNIQUE, add_topic, message
 from gantrymq.wire import frames
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import FLAG_ONEWAY, FLAG_RESPONSE, Command

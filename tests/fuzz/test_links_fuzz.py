@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gantrymq.fakes.group import SECRET, Master, filled, member, standing
-from gantrymq.ha import handshake
-from gantrymq.ha.epochs import Epoch
-from gantrymq.ha.events import Copied, Ended
-from gantrymq.ha.handshake import FollowersMeeting, MastersMeeting, Standing
-from gantrymq.ha.member_events import Refused, Welcomed
-from gantrymq.ha.member_follower import MemberFollower
-from gantrymq.ha.member_following import MemberFollowing
-from gantrymq.ha.member_frames import (
+from gantrymq.fakes.groups.group import SECRET, Master, filled, member, standing
+from gantrymq.ha.disk.epochs import Epoch
+from gantrymq.ha.member.incoming_link import MemberFollower
+from gantrymq.ha.member.member_events import Refused, Welcomed
+from gantrymq.ha.member.outgoing_link import MemberFollowing
+from gantrymq.ha.protocol import handshake
+from gantrymq.ha.protocol.events import Copied, Ended
+from gantrymq.ha.protocol.handshake import FollowersMeeting, MastersMeeting, Standing
+from gantrymq.ha.protocol.member_frames import (
     OPENING,
     Beat,
     Kind,

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from gantrymq.broker.configuration import Setup, load
-from gantrymq.broker.errands import Errands
+from gantrymq.broker.effect_executor import Errands
 from gantrymq.broker.server import BrokerHost
 from gantrymq.fakes.hostile import HostileClients
-from gantrymq.runtime.dialer import Dialer
+from gantrymq.runtime.net.dialer import Dialer
 from gantrymq.wire import frames
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import FLAG_ONEWAY, Command

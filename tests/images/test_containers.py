@@ -190,7 +190,7 @@ def lease_api(port: int) -> Iterator[Callable[[], str]]:
             return ""
         return str(lease["spec"].get("holderIdentity") or "")
 
-    command = [sys.executable, "-m", "gantrymq.fakes.lease_api", "--port", str(port)]
+    command = [sys.executable, "-m", "gantrymq.fakes.groups.lease_api", "--port", str(port)]
     server = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(TESTS)})
     try:
         yield holder

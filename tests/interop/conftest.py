@@ -14,7 +14,7 @@ import pytest
 
 from gantrymq.interop import child
 from gantrymq.interop.broker_kinds import BrokerKind, running
-from gantrymq.interop.drivers import JavaClient, MqAdmin
+from gantrymq.interop.clients.drivers import JavaClient, MqAdmin
 from gantrymq.interop.releases import NEWEST, OLDEST, OLDEST_CLIENT
 from gantrymq.interop.servers import Broker, NameServerKind
 from gantrymq.interop.sides import Sides, side_by_side
@@ -25,13 +25,13 @@ HERE = Path(__file__).parent
 
 # Their failures show the values, as those of test modules do.
 pytest.register_assert_rewrite(
-    "gantrymq.interop.stage",
-    "gantrymq.interop.scenarios_sending",
-    "gantrymq.interop.scenarios_later",
-    "gantrymq.interop.scenarios_consuming",
-    "gantrymq.interop.scenarios_finding",
-    "gantrymq.interop.mixed_group",
-    "gantrymq.interop.crossings",
+    "gantrymq.interop.clients.stage",
+    "gantrymq.interop.clients.scenarios_sending",
+    "gantrymq.interop.clients.scenarios_later",
+    "gantrymq.interop.clients.scenarios_consuming",
+    "gantrymq.interop.clients.scenarios_finding",
+    "gantrymq.interop.clients.mixed_group",
+    "gantrymq.interop.clients.crossings",
     *(
         f"gantrymq.interop.own_{part}"
         for part in ("stage", "sending", "later", "consuming", "reading", "popping", "finding")

@@ -20,11 +20,11 @@ from pathlib import Path
 import pytest
 
 from gantrymq.app.entry import dispatch
+from gantrymq.interop.admin.user_settings import ROOT, USERS
 from gantrymq.interop.broker_kinds import BrokerKind, running
-from gantrymq.interop.drivers import MqAdmin
+from gantrymq.interop.clients.drivers import MqAdmin
 from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.servers import Broker
-from gantrymq.interop.user_settings import ROOT, USERS
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.acl import plain_acl
-from gantrymq.acl.caller import Caller
 from gantrymq.acl.guard import Guard
-from gantrymq.acl.needs import BROKER_REQUESTS
-from gantrymq.acl.signature import Credentials, signed
-from gantrymq.acl.white_list import AddressPattern, places_of
-from gantrymq.interop.drivers import Driver
+from gantrymq.acl.plain import plain_acl
+from gantrymq.acl.plain.white_list import AddressPattern, places_of
+from gantrymq.acl.requests.needs import BROKER_REQUESTS
+from gantrymq.acl.rights.caller import Caller
+from gantrymq.acl.signature.signature import Credentials, signed
+from gantrymq.interop.clients.drivers import Driver
 from gantrymq.interop.releases import OLDEST
 from gantrymq.interop.toolchain import JarSet
 from gantrymq.wire.codes import RequestCode as Code

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.interop.child import wait_until
-from gantrymq.interop.drivers import JavaClient
+from gantrymq.interop.clients.drivers import JavaClient
 from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.servers import gantry_broker, gantry_name_server
 

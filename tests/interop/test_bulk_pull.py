@@ -7,7 +7,7 @@ import pytest
 from gantrymq.client import Message
 from gantrymq.client.blocking import Producer
 from gantrymq.client.bulk import BulkPuller, BulkSettings, QueueRef, QueueTruncatedError
-from gantrymq.client.core.subscriptions import Expression, Sql, subscription
+from gantrymq.client.core.group.subscriptions import Expression, Sql, subscription
 from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.servers import Broker
 from gantrymq.wire.message.record import decode_all

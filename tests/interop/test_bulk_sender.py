@@ -12,7 +12,7 @@ from gantrymq.client.bulk import BulkSettings
 from gantrymq.client.bulk.errors import NotSupportedError
 from gantrymq.client.bulk.outgoing import Origin, OutgoingMessage
 from gantrymq.client.bulk.sender import BulkSender, SendLimits
-from gantrymq.fakes.stored_bodies import stored_messages
+from gantrymq.fakes.stores.stored_bodies import stored_messages
 from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.servers import Broker
 

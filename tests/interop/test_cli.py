@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.interop.admin_commands import READS, READS_OF_5
-from gantrymq.interop.admin_pair import _without_figures
-from gantrymq.interop.admin_sides import CLUSTER, GROUP, TOPIC, AdminSide, admin_sides
+from gantrymq.interop.admin.admin_commands import READS, READS_OF_5
+from gantrymq.interop.admin.admin_pair import _without_figures
+from gantrymq.interop.admin.admin_sides import CLUSTER, GROUP, TOPIC, AdminSide, admin_sides
+from gantrymq.interop.admin.cli_sides import gantry, lines, mqadmin, refusal
 from gantrymq.interop.broker_kinds import BrokerKind
-from gantrymq.interop.cli_sides import gantry, lines, mqadmin, refusal
-from gantrymq.interop.drivers import MqAdmin
+from gantrymq.interop.clients.drivers import MqAdmin
 from gantrymq.interop.releases import REFERENCE
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]

@@ -12,11 +12,11 @@ import pytest
 
 from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.client_kinds import KINDS, ClientKind
-from gantrymq.interop.client_table import PAGE, page
-from gantrymq.interop.clients import ClientError
-from gantrymq.interop.plays import Plays, known_failure
-from gantrymq.interop.scenario import Scenario
-from gantrymq.interop.scenarios import SCENARIOS
+from gantrymq.interop.clients.client_table import PAGE, page
+from gantrymq.interop.clients.clients import ClientError
+from gantrymq.interop.clients.plays import Plays, known_failure
+from gantrymq.interop.clients.scenario import Scenario
+from gantrymq.interop.clients.scenarios import SCENARIOS
 from gantrymq.interop.servers import Broker
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]

@@ -12,20 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.interop import users
+from gantrymq.interop.admin import users
 from gantrymq.interop.authority import Authority, client_context
 from gantrymq.interop.broker_kinds import SETTINGS
 from gantrymq.interop.client_kinds import JAVA, KINDS, OWN, ClientKind
-from gantrymq.interop.clients import Client, ClientError
-from gantrymq.interop.scenario import Scenario
-from gantrymq.interop.scenarios import SCENARIOS
+from gantrymq.interop.clients.clients import Client, ClientError
+from gantrymq.interop.clients.scenario import Scenario
+from gantrymq.interop.clients.scenarios import SCENARIOS
+from gantrymq.interop.clients.stage import Message, Stage
 from gantrymq.interop.servers import (
     Broker,
     gantry_broker,
     gantry_name_server,
     write_properties,
 )
-from gantrymq.interop.stage import Message, Stage
 from gantrymq.interop.wire import Request
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(180)]

@@ -9,10 +9,10 @@ import pytest
 
 from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.client_kinds import JAVA, OWN
-from gantrymq.interop.clients import Client
-from gantrymq.interop.crossings import BOTH_WAYS, ONE_WAY, Crossing
+from gantrymq.interop.clients.clients import Client
+from gantrymq.interop.clients.crossings import BOTH_WAYS, ONE_WAY, Crossing
+from gantrymq.interop.clients.stage import Stage
 from gantrymq.interop.servers import Broker
-from gantrymq.interop.stage import Stage
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

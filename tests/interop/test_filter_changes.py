@@ -10,9 +10,9 @@ import pytest
 
 from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.client_kinds import KINDS, ClientKind
-from gantrymq.interop.clients import Client
+from gantrymq.interop.clients.clients import Client
+from gantrymq.interop.clients.stage import Message, Stage
 from gantrymq.interop.servers import Broker
-from gantrymq.interop.stage import Message, Stage
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

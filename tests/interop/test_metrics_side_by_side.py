@@ -12,11 +12,11 @@ import pytest
 
 from gantrymq.interop import ports
 from gantrymq.interop.broker_kinds import SETTINGS, BrokerKind, running
-from gantrymq.interop.metrics_page import Metric, Page
-from gantrymq.interop.metrics_traffic import POP_GROUP, put_traffic
-from gantrymq.interop.own_stage import OwnStage
+from gantrymq.interop.own.own_stage import OwnStage
 from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.servers import Broker
+from gantrymq.interop.store.metrics_page import Metric, Page
+from gantrymq.interop.store.metrics_traffic import POP_GROUP, put_traffic
 from gantrymq.metrics.family import Family
 from gantrymq.metrics.tables import rocketmq5
 

@@ -11,11 +11,15 @@ from pathlib import Path
 import pytest
 
 from gantrymq.client import ConsistentHash, average, average_by_circle
-from gantrymq.client.core.allocation import Allocate
+from gantrymq.client.core.group.allocation import Allocate
 from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.client_kinds import JAVA, OWN
-from gantrymq.interop.clients import Client
-from gantrymq.interop.mixed_group import MixedGroup, assert_in_order, assert_shared_without_overlap
+from gantrymq.interop.clients.clients import Client
+from gantrymq.interop.clients.mixed_group import (
+    MixedGroup,
+    assert_in_order,
+    assert_shared_without_overlap,
+)
 from gantrymq.interop.servers import Broker
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.interop import admin_commands
-from gantrymq.interop.admin_commands import (
+from gantrymq.interop.admin import admin_commands
+from gantrymq.interop.admin.admin_commands import (
     ACCOUNTS_OF_4,
     EXPORTED_BY_ONE,
     GANTRY_ONLY_FIGURES,
@@ -31,10 +31,17 @@ from gantrymq.interop.admin_commands import (
     REFUSED_OF_5,
     USERS_AND_RIGHTS,
 )
-from gantrymq.interop.admin_pair import Pair, lines
-from gantrymq.interop.admin_sides import CLUSTER, GROUP, PRODUCERS, TOPIC, AdminSide, admin_sides
+from gantrymq.interop.admin.admin_pair import Pair, lines
+from gantrymq.interop.admin.admin_sides import (
+    CLUSTER,
+    GROUP,
+    PRODUCERS,
+    TOPIC,
+    AdminSide,
+    admin_sides,
+)
 from gantrymq.interop.broker_kinds import BrokerKind
-from gantrymq.interop.drivers import MqAdmin
+from gantrymq.interop.clients.drivers import MqAdmin
 from gantrymq.interop.releases import NEWEST, OLDEST, REFERENCE
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]

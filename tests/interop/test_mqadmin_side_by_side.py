@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from gantrymq.interop.drivers import MqAdmin
+from gantrymq.interop.clients.drivers import MqAdmin
 from gantrymq.interop.servers import NameServerKind
 from gantrymq.interop.sides import Sides, without_place
 

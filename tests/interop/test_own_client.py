@@ -11,15 +11,15 @@ import pytest
 
 from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.client_kinds import OWN
-from gantrymq.interop.drivers import MqAdmin
-from gantrymq.interop.own_consuming import OFFSETS_VARIABLE
-from gantrymq.interop.own_plays import OwnPlays
-from gantrymq.interop.own_row import OwnRow
-from gantrymq.interop.own_rows import OWN_ROWS
-from gantrymq.interop.plays import Plays
+from gantrymq.interop.clients.drivers import MqAdmin
+from gantrymq.interop.clients.plays import Plays
+from gantrymq.interop.clients.scenario import Scenario
+from gantrymq.interop.clients.scenarios import SCENARIOS
+from gantrymq.interop.own.own_consuming import OFFSETS_VARIABLE
+from gantrymq.interop.own.own_plays import OwnPlays
+from gantrymq.interop.own.own_row import OwnRow
+from gantrymq.interop.own.own_rows import OWN_ROWS
 from gantrymq.interop.releases import NEWEST, OLDEST
-from gantrymq.interop.scenario import Scenario
-from gantrymq.interop.scenarios import SCENARIOS
 from gantrymq.interop.servers import Broker, Server
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]

@@ -18,14 +18,14 @@ from gantrymq.client import (
     Message,
     SendError,
 )
-from gantrymq.client.aio.configuration import ClientKeywords
+from gantrymq.client.aio.machinery.configuration import ClientKeywords
 from gantrymq.interop.authority import Authority, client_context
 from gantrymq.interop.broker_kinds import BrokerKind, running
-from gantrymq.interop.own_stage import Inbox, OwnStage, bodies, stored, until
+from gantrymq.interop.own.own_stage import Inbox, OwnStage, bodies, stored, until
 from gantrymq.interop.servers import Broker, fields
 from gantrymq.interop.wire import parse_fastjson
 from gantrymq.remoting.failures import RequestError
-from gantrymq.runtime.certificates import ClientTls, Identity
+from gantrymq.runtime.security.certificates import ClientTls, Identity
 from gantrymq.wire.bodies.shared import TopicConfig
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]

@@ -12,9 +12,9 @@ import pytest
 
 from gantrymq.client import ConsumeFrom, Message, Producer, PushConsumer
 from gantrymq.interop.broker_kinds import BrokerKind, running
-from gantrymq.interop.drivers import JavaClient
-from gantrymq.interop.own_stage import Inbox
-from gantrymq.interop.proxy import GrpcClient, Proxy
+from gantrymq.interop.clients.drivers import JavaClient
+from gantrymq.interop.clients.proxy import GrpcClient, Proxy
+from gantrymq.interop.own.own_stage import Inbox
 from gantrymq.interop.releases import GRPC_CLIENT, NEWEST
 from gantrymq.interop.servers import Broker
 from gantrymq.interop.wire import Request

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.interop.child import wait_until
-from gantrymq.interop.drivers import MqAdmin
+from gantrymq.interop.clients.drivers import MqAdmin
 from gantrymq.interop.releases import NEWEST, OLDEST
 from gantrymq.interop.servers import (
     Broker,

@@ -12,7 +12,7 @@ import pytest
 
 from gantrymq.broker.core.sql92.selector import compiled
 from gantrymq.broker.core.sql92.tokens import SelectorError
-from gantrymq.interop.drivers import Driver
+from gantrymq.interop.clients.drivers import Driver
 from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.toolchain import JarSet
 

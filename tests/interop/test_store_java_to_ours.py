@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.interop import store_contents, store_sendings
 from gantrymq.interop.releases import NEWEST, OLDEST
-from gantrymq.interop.store_contents import Contents
-from gantrymq.interop.store_messages import DELIVERED, DUE_ROUNDS
-from gantrymq.interop.store_reader import OurReader
-from gantrymq.interop.store_sendings import ARRIVAL_SECONDS, Sent
-from gantrymq.interop.store_writer import Fate, fill, opened, settings
+from gantrymq.interop.store import store_contents, store_sendings
+from gantrymq.interop.store.store_contents import Contents
+from gantrymq.interop.store.store_messages import DELIVERED, DUE_ROUNDS
+from gantrymq.interop.store.store_reader import OurReader
+from gantrymq.interop.store.store_sendings import ARRIVAL_SECONDS, Sent
+from gantrymq.interop.store.store_writer import Fate, fill, opened, settings
 from gantrymq.interop.stores import JavaReader, StoreBroker, StoreClient, write_topics
 from gantrymq.wire import hosts
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.interop import store_contents, store_sendings
 from gantrymq.interop.releases import NEWEST, OLDEST
-from gantrymq.interop.store_contents import Contents, Rule, first_at_or_after, next_to
-from gantrymq.interop.store_messages import DELIVERED, DUE_LEVEL, DUE_ROUNDS, SCHEDULE, Told
-from gantrymq.interop.store_reader import OurReader
-from gantrymq.interop.store_writer import Fate, fill, opened, settings
+from gantrymq.interop.store import store_contents, store_sendings
+from gantrymq.interop.store.store_contents import Contents, Rule, first_at_or_after, next_to
+from gantrymq.interop.store.store_messages import DELIVERED, DUE_LEVEL, DUE_ROUNDS, SCHEDULE, Told
+from gantrymq.interop.store.store_reader import OurReader
+from gantrymq.interop.store.store_writer import Fate, fill, opened, settings
 from gantrymq.interop.stores import (
     JavaReader,
     StoreBroker,

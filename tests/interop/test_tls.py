@@ -24,7 +24,7 @@ import pytest
 from gantrymq.interop import ports
 from gantrymq.interop.authority import Authority, Identity, client_context
 from gantrymq.interop.child import wait_until
-from gantrymq.interop.drivers import JavaClient, MqAdmin
+from gantrymq.interop.clients.drivers import JavaClient, MqAdmin
 from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.servers import (
     JavaBroker,

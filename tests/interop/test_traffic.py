@@ -14,7 +14,7 @@ from typing import TypeAlias
 import pytest
 
 from gantrymq.interop.child import wait_until
-from gantrymq.interop.drivers import JavaClient
+from gantrymq.interop.clients.drivers import JavaClient
 from gantrymq.interop.releases import NEWEST, OLDEST
 from gantrymq.interop.servers import REGISTER_SECONDS, JavaBroker, NameServer, NameServerKind
 from gantrymq.interop.sides import name_server

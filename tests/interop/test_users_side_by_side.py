@@ -19,10 +19,10 @@ from pathlib import Path
 
 import pytest
 
+from gantrymq.interop.admin.user_settings import BROKER, ROOT, USERS
 from gantrymq.interop.broker_kinds import BrokerKind, running
 from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.servers import Broker
-from gantrymq.interop.user_settings import BROKER, ROOT, USERS
 from gantrymq.interop.wire import Answer, Request, connect
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]

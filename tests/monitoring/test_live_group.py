@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from gantrymq.crash.member_group import MemberGroup
-from gantrymq.fakes.foreign_disk import make_foreign
+from gantrymq.fakes.stores.foreign_disk import make_foreign
 from gantrymq.interop.ports import free_port
 from gantrymq.monitoring.firing import (
     assert_quiet,

@@ -21,7 +21,7 @@ from gantrymq.monitoring.firing import (
 )
 from gantrymq.monitoring.operator_site import OperatorSite
 from gantrymq.monitoring.server import Prometheus
-from gantrymq.operator.shell.work_queue import LIMITS, QueueLane
+from gantrymq.operator.shell.work.work_queue import LIMITS, QueueLane
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -16,15 +16,15 @@ from pyspark.sql import functions as f
 from gantrymq.client import Message
 from gantrymq.client.blocking import Admin, Producer
 from gantrymq.fakes.spark_rows import at, message_rows
-from gantrymq.spark.jobs import archive, compaction
-from gantrymq.spark.jobs.archive_record import FOLDER, RecordFolder
+from gantrymq.spark.jobs.archiving import archive, compaction
+from gantrymq.spark.jobs.archiving.archive_record import FOLDER, RecordFolder
+from gantrymq.spark.jobs.archiving.compaction import JOURNAL, WORK
+from gantrymq.spark.jobs.archiving.files import Files
+from gantrymq.spark.jobs.archiving.tables import archive_table, open_table
 from gantrymq.spark.jobs.arguments import ArchiveArguments, CompactArguments, LiveSource
-from gantrymq.spark.jobs.compaction import JOURNAL, WORK
 from gantrymq.spark.jobs.ending import Ending
 from gantrymq.spark.jobs.failures import JobError
-from gantrymq.spark.jobs.files import Files
 from gantrymq.spark.jobs.summary import Summary
-from gantrymq.spark.jobs.tables import archive_table, open_table
 from gantrymq.testing.server import StandaloneServer
 
 KEY = ("topic", "brokerName", "queueId", "queueOffset")

@@ -8,8 +8,8 @@ from pyspark.sql import functions as f
 
 from gantrymq.fakes.spark_rows import Message, at, message_rows
 from gantrymq.spark.jobs import dead_letters, stats, trace_records, traces
+from gantrymq.spark.jobs.archiving.rows import filtered
 from gantrymq.spark.jobs.arguments import Filters
-from gantrymq.spark.jobs.rows import filtered
 from gantrymq.spark.jobs.sending import sendable
 
 pytestmark = pytest.mark.newest_spark

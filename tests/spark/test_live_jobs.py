@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from gantrymq.client import ConsumeFrom, Later, Message, Outcome, ReceivedMessage
 from gantrymq.client.blocking import Admin, Producer, PushConsumer
-from gantrymq.fakes.stored_bodies import StoredMessage, stored_messages
+from gantrymq.fakes.stores.stored_bodies import StoredMessage, stored_messages
 from gantrymq.spark.jobs import command_line, runner
 from gantrymq.spark.jobs.ending import Ending
 from gantrymq.spark.jobs.summary import as_json

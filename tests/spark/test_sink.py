@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
 from gantrymq.client.blocking import Admin
-from gantrymq.fakes.stored_bodies import StoredMessage, stored_bodies, stored_messages
+from gantrymq.fakes.stores.stored_bodies import StoredMessage, stored_bodies, stored_messages
 from gantrymq.testing.server import StandaloneServer
 
 FORMAT = "rocketmq"

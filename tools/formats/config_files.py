@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
-from gantrymq.acl import plain_acl
+from gantrymq.acl.plain import plain_acl
 from gantrymq.acl.users import table_file
 from gantrymq.acl.users.table import UserTable
 from gantrymq.acl.users.user import User
@@ -17,10 +17,10 @@ from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.state import Identity, State
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.auth import PolicyEntryInfo, PolicyInfo
+from gantrymq.wire.bodies.consuming.pops import RequestMode, TopicMode
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.heartbeat import SubscriptionData
 from gantrymq.wire.bodies.kv import kv_config_to_json
-from gantrymq.wire.bodies.pops import RequestMode, TopicMode
 from gantrymq.wire.bodies.quotas import Quota, QuotaKind, QuotaLimit
 from gantrymq.wire.bodies.shared import TopicConfig
 from tools.formats import specimen

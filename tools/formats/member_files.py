@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gantrymq.broker import lease_name
-from gantrymq.ha import disk_decision, epoch_file, identity, kept, lease_copy
-from gantrymq.ha.disk_decision import Choice, Decision
-from gantrymq.ha.epochs import Epoch
-from gantrymq.ha.identity import Identity
-from gantrymq.ha.kept import Kept
-from gantrymq.ha.lease import Lease
-from gantrymq.ha.lease_object import ObjectName
+from gantrymq.broker.setup import lease_name
+from gantrymq.ha.disk import epoch_file, identity
+from gantrymq.ha.disk.epochs import Epoch
+from gantrymq.ha.disk.identity import Identity
+from gantrymq.ha.lease import lease_copy
+from gantrymq.ha.lease.lease import Lease
+from gantrymq.ha.lease.lease_object import ObjectName
+from gantrymq.ha.member import disk_decision, persistent_state
+from gantrymq.ha.member.disk_decision import Choice, Decision
+from gantrymq.ha.member.persistent_state import Kept
 from gantrymq.testing.memory_disk import MemoryDisk
 from tools.formats import specimen
 from tools.formats.checked_file import HEAD, json_lines
@@ -40,8 +42,8 @@ def epochs_example() -> Sequence[str]:
 def member_example() -> Sequence[str]:
     """A member that has seen epoch 4."""
     disk = MemoryDisk()
-    kept.write(disk, Kept(epoch=4, boot="3f1e9c20", is_partial=False, sure_to=73216))
-    return json_lines(specimen.content_on(disk, kept.PATH))
+    persistent_state.write(disk, Kept(epoch=4, boot="3f1e9c20", is_partial=False, sure_to=73216))
+    return json_lines(specimen.content_on(disk, persistent_state.PATH))
 
 
 def identity_example() -> Sequence[str]:

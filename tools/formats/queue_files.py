@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gantrymq.store import queue_snapshot, replaced_queues
-from gantrymq.store.index_file import ENTRY_BYTES, HEADER_BYTES, SLOT_BYTES
-from gantrymq.store.queue_unit import BLANK, UNIT_BYTES
-from gantrymq.store.replaced_queues import ReplacedQueues
+from gantrymq.store.consumequeue import queue_snapshot, replaced_queues
+from gantrymq.store.consumequeue.queue_unit import BLANK, UNIT_BYTES
+from gantrymq.store.consumequeue.replaced_queues import ReplacedQueues
+from gantrymq.store.index.index_file import ENTRY_BYTES, HEADER_BYTES, SLOT_BYTES
 from gantrymq.testing.memory_disk import MemoryDisk
 from tools.formats import specimen
 from tools.formats.checked_file import HEAD

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gantrymq.store import checkpoint as checkpoint_file
-from gantrymq.store import deleted_topics, log_cut, marks
-from gantrymq.store.deleted_topics import Deleted
-from gantrymq.store.log_cut import Wish
+from gantrymq.store.commitlog import log_cut
+from gantrymq.store.commitlog.log_cut import Wish
+from gantrymq.store.dispatch import deleted_topics
+from gantrymq.store.dispatch.deleted_topics import Deleted
+from gantrymq.store.files import checkpoint as checkpoint_file
+from gantrymq.store.files import flush_positions
 from gantrymq.store.sessions import snapshot
 from gantrymq.store.sessions.snapshot import Snapshot
 from gantrymq.store.sessions.table import SessionState
@@ -122,11 +124,13 @@ def _zeros(title: str = "gap") -> Part:
 
 def marks_example() -> Sequence[str]:
     """The slot of the store's marks that counts."""
-    data = specimen.content(marks.PATH)
-    slots = [(at, data[at : at + marks.SLOT_BYTES]) for at in marks.SLOT_POSITIONS]
-    known = [(slot.sequence, at) for at, raw in slots if (slot := marks.decode_slot(raw))]
+    data = specimen.content(flush_positions.PATH)
+    slots = [
+        (at, data[at : at + flush_positions.SLOT_BYTES]) for at in flush_positions.SLOT_POSITIONS
+    ]
+    known = [(slot.sequence, at) for at, raw in slots if (slot := flush_positions.decode_slot(raw))]
     _, at = max(known)
-    return [*Example(data[at : at + marks.SLOT_BYTES], [Piece(MARKS)], start=at).lines()]
+    return [*Example(data[at : at + flush_positions.SLOT_BYTES], [Piece(MARKS)], start=at).lines()]
 
 
 def sessions_example() -> Sequence[str]:

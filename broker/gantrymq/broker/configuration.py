@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from gantrymq.acl.signature import Credentials
+from gantrymq.acl.signature.signature import Credentials
 from gantrymq.acl.users.seal import PasswordSeal
 from gantrymq.base.errors import ConfigurationError, LocalError, RemoteError
 from gantrymq.base.properties import decode_properties
@@ -29,23 +29,23 @@ from gantrymq.base.settings import (
     setting_fields,
     settings_to_text,
 )
-from gantrymq.broker import group_setup, link_setup
-from gantrymq.broker.core.configuration import REGION_FORM, SETTINGS, check_region
-from gantrymq.broker.core.java_keys import JAVA_KEYS
+from gantrymq.broker.core.admin.java_keys import JAVA_KEYS
+from gantrymq.broker.core.engine.configuration import REGION_FORM, SETTINGS, check_region
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.broker.core.state import Identity
 from gantrymq.broker.core.users.first_users import first_users, inner_credentials
 from gantrymq.broker.core.users.rules import user_rules_of
-from gantrymq.broker.group_setup import GroupSetup
-from gantrymq.broker.link_setup import LinkSetup
-from gantrymq.runtime import secure_defaults
-from gantrymq.runtime.acl_file import read_credentials
-from gantrymq.runtime.address import address_of, is_host_name, own_address, parse_address
-from gantrymq.runtime.certificates import ClientTls, ServerTls
-from gantrymq.runtime.listening import ANY_V6
-from gantrymq.store.delay_levels import DelayLevels
-from gantrymq.store.delete_hours import parse_hours
+from gantrymq.broker.setup import group_setup, link_setup
+from gantrymq.broker.setup.group_setup import GroupSetup
+from gantrymq.broker.setup.link_setup import LinkSetup
+from gantrymq.runtime.net.address import address_of, is_host_name, own_address, parse_address
+from gantrymq.runtime.net.listening import ANY_V6
+from gantrymq.runtime.security import secure_defaults
+from gantrymq.runtime.security.acl_file import read_credentials
+from gantrymq.runtime.security.certificates import ClientTls, ServerTls
+from gantrymq.store.record.delay_levels import DelayLevels
+from gantrymq.store.retention.delete_hours import parse_hours
 from gantrymq.store.settings import StoreSettings
 from gantrymq.wire import hosts
 

@@ -46,9 +46,9 @@ def run(argv: list[str]) -> int:
     broker = partial(process.run, partial(_serve, setup))
     if not arguments.guarded:
         return broker()
-    from gantrymq.broker import guard  # noqa: PLC0415
+    from gantrymq.broker import supervisor  # noqa: PLC0415
 
-    return guard.run(setup, broker)
+    return supervisor.run(setup, broker)
 
 
 def _print(setup: Setup, *, only_important: bool) -> None:
@@ -68,8 +68,8 @@ async def _serve(setup: Setup, process: Process) -> None:
 
 async def _serve_once(setup: Setup, process: Process) -> bool:
     """Returns whether the broker has to be started again."""
-    from gantrymq.broker.opening import StoppedError  # noqa: PLC0415 - so that --help is quick
     from gantrymq.broker.server import BrokerHost  # noqa: PLC0415 - as above
+    from gantrymq.broker.store_opening import StoppedError  # noqa: PLC0415 - so that --help is quick
 
     try:
         host = BrokerHost(setup)

@@ -8,11 +8,11 @@ from contextlib import suppress
 from typing import Final, final
 
 from gantrymq.broker.core.broker import Broker
-from gantrymq.broker.member_host import MemberHost
+from gantrymq.broker.member.member_host import MemberHost
 from gantrymq.broker.metrics import base, compat4, member, page
 from gantrymq.metrics.samples import Samples, Source
 from gantrymq.runtime.clock import Clock
-from gantrymq.runtime.metrics import Metrics
+from gantrymq.runtime.http.metrics import Metrics
 
 # How long a page waits for the disk. Prometheus gives up after 10 s.
 STORE_VALUES_SECONDS: Final = 5.0

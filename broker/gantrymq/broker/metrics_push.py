@@ -6,9 +6,9 @@ import socket
 from typing import Final
 
 from gantrymq.broker.core.settings import BrokerSettings, MetricsExporter
+from gantrymq.runtime.http.metrics import Metrics
+from gantrymq.runtime.http.otlp import OtlpExporter, OtlpTarget
 from gantrymq.runtime.logs import Log
-from gantrymq.runtime.metrics import Metrics
-from gantrymq.runtime.otlp import OtlpExporter, OtlpTarget
 
 SERVICE: Final = "gantry-broker"
 

@@ -20,9 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
-from gantrymq.ha.lease import NOBODY, Lease
-from gantrymq.ha.member import Member
-from gantrymq.ha.phase import Phase
+from gantrymq.ha.election.phase import Phase
+from gantrymq.ha.lease.lease import NOBODY, Lease
+from gantrymq.ha.member.member import Member
 from gantrymq.store.engine import Store
 
 # Queues and index follow the log within milliseconds. If they are this far behind, they cannot keep

@@ -18,10 +18,10 @@ from typing import Final, final
 
 from gantrymq.base.errors import ConfigurationError, RemoteError
 from gantrymq.base.group_secret import SECRETS_PATH
-from gantrymq.broker import disk_decisions, opening
+from gantrymq.broker import store_opening
 from gantrymq.broker.configuration import OVERRIDES, Setup
+from gantrymq.broker.core.acl.exposure import Protection, exposed
 from gantrymq.broker.core.broker import FAST_LISTENER, Broker
-from gantrymq.broker.core.exposure import Protection, exposed
 from gantrymq.broker.core.messages import (
     SECRET_FILES,
     File,
@@ -31,49 +31,50 @@ from gantrymq.broker.core.messages import (
 )
 from gantrymq.broker.core.settings import BrokerRole
 from gantrymq.broker.core.state import State
-from gantrymq.broker.errands import Errands
-from gantrymq.broker.link_security import LinkSecurity
-from gantrymq.broker.member_host import MemberHost
+from gantrymq.broker.effect_executor import Errands
+from gantrymq.broker.links.replication import BrokerReplication
+from gantrymq.broker.member.member_host import MemberHost
 from gantrymq.broker.metrics_pages import MetricsPages
 from gantrymq.broker.metrics_push import exporter
-from gantrymq.broker.peers import Peers
+from gantrymq.broker.peers.registrar import Registrar
+from gantrymq.broker.peers.remote_requests import Peers
+from gantrymq.broker.peers.topic_propagator import Spreader
 from gantrymq.broker.readiness import store_reason
-from gantrymq.broker.registrar import Registrar
-from gantrymq.broker.replication import BrokerReplication
-from gantrymq.broker.rounds import Rounds
-from gantrymq.broker.spreader import Spreader
-from gantrymq.ha.authority import Authority
+from gantrymq.broker.setup import disk_decisions
+from gantrymq.broker.setup.link_security import LinkSecurity
+from gantrymq.broker.turn_loop import Rounds
+from gantrymq.ha.lease.lease_deadline import Authority
 from gantrymq.metrics.samples import Source
 from gantrymq.metrics.tables import exporter4
 from gantrymq.remoting.connections import ConnectionLimits, parse_networks
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
-from gantrymq.runtime import descriptors
-from gantrymq.runtime.acl_file import AclFile
-from gantrymq.runtime.audit_log import AuditLog, audit_file
-from gantrymq.runtime.backlog import Backlog
-from gantrymq.runtime.bearer_token import token_file
-from gantrymq.runtime.certificates import ServerContexts, TlsMode
-from gantrymq.runtime.channel import Channel
-from gantrymq.runtime.client_contexts import ClientContexts
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
-from gantrymq.runtime.dialer import Dialer
-from gantrymq.runtime.disk import FolderDisk
-from gantrymq.runtime.disk_background import DiskBackground
-from gantrymq.runtime.files import save_now
-from gantrymq.runtime.health import HealthServer, Readiness
+from gantrymq.runtime.http.health import HealthServer, Readiness
+from gantrymq.runtime.http.metrics import LoopLag, server_samples
+from gantrymq.runtime.http.otlp import OtlpExporter
 from gantrymq.runtime.logs import Log
 from gantrymq.runtime.memory import memory_bytes
-from gantrymq.runtime.metrics import LoopLag, server_samples
-from gantrymq.runtime.net import Listener, Server, ServerLimits
-from gantrymq.runtime.otlp import OtlpExporter
-from gantrymq.runtime.outbox import Outbox
+from gantrymq.runtime.net.backlog import Backlog
+from gantrymq.runtime.net.channel import Channel
+from gantrymq.runtime.net.dialer import Dialer
+from gantrymq.runtime.net.net import Listener, Server, ServerLimits
+from gantrymq.runtime.net.outbox import Outbox
 from gantrymq.runtime.pulse import Pulse
+from gantrymq.runtime.security.acl_file import AclFile
+from gantrymq.runtime.security.bearer_token import token_file
+from gantrymq.runtime.security.certificates import ServerContexts, TlsMode
+from gantrymq.runtime.security.client_contexts import ClientContexts
+from gantrymq.runtime.storage import descriptors
+from gantrymq.runtime.storage.audit_log import AuditLog, audit_file
+from gantrymq.runtime.storage.disk import FolderDisk
+from gantrymq.runtime.storage.disk_background import DiskBackground
+from gantrymq.runtime.storage.files import save_now
+from gantrymq.runtime.storage.watched_file import WatchedFile
 from gantrymq.runtime.watchdog import Watchdog
-from gantrymq.runtime.watched_file import WatchedFile
 from gantrymq.store.engine import Store
-from gantrymq.store.segments import SyncFailedError
+from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.route import RegisterBrokerResponse
 
@@ -249,7 +250,7 @@ class BrokerHost:
         disk_decisions.carry_out(self._setup.root, self._log)
         if self._member is not None:
             self._member.store_opens()
-        took = await opening.open_store(self._store, self._clock, self._pulse, is_stopping)
+        took = await store_opening.open_store(self._store, self._clock, self._pulse, is_stopping)
         self._tell_opened(took)
         if self._member is not None:
             self._member.store_opened()

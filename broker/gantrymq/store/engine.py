@@ -27,40 +27,40 @@ from typing import Final, final
 from gantrymq.base.disk import Background, Disk, DiskError
 from gantrymq.base.errors import GantryError, LocalError
 from gantrymq.metrics.histogram import Histogram
-from gantrymq.store.arrivals import Arrivals
-from gantrymq.store.checkpoint import CheckpointFile
-from gantrymq.store.claim import Claim
-from gantrymq.store.commitlog import CommitLog
-from gantrymq.store.copies import Copies, CopyRefused
-from gantrymq.store.delay_levels import DelayLevels
-from gantrymq.store.deletions import Deletions
-from gantrymq.store.disk_watch import DiskWatch
-from gantrymq.store.dispatch import Dispatcher
-from gantrymq.store.group import TopicSize
-from gantrymq.store.index import Index
-from gantrymq.store.index_file import IndexSizes
-from gantrymq.store.intake import Intake, Pending
-from gantrymq.store.kernel import Fed, Kernel
-from gantrymq.store.marks import MarksFile
-from gantrymq.store.obstacles import Obstacles
-from gantrymq.store.persistence import Persistence
-from gantrymq.store.put import UNAVAILABLE, PutStatus, Refused, check_batch, check_message
-from gantrymq.store.queues import Queues
-from gantrymq.store.readings import Readings
-from gantrymq.store.recovery import Parts, Progress, Recovery, Report
-from gantrymq.store.replaced_queues import ReplacedQueues
-from gantrymq.store.reserve import Reserve
-from gantrymq.store.retention import Retention
-from gantrymq.store.segments import SyncFailedError
+from gantrymq.store.append.kernel import Fed, Kernel
+from gantrymq.store.append.replica_appender import Copies, CopyRefused
+from gantrymq.store.append.waiters import Waiters
+from gantrymq.store.append.write_batcher import Intake, Pending
+from gantrymq.store.append.write_group import TopicSize
+from gantrymq.store.commitlog.commitlog import CommitLog
+from gantrymq.store.commitlog.tail import TAIL_BYTES
+from gantrymq.store.consumequeue.queues import Queues
+from gantrymq.store.consumequeue.replaced_queues import ReplacedQueues
+from gantrymq.store.dispatch.deletions import Deletions
+from gantrymq.store.dispatch.dispatch import Dispatcher
+from gantrymq.store.dispatch.dispatch_notifier import Arrivals
+from gantrymq.store.files.checkpoint import CheckpointFile
+from gantrymq.store.files.directory_lock import Claim
+from gantrymq.store.files.flush_positions import MarksFile
+from gantrymq.store.files.reserve import Reserve
+from gantrymq.store.files.segments import SyncFailedError
+from gantrymq.store.index.index import Index
+from gantrymq.store.index.index_file import IndexSizes
+from gantrymq.store.read.async_reader import Readings
+from gantrymq.store.read.topic_ages import TopicAges
+from gantrymq.store.read.work_meter import WorkMeter, standing
+from gantrymq.store.record.delay_levels import DelayLevels
+from gantrymq.store.record.put import UNAVAILABLE, PutStatus, Refused, check_batch, check_message
+from gantrymq.store.recovery.persistence import Persistence
+from gantrymq.store.recovery.recovery import Parts, Progress, Recovery, Report
+from gantrymq.store.retention.disk_watch import DiskWatch
+from gantrymq.store.retention.retention import Retention
+from gantrymq.store.retention.write_health import Obstacles
 from gantrymq.store.sessions.refusals import NO_SESSIONS, session_refused
 from gantrymq.store.sessions.snapshot import SnapshotWriter
 from gantrymq.store.sessions.table import ProducerSessions, SessionSend
 from gantrymq.store.settings import FlushDiskType, StoreSettings
-from gantrymq.store.tail import TAIL_BYTES
-from gantrymq.store.topic_ages import TopicAges
 from gantrymq.store.turn import NOTHING, Turn
-from gantrymq.store.waiters import Waiters
-from gantrymq.store.work_meter import WorkMeter, standing
 from gantrymq.wire.message.record import Record
 
 NEVER: Final = float("inf")

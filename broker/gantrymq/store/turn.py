@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
-from gantrymq.store.finished import Finished
-from gantrymq.store.pending_put import PutAnswer
+from gantrymq.store.append.pending_put import PutAnswer
+from gantrymq.store.read.reading_result import Finished
 
 
 @final

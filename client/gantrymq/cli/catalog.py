@@ -7,7 +7,12 @@ of two words are Gantry's own. A family without a title belongs to the one befor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from gantrymq.cli.frame.command import Command
+    from gantrymq.cli.frame.stream_command import StreamCommand
 
 PROGRAMS: Final = (
     "standalone", "broker", "namesrv", "operator", "kubectl", "store", "completion"
@@ -48,7 +53,7 @@ class Entry(NamedTuple):
 _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     (
         "clusters and brokers",
-        "clusters",
+        "cluster.clusters",
         {
             "clusterList": "list clusters, their brokers and what they do",
             "haStatus": "how slaves keep up with their master",
@@ -57,7 +62,7 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     ),
     (
         "single brokers",
-        "brokers",
+        "cluster.brokers",
         {
             "brokerStatus": "all figures of a broker",
             "getBrokerConfig": "all settings of a broker",
@@ -68,8 +73,8 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
         },
     ),
     (
-        "topics",
-        "topics",
+        "topic.topics",
+        "topic.topics",
         {
             "topicList": "list all topics",
             "topicRoute": "where a topic is",
@@ -81,7 +86,7 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     ),
     (
         "changing topics",
-        "topic_changes",
+        "topic.topic_changes",
         {
             "updateTopic": "make a topic, or change it",
             "updateTopicList": "make several topics, from a JSON file",
@@ -92,12 +97,12 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     ),
     (
         "progress of groups",
-        "progress",
+        "group.progress",
         {"consumerProgress": "how far groups are, and how far behind"},
     ),
     (
         "consumer groups",
-        "groups",
+        "group.groups",
         {
             "brokerConsumeStats": "how far all groups of one broker are",
             "getConsumerConfig": "the settings of a group",
@@ -109,7 +114,7 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     ),
     (
         "offsets of groups",
-        "offsets",
+        "group.offsets",
         {
             "resetOffsetByTime": "let a group go on at a moment",
             "skipAccumulatedMessage": "let a group skip what waits",
@@ -119,7 +124,7 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     ),
     (
         "clients",
-        "connections",
+        "group.connections",
         {
             "consumerConnection": "who consumes for a group, and what",
             "producerConnection": "who produces for a group",
@@ -128,8 +133,8 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
         },
     ),
     (
-        "messages",
-        "messages",
+        "message.messages",
+        "message.messages",
         {
             "queryMsgById": "a message by its offset id",
             "queryMsgByKey": "messages by a key",
@@ -141,7 +146,7 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     ),
     (
         "reading topics",
-        "reading",
+        "message.reading",
         {
             "printMsg": "read a topic, without consuming it",
             "printMsgByQueue": "read one queue, without consuming it",
@@ -150,7 +155,7 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     ),
     (
         "sending and reading",
-        "streams",
+        "stream.streams",
         {
             "produce": "send messages: of the command line, standard input, or a file",
             "consume": "read messages, as a group or without one",
@@ -160,12 +165,12 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     ),
     (
         "traces of messages",
-        "traces",
+        "message.traces",
         {"queryMsgTraceById": "who sent a message and who consumed it, by their traces"},
     ),
     (
         "trying out sends",
-        "trial_sends",
+        "message.trial_sends",
         {
             "sendMessage": "send one message",
             "sendMsgStatus": "send some to a broker, and show what it says of each",
@@ -175,7 +180,7 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     ),
     (
         "name servers",
-        "name_servers",
+        "cluster.name_servers",
         {
             "getNamesrvConfig": "all settings of name servers",
             "updateNamesrvConfig": "change a setting of all name servers",
@@ -186,8 +191,8 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
         },
     ),
     (
-        "accounts",
-        "accounts",
+        "cluster.accounts",
+        "cluster.accounts",
         {
             "getAclConfig": "all accounts of a broker",
             "clusterAclConfigVersion": "which state of its accounts a broker has",
@@ -197,7 +202,7 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
         },
     ),
     (
-        "users",
+        "access.users",
         "access.users",
         {
             "createUser": "make a user of RocketMQ 5",
@@ -250,8 +255,8 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
         },
     ),
     (
-        "exports",
-        "exports",
+        "cluster.exports",
+        "cluster.exports",
         {
             "exportMetadata": "topics and groups, to a JSON file",
             "exportConfigs": "the settings of a cluster's brokers, to a JSON file",
@@ -260,12 +265,12 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     ),
     (
         "trouble",
-        "doctor",
+        "cluster.doctor",
         {"doctor": "look for what is usually wrong, and say what helps"},
     ),
     (
         "asking for help",
-        "report",
+        "cluster.report",
         {"report": "write what a helper needs to know, without secrets, to a JSON file"},
     ),
 )
@@ -376,3 +381,10 @@ def _line(name: str) -> str:
     entry = find(name)
     assert entry is not None, "the catalog finds its own names"
     return f"  {name:24} {entry.about}\n"
+
+
+def load(entry: Entry) -> Command | StreamCommand:
+    """The command of an entry; imports the entry's module."""
+    module = import_module(f"gantrymq.cli.{entry.module}")
+    command: Command | StreamCommand = module.COMMANDS[entry.name]
+    return command

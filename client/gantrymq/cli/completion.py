@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from gantrymq.cli import catalog
-from gantrymq.cli.command import Command
-from gantrymq.cli.failures import UsageError
-from gantrymq.cli.main import load
-from gantrymq.cli.stream_command import StreamCommand
+from gantrymq.cli.frame.command import Command
+from gantrymq.cli.frame.failures import UsageError
+from gantrymq.cli.frame.stream_command import StreamCommand
 
 _COMMON: Final = ("--namesrvAddr", "--output", "--watch", "--timeout", "--tls", "--help")
 
@@ -31,7 +30,7 @@ def _options() -> dict[str, list[str]]:
     for name in catalog.names():
         entry = catalog.find(name)
         assert entry is not None, "the catalog finds its own names"
-        command = load(entry)
+        command = catalog.load(entry)
         own = [f"--{option.name}" for option in command.options if not option.is_positional]
         common = [option for option in _COMMON if option != "--watch" or _has_watch(command)]
         found[name] = [*dict.fromkeys([*own, *common])]

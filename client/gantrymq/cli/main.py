@@ -7,16 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gantrymq.base.errors import GantryError
 from gantrymq.cli import catalog
-from gantrymq.cli.failures import DONE, FAILED, INTERRUPTED, WRONG_USAGE, UsageError
-
-if TYPE_CHECKING:
-    from gantrymq.cli.command import Command
-    from gantrymq.cli.stream_command import StreamCommand
+from gantrymq.cli.frame.failures import DONE, FAILED, INTERRUPTED, WRONG_USAGE, UsageError
 
 _STDOUT: Final = 1
 
@@ -51,7 +46,7 @@ def run(argv: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except (GantryError, OSError) as error:
-        from gantrymq.cli.screen import failure_text  # noqa: PLC0415 - nothing waits for it
+        from gantrymq.cli.frame.screen import failure_text  # noqa: PLC0415 - nothing waits for it
 
         sys.stderr.write(f"gantry {name}: {failure_text(error)}\n")
         return FAILED
@@ -93,17 +88,10 @@ def _completion(shells: list[str]) -> int:
     return DONE
 
 
-def load(entry: catalog.Entry) -> Command | StreamCommand:
-    """The command of an entry."""
-    module = import_module(f"gantrymq.cli.{entry.module}")
-    command: Command | StreamCommand = module.COMMANDS[entry.name]
-    return command
-
-
 def _run(entry: catalog.Entry, words: list[str]) -> int:
-    from gantrymq.cli.arguments import parse  # noqa: PLC0415 - argparse is half of a quick start
+    from gantrymq.cli.frame.arguments import parse  # noqa: PLC0415 - argparse is half of a quick start
 
-    command = load(entry)
+    command = catalog.load(entry)
     asked = parse(command, entry.about, words)
     if isinstance(asked, int):
         return asked

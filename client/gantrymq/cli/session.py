@@ -10,19 +10,19 @@ from typing import Final
 
 from gantrymq.base.errors import ConfigurationError, GantryError
 from gantrymq.base.properties import decode_properties, parse_properties
-from gantrymq.cli.arguments import Asked
-from gantrymq.cli.bar import Bar
-from gantrymq.cli.command import Command
-from gantrymq.cli.early_end import EarlyEnd
-from gantrymq.cli.failures import DONE, FAILED, UsageError
-from gantrymq.cli.notices import Notices
-from gantrymq.cli.page import Page
-from gantrymq.cli.screen import Screen, show_what_cannot_be_encoded
-from gantrymq.cli.stream import Stream
-from gantrymq.cli.stream_command import StreamCommand
+from gantrymq.cli.frame.arguments import Asked
+from gantrymq.cli.frame.command import Command
+from gantrymq.cli.frame.failures import DONE, FAILED, UsageError
+from gantrymq.cli.frame.interruption import EarlyEnd
+from gantrymq.cli.frame.notices import Notices
+from gantrymq.cli.frame.page import Page
+from gantrymq.cli.frame.progress_bar import Bar
+from gantrymq.cli.frame.screen import Screen, show_what_cannot_be_encoded
+from gantrymq.cli.frame.stream import Stream
+from gantrymq.cli.frame.stream_command import StreamCommand
 from gantrymq.client.aio.admin import Admin
-from gantrymq.client.aio.configuration import ClientKeywords
-from gantrymq.runtime.certificates import ClientTls
+from gantrymq.client.aio.machinery.configuration import ClientKeywords
+from gantrymq.runtime.security.certificates import ClientTls
 
 _KEY: Final = "GANTRY_ACCESS_KEY"
 _SECRET: Final = "GANTRY_SECRET_KEY"  # noqa: S105 - the variable's name

@@ -9,22 +9,13 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from gantrymq.base.errors import ConfigurationError, GantryError
     from gantrymq.client.aio.admin import Admin
+    from gantrymq.client.aio.machinery.sending_soon import Sending
+    from gantrymq.client.aio.machinery.sendings import Sendings
     from gantrymq.client.aio.pop_consumer import PopConsumer, PoppedMessage
     from gantrymq.client.aio.producer import Producer
     from gantrymq.client.aio.pull_consumer import PullConsumer
     from gantrymq.client.aio.push_consumer import PushConsumer
-    from gantrymq.client.aio.sending_soon import Sending
-    from gantrymq.client.aio.sendings import Sendings
     from gantrymq.client.aio.transaction_producer import TransactionProducer
-    from gantrymq.client.core.allocation import (
-        Configured,
-        ConsistentHash,
-        MachineRoom,
-        NearMachineRoom,
-        average,
-        average_by_circle,
-    )
-    from gantrymq.client.core.batches import split
     from gantrymq.client.core.errors import (
         BrokerError,
         ClientError,
@@ -33,10 +24,19 @@ if TYPE_CHECKING:
         SendError,
         StateError,
     )
-    from gantrymq.client.core.lingering import WaitingFullError
-    from gantrymq.client.core.listeners import Listener
-    from gantrymq.client.core.message import Message
-    from gantrymq.client.core.outcomes import (
+    from gantrymq.client.core.group.allocation import (
+        Configured,
+        ConsistentHash,
+        MachineRoom,
+        NearMachineRoom,
+        average,
+        average_by_circle,
+    )
+    from gantrymq.client.core.group.start_offset import ConsumeFrom
+    from gantrymq.client.core.group.subscriptions import Sql, SubscriptionError
+    from gantrymq.client.core.instance.replies import NoReplyError, reply
+    from gantrymq.client.core.message.message import Message
+    from gantrymq.client.core.message.outcomes import (
         COMMIT,
         LATER,
         ROLLBACK,
@@ -46,19 +46,19 @@ if TYPE_CHECKING:
         Outcome,
         Suspend,
     )
-    from gantrymq.client.core.push_consumer import QueueStatus
-    from gantrymq.client.core.received import ReceivedMessage
-    from gantrymq.client.core.replies import NoReplyError, reply
-    from gantrymq.client.core.results import SendResult, SendStatus
-    from gantrymq.client.core.selecting import by_key, random_queue
-    from gantrymq.client.core.sending import SendMode
-    from gantrymq.client.core.shares import SendResults, SomeUnsentError
-    from gantrymq.client.core.start_offset import ConsumeFrom
-    from gantrymq.client.core.subscriptions import Sql, SubscriptionError
-    from gantrymq.client.core.transactions import TransactionResult, TransactionState
+    from gantrymq.client.core.message.received import ReceivedMessage
+    from gantrymq.client.core.message.results import SendResult, SendStatus
+    from gantrymq.client.core.producer.transactions import TransactionResult, TransactionState
+    from gantrymq.client.core.push.listeners import Listener
+    from gantrymq.client.core.push.push_consumer import QueueStatus
+    from gantrymq.client.core.send.batch_results import SendResults, SomeUnsentError
+    from gantrymq.client.core.send.batches import split
+    from gantrymq.client.core.send.record_accumulator import WaitingFullError
+    from gantrymq.client.core.send.selecting import by_key, random_queue
+    from gantrymq.client.core.send.sending import SendMode
     from gantrymq.client.metrics import ClientMetrics
     from gantrymq.remoting.failures import RequestError
-    from gantrymq.runtime.certificates import ClientTls
+    from gantrymq.runtime.security.certificates import ClientTls
     from gantrymq.wire.bodies.shared import MessageQueue
     from gantrymq.wire.message.compression import CompressionType
 
@@ -128,10 +128,10 @@ _HOMES: Final = {
     "gantrymq.client.aio.producer": ("Producer",),
     "gantrymq.client.aio.pull_consumer": ("PullConsumer",),
     "gantrymq.client.aio.push_consumer": ("PushConsumer",),
-    "gantrymq.client.aio.sending_soon": ("Sending",),
-    "gantrymq.client.aio.sendings": ("Sendings",),
+    "gantrymq.client.aio.machinery.sending_soon": ("Sending",),
+    "gantrymq.client.aio.machinery.sendings": ("Sendings",),
     "gantrymq.client.aio.transaction_producer": ("TransactionProducer",),
-    "gantrymq.client.core.allocation": (
+    "gantrymq.client.core.group.allocation": (
         "Configured",
         "ConsistentHash",
         "MachineRoom",
@@ -139,7 +139,7 @@ _HOMES: Final = {
         "average",
         "average_by_circle",
     ),
-    "gantrymq.client.core.batches": ("split",),
+    "gantrymq.client.core.send.batches": ("split",),
     "gantrymq.client.core.errors": (
         "BrokerError",
         "ClientError",
@@ -148,10 +148,10 @@ _HOMES: Final = {
         "SendError",
         "StateError",
     ),
-    "gantrymq.client.core.lingering": ("WaitingFullError",),
-    "gantrymq.client.core.listeners": ("Listener",),
-    "gantrymq.client.core.message": ("Message",),
-    "gantrymq.client.core.outcomes": (
+    "gantrymq.client.core.send.record_accumulator": ("WaitingFullError",),
+    "gantrymq.client.core.push.listeners": ("Listener",),
+    "gantrymq.client.core.message.message": ("Message",),
+    "gantrymq.client.core.message.outcomes": (
         "COMMIT",
         "LATER",
         "Later",
@@ -161,19 +161,19 @@ _HOMES: Final = {
         "SUSPEND",
         "Suspend",
     ),
-    "gantrymq.client.core.push_consumer": ("QueueStatus",),
-    "gantrymq.client.core.received": ("ReceivedMessage",),
-    "gantrymq.client.core.replies": ("NoReplyError", "reply"),
-    "gantrymq.client.core.results": ("SendResult", "SendStatus"),
-    "gantrymq.client.core.selecting": ("by_key", "random_queue"),
-    "gantrymq.client.core.sending": ("SendMode",),
-    "gantrymq.client.core.shares": ("SendResults", "SomeUnsentError"),
-    "gantrymq.client.core.start_offset": ("ConsumeFrom",),
-    "gantrymq.client.core.subscriptions": ("Sql", "SubscriptionError"),
-    "gantrymq.client.core.transactions": ("TransactionResult", "TransactionState"),
+    "gantrymq.client.core.push.push_consumer": ("QueueStatus",),
+    "gantrymq.client.core.message.received": ("ReceivedMessage",),
+    "gantrymq.client.core.instance.replies": ("NoReplyError", "reply"),
+    "gantrymq.client.core.message.results": ("SendResult", "SendStatus"),
+    "gantrymq.client.core.send.selecting": ("by_key", "random_queue"),
+    "gantrymq.client.core.send.sending": ("SendMode",),
+    "gantrymq.client.core.send.batch_results": ("SendResults", "SomeUnsentError"),
+    "gantrymq.client.core.group.start_offset": ("ConsumeFrom",),
+    "gantrymq.client.core.group.subscriptions": ("Sql", "SubscriptionError"),
+    "gantrymq.client.core.producer.transactions": ("TransactionResult", "TransactionState"),
     "gantrymq.client.metrics": ("ClientMetrics",),
     "gantrymq.remoting.failures": ("RequestError",),
-    "gantrymq.runtime.certificates": ("ClientTls",),
+    "gantrymq.runtime.security.certificates": ("ClientTls",),
     "gantrymq.wire.bodies.shared": ("MessageQueue",),
     "gantrymq.wire.message.compression": ("CompressionType",),
 }

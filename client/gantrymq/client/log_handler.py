@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, Protocol, final
 
-from gantrymq.client.core.message import Message
+from gantrymq.client.core.message.message import Message
 
 # Some seconds of a busy program, and no more memory than that of a few large messages.
 RECORDS_MAX: Final = 10_000

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.client.core.hooks import ConsumeContext, SendContext
+from gantrymq.client.core.instance.hooks import ConsumeContext, SendContext
 from gantrymq.metrics.family import Kind
 from gantrymq.metrics.histogram import Histogram
 from gantrymq.metrics.samples import Row, Samples

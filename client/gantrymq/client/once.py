@@ -40,9 +40,9 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias, final
 
 from gantrymq.client.core.errors import ClientError
-from gantrymq.client.core.listeners import Listener
-from gantrymq.client.core.outcomes import COMMIT, SUCCESS, Later, Outcome
-from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.message.outcomes import COMMIT, SUCCESS, Later, Outcome
+from gantrymq.client.core.message.received import ReceivedMessage
+from gantrymq.client.core.push.listeners import Listener
 
 # As long as a broker may bring a message again: sixteen tries take less than five hours, but a
 # group may stand still over a weekend.

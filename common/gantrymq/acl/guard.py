@@ -26,25 +26,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias, final
 
-from gantrymq.acl import full_signature, plain_rights, user_rights
-from gantrymq.acl.accounts import Account, Rules
-from gantrymq.acl.caller import Caller
-from gantrymq.acl.certificates import account_of
-from gantrymq.acl.full_signature import ReplayTable
-from gantrymq.acl.needs import ACCOUNT_REQUESTS, Requests
-from gantrymq.acl.refusal import (
+from gantrymq.acl.plain import plain_rights
+from gantrymq.acl.plain.accounts import Account, Rules
+from gantrymq.acl.plain.white_list import places_of
+from gantrymq.acl.requests.needs import ACCOUNT_REQUESTS, Requests
+from gantrymq.acl.rights.caller import Caller
+from gantrymq.acl.rights.refusal import (
     AuthenticationFailure,
     Refusal,
     not_permitted,
     refusal,
     shortened,
 )
-from gantrymq.acl.rights import Need
-from gantrymq.acl.signature import ACCESS_KEY, is_signed
-from gantrymq.acl.user_rules import UserRules
+from gantrymq.acl.rights.rights import Need
+from gantrymq.acl.signature import full_signature
+from gantrymq.acl.signature.certificates import account_of
+from gantrymq.acl.signature.full_signature import ReplayTable
+from gantrymq.acl.signature.signature import ACCESS_KEY, is_signed
+from gantrymq.acl.users import user_rights
 from gantrymq.acl.users.table import UserTable
 from gantrymq.acl.users.user import User
-from gantrymq.acl.white_list import places_of
+from gantrymq.acl.users.user_rules import UserRules
 from gantrymq.wire.command import Command
 
 Principal: TypeAlias = Account | User

@@ -21,10 +21,10 @@ from dataclasses import replace
 from ipaddress import IPv6Address, ip_address
 from typing import Final, TypeVar, final
 
-from gantrymq.acl.caller import Caller
 from gantrymq.acl.guard import Guard
-from gantrymq.acl.refusal import AuthenticationFailure, Refusal, refusal, shortened
-from gantrymq.acl.signature import ACCESS_KEY
+from gantrymq.acl.rights.caller import Caller
+from gantrymq.acl.rights.refusal import AuthenticationFailure, Refusal, refusal, shortened
+from gantrymq.acl.signature.signature import ACCESS_KEY
 from gantrymq.wire.command import Command
 
 K = TypeVar("K")

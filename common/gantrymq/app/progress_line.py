@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final, TextIO, final
 
-from gantrymq.store.recovery import Progress
+from gantrymq.store.recovery.recovery import Progress
 
 FIRST_SECONDS: Final = 1.0
 BAR_SECONDS: Final = 0.2

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gantrymq.app.standalone_setup import StandaloneSetup
     from gantrymq.broker.server import BrokerHost
     from gantrymq.metrics.samples import Source
-    from gantrymq.runtime.health import HealthServer
+    from gantrymq.runtime.http.health import HealthServer
     from gantrymq.runtime.process import Process
 
 _EPILOG: Final = """\
@@ -96,8 +96,8 @@ async def _start_broker(setup: StandaloneSetup, of_names: Source) -> BrokerHost:
 async def _start_console(setup: StandaloneSetup) -> HealthServer | None:
     """The page that stands for it."""
     from gantrymq.app.standalone_text import console_page  # noqa: PLC0415 - as above
-    from gantrymq.runtime.health import HTML, HealthServer, Readiness  # noqa: PLC0415 - as above
-    from gantrymq.runtime.metrics import Metrics  # noqa: PLC0415 - as above
+    from gantrymq.runtime.http.health import HTML, HealthServer, Readiness  # noqa: PLC0415 - as above
+    from gantrymq.runtime.http.metrics import Metrics  # noqa: PLC0415 - as above
 
     place = setup.place("console")
     if place is None:

@@ -21,10 +21,9 @@ from gantrymq.app.store_text import Json
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.properties import decode_properties
 from gantrymq.base.settings import bind, file_layer, flag_layer, settings_to_text
-from gantrymq.runtime.disk import FolderDisk
-from gantrymq.runtime.disk_background import DiskBackground
-from gantrymq.store.delay_levels import DelayLevels
-from gantrymq.store.kept_tails import kept_tails
+from gantrymq.runtime.storage.disk import FolderDisk
+from gantrymq.runtime.storage.disk_background import DiskBackground
+from gantrymq.store.commitlog.truncated_tails import kept_tails
 from gantrymq.store.layout import COMMIT_LOG, LOCK
 from gantrymq.store.offline.census import Census
 from gantrymq.store.offline.file_row import read_row
@@ -35,7 +34,8 @@ from gantrymq.store.offline.repair import Tools, carry_out
 from gantrymq.store.offline.repair_plan import RepairPlan, Side, Wishes, is_refused, make_plan
 from gantrymq.store.offline.store_sizes import KEYS, detect
 from gantrymq.store.offline.tail_reading import look_at
-from gantrymq.store.recovery import Progress
+from gantrymq.store.record.delay_levels import DelayLevels
+from gantrymq.store.recovery.recovery import Progress
 from gantrymq.store.settings import StoreSettings
 
 SETTABLE: Final = (*KEYS, "messageDelayLevel", "messageIndexEnable", "storePathCommitLog")

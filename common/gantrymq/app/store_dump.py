@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from gantrymq.app import store_text
 from gantrymq.base.disk import Disk, DiskError, DiskFailure
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.store import checkpoint
-from gantrymq.store.kept_tails import TAILS, kept_tails
+from gantrymq.store.commitlog.truncated_tails import TAILS, kept_tails
+from gantrymq.store.files import checkpoint
+from gantrymq.store.files.flush_positions import PATH as MARKS_PATH
 from gantrymq.store.layout import CHECKPOINT, COMMIT_LOG, POSITION_MAX
-from gantrymq.store.marks import PATH as MARKS_PATH
 from gantrymq.store.offline.file_row import FileRow, read_row
 from gantrymq.store.offline.finding import Findings
 from gantrymq.store.offline.index_inspection import read_heads

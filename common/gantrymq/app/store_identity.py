@@ -19,12 +19,14 @@ from uuid import uuid4
 
 from gantrymq.app.store_text import Json, table
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.ha import disk_decision, epoch_file, identity, kept, lease_copy
-from gantrymq.ha.disk_decision import Choice, Decision
-from gantrymq.ha.epochs import Epochs
-from gantrymq.ha.lease import NOBODY, Lease
-from gantrymq.runtime.disk import FolderDisk
-from gantrymq.store import archive
+from gantrymq.ha.disk import epoch_file, identity
+from gantrymq.ha.disk.epochs import Epochs
+from gantrymq.ha.lease import lease_copy
+from gantrymq.ha.lease.lease import NOBODY, Lease
+from gantrymq.ha.member import disk_decision, persistent_state
+from gantrymq.ha.member.disk_decision import Choice, Decision
+from gantrymq.runtime.storage.disk import FolderDisk
+from gantrymq.store.files import archive
 from gantrymq.store.layout import (
     CHECKPOINT,
     COMMIT_LOG,
@@ -66,7 +68,7 @@ def _identity(disk: FolderDisk, arguments: argparse.Namespace) -> int:
     reading = _Reading(disk)
     who = reading.of(identity.read, None) or identity.Identity()
     epochs: Epochs = reading.of(epoch_file.read, _NO_EPOCHS)
-    highest = reading.of(kept.read, kept.Kept()).epoch
+    highest = reading.of(persistent_state.read, persistent_state.Kept()).epoch
     lease = reading.of(lease_copy.read, None)
     waiting = reading.of(disk_decision.read, None)
     if arguments.output == "json":

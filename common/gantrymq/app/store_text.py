@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.store.index_file import IndexSizes
+from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.offline.census import Census, Figures
 from gantrymq.store.offline.finding import Finding, Findings
 from gantrymq.store.offline.index_inspection import IndexHead

@@ -23,8 +23,9 @@ from typing import Final, NoReturn, final
 import uvloop
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.runtime import descriptors, speedups
+from gantrymq.runtime import speedups
 from gantrymq.runtime.logs import Log
+from gantrymq.runtime.storage import descriptors
 
 # Together with twice TASK_SECONDS, and the 4 s in which a guard hands over a Lease, this is within
 # the 30 s after which Kubernetes kills a pod by default.

@@ -25,8 +25,8 @@ from typing import Final, TypeVar, final
 from gantrymq.broker.core.broker import FAST_LISTENER
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.state import Identity as BrokerIdentity
-from gantrymq.client.aio.world import Identity, Serve
-from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.aio.machinery.environment import Identity, Serve
+from gantrymq.client.core.message.received import ReceivedMessage
 from gantrymq.runtime.clock import VirtualClock
 from gantrymq.testing.expectation import Progress, mismatch, progress_of, unconsumed
 from gantrymq.testing.idleness import settle_loop

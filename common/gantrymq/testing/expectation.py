@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, SCHEDULE_TOPIC
 from gantrymq.broker.core.state import State
-from gantrymq.broker.core.system_topics import HALF_TOPIC, SCHEDULE_TOPIC
 from gantrymq.testing.stored_messages import bodies_of, count_of
 
 # Longer lists and bodies hide what they should show.

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, final
 
-from gantrymq.acl.signature import signed
-from gantrymq.client.aio.world import Identity, Serve
+from gantrymq.acl.signature.signature import signed
+from gantrymq.client.aio.machinery.environment import Identity, Serve
 from gantrymq.remoting.failures import ConnectError, ConnectionLostError, RequestTimeoutError
 from gantrymq.testing.memory_servers import Peer
 from gantrymq.wire.codes import LanguageCode

@@ -15,12 +15,12 @@ from typing import Final, Protocol, cast, final
 
 from gantrymq.base.errors import LocalError
 from gantrymq.broker.core import messages as of_broker
+from gantrymq.broker.core.admin.stats import Stats
 from gantrymq.broker.core.broker import Broker
-from gantrymq.broker.core.refusals import Refusals
+from gantrymq.broker.core.engine.write_health_log import Refusals
+from gantrymq.broker.core.metadata.system_topics import DEFAULT_TOPIC
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.state import Identity, State
-from gantrymq.broker.core.stats import Stats
-from gantrymq.broker.core.system_topics import DEFAULT_TOPIC
 from gantrymq.namesrv.core import messages as of_names
 from gantrymq.namesrv.core.nameserver import NameServer
 from gantrymq.namesrv.core.settings import NameServerSettings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.store.consumequeue import ConsumeQueue
+from gantrymq.client.core.message.received import ReceivedMessage
+from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.engine import Store
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.message.record import Record, decode

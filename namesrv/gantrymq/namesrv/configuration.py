@@ -24,15 +24,15 @@ from gantrymq.base.settings import (
     flag_layer,
     settings_to_text,
 )
-from gantrymq.namesrv.core.kvconfig import KvTables, Namespaces
+from gantrymq.namesrv.core.config.kvconfig import KvTables, Namespaces
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.listening import listen_addresses
 from gantrymq.namesrv.core.settings import SETTINGS, NameServerSettings
-from gantrymq.runtime import secure_defaults
-from gantrymq.runtime.address import own_address
-from gantrymq.runtime.certificates import ClientTls, ServerTls
-from gantrymq.runtime.listening import ANY_V6
-from gantrymq.runtime.net import Listener
+from gantrymq.runtime.net.address import own_address
+from gantrymq.runtime.net.listening import ANY_V6
+from gantrymq.runtime.net.net import Listener
+from gantrymq.runtime.security import secure_defaults
+from gantrymq.runtime.security.certificates import ClientTls, ServerTls
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.kv import kv_config_from_json
 

@@ -19,8 +19,8 @@ from gantrymq.base.properties import rewrite_properties
 from gantrymq.base.stalls import StallWatch
 from gantrymq.namesrv import metrics
 from gantrymq.namesrv.configuration import Setup, listeners, load_kv
-from gantrymq.namesrv.core.broker_requests import LONG_BYTES
 from gantrymq.namesrv.core.exposure import exposed
+from gantrymq.namesrv.core.handlers.broker_requests import LONG_BYTES
 from gantrymq.namesrv.core.messages import (
     Audit,
     CloseChannel,
@@ -46,22 +46,22 @@ from gantrymq.remoting.events import Reason
 from gantrymq.remoting.failures import RequestError
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
-from gantrymq.runtime import descriptors
-from gantrymq.runtime.acl_file import AclFile
-from gantrymq.runtime.audit_log import AuditFile, AuditLog, audit_file
-from gantrymq.runtime.backlog import Backlog, Work
-from gantrymq.runtime.bearer_token import token_file
-from gantrymq.runtime.certificates import ServerContexts, TlsMode
-from gantrymq.runtime.channel import Channel
-from gantrymq.runtime.client_contexts import ClientContexts
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
-from gantrymq.runtime.dialer import Dialer
-from gantrymq.runtime.files import FileSaver, SaveFailed
-from gantrymq.runtime.health import HealthServer, Readiness
+from gantrymq.runtime.http.health import HealthServer, Readiness
+from gantrymq.runtime.http.metrics import LoopLag, Metrics, server_samples
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.memory import memory_bytes
-from gantrymq.runtime.metrics import LoopLag, Metrics, server_samples
-from gantrymq.runtime.net import Server, ServerLimits
+from gantrymq.runtime.net.backlog import Backlog, Work
+from gantrymq.runtime.net.channel import Channel
+from gantrymq.runtime.net.dialer import Dialer
+from gantrymq.runtime.net.net import Server, ServerLimits
+from gantrymq.runtime.security.acl_file import AclFile
+from gantrymq.runtime.security.bearer_token import token_file
+from gantrymq.runtime.security.certificates import ServerContexts, TlsMode
+from gantrymq.runtime.security.client_contexts import ClientContexts
+from gantrymq.runtime.storage import descriptors
+from gantrymq.runtime.storage.audit_log import AuditFile, AuditLog, audit_file
+from gantrymq.runtime.storage.files import FileSaver, SaveFailed
 from gantrymq.runtime.watchdog import Watchdog
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command

@@ -25,7 +25,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import asdict, dataclass, field
 from typing import Final, final
 
-from gantrymq.acl.signature import Credentials, signed
+from gantrymq.acl.signature.signature import Credentials, signed
 from gantrymq.attack import requests
 from gantrymq.wire import frames
 from gantrymq.wire.codes import RequestCode, ResponseCode

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Final, Self, final
 
-from gantrymq.acl.signature import Credentials, signed
+from gantrymq.acl.signature.signature import Credentials, signed
 from gantrymq.wire import frames
 from gantrymq.wire.command import FLAG_ONEWAY, Command
 from gantrymq.wire.frames import FrameReader

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, final
 
-from gantrymq.acl.signature import Credentials
+from gantrymq.acl.signature.signature import Credentials
 from gantrymq.attack import requests
 from gantrymq.attack.legitimate import TOPIC, Seen, Work
 from gantrymq.attack.peer import Address, Peer

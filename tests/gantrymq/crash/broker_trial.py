@@ -22,12 +22,12 @@ from typing import Final, Self, final
 
 from gantrymq.crash.ledger import SHOWN_MAX
 from gantrymq.crash.link import CUT, Link
-from gantrymq.crash.role import Role
-from gantrymq.crash.role_deciding import Deciding
-from gantrymq.crash.role_popping import Popping
-from gantrymq.crash.role_sending import Sending
-from gantrymq.crash.role_settling import Administering, Committing
-from gantrymq.crash.role_waiting import Waiting
+from gantrymq.crash.roles.role import Role
+from gantrymq.crash.roles.role_deciding import Deciding
+from gantrymq.crash.roles.role_popping import Popping
+from gantrymq.crash.roles.role_sending import Sending
+from gantrymq.crash.roles.role_settling import Administering, Committing
+from gantrymq.crash.roles.role_waiting import Waiting
 from gantrymq.interop.child import Child, wait_until
 from gantrymq.interop.servers import Broker, gantry_broker, gantry_name_server
 from gantrymq.interop.wire import connect

@@ -226,7 +226,7 @@ class MemberGroup:
         self.names.start()
         of_api = [flag for port in self._api_ports for flag in ("--port", str(port))]
         of_api += ["--service", str(self._service_port)]
-        command = [sys.executable, "-m", "gantrymq.fakes.lease_api", *of_api]
+        command = [sys.executable, "-m", "gantrymq.fakes.groups.lease_api", *of_api]
         places = {"PYTHONPATH": str(SOURCES)}
         self._api = Child("lease API", command, self._api_folder, places)
         self._api.wait_until(self._answers, "the lease API answers", START_SECONDS)

@@ -15,8 +15,8 @@ from typing import Final, TypeAlias
 from unittest.mock import patch
 
 from gantrymq.base.disk import File
-from gantrymq.runtime.disk import FolderFile
-from gantrymq.runtime.disk_background import DiskBackground
+from gantrymq.runtime.storage.disk import FolderFile
+from gantrymq.runtime.storage.disk_background import DiskBackground
 from gantrymq.store.layout import COMMIT_LOG
 
 IsOpen: TypeAlias = Callable[[], bool]

@@ -12,9 +12,9 @@ from typing import Final, final
 
 from gantrymq.crash.sendings import QUEUES, Queue, key_of, messages_of, number_of
 from gantrymq.store.engine import Store
-from gantrymq.store.lookups import messages_by_key
-from gantrymq.store.pull import PullQuery, PullStatus, pull
-from gantrymq.store.readings import run
+from gantrymq.store.read.async_reader import run
+from gantrymq.store.read.lookups import messages_by_key
+from gantrymq.store.read.pull import PullQuery, PullStatus, pull
 from gantrymq.wire.message.record import Record, decode_all
 
 NOTHING_MORE: Final = (

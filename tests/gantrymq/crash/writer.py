@@ -24,12 +24,12 @@ from gantrymq.base.disk import DiskError
 from gantrymq.crash.mutants import MUTANTS
 from gantrymq.crash.sendings import first_put, messages_of, waits
 from gantrymq.crash.stock import Stock
-from gantrymq.runtime.disk import FolderDisk
-from gantrymq.runtime.disk_background import DiskBackground
+from gantrymq.runtime.storage.disk import FolderDisk
+from gantrymq.runtime.storage.disk_background import DiskBackground
 from gantrymq.store.engine import Store
+from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.layout import StoreRefusedError
-from gantrymq.store.put import PutStatus, Refused
-from gantrymq.store.segments import SyncFailedError
+from gantrymq.store.record.put import PutStatus, Refused
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.turn import Turn
 

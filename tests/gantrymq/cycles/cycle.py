@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable
 from typing import Final, final
 
-from gantrymq.cycles.faults import FAULTS
+from gantrymq.cycles.clients.load import RATE_MIN
+from gantrymq.cycles.clients.told import Told
 from gantrymq.cycles.gaps import longest_seconds, rate_before
 from gantrymq.cycles.group import CycleGroup
-from gantrymq.cycles.load import RATE_MIN
+from gantrymq.cycles.hosts.faults import FAULTS
 from gantrymq.cycles.outcome import Cycle
 from gantrymq.cycles.plan import Step
-from gantrymq.cycles.told import Told
 
 CALM_SECONDS: Final = 1.5
 """Before a strike; everybody is at work."""

@@ -21,10 +21,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, final
 
-from gantrymq.cycles.disk import SmallDisk
-from gantrymq.cycles.enclosure import SOURCES
-from gantrymq.cycles.network import PREFIX, Host, Network
-from gantrymq.fakes.foreign_disk import make_foreign
+from gantrymq.cycles.hosts.disk import SmallDisk
+from gantrymq.cycles.hosts.enclosure import SOURCES
+from gantrymq.cycles.hosts.network import PREFIX, Host, Network
+from gantrymq.fakes.stores.foreign_disk import make_foreign
 from gantrymq.interop.child import Child, wait_until
 from gantrymq.interop.servers import BROKER_DEFAULTS, write_properties
 from gantrymq.interop.wire import Request, connect
@@ -196,7 +196,7 @@ class CycleGroup:
     def start(self) -> None:
         """All follow one of them, and the topic is there."""
         hosts = self.hosts
-        api = ("-m", "gantrymq.fakes.lease_api", "--host", hosts.lease.address)
+        api = ("-m", "gantrymq.fakes.groups.lease_api", "--host", hosts.lease.address)
         ports = ("--port", str(LEASE_PORT), "--unix", str(self._socket))
         self._run("lease", hosts.lease, sys.executable, *api, *ports)
         self._children[-1].wait_until(self._socket.exists, "the lease API answers", START_SECONDS)

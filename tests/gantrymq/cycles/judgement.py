@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gantrymq.cycles.faults import FAULTS, Kind
-from gantrymq.cycles.load import CONSUMERS, PRODUCERS, RATE_MIN
+from gantrymq.cycles.clients.load import CONSUMERS, PRODUCERS, RATE_MIN
+from gantrymq.cycles.hosts.faults import FAULTS, Kind
 from gantrymq.cycles.outcome import Cycle
 
 MOVED_MIN: Final = 0.9

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gantrymq.cycles.faults import FAULTS, Kind
+from gantrymq.cycles.hosts.faults import FAULTS, Kind
 
 FORMS: Final[tuple[tuple[Kind, ...], ...]] = (
     (Kind.MASTER_KILLED, Kind.POD_KILLED, Kind.LEASE_TOUCHED),

@@ -10,15 +10,15 @@ import sys
 import time
 from pathlib import Path
 
-from gantrymq.cycles import enclosure
-from gantrymq.cycles.audit import audit
+from gantrymq.cycles.clients.audit import audit
+from gantrymq.cycles.clients.ledger import Ledger
+from gantrymq.cycles.clients.load import CONSUMERS, Load
+from gantrymq.cycles.clients.told import Told
 from gantrymq.cycles.cycle import carry_out, wait_until_at_work
 from gantrymq.cycles.group import QUEUES, TOPIC, CycleGroup, Hosts
-from gantrymq.cycles.ledger import Ledger
-from gantrymq.cycles.load import CONSUMERS, Load
+from gantrymq.cycles.hosts import enclosure
 from gantrymq.cycles.outcome import Cycle, Outcome
 from gantrymq.cycles.plan import KINDS, Step, forms_of, rounds
-from gantrymq.cycles.told import Told
 
 
 def run(folder: Path, count: int, seed: int) -> None:

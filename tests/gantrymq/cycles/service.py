@@ -14,8 +14,8 @@ from typing import Final
 import aiohttp
 import uvloop
 
-from gantrymq.fakes.kube_objects import SLICES, Object
-from gantrymq.fakes.service_proxy import ServiceProxy
+from gantrymq.fakes.groups.kube_objects import SLICES, Object
+from gantrymq.fakes.groups.service_proxy import ServiceProxy
 
 ASK_SECONDS: Final = 0.1
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, final
 
-from gantrymq.cycles.audit import read_queue
+from gantrymq.cycles.clients.audit import read_queue
+from gantrymq.cycles.clients.ledger import Ledger, Places, identity
 from gantrymq.cycles.gaps import SECOND_NS, longest_seconds, rate_before
-from gantrymq.cycles.ledger import Ledger, Places, identity
 from gantrymq.cycles.records import Status
 from gantrymq.e2e.java_client import JavaLoad
 from gantrymq.e2e.kubectl import wait_until

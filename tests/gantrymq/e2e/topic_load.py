@@ -18,8 +18,8 @@ from gantrymq.e2e.kubectl import Json, environment, is_true
 from gantrymq.operator.kube import kinds
 from gantrymq.operator.kube.api_config import of_kubeconfig
 from gantrymq.operator.kube.client import KubeClient
-from gantrymq.operator.kube.object_store import Name, name_of
-from gantrymq.operator.kube.reflector import Reflector, Selection
+from gantrymq.operator.kube.watch.object_store import Name, name_of
+from gantrymq.operator.kube.watch.reflector import Reflector, Selection
 
 CONNECTIONS: Final = 16
 CLOSING_SECONDS: Final = 1.0

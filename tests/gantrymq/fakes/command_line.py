@@ -9,11 +9,11 @@ from __future__ import annotations
 import shlex
 
 from gantrymq.cli import catalog
-from gantrymq.cli.arguments import Asked, parse
-from gantrymq.cli.command import Command
-from gantrymq.cli.main import load
-from gantrymq.cli.page import Page
-from gantrymq.fakes.cluster import Cluster
+from gantrymq.cli.catalog import load
+from gantrymq.cli.frame.arguments import Asked, parse
+from gantrymq.cli.frame.command import Command
+from gantrymq.cli.frame.page import Page
+from gantrymq.fakes.brokers.cluster import Cluster
 
 
 def asked(line: str) -> Asked:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from gantrymq.remoting.events import Reason
-from gantrymq.runtime.channel import Channel
-from gantrymq.runtime.net import Server
+from gantrymq.runtime.net.channel import Channel
+from gantrymq.runtime.net.net import Server
 from gantrymq.wire.command import Command
 from gantrymq.wire.frames import FrameReader, encode
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, cast
 
 from gantrymq.base.errors import GantryError
-from gantrymq.client.core.ports import Ports
-from gantrymq.client.core.steps import (
+from gantrymq.client.core.flow.flow_steps import (
     FOREVER,
     All,
     Ask,
@@ -30,6 +29,7 @@ from gantrymq.client.core.steps import (
     Tell,
     Wait,
 )
+from gantrymq.client.core.ports import Ports
 from gantrymq.remoting.failures import RequestTimeoutError
 from gantrymq.runtime.clock import VirtualClock
 from gantrymq.testing.timeline import Timeline

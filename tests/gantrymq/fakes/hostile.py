@@ -19,7 +19,7 @@ from typing import Final
 
 from gantrymq.broker.core.messages import Request
 from gantrymq.broker.core.requests import REQUESTS
-from gantrymq.fakes.broker import START_MS, OpenedBroker
+from gantrymq.fakes.brokers.broker import START_MS, OpenedBroker
 from gantrymq.wire import header, javajson
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from gantrymq.broker.metrics import page
 from gantrymq.broker.metrics.base import base_of
-from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.fakes.brokers.broker import OpenedBroker
 from gantrymq.metrics.samples import Samples
 from gantrymq.metrics.text import PageWriter
 

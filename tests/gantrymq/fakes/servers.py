@@ -15,10 +15,10 @@ from pathlib import Path
 
 from gantrymq.broker.configuration import load as load_broker
 from gantrymq.broker.server import BrokerHost
-from gantrymq.fakes.sends import message
+from gantrymq.fakes.brokers.sends import message
 from gantrymq.namesrv.configuration import load as load_namesrv
 from gantrymq.namesrv.server import NameServerHost
-from gantrymq.runtime.dialer import Dialer
+from gantrymq.runtime.net.dialer import Dialer
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 

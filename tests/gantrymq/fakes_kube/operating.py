@@ -11,7 +11,7 @@ from typing import Any, Final
 from gantrymq.fakes_kube.server import KubeServer
 from gantrymq.operator.kube.api_config import ApiConfig
 from gantrymq.operator.kube.client import KubeClient
-from gantrymq.operator.kube.reflector import Pace
+from gantrymq.operator.kube.watch.reflector import Pace
 from gantrymq.operator.plan.objects.names import BROKER_METRICS_PORT
 from gantrymq.operator.plan.planner import plan
 from gantrymq.operator.plan.snapshot import OperatorDefaults

@@ -55,7 +55,7 @@ def _go(folder: Path) -> Sequence[str]:
 
 def _python(folder: Path) -> Sequence[str]:
     places = (f"HOME={folder}", f"PYTHONPATH={TESTS}")
-    return ["env", *places, sys.executable, "-m", "gantrymq.interop.python_driver"]
+    return ["env", *places, sys.executable, "-m", "gantrymq.interop.clients.python_driver"]
 
 
 def _no_means(*needs: str) -> dict[str, str]:

@@ -8,13 +8,13 @@ from types import TracebackType
 from typing import Final, Self
 
 from gantrymq.interop.child import wait_until
-from gantrymq.interop.drivers import Driver
+from gantrymq.interop.clients.drivers import Driver
 from gantrymq.interop.servers import JavaBroker, fields, gantry_name_server
-from gantrymq.interop.store_contents import Contents, Key, Pulled, Queue
-from gantrymq.interop.store_messages import QUEUES, Told
+from gantrymq.interop.store.store_contents import Contents, Key, Pulled, Queue
+from gantrymq.interop.store.store_messages import QUEUES, Told
 from gantrymq.interop.toolchain import JarSet
+from gantrymq.store.consumequeue.queue_unit import UNIT_BYTES
 from gantrymq.store.layout import CONSUME_QUEUE
-from gantrymq.store.queue_unit import UNIT_BYTES
 
 # Small, so that a few hundred messages fill several files of each kind.
 SIZES: Final[Mapping[str, int]] = {

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, final
 
 from gantrymq.base.group_secret import fingerprint
-from gantrymq.operator.kube.reducers import lines_of_secret
+from gantrymq.operator.kube.watch.reducers import lines_of_secret
 from gantrymq.operator.plan.actions import (
     Action,
     AnnotateLease,

@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Final, final
 
 from gantrymq.base.group_secret import fingerprint
-from gantrymq.operator.kube.reducers import lines_of_secret
+from gantrymq.operator.kube.watch.reducers import lines_of_secret
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator_model.api import Api
 from gantrymq.operator_model.controllers import is_on_ready_node, runs

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any, Final, final
 
-from gantrymq.operator.kube import reducers
+from gantrymq.operator.kube.watch import reducers
 from gantrymq.operator.plan.actions import Action, AnnotateLease, Apply, Delete, Json, Plan
 from gantrymq.operator.plan.planner import plan
 from gantrymq.operator.plan.snapshot import ClusterSnapshot, NewSecurity, OperatorDefaults

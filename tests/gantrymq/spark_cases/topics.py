@@ -16,9 +16,9 @@ from typing import Any, Final, Protocol, final
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from gantrymq.client.aio.configuration import ClientKeywords
+from gantrymq.client.aio.machinery.configuration import ClientKeywords
 from gantrymq.client.blocking import Admin, Producer
-from gantrymq.client.core.message import Message
+from gantrymq.client.core.message.message import Message
 from gantrymq.spark.source.planning.data_loss import DataLossError
 from gantrymq.spark.source.stream_offset import StreamOffset
 from gantrymq.spark.source.stream_reader import StreamReader

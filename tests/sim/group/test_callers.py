@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.sim.group_history import Group
-from gantrymq.sim.group_network import Weather
-from gantrymq.sim.group_node import Node, address
-from gantrymq.sim.group_scenes import (
+from gantrymq.sim.group.group_history import Group
+from gantrymq.sim.group.group_scenes import (
     FOR_GOOD,
     WELL_SECONDS,
     follower,
@@ -16,6 +14,8 @@ from gantrymq.sim.group_scenes import (
     until,
     well,
 )
+from gantrymq.sim.nodes.group_network import Weather
+from gantrymq.sim.nodes.group_node import Node, address
 
 POLLED_SECONDS = 10.0
 """Every client has asked for the route in it."""

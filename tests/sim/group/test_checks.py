@@ -6,9 +6,15 @@ from contextlib import nullcontext
 
 import pytest
 
-from gantrymq.ha.lease import Lease
-from gantrymq.sim.group_check_scene import SIZE, Broker, Scene, acknowledged_by_both, replaced
-from gantrymq.sim.group_volumes import FOREIGN, TWIN
+from gantrymq.ha.lease.lease import Lease
+from gantrymq.sim.checks.group_check_scene import (
+    SIZE,
+    Broker,
+    Scene,
+    acknowledged_by_both,
+    replaced,
+)
+from gantrymq.sim.nodes.group_volumes import FOREIGN, TWIN
 
 
 def test_what_all_of_the_set_have_may_be_acknowledged() -> None:

@@ -15,8 +15,8 @@ from multiprocessing import get_context
 import pytest
 
 from gantrymq.sim.first_seed import first_seed
-from gantrymq.sim.group_history import Failure, digest, run
-from gantrymq.sim.group_minima import lacking, rows
+from gantrymq.sim.group.group_history import Failure, digest, run
+from gantrymq.sim.group.group_minima import lacking, rows
 
 HISTORIES = int(os.environ.get("GANTRY_GROUPS", "150"))
 FIRST_SEED = first_seed()
@@ -49,7 +49,7 @@ def test_nothing_that_was_promised_is_lost() -> None:
 @pytest.mark.timeout(0)
 def test_a_seed_tells_the_same_story_again_whatever_hashes_are() -> None:
     program = (
-        "import sys\nimport conftest\nfrom gantrymq.sim.group_history import digest\n"
+        "import sys\nimport conftest\nfrom gantrymq.sim.group.group_history import digest\n"
         "print(digest(int(sys.argv[1])))"
     )
     seed = FIRST_SEED

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.ha.member import Member
-from gantrymq.ha.seat_conflicts import LASTING_SECONDS, OVER_SECONDS
-from gantrymq.sim.group_member import MemberReplica
-from gantrymq.sim.group_node import Node
-from gantrymq.sim.group_scenes import (
+from gantrymq.ha.member.member import Member
+from gantrymq.ha.member.seat_conflicts import LASTING_SECONDS, OVER_SECONDS
+from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
     FOR_GOOD,
     WELL_SECONDS,
@@ -24,7 +22,9 @@ from gantrymq.sim.group_scenes import (
     until,
     well,
 )
-from gantrymq.sim.group_volumes import foreign, log_of
+from gantrymq.sim.nodes.group_member import MemberReplica
+from gantrymq.sim.nodes.group_node import Node
+from gantrymq.sim.nodes.group_volumes import foreign, log_of
 from gantrymq.testing.faulty_disk import Faults
 
 SEEDS = range(2)

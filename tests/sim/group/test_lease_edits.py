@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from gantrymq.sim.group_history import Group
-from gantrymq.sim.group_scenes import (
+from gantrymq.sim.group.group_history import Group
+from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
     FOR_GOOD,
     WELL_SECONDS,

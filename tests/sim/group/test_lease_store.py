@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 from typing import final
 
-from gantrymq.ha.lease import (
+from gantrymq.ha.lease.lease import (
     Conflict,
     Found,
     Lease,
@@ -15,10 +15,10 @@ from gantrymq.ha.lease import (
     Unanswered,
     Written,
 )
-from gantrymq.sim.group_api import NUMBER, Health, Latency
-from gantrymq.sim.group_lease_store import LeaseStore
-from gantrymq.sim.group_network import Network
-from gantrymq.sim.group_world import Life, Place, World
+from gantrymq.sim.group.group_world import Life, Place, World
+from gantrymq.sim.nodes.group_api import NUMBER, Health, Latency
+from gantrymq.sim.nodes.group_lease_store import LeaseStore
+from gantrymq.sim.nodes.group_network import Network
 
 MINE = Lease(
     holder=1,

@@ -6,9 +6,15 @@ from contextlib import nullcontext
 
 import pytest
 
-from gantrymq.ha.lease import Lease, Wishes
-from gantrymq.sim.group_check_scene import SIZE, Broker, Scene, acknowledged_by_both, replaced
-from gantrymq.sim.group_volumes import TWIN
+from gantrymq.ha.lease.lease import Lease, Wishes
+from gantrymq.sim.checks.group_check_scene import (
+    SIZE,
+    Broker,
+    Scene,
+    acknowledged_by_both,
+    replaced,
+)
+from gantrymq.sim.nodes.group_volumes import TWIN
 
 
 def with_a_loss_allowed() -> Scene:

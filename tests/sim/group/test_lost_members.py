@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.ha.election import UNCLEAN_SECONDS
-from gantrymq.ha.lease import DURATION_SECONDS
-from gantrymq.sim.group_history import Group
-from gantrymq.sim.group_node import Node
-from gantrymq.sim.group_scenes import (
+from gantrymq.ha.election.election import UNCLEAN_SECONDS
+from gantrymq.ha.lease.lease import DURATION_SECONDS
+from gantrymq.sim.group.group_history import Group
+from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
     FOR_GOOD,
     follower,
@@ -21,6 +20,7 @@ from gantrymq.sim.group_scenes import (
     until,
     well,
 )
+from gantrymq.sim.nodes.group_node import Node
 
 SEEDS = range(2)
 STARTED_SECONDS = 1.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gantrymq.sim.group_history import Group, drawn
-from gantrymq.sim.group_mirror import Mirror
-from gantrymq.sim.group_node import Node
+from gantrymq.sim.checks.group_mirror import Mirror
+from gantrymq.sim.group.group_history import Group, drawn
+from gantrymq.sim.nodes.group_node import Node
 from gantrymq.store.layout import COMMIT_LOG
 
 FIRST_FILE = f"{COMMIT_LOG}/{0:020d}"

@@ -10,12 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.sim.group_api import NUMBER as LEASES
-from gantrymq.sim.group_api import Health
-from gantrymq.sim.group_history import Group
-from gantrymq.sim.group_network import Weather
-from gantrymq.sim.group_node import Node
-from gantrymq.sim.group_scenes import (
+from gantrymq.sim.group.group_history import Group
+from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
     STEP_SECONDS,
     WELL_SECONDS,
@@ -30,6 +26,10 @@ from gantrymq.sim.group_scenes import (
     until,
     well,
 )
+from gantrymq.sim.nodes.group_api import NUMBER as LEASES
+from gantrymq.sim.nodes.group_api import Health
+from gantrymq.sim.nodes.group_network import Weather
+from gantrymq.sim.nodes.group_node import Node
 
 SEEDS = range(3)
 # A sync counts as stuck after two seconds, and a hand-over is tried again every five.

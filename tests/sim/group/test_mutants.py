@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from gantrymq.sim.group_mutants import FIRST_NOTICED, MUTANTS, WHOLE
+from gantrymq.sim.checks.group_mutants import FIRST_NOTICED, MUTANTS, WHOLE
 
 PROCESSES = 2
 
@@ -20,7 +20,7 @@ MUTANTS_ASKED = re.compile(r"test_(?:a_broken_group_is_noticed|the_group_as_it_i
 PROGRAM = """
 import sys
 import conftest
-from gantrymq.sim.group_mutants import is_noticed
+from gantrymq.sim.checks.group_mutants import is_noticed
 print(is_noticed(sys.argv[1]))
 """
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from random import Random
 from typing import final
 
-from gantrymq.sim.group_network import WINDOW_BYTES, End, Network, Weather
-from gantrymq.sim.group_world import Life, Place, World
+from gantrymq.sim.group.group_world import Life, Place, World
+from gantrymq.sim.nodes.group_network import WINDOW_BYTES, End, Network, Weather
 
 PORT = 9
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.sim.group_history import Group, drawn
+from gantrymq.sim.group.group_history import Group, drawn
 from gantrymq.sim.group_troubles.plan import CALM
 
 SEEDS = 12

@@ -6,10 +6,10 @@ from typing import Final
 
 import pytest
 
-from gantrymq.fakes.replicated import Master
-from gantrymq.fakes.store import SETTINGS
-from gantrymq.sim.group_mirror import RENEWED, Mirror
-from gantrymq.sim.group_renewed import Kept, Renewed
+from gantrymq.fakes.brokers.replicated import Master
+from gantrymq.fakes.stores.store import SETTINGS
+from gantrymq.sim.checks.group_mirror import RENEWED, Mirror
+from gantrymq.sim.group.group_renewed import Kept, Renewed
 from gantrymq.testing.memory_disk import MemoryDisk
 
 TOPIC: Final = f"{RENEWED.decode()}1"

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.ha.lease import DURATION_SECONDS
-from gantrymq.sim.group_api import Latency
-from gantrymq.sim.group_scenes import (
+from gantrymq.ha.lease.lease import DURATION_SECONDS
+from gantrymq.sim.group.group_scenes import (
     is_answered,
     is_led_on,
     kill_for_good,
@@ -20,6 +19,7 @@ from gantrymq.sim.group_scenes import (
     until,
     well,
 )
+from gantrymq.sim.nodes.group_api import Latency
 
 SEEDS = range(2)
 LATER_SECONDS = 15.0

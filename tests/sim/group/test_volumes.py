@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from gantrymq.ha import kept
-from gantrymq.ha.kept import Kept
-from gantrymq.sim.group_volumes import Volume, blank
+from gantrymq.ha.member import persistent_state
+from gantrymq.ha.member.persistent_state import Kept
+from gantrymq.sim.nodes.group_volumes import Volume, blank
 from gantrymq.store.layout import OWN
 from gantrymq.testing.faulty_disk import Faults
 from gantrymq.testing.unsynced import lose_all
@@ -21,9 +21,9 @@ def lying() -> Volume:
     volume = blank(1, lose_all, 0)
     volume.disk.make_folder(OWN)
     volume.disk.sync_folder("")
-    kept.write(volume.disk, OLD)
+    persistent_state.write(volume.disk, OLD)
     volume.befall(Faults(lost_sync=1000))
-    kept.write(volume.disk, NEW)
+    persistent_state.write(volume.disk, NEW)
     return volume
 
 
@@ -34,14 +34,14 @@ def lose_power(volume: Volume) -> None:
 def test_a_loss_of_power_shows_what_a_lying_disk_has() -> None:
     volume = lying()
     assert volume.crash()
-    assert kept.read(volume.disk) == OLD
+    assert persistent_state.read(volume.disk) == OLD
     assert volume.is_damaged
 
 
 def test_a_disk_that_is_unmounted_in_order_writes_what_it_said_it_had() -> None:
     volume = lying()
     volume.unmount()
-    assert kept.read(volume.disk) == NEW
+    assert persistent_state.read(volume.disk) == NEW
     assert not volume.is_damaged
 
 
@@ -50,6 +50,6 @@ def test_a_disk_lies_no_more_once_that_could_have_come_out(end: Callable[[Volume
     """Its next loss of power takes nothing that was synced, and is that of any disk."""
     volume = lying()
     end(volume)
-    kept.write(volume.disk, LAST)
+    persistent_state.write(volume.disk, LAST)
     assert not volume.crash()
-    assert kept.read(volume.disk) == LAST
+    assert persistent_state.read(volume.disk) == LAST

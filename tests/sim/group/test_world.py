@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from gantrymq.sim.group_world import Life, Place, World
+from gantrymq.sim.group.group_world import Life, Place, World
 
 
 def place_of(world: World, drift: float = 0.02) -> Place:

@@ -2,7 +2,7 @@
 
 GANTRY_HISTORIES says how many there are, GANTRY_FIRST_SEED where they begin: without it every
 commit tries others. A seed that fails is shown, and fails again; python -m
-gantrymq.sim.store_reduce SEED makes its history short.
+gantrymq.sim.store.store_reduce SEED makes its history short.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from multiprocessing import get_context
 import pytest
 
 from gantrymq.sim.first_seed import first_seed
-from gantrymq.sim.store_history import run
-from gantrymq.sim.store_script import script_of
+from gantrymq.sim.store.store_history import run
+from gantrymq.sim.store.store_script import script_of
 
 HISTORIES = int(os.environ.get("GANTRY_HISTORIES", "3000"))
 FIRST_SEED = first_seed()

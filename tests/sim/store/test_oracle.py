@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from gantrymq.sim.broken_stores import BREAKS, WHOLE
+from gantrymq.sim.store.broken_stores import BREAKS, WHOLE
 
 PROGRAM = """
 import sys
 import conftest
-from gantrymq.sim.broken_stores import SEEDS, is_noticed
+from gantrymq.sim.store.broken_stores import SEEDS, is_noticed
 print(is_noticed(sys.argv[1], SEEDS[:int(sys.argv[2])]))
 """
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.sim.store_answers import answers, digests, plain_settings
-from gantrymq.sim.store_script import Ending
+from gantrymq.sim.store.store_answers import answers, digests, plain_settings
+from gantrymq.sim.store.store_script import Ending
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 
 SEEDS = range(25)
@@ -49,7 +49,7 @@ def test_compiled_and_pure_answer_the_same() -> None:
     other = "0" if os.environ.get("GANTRY_PURE") == "1" else "1"
     program = (
         "import conftest\n"
-        "from gantrymq.sim.store_answers import digests\n"
+        "from gantrymq.sim.store.store_answers import digests\n"
         f"print(digests({len(SEEDS)}))"
     )
     child = subprocess.run(

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from gantrymq.acl import plain_acl
-from gantrymq.acl.accounts import Rules
-from gantrymq.acl.caller import Caller
 from gantrymq.acl.guard import Guard
-from gantrymq.acl.needs import BROKER_REQUESTS, NAME_SERVER_REQUESTS, Plain
-from gantrymq.acl.rights import Right, topic_need
-from gantrymq.acl.signature import Credentials, signed
+from gantrymq.acl.plain import plain_acl
+from gantrymq.acl.plain.accounts import Rules
+from gantrymq.acl.requests.needs import BROKER_REQUESTS, NAME_SERVER_REQUESTS, Plain
+from gantrymq.acl.rights.caller import Caller
+from gantrymq.acl.rights.rights import Right, topic_need
+from gantrymq.acl.signature.signature import Credentials, signed
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.command import Command
 

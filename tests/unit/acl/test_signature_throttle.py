@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.acl import plain_acl
-from gantrymq.acl.caller import Caller
 from gantrymq.acl.guard import Guard
-from gantrymq.acl.needs import BROKER_REQUESTS
-from gantrymq.acl.refusal import AuthenticationFailure, Refusal
-from gantrymq.acl.signature import ACCESS_KEY, Credentials, signed
+from gantrymq.acl.plain import plain_acl
+from gantrymq.acl.requests.needs import BROKER_REQUESTS
+from gantrymq.acl.rights.caller import Caller
+from gantrymq.acl.rights.refusal import AuthenticationFailure, Refusal
+from gantrymq.acl.signature.signature import ACCESS_KEY, Credentials, signed
 from gantrymq.acl.signature_throttle import (
     CONNECTIONS_MAX,
     FORGOTTEN_SECONDS,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.acl import plain_acl
-from gantrymq.acl.accounts import Rules
-from gantrymq.acl.caller import Caller
-from gantrymq.acl.certificates import parse_rules
 from gantrymq.acl.guard import Guard
-from gantrymq.acl.needs import ACCOUNT_REQUESTS, BROKER_REQUESTS
-from gantrymq.acl.signature import Credentials, signed
-from gantrymq.acl.user_rules import UserRules, codes_of
+from gantrymq.acl.plain import plain_acl
+from gantrymq.acl.plain.accounts import Rules
+from gantrymq.acl.requests.needs import ACCOUNT_REQUESTS, BROKER_REQUESTS
+from gantrymq.acl.rights.caller import Caller
+from gantrymq.acl.signature.certificates import parse_rules
+from gantrymq.acl.signature.signature import Credentials, signed
 from gantrymq.acl.users.table import UserTable
+from gantrymq.acl.users.user_rules import UserRules, codes_of
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.wire.bodies.auth import PolicyEntryInfo, PolicyInfo, UserInfo
 from gantrymq.wire.codes import RequestCode as Code

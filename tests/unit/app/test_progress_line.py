@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from gantrymq.app.progress_line import ProgressLine
-from gantrymq.store.recovery import Progress
+from gantrymq.store.recovery.recovery import Progress
 
 
 class Terminal(io.StringIO):

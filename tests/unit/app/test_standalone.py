@@ -17,8 +17,8 @@ import pytest
 from gantrymq.app.entry import dispatch
 from gantrymq.app.standalone_setup import Wish, load
 from gantrymq.app.standalone_text import announcement
-from gantrymq.fakes import sends
-from gantrymq.runtime.dialer import Dialer
+from gantrymq.fakes.brokers import sends
+from gantrymq.runtime.net.dialer import Dialer
 from gantrymq.testing.server import ServerFailedError, StandaloneServer
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.route import TopicRouteData

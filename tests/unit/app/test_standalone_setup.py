@@ -17,7 +17,7 @@ from gantrymq.app.standalone_setup import (
 )
 from gantrymq.app.taken_ports import holder_of, why_taken
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.runtime.certificates import TlsMode
+from gantrymq.runtime.security.certificates import TlsMode
 
 
 def loaded(data: Path, environment: dict[str, str] | None = None, **flags: str) -> StandaloneSetup:

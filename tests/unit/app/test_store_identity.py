@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from gantrymq.app.store_tool import run
-from gantrymq.ha import disk_decision, epoch_file, identity, kept, lease_copy
-from gantrymq.ha.disk_decision import Choice, Decision
-from gantrymq.ha.epochs import Epoch
-from gantrymq.ha.identity import Identity
-from gantrymq.ha.lease import Lease
-from gantrymq.runtime.disk import FolderDisk
+from gantrymq.ha.disk import epoch_file, identity
+from gantrymq.ha.disk.epochs import Epoch
+from gantrymq.ha.disk.identity import Identity
+from gantrymq.ha.lease import lease_copy
+from gantrymq.ha.lease.lease import Lease
+from gantrymq.ha.member import disk_decision, persistent_state
+from gantrymq.ha.member.disk_decision import Choice, Decision
+from gantrymq.runtime.storage.disk import FolderDisk
 from gantrymq.store.layout import LOCK
 
 OURS, THEIRS, DISK = "a" * 32, "b" * 32, "c" * 32
@@ -25,7 +27,7 @@ def store(tmp_path: Path) -> Path:
     disk = FolderDisk(tmp_path)
     disk.make_folder("commitlog")
     identity.write(disk, Identity(DISK, THEIRS))
-    kept.write(disk, kept.Kept(9, "boot"))
+    persistent_state.write(disk, persistent_state.Kept(9, "boot"))
     epoch_file.write(disk, tuple(Epoch(number, number * 100) for number in range(1, 9)))
     lease_copy.write(disk, Lease("", 2, "h:1", "h:2", 9, frozenset({1, 2}), group=THEIRS))
     disk.close()
@@ -112,7 +114,7 @@ def test_adopt_names_the_group_and_drops_the_kept_lease(
     assert identity.read(disk) == Identity(DISK, OURS)
     assert lease_copy.read(disk) is None
     assert disk_decision.read(disk) is None
-    assert kept.read(disk).epoch == 9
+    assert persistent_state.read(disk).epoch == 9
     assert not disk.is_locked(LOCK)
 
 

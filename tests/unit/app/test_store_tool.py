@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 from gantrymq.app.store_tool import run
-from gantrymq.fakes.store import OpenedStore
-from gantrymq.fakes.store_damage import tree
-from gantrymq.runtime.disk import FolderDisk
-from gantrymq.store import log_cut
-from gantrymq.store.log_cut import Wish
+from gantrymq.fakes.stores.store import OpenedStore
+from gantrymq.fakes.stores.store_damage import tree
+from gantrymq.runtime.storage.disk import FolderDisk
+from gantrymq.store.commitlog import log_cut
+from gantrymq.store.commitlog.log_cut import Wish
 from gantrymq.testing.memory_disk import MemoryDisk
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"

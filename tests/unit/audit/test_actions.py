@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gantrymq.acl.needs import BROKER_ADMIN
-from gantrymq.acl.needs import NAME_SERVER_REQUESTS as FOR_CLIENTS
+from gantrymq.acl.requests.needs import BROKER_ADMIN
+from gantrymq.acl.requests.needs import NAME_SERVER_REQUESTS as FOR_CLIENTS
 from gantrymq.audit.actions import ACTIONS, NOT_AUDITED
 from gantrymq.broker.core import unsupported
 from gantrymq.broker.core.auditing.values import VIEWS

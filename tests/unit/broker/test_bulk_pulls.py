@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.fakes.broker import STORE_SETTINGS, OpenedBroker
-from gantrymq.fakes.pulls import PulledBroker, bodies, place, pull
-from gantrymq.store.pull import BULK_UNITS, UNITS_MAX, PullQuery
-from gantrymq.store.pull import pull as read
+from gantrymq.fakes.brokers.broker import STORE_SETTINGS, OpenedBroker
+from gantrymq.fakes.brokers.pulls import PulledBroker, bodies, place, pull
+from gantrymq.store.read.pull import BULK_UNITS, UNITS_MAX, PullQuery
+from gantrymq.store.read.pull import pull as read
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.message.record import decode_all

@@ -9,10 +9,10 @@ from typing import Protocol
 
 import pytest
 
-from gantrymq.broker.core.files import Files
-from gantrymq.broker.core.groups import Groups
-from gantrymq.broker.core.offsets import Offsets
-from gantrymq.broker.core.topics import Topics
+from gantrymq.broker.core.engine.files import Files
+from gantrymq.broker.core.metadata.groups import Groups
+from gantrymq.broker.core.metadata.topics import Topics
+from gantrymq.broker.core.offset.offsets import Offsets
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from gantrymq.broker.core import steps
-from gantrymq.fakes.broker import IDENTITY, OpenedBroker
-from gantrymq.fakes.sends import add_topic
+from gantrymq.broker.core.engine import tasks
+from gantrymq.fakes.brokers.broker import IDENTITY, OpenedBroker
+from gantrymq.fakes.brokers.sends import add_topic
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.frames import FrameReader
@@ -146,7 +146,7 @@ def store(broker: OpenedBroker, record: Record) -> None:
     def failed(error: Exception) -> None:
         raise error
 
-    broker.state.works.start(steps.put(record), lambda _: None, failed)
+    broker.state.works.start(tasks.put(record), lambda _: None, failed)
     broker.settle()
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gantrymq.fakes.broker import OpenedBroker
-from gantrymq.fakes.sends import add_topic
-from gantrymq.fakes.transactions import COMMIT, ROLLBACK
+from gantrymq.fakes.brokers.broker import OpenedBroker
+from gantrymq.fakes.brokers.sends import add_topic
+from gantrymq.fakes.brokers.transactions import COMMIT, ROLLBACK
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.message import offset_id
 

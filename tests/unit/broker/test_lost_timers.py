@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from gantrymq.fakes.broker import IDENTITY, STORE_SETTINGS, OpenedBroker
-from gantrymq.fakes.members import Member
-from gantrymq.fakes.timers import HOST, accept, disk_of, jump, put
+from gantrymq.fakes.brokers.broker import IDENTITY, STORE_SETTINGS, OpenedBroker
+from gantrymq.fakes.brokers.timers import HOST, accept, disk_of, jump, put
+from gantrymq.fakes.groups.members import Member
 from gantrymq.wire.message.record import Record
 
 HOUR = 3600

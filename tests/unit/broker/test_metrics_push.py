@@ -7,7 +7,7 @@ import pytest
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker.core.settings import BrokerSettings, MetricsExporter
 from gantrymq.broker.metrics_push import exporter
-from gantrymq.runtime.metrics import Metrics
+from gantrymq.runtime.http.metrics import Metrics
 
 PUSHING = (MetricsExporter.OTLP_GRPC, MetricsExporter.OTLP_HTTP)
 TARGET = "collector:4318"

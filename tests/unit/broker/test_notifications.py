@@ -6,8 +6,8 @@ import pytest
 
 from gantrymq.broker.core.messages import Request
 from gantrymq.broker.core.pops import waiting
-from gantrymq.fakes.broker import FakeChannel
-from gantrymq.fakes.pops import PoppedBroker, bodies, messages
+from gantrymq.fakes.brokers.broker import FakeChannel
+from gantrymq.fakes.brokers.pops import PoppedBroker, bodies, messages
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.headers.pop import (
     NotificationRequest,

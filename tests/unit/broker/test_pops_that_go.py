@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.broker.core.messages import File
-from gantrymq.fakes.pops import RETRY, PoppedBroker, bodies, messages
-from gantrymq.fakes.sends import add_topic
+from gantrymq.fakes.brokers.pops import RETRY, PoppedBroker, bodies, messages
+from gantrymq.fakes.brokers.sends import add_topic
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.group import DeleteSubscriptionGroupRequest

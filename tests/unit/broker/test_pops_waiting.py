@@ -7,9 +7,9 @@ import pytest
 from gantrymq.base.memory_account import Kind
 from gantrymq.broker.core.pops import waiting
 from gantrymq.broker.core.pops.waiters import Waiter
-from gantrymq.fakes.broker import FakeChannel
+from gantrymq.fakes.brokers.broker import FakeChannel
+from gantrymq.fakes.brokers.pops import PoppedBroker, bodies, messages, pop
 from gantrymq.fakes.memory import shrink
-from gantrymq.fakes.pops import PoppedBroker, bodies, messages, pop
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.pop import NotificationRequest
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gantrymq.broker.readiness import DISPATCH_BEHIND_BYTES_MAX, MemberView, reason
-from gantrymq.ha.lease import NOBODY, Lease
+from gantrymq.ha.lease.lease import NOBODY, Lease
 
 LEASE = Lease("7", 1, "10.0.0.1:10911", "10.0.0.1:10912", 5, frozenset({1, 2, 3}))
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.broker import registrar
 from gantrymq.broker.core.messages import Register
+from gantrymq.broker.peers import registrar
 from gantrymq.fakes.connections import until
-from gantrymq.fakes.members import FakeMembers
+from gantrymq.fakes.groups.members import FakeMembers
 from gantrymq.fakes.servers import Servers, servers
 from gantrymq.wire.bodies.shared import TopicConfig
 

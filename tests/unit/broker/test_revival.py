@@ -9,7 +9,7 @@ import pytest
 from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.broker.core.pops import checkouts as module
 from gantrymq.broker.core.pops import revival as module_of_revival
-from gantrymq.fakes.pops import RETRY, PoppedBroker, bodies, messages
+from gantrymq.fakes.brokers.pops import RETRY, PoppedBroker, bodies, messages
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.unsynced import lose_all
 from gantrymq.wire.codes import ResponseCode

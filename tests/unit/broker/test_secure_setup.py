@@ -10,7 +10,7 @@ from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker import main
 from gantrymq.broker.configuration import Setup, load
 from gantrymq.broker.core.settings import HaTls
-from gantrymq.runtime.certificates import TlsMode
+from gantrymq.runtime.security.certificates import TlsMode
 
 FILES = ("server.pem", "server-key.pem", "ca.pem", "plain_acl.yml")
 

@@ -14,20 +14,21 @@ import pytest
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.group_secret import SECRETS_PATH, fingerprint
-from gantrymq.broker import opening, registrar
+from gantrymq.broker import store_opening
 from gantrymq.broker.configuration import load
-from gantrymq.broker.core import steps
+from gantrymq.broker.core.engine import tasks
+from gantrymq.broker.peers import registrar
 from gantrymq.broker.server import BrokerHost
 from gantrymq.fakes.hosts import running, setup
-from gantrymq.ha import disk_decision
-from gantrymq.ha.disk_decision import Choice, Decision
+from gantrymq.ha.member import disk_decision
+from gantrymq.ha.member.disk_decision import Choice, Decision
 from gantrymq.interop import ports
 from gantrymq.namesrv.configuration import load as load_namesrv
 from gantrymq.namesrv.server import NameServerHost
-from gantrymq.runtime import shared_pages
-from gantrymq.runtime.dialer import Dialer
-from gantrymq.runtime.disk import FolderDisk
-from gantrymq.store.recovery import Progress, Recovery
+from gantrymq.runtime.http import shared_pages
+from gantrymq.runtime.net.dialer import Dialer
+from gantrymq.runtime.storage.disk import FolderDisk
+from gantrymq.store.recovery.recovery import Progress, Recovery
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.cluster import ClusterInfo
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -127,7 +128,7 @@ async def test_what_a_client_is_asked_and_cannot_be_sent_is_answered(tmp_path: P
         (channel,) = host.channels
         answered = asyncio.get_running_loop().create_future()
         question = Command(RequestCode.GET_CONSUMER_RUNNING_INFO, body=bytes(17 << 20))
-        host.state.works.start(steps.ask(channel, question, 3.0), answered.set_result, _raise)
+        host.state.works.start(tasks.ask(channel, question, 3.0), answered.set_result, _raise)
         await connection.request(Command(9999), 3.0)
         assert await asyncio.wait_for(answered, 30.0) is None
         await dialer.close()
@@ -200,7 +201,7 @@ async def test_a_broker_is_alive_and_not_ready_while_its_store_recovers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port, told = ports.free_port(), []
-    steps = Recovery.steps
+    tasks = Recovery.steps
 
     def held(recovery: Recovery) -> Iterator[Progress]:
         """A step that holds the loop until the probes are answered."""
@@ -208,7 +209,7 @@ async def test_a_broker_is_alive_and_not_ready_while_its_store_recovers(
         with ThreadPoolExecutor(1) as pool:
             told.append(pool.submit(probed, port, "/health/live").result())
             told.append(pool.submit(refused, port, "/health/ready").result())
-        yield from steps(recovery)
+        yield from tasks(recovery)
 
     monkeypatch.setattr(Recovery, "steps", held)
     async with running(setup(tmp_path, metricsPort=str(port))):
@@ -241,10 +242,10 @@ async def test_the_fingerprints_of_the_secrets_in_use_are_told(tmp_path: Path) -
 async def test_metrics_are_there_before_the_store_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(store_opening, "TURN_SECONDS", 0.0)
     monkeypatch.setattr(shared_pages, "REUSE_SECONDS_MAX", 0.0)
     port, told = ports.free_port(), []
-    steps = Recovery.steps
+    tasks = Recovery.steps
 
     def scraped(recovery: Recovery) -> Iterator[Progress]:
         """Steps between which the loop turns until the scrape is answered."""
@@ -253,7 +254,7 @@ async def test_metrics_are_there_before_the_store_is(
             while not scrape.done():
                 yield Progress("log", 0, 1)
         told.append(scrape.result())
-        yield from steps(recovery)
+        yield from tasks(recovery)
 
     monkeypatch.setattr(Recovery, "steps", scraped)
     async with running(setup(tmp_path, metricsPort=str(port))):
@@ -268,16 +269,16 @@ async def test_metrics_are_there_before_the_store_is(
 async def test_a_stop_that_is_asked_for_while_the_store_recovers_is_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chosen, steps = setup(tmp_path), Recovery.steps
+    chosen, tasks = setup(tmp_path), Recovery.steps
 
     def first(recovery: Recovery) -> Iterator[Progress]:
         yield Progress("log", 0, 1)
         raise AssertionError("it was told to stop")
 
     monkeypatch.setattr(Recovery, "steps", first)
-    with pytest.raises(opening.StoppedError):
+    with pytest.raises(store_opening.StoppedError):
         await BrokerHost(chosen).start(lambda: True)
-    monkeypatch.setattr(Recovery, "steps", steps)
+    monkeypatch.setattr(Recovery, "steps", tasks)
     async with running(chosen) as host:
         assert host.addresses
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.acl.signature import Credentials
+from gantrymq.acl.signature.signature import Credentials
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.broker import registrar
 from gantrymq.broker.configuration import Setup, load
+from gantrymq.broker.peers import registrar
 from gantrymq.broker.server import BrokerHost
 from gantrymq.namesrv.configuration import load as load_namesrv
 from gantrymq.namesrv.server import NameServerHost
-from gantrymq.runtime.dialer import Dialer
+from gantrymq.runtime.net.dialer import Dialer
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.cluster import ClusterInfo
 from gantrymq.wire.codes import RequestCode

@@ -11,12 +11,12 @@ import pytest
 
 from gantrymq.broker.configuration import load
 from gantrymq.broker.server import BrokerHost
-from gantrymq.fakes.pulls import SUBSCRIBES, SUSPENDS, pull
-from gantrymq.fakes.sends import message
+from gantrymq.fakes.brokers.pulls import SUBSCRIBES, SUSPENDS, pull
+from gantrymq.fakes.brokers.sends import message
 from gantrymq.interop.ports import free_port
 from gantrymq.namesrv.configuration import load as load_namesrv
 from gantrymq.namesrv.server import NameServerHost
-from gantrymq.runtime.dialer import Dialer
+from gantrymq.runtime.net.dialer import Dialer
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command

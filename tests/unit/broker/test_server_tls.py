@@ -13,9 +13,9 @@ import pytest
 from gantrymq.broker.configuration import load
 from gantrymq.broker.server import BrokerHost
 from gantrymq.remoting.failures import RequestError
-from gantrymq.runtime.certificates import ClientTls, self_signed
-from gantrymq.runtime.client_contexts import ClientContexts
-from gantrymq.runtime.dialer import Dialer
+from gantrymq.runtime.net.dialer import Dialer
+from gantrymq.runtime.security.certificates import ClientTls, self_signed
+from gantrymq.runtime.security.client_contexts import ClientContexts
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 

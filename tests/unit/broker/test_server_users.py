@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.acl.signature import Credentials
+from gantrymq.acl.signature.signature import Credentials
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker.configuration import load
 from gantrymq.broker.server import BrokerHost
-from gantrymq.runtime.certificates import ClientTls, self_signed
-from gantrymq.runtime.client_contexts import ClientContexts
-from gantrymq.runtime.dialer import Dialer
+from gantrymq.runtime.net.dialer import Dialer
+from gantrymq.runtime.security.certificates import ClientTls, self_signed
+from gantrymq.runtime.security.client_contexts import ClientContexts
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command

@@ -11,10 +11,10 @@ from random import Random
 
 import pytest
 
-from gantrymq.fakes.electing import STEP, Group
-from gantrymq.fakes.slow_api import SlowApi, production_timeout
-from gantrymq.ha.lease import DURATION_SECONDS
-from gantrymq.runtime.adaptive_timeout import AdaptiveTimeout
+from gantrymq.fakes.groups.electing import STEP, Group
+from gantrymq.fakes.groups.slow_api import SlowApi, production_timeout
+from gantrymq.ha.lease.lease import DURATION_SECONDS
+from gantrymq.runtime.net.adaptive_timeout import AdaptiveTimeout
 
 SLACK_SECONDS = 0.5
 LONG_SECONDS = 90.0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gantrymq.broker.core.carried_tables import CONSUMPTION, TOPICS
 from gantrymq.broker.core.messages import File, SaveFile
-from gantrymq.fakes.members import Member, pair
-from gantrymq.fakes.sends import add_topic, message
+from gantrymq.broker.core.replication.metadata_replication import CONSUMPTION, TOPICS
+from gantrymq.fakes.brokers.sends import add_topic, message
+from gantrymq.fakes.groups.members import Member, pair
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.topic import DeleteTopicRequest
 

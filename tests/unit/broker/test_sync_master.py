@@ -9,11 +9,11 @@ import pytest
 from gantrymq.base.memory_account import Kind
 from gantrymq.broker.core.messages import Replies, Request
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
-from gantrymq.fakes import broker as fakes_broker
-from gantrymq.fakes.broker import STORE_SETTINGS, OpenedBroker
-from gantrymq.fakes.sends import UNIQUE, add_topic, message
-from gantrymq.fakes.transactions import COMMIT, Transactions
-from gantrymq.ha.followers import Followers
+from gantrymq.fakes.brokers import broker as fakes_broker
+from gantrymq.fakes.brokers.broker import STORE_SETTINGS, OpenedBroker
+from gantrymq.fakes.brokers.sends import UNIQUE, add_topic, message
+from gantrymq.fakes.brokers.transactions import COMMIT, Transactions
+from gantrymq.ha.classic.log_senders import Followers
 from gantrymq.ha.settings import HaSettings
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.wire import frames

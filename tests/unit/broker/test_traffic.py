@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import pytest
 
-from gantrymq.broker.core import steps
+from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.messages import Request
-from gantrymq.fakes.broker import IDENTITY, FakeChannel, OpenedBroker
+from gantrymq.fakes.brokers.broker import IDENTITY, FakeChannel, OpenedBroker
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode
@@ -208,7 +208,7 @@ class Session:
             born_host=JAVA.store_host,
             store_host=JAVA.store_host,
         )
-        self.broker.state.works.start(steps.put(record), lambda _: None, fail)
+        self.broker.state.works.start(tasks.put(record), lambda _: None, fail)
         self.broker.settle()
 
     def position(self, exchange: Exchange) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from gantrymq.broker.core.requests import REQUESTS, TABLES
 from gantrymq.broker.core.unsupported import REASONS
-from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.fakes.brokers.broker import OpenedBroker
 from gantrymq.wire.codes import RequestCode, ResponseCode
 
 

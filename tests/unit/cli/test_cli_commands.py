@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.cli.failures import CommandError, UsageError
+from gantrymq.cli.frame.failures import CommandError, UsageError
 from gantrymq.client.core.errors import BrokerError
-from gantrymq.fakes.cluster import Cluster, gone
+from gantrymq.fakes.brokers.cluster import Cluster, gone
+from gantrymq.fakes.brokers.heartbeats import beat, consumer
+from gantrymq.fakes.brokers.sends import UNIQUE, message
 from gantrymq.fakes.command_line import page_of, printed
-from gantrymq.fakes.heartbeats import beat, consumer
-from gantrymq.fakes.sends import UNIQUE, message
 from gantrymq.testing.memory_servers import LocalPeer
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode

@@ -11,9 +11,10 @@ import pytest
 
 from gantrymq.app.entry import dispatch
 from gantrymq.cli import catalog, completion
-from gantrymq.cli.main import load, run
-from gantrymq.cli.page import Page, Table, Text
-from gantrymq.cli.screen import Screen, show_what_cannot_be_encoded
+from gantrymq.cli.catalog import load
+from gantrymq.cli.frame.page import Page, Table, Text
+from gantrymq.cli.frame.screen import Screen, show_what_cannot_be_encoded
+from gantrymq.cli.main import run
 from gantrymq.client.core.errors import BrokerError
 
 

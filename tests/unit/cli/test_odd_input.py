@@ -11,11 +11,11 @@ import pytest
 from gantrymq.app.entry import dispatch
 from gantrymq.base.errors import GantryError
 from gantrymq.cli import catalog
-from gantrymq.cli.command import Command
-from gantrymq.cli.failures import UsageError
-from gantrymq.cli.main import load
-from gantrymq.cli.option import Option
-from gantrymq.fakes.cluster import Cluster, gone
+from gantrymq.cli.catalog import load
+from gantrymq.cli.frame.command import Command
+from gantrymq.cli.frame.failures import UsageError
+from gantrymq.cli.frame.option import Option
+from gantrymq.fakes.brokers.cluster import Cluster, gone
 from gantrymq.fakes.command_line import page_of
 
 COMMANDS = catalog.names()

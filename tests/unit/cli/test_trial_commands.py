@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.base.errors import GantryError
-from gantrymq.cli.failures import UsageError
+from gantrymq.cli.frame.failures import UsageError
 from gantrymq.client.core.errors import RouteError
-from gantrymq.fakes.cluster import Cluster, gone
+from gantrymq.fakes.brokers.cluster import Cluster, gone
 from gantrymq.fakes.command_line import page_of, printed
 
 

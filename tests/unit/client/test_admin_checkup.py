@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.client.core.admin.asking import Each
-from gantrymq.client.core.admin.checkup import check_up
-from gantrymq.client.core.admin.checkup_brokers import broker_findings
-from gantrymq.client.core.admin.checkup_groups import _conflicts, _members
-from gantrymq.client.core.admin.findings import Finding, Level
-from gantrymq.fakes.cluster import NAME_SERVER, Cluster, gone
-from gantrymq.fakes.heartbeats import beat, consumer
-from gantrymq.fakes.sends import message
+from gantrymq.client.core.admin.checkup.checkup import check_up
+from gantrymq.client.core.admin.checkup.checkup_brokers import broker_findings
+from gantrymq.client.core.admin.checkup.checkup_groups import _conflicts, _members
+from gantrymq.client.core.admin.checkup.findings import Finding, Level
+from gantrymq.fakes.brokers.cluster import NAME_SERVER, Cluster, gone
+from gantrymq.fakes.brokers.heartbeats import beat, consumer
+from gantrymq.fakes.brokers.sends import message
 from gantrymq.remoting.failures import ConnectError
 from gantrymq.testing.memory_servers import LocalPeer, NameServerInMemory
 from gantrymq.wire.bodies.connections import Connection, ConsumerConnection
-from gantrymq.wire.bodies.queue_stats import ConsumedOffset, ConsumeStats
+from gantrymq.wire.bodies.consuming.queue_stats import ConsumedOffset, ConsumeStats
 from gantrymq.wire.bodies.shared import MessageQueue, TopicConfig
 from gantrymq.wire.codes import RequestCode
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.client.core.errors import BrokerError
-from gantrymq.fakes.cluster import Cluster
-from gantrymq.fakes.heartbeats import beat, consumer
-from gantrymq.fakes.sends import UNIQUE, message
+from gantrymq.fakes.brokers.cluster import Cluster
+from gantrymq.fakes.brokers.heartbeats import beat, consumer
+from gantrymq.fakes.brokers.sends import UNIQUE, message
 from gantrymq.testing.memory_servers import LocalPeer
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.shared import MessageQueue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.client.core.errors import BrokerError
-from gantrymq.fakes.cluster import NAME_SERVER, Cluster
+from gantrymq.fakes.brokers.cluster import NAME_SERVER, Cluster
 from gantrymq.wire.codes import ResponseCode
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gantrymq.client.core.admin.administration import QUEUES
 from gantrymq.client.core.errors import BrokerError, RouteError
-from gantrymq.fakes.cluster import NAME_SERVER, Cluster, gone
+from gantrymq.fakes.brokers.cluster import NAME_SERVER, Cluster, gone
 from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire.bodies.shared import MessageQueue, TopicConfig
 from gantrymq.wire.codes import ResponseCode

@@ -9,7 +9,7 @@ import pytest
 
 from gantrymq.client.aio.admin import Admin
 from gantrymq.client.core.errors import RouteError
-from gantrymq.client.core.steps import All, Wait
+from gantrymq.client.core.flow.flow_steps import All, Wait
 
 
 async def test_what_fails_is_raised_where_it_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,9 @@ from gantrymq.client.blocking.consumers import PopConsumer, PullConsumer, PushCo
 from gantrymq.client.blocking.facade import Facade, in_pool
 from gantrymq.client.blocking.loop_thread import LoopThread
 from gantrymq.client.core.errors import ClientError, StateError
-from gantrymq.client.core.outcomes import Outcome
-from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.client.core.start_offset import ConsumeFrom
+from gantrymq.client.core.group.start_offset import ConsumeFrom
+from gantrymq.client.core.message.outcomes import Outcome
+from gantrymq.client.core.message.received import ReceivedMessage
 from gantrymq.client.once import SqlStore, once
 from gantrymq.fakes.servers import Servers
 

@@ -15,10 +15,10 @@ import pytest
 from gantrymq.client.blocking.consumers import PullConsumer
 from gantrymq.client.blocking.producers import Producer, TransactionProducer
 from gantrymq.client.core.errors import MessageError, StateError
-from gantrymq.client.core.message import Message
-from gantrymq.client.core.results import SendStatus
-from gantrymq.client.core.start_offset import ConsumeFrom
-from gantrymq.client.core.transactions import TransactionState
+from gantrymq.client.core.group.start_offset import ConsumeFrom
+from gantrymq.client.core.message.message import Message
+from gantrymq.client.core.message.results import SendStatus
+from gantrymq.client.core.producer.transactions import TransactionState
 from gantrymq.client.log_handler import LogHandler
 from gantrymq.fakes.loop_threads import held
 from gantrymq.fakes.servers import Servers

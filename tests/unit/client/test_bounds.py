@@ -7,12 +7,12 @@ import math
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.client.core.consume_settings import ConsumeSettings
-from gantrymq.client.core.lite_queue import Buffering
-from gantrymq.client.core.lite_settings import LiteSettings
-from gantrymq.client.core.pops import PopSettings
-from gantrymq.client.core.producer_settings import ProducerSettings
-from gantrymq.client.core.settings import ClientSettings
+from gantrymq.client.core.instance.settings import ClientSettings
+from gantrymq.client.core.pop.pops import PopSettings
+from gantrymq.client.core.pull.lite_queue import Buffering
+from gantrymq.client.core.pull.lite_settings import LiteSettings
+from gantrymq.client.core.push.consume_settings import ConsumeSettings
+from gantrymq.client.core.send.producer_settings import ProducerSettings
 
 WRONG: list[tuple[type, str, object, str]] = [
     (ClientSettings, "heartbeat_s", 0, "a number above 0"),

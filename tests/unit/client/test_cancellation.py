@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from gantrymq.client.aio.admin import Admin
+from gantrymq.client.aio.machinery.environment import Link, Links
 from gantrymq.client.aio.pop_consumer import PopConsumer
 from gantrymq.client.aio.producer import Producer
 from gantrymq.client.aio.pull_consumer import PullConsumer
 from gantrymq.client.aio.push_consumer import PushConsumer
 from gantrymq.client.aio.transaction_producer import TransactionProducer
-from gantrymq.client.aio.world import Link, Links
-from gantrymq.client.core.message import Message
-from gantrymq.client.core.selecting import by_key
-from gantrymq.client.core.start_offset import ConsumeFrom
-from gantrymq.client.core.transactions import TransactionState
+from gantrymq.client.core.group.start_offset import ConsumeFrom
+from gantrymq.client.core.message.message import Message
+from gantrymq.client.core.producer.transactions import TransactionState
+from gantrymq.client.core.send.selecting import by_key
 from gantrymq.testing.embedded import EmbeddedBroker
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.command import Command

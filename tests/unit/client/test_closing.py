@@ -7,18 +7,18 @@ import dataclasses
 import pytest
 
 from gantrymq.client.core.errors import SendError
-from gantrymq.client.core.lite_pull import LitePull
-from gantrymq.client.core.lite_settings import LiteSettings
-from gantrymq.client.core.message import Message
-from gantrymq.client.core.offset_store import RemoteOffsets
-from gantrymq.client.core.producer import ProducerCore
-from gantrymq.client.core.producer_settings import ProducerSettings
-from gantrymq.client.core.selecting import by_key
-from gantrymq.client.core.start_offset import ConsumeFrom
-from gantrymq.client.core.steps import Flow
-from gantrymq.client.core.tracer import FLUSH_S
-from gantrymq.fakes.cluster import NAME_SERVER, Cluster
-from gantrymq.fakes.consumers import FIRST, Consumer
+from gantrymq.client.core.flow.flow_steps import Flow
+from gantrymq.client.core.group.offset_store import RemoteOffsets
+from gantrymq.client.core.group.start_offset import ConsumeFrom
+from gantrymq.client.core.message.message import Message
+from gantrymq.client.core.producer.producer import ProducerCore
+from gantrymq.client.core.pull.lite_pull import LitePull
+from gantrymq.client.core.pull.lite_settings import LiteSettings
+from gantrymq.client.core.send.producer_settings import ProducerSettings
+from gantrymq.client.core.send.selecting import by_key
+from gantrymq.client.core.trace.tracer import FLUSH_S
+from gantrymq.fakes.brokers.cluster import NAME_SERVER, Cluster
+from gantrymq.fakes.brokers.consumers import FIRST, Consumer
 from gantrymq.wire.codes import RequestCode
 
 # The offsets' own timeout, then that of the goodbye.

@@ -22,7 +22,7 @@ from gantrymq.client import (
     TransactionState,
     by_key,
 )
-from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.message.received import ReceivedMessage
 from gantrymq.testing.embedded import EmbeddedBroker
 
 QUEUE = MessageQueue("T", "broker-a", 0)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.client.core.settings import ClientSettings
-from gantrymq.client.core.subscriptions import Expression, Sql
-from gantrymq.fakes.cluster import Answer, Cluster
-from gantrymq.fakes.consumers import Consumer
+from gantrymq.client.core.group.subscriptions import Expression, Sql
+from gantrymq.client.core.instance.settings import ClientSettings
+from gantrymq.fakes.brokers.cluster import Answer, Cluster
+from gantrymq.fakes.brokers.consumers import Consumer
 from gantrymq.fakes.flows import Late
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command

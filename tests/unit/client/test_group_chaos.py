@@ -7,11 +7,11 @@ import random
 
 import pytest
 
-from gantrymq.client.core.outcomes import LATER, SUSPEND, Outcome
-from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.client.core.steps import Wait
-from gantrymq.fakes.cluster import Cluster
-from gantrymq.fakes.consumers import FIRST, Consumer
+from gantrymq.client.core.flow.flow_steps import Wait
+from gantrymq.client.core.message.outcomes import LATER, SUSPEND, Outcome
+from gantrymq.client.core.message.received import ReceivedMessage
+from gantrymq.fakes.brokers.cluster import Cluster
+from gantrymq.fakes.brokers.consumers import FIRST, Consumer
 from gantrymq.wire.bodies.shared import MessageQueue
 
 STEPS = 60

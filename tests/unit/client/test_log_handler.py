@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from gantrymq.client.core.errors import MessageError, StateError
-from gantrymq.client.core.message import Message
+from gantrymq.client.core.message.message import Message
 from gantrymq.client.log_handler import RECORD_BYTES_MAX, LogHandler
 
 

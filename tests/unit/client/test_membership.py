@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from gantrymq.client.aio.admin import Admin
+from gantrymq.client.aio.machinery.environment import REAL
 from gantrymq.client.aio.membership import Startable
 from gantrymq.client.aio.pop_consumer import PopConsumer
 from gantrymq.client.aio.producer import Producer
 from gantrymq.client.aio.pull_consumer import PullConsumer
 from gantrymq.client.aio.push_consumer import PushConsumer
-from gantrymq.client.aio.world import REAL
 from gantrymq.client.core.errors import StateError
-from gantrymq.client.core.message import Message
+from gantrymq.client.core.message.message import Message
 from gantrymq.testing.embedded import EmbeddedBroker
 from gantrymq.wire.command import Command
 

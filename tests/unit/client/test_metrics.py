@@ -19,7 +19,7 @@ from gantrymq.client import (
     ReceivedMessage,
 )
 from gantrymq.client.core.errors import BrokerError
-from gantrymq.client.core.hooks import MessageKind, SendContext
+from gantrymq.client.core.instance.hooks import MessageKind, SendContext
 from gantrymq.client.metrics import PLACES_MAX
 from gantrymq.fakes.metrics import values_of
 from gantrymq.metrics.tables import client as table

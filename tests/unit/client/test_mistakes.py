@@ -21,8 +21,8 @@ from gantrymq.client import (
     TransactionProducer,
     TransactionState,
 )
-from gantrymq.client.aio.world import Identity, Links, Serve
-from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.aio.machinery.environment import Identity, Links, Serve
+from gantrymq.client.core.message.received import ReceivedMessage
 from gantrymq.testing.embedded import EmbeddedBroker
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode

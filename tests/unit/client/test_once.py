@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.client.core.listeners import Listener
-from gantrymq.client.core.outcomes import LATER, SUCCESS, Later, Outcome
-from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.message.outcomes import LATER, SUCCESS, Later, Outcome
+from gantrymq.client.core.message.received import ReceivedMessage
+from gantrymq.client.core.push.listeners import Listener
 from gantrymq.client.once import (
     Claim,
     InProgressError,
@@ -22,7 +22,7 @@ from gantrymq.client.once import (
     by_keys,
     once,
 )
-from gantrymq.fakes.broker import IDENTITY
+from gantrymq.fakes.brokers.broker import IDENTITY
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.message import properties
 from gantrymq.wire.message.record import Record

@@ -9,7 +9,7 @@ import pytest
 
 from gantrymq.client.aio.pull_consumer import PullConsumer
 from gantrymq.client.core.errors import MessageError, StateError
-from gantrymq.client.core.start_offset import ConsumeFrom
+from gantrymq.client.core.group.start_offset import ConsumeFrom
 from gantrymq.fakes.connections import some_turns
 from gantrymq.fakes.servers import servers
 from gantrymq.wire.bodies.shared import MessageQueue

@@ -18,7 +18,7 @@ from gantrymq.client import (
     TransactionState,
     blocking,
 )
-from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.message.received import ReceivedMessage
 
 SERVERS = "127.0.0.1:9876"
 

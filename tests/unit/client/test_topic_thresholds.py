@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.client.core.outcomes import Outcome
-from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.client.core.steps import FOREVER, Wait
-from gantrymq.fakes.cluster import Cluster
-from gantrymq.fakes.consumers import FIRST, Consumer
+from gantrymq.client.core.flow.flow_steps import FOREVER, Wait
+from gantrymq.client.core.message.outcomes import Outcome
+from gantrymq.client.core.message.received import ReceivedMessage
+from gantrymq.fakes.brokers.cluster import Cluster
+from gantrymq.fakes.brokers.consumers import FIRST, Consumer
 
 
 async def never(messages: list[ReceivedMessage]) -> Outcome:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gantrymq.client.core.message import Message
-from gantrymq.client.core.outcomes import LATER
-from gantrymq.client.core.producer import ProducerCore
-from gantrymq.client.core.producer_settings import ProducerSettings
-from gantrymq.client.core.settings import ClientSettings
-from gantrymq.fakes.cluster import Cluster
-from gantrymq.fakes.consumers import Consumer
+from gantrymq.client.core.instance.settings import ClientSettings
+from gantrymq.client.core.message.message import Message
+from gantrymq.client.core.message.outcomes import LATER
+from gantrymq.client.core.producer.producer import ProducerCore
+from gantrymq.client.core.send.producer_settings import ProducerSettings
+from gantrymq.fakes.brokers.cluster import Cluster
+from gantrymq.fakes.brokers.consumers import Consumer
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.heartbeat import HeartbeatData
 from gantrymq.wire.codes import RequestCode

@@ -10,9 +10,9 @@ from typing import TypeAlias, TypeVar
 import pytest
 
 from gantrymq.client.core.errors import MessageError
-from gantrymq.client.core.message import Message
-from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.client.core.results import SendResult, SendStatus
+from gantrymq.client.core.message.message import Message
+from gantrymq.client.core.message.received import ReceivedMessage
+from gantrymq.client.core.message.results import SendResult, SendStatus
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.message.record import Record
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.fakes.agents import (
+from gantrymq.fakes.groups.agents import (
     ALONE,
     STEP,
     Around,
@@ -18,17 +18,17 @@ from gantrymq.fakes.agents import (
     runs_beside_2,
     switch,
 )
-from gantrymq.fakes.lease_store import LeaseStore
-from gantrymq.ha.agent import HANDOVER_SECONDS, YIELD_SECONDS
-from gantrymq.ha.lease import (
+from gantrymq.fakes.groups.lease_store import LeaseStore
+from gantrymq.ha.election.leader_elector import HANDOVER_SECONDS, YIELD_SECONDS
+from gantrymq.ha.election.phase import Phase
+from gantrymq.ha.election.switchover import SWITCH_SECONDS
+from gantrymq.ha.lease.lease import (
     AUTHORITY_SECONDS,
     NOBODY,
     RENEW_SECONDS,
     Lease,
     Wishes,
 )
-from gantrymq.ha.phase import Phase
-from gantrymq.ha.switchover import SWITCH_SECONDS
 
 
 def test_a_switchover_waits_until_the_chosen_one_has_everything() -> None:

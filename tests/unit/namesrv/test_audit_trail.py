@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.acl import plain_acl
+from gantrymq.acl.plain import plain_acl
 from gantrymq.audit.actions import ACTIONS
 from gantrymq.audit.record import AuditOutcome, AuditRecord
-from gantrymq.fakes.namesrv import Broker, Desk
+from gantrymq.fakes.brokers.namesrv import Broker, Desk
 from gantrymq.namesrv.core.requests import REQUESTS
 from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.wire.codes import RequestCode as Code

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.fakes.namesrv import Desk
+from gantrymq.fakes.brokers.namesrv import Desk
 from gantrymq.namesrv import configuration
 from gantrymq.namesrv.configuration import Setup, listeners, load, load_kv
 from gantrymq.namesrv.core.messages import Parked, Request, SaveKv
 from gantrymq.namesrv.core.settings import NameServerSettings
-from gantrymq.runtime.certificates import TlsMode
-from gantrymq.runtime.net import Listener
+from gantrymq.runtime.net.net import Listener
+from gantrymq.runtime.security.certificates import TlsMode
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 

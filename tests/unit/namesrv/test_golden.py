@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gantrymq.base.properties import parse_properties
-from gantrymq.fakes.namesrv import Desk, FakeChannel
+from gantrymq.fakes.brokers.namesrv import Desk, FakeChannel
 from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.registration import RegisterBrokerBody

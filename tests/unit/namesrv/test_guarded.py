@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gantrymq.acl import plain_acl
-from gantrymq.acl.signature import Credentials, signed
+from gantrymq.acl.plain import plain_acl
+from gantrymq.acl.signature.signature import Credentials, signed
 from gantrymq.acl.signature_throttle import FREE_FAILURES
-from gantrymq.fakes.namesrv import Broker, Desk
+from gantrymq.fakes.brokers.namesrv import Broker, Desk
 from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.command import Command

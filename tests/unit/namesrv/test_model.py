@@ -14,7 +14,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from gantrymq.fakes.namesrv import Broker, Desk, FakeChannel
+from gantrymq.fakes.brokers.namesrv import Broker, Desk, FakeChannel
 from gantrymq.wire.bodies.shared import DataVersion
 
 TOPICS = ("T", "U", "V")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.fakes.namesrv import Broker, Desk
+from gantrymq.fakes.brokers.namesrv import Broker, Desk
 from gantrymq.namesrv.core.messages import Silent
 from gantrymq.namesrv.core.requests import REQUESTS
 from gantrymq.wire.codes import RequestCode as Code

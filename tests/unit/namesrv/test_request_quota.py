@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.fakes.namesrv import Broker, Desk, FakeChannel
+from gantrymq.fakes.brokers.namesrv import Broker, Desk, FakeChannel
 from gantrymq.namesrv.core.messages import Effects, Request
 from gantrymq.namesrv.core.request_quota import RequestQuota
 from gantrymq.namesrv.core.settings import NameServerSettings

@@ -14,15 +14,15 @@ import pytest
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.memory_account import MemoryAccount
-from gantrymq.fakes.namesrv import Broker
+from gantrymq.fakes.brokers.namesrv import Broker
 from gantrymq.namesrv.configuration import Setup
 from gantrymq.namesrv.core.messages import Notify
 from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.namesrv.server import LINES_MAX, LINES_SECONDS, NameServerHost
 from gantrymq.remoting.events import Reason
-from gantrymq.runtime.backlog import LONG_BYTES
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock, VirtualClock
-from gantrymq.runtime.dialer import Connection, Dialer
+from gantrymq.runtime.net.backlog import LONG_BYTES
+from gantrymq.runtime.net.dialer import Connection, Dialer
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.route import TopicRouteData
 from gantrymq.wire.codes import RequestCode as Code

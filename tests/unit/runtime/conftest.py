@@ -10,9 +10,9 @@ import pytest
 import uvloop
 
 from gantrymq.base.memory_account import MemoryAccount
-from gantrymq.runtime.certificates import ServerContexts
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
-from gantrymq.runtime.net import Handler, Listener, Server, ServerLimits
+from gantrymq.runtime.net.net import Handler, Listener, Server, ServerLimits
+from gantrymq.runtime.security.certificates import ServerContexts
 
 StartServer = Callable[..., Awaitable[Server]]
 

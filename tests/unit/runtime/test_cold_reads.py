@@ -18,11 +18,11 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.fakes.store import message
-from gantrymq.runtime.disk import FolderDisk, FolderFile
-from gantrymq.runtime.disk_background import DiskBackground
+from gantrymq.fakes.stores.store import message
+from gantrymq.runtime.storage.disk import FolderDisk, FolderFile
+from gantrymq.runtime.storage.disk_background import DiskBackground
 from gantrymq.store.engine import Store
-from gantrymq.store.pull import Pulled, PullQuery, pull
+from gantrymq.store.read.pull import Pulled, PullQuery, pull
 from gantrymq.store.settings import StoreSettings
 
 DEVICE_SECONDS = 0.1

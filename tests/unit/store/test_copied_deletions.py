@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gantrymq.base.disk import DiskError, DiskFailure
-from gantrymq.fakes.replicated import Master, Slave, bytes_of_log
-from gantrymq.fakes.store import SETTINGS, OpenedStore, message
-from gantrymq.store import log_cut, marks, queue_snapshot, replaced_queues
+from gantrymq.fakes.brokers.replicated import Master, Slave, bytes_of_log
+from gantrymq.fakes.stores.store import SETTINGS, OpenedStore, message
+from gantrymq.store.commitlog import log_cut
+from gantrymq.store.consumequeue import queue_snapshot, replaced_queues
+from gantrymq.store.consumequeue.replaced_queues import ReplacedQueues
+from gantrymq.store.files import flush_positions
 from gantrymq.store.layout import StoreRefusedError
-from gantrymq.store.replaced_queues import ReplacedQueues
 from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
 from gantrymq.testing.unsynced import Chooser, keep_all, lose_all
 
@@ -253,7 +255,7 @@ def test_a_note_that_cannot_be_read_has_all_queues_looked_at(stop: str) -> None:
     file.sync()
     if stop != "kill":
         if stop == "clean, and no marks":
-            disk.remove(marks.PATH)
+            disk.remove(flush_positions.PATH)
         Slave(disk).close()
         log_cut.wish(disk, log_cut.Wish(other.store.log.end))
     slave = Slave(disk.kill())
@@ -299,7 +301,7 @@ def test_without_marks_a_cut_is_followed_by_that_as_well(choose: Chooser) -> Non
         disk = FaultyDisk(choose)
         other = cut_off(disk, before=(0, 0, 0, *(1,) * 60), cut=(DELETED, 0))
         disk = disk.kill()
-        disk.remove(marks.PATH)
+        disk.remove(flush_positions.PATH)
         disk.crash_at = disk.operations + operations
         with contextlib.suppress(PowerCut):
             flush(Slave(disk))

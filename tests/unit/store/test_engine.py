@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from gantrymq.base.disk import DiskFailure
-from gantrymq.fakes.store import SETTINGS, SYNC, OpenedStore, message
-from gantrymq.store.put import PutStatus, Refused
-from gantrymq.store.segments import SyncFailedError
+from gantrymq.fakes.stores.store import SETTINGS, SYNC, OpenedStore, message
+from gantrymq.store.files.segments import SyncFailedError
+from gantrymq.store.record.put import PutStatus, Refused
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
 

@@ -10,12 +10,14 @@ from typing import Final, TypeAlias
 import pytest
 
 from gantrymq.base.disk import DiskError
-from gantrymq.fakes.replicated import Master, Slave, bytes_of_log
-from gantrymq.fakes.store import OpenedStore, message
-from gantrymq.store import log_cut, marks, queue_snapshot
-from gantrymq.store.lookups import messages_by_key
-from gantrymq.store.readings import run
-from gantrymq.store.segments import SyncFailedError
+from gantrymq.fakes.brokers.replicated import Master, Slave, bytes_of_log
+from gantrymq.fakes.stores.store import OpenedStore, message
+from gantrymq.store.commitlog import log_cut
+from gantrymq.store.consumequeue import queue_snapshot
+from gantrymq.store.files import flush_positions
+from gantrymq.store.files.segments import SyncFailedError
+from gantrymq.store.read.async_reader import run
+from gantrymq.store.read.lookups import messages_by_key
 from gantrymq.testing.faulty_disk import Faults, FaultyDisk, PowerCut
 from gantrymq.testing.unsynced import keep_all, lose_all
 
@@ -338,7 +340,7 @@ def test_a_log_does_not_begin_elsewhere_while_the_marks_are_being_synced() -> No
     cut_to_nothing(disk, 2)
     slave = Slave(disk.kill())
     slave.turn(1.5)
-    assert marks.PATH in [job.path for job in slave.background.jobs]
+    assert flush_positions.PATH in [job.path for job in slave.background.jobs]
     start = master.store.log.start
     refused = slave.store.append_copy(start, bytes_of_log(master, start, None), slave.now)
     assert refused is not None

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gantrymq.store.index import Index
-from gantrymq.store.index_file import IndexSizes
-from gantrymq.store.index_flush import IndexFlush
-from gantrymq.store.index_lookup import KeyQuery, find_offsets
-from gantrymq.store.marks import LogMark
+from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.index.index import Index
+from gantrymq.store.index.index_file import IndexSizes
+from gantrymq.store.index.index_flush import IndexFlush
+from gantrymq.store.read.index_lookup import KeyQuery, find_offsets
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.message import properties, sys_flag

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gantrymq.store.queue_folder import AfterCrash
-from gantrymq.store.queue_times import Boundary, offset_by_time
-from gantrymq.store.queue_unit import units
-from gantrymq.store.queues import Queues
+from gantrymq.store.consumequeue.queue_folder import AfterCrash
+from gantrymq.store.consumequeue.queue_times import Boundary, offset_by_time
+from gantrymq.store.consumequeue.queue_unit import units
+from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.message import properties, sys_flag
 from gantrymq.wire.message.record import Record

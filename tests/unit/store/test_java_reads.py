@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from gantrymq.store import lookups
-from gantrymq.store.commitlog import CommitLog
-from gantrymq.store.index import Index
-from gantrymq.store.index_file import IndexSizes
-from gantrymq.store.lookups import Bounds
-from gantrymq.store.marks import LogMark
-from gantrymq.store.pull import PullQuery, PullStatus, pull
-from gantrymq.store.queue_times import Boundary
-from gantrymq.store.queues import Queues
-from gantrymq.store.readings import run
+from gantrymq.store.commitlog.commitlog import CommitLog
+from gantrymq.store.consumequeue.queue_times import Boundary
+from gantrymq.store.consumequeue.queues import Queues
+from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.index.index import Index
+from gantrymq.store.index.index_file import IndexSizes
+from gantrymq.store.read import lookups
+from gantrymq.store.read.async_reader import run
+from gantrymq.store.read.lookups import Bounds
+from gantrymq.store.read.pull import PullQuery, PullStatus, pull
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk

@@ -17,9 +17,9 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 
-from gantrymq.interop.store_contents import Contents, differences
-from gantrymq.interop.store_messages import Told
-from gantrymq.interop.store_reader import OurReader
+from gantrymq.interop.store.store_contents import Contents, differences
+from gantrymq.interop.store.store_messages import Told
+from gantrymq.interop.store.store_reader import OurReader
 from gantrymq.store.engine import Store
 from gantrymq.store.layout import StoreRefusedError
 from gantrymq.store.settings import StoreSettings

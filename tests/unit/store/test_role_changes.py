@@ -8,17 +8,17 @@ from typing import Final
 import pytest
 
 from gantrymq.base.disk import DiskFailure
-from gantrymq.fakes.kernel import frame, kernel_of
-from gantrymq.fakes.replicated import Slave, bytes_of_log
-from gantrymq.fakes.store import HOST, SETTINGS, SYNC, OpenedStore, message
-from gantrymq.store.arrivals import UNTOLD_MAX
-from gantrymq.store.delay_levels import DelayLevels
-from gantrymq.store.entry import of_record
-from gantrymq.store.lookups import message_at, messages_by_key, queue_bounds
-from gantrymq.store.property_scan import PropertyScan
-from gantrymq.store.pull import PullQuery, PullStatus, pull
-from gantrymq.store.put import PutStatus, Refused
-from gantrymq.store.readings import run
+from gantrymq.fakes.brokers.replicated import Slave, bytes_of_log
+from gantrymq.fakes.stores.kernel import frame, kernel_of
+from gantrymq.fakes.stores.store import HOST, SETTINGS, SYNC, OpenedStore, message
+from gantrymq.store.dispatch.dispatch_notifier import UNTOLD_MAX
+from gantrymq.store.read.async_reader import run
+from gantrymq.store.read.lookups import message_at, messages_by_key, queue_bounds
+from gantrymq.store.read.pull import PullQuery, PullStatus, pull
+from gantrymq.store.record.delay_levels import DelayLevels
+from gantrymq.store.record.dispatch_entry import of_record
+from gantrymq.store.record.property_scan import PropertyScan
+from gantrymq.store.record.put import PutStatus, Refused
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.wire import frames

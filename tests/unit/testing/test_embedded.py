@@ -11,10 +11,10 @@ import uvloop
 
 from gantrymq.base.errors import LocalError
 from gantrymq.client.aio.client import Client, ClientKey
-from gantrymq.client.aio.world import Identity, Link
-from gantrymq.client.core.settings import ClientSettings
-from gantrymq.client.core.steps import Ask, Wait
-from gantrymq.fakes import heartbeats, sends
+from gantrymq.client.aio.machinery.environment import Identity, Link
+from gantrymq.client.core.flow.flow_steps import Ask, Wait
+from gantrymq.client.core.instance.settings import ClientSettings
+from gantrymq.fakes.brokers import heartbeats, sends
 from gantrymq.remoting.failures import ConnectError, ConnectionLostError, RequestTimeoutError
 from gantrymq.testing.embedded import BROKER, BROKER_FAST, NAME_SERVER, EmbeddedBroker
 from gantrymq.testing.memory_links import MemoryLinks

@@ -17,7 +17,7 @@ from gantrymq.client import (
     TransactionProducer,
     TransactionState,
 )
-from gantrymq.client.core.settings import ClientSettings
+from gantrymq.client.core.instance.settings import ClientSettings
 from gantrymq.testing.embedded import EmbeddedBroker
 from gantrymq.testing.plugin import MakeTopic
 

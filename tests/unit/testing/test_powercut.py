@@ -11,7 +11,7 @@ import pytest
 
 from gantrymq.base.disk import DiskError, DiskFailure, File
 from gantrymq.powercut.mount import Mount
-from gantrymq.runtime.disk import FolderDisk
+from gantrymq.runtime.storage.disk import FolderDisk
 
 pytestmark = pytest.mark.power_cut
 

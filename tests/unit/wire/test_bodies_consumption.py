@@ -9,21 +9,21 @@ from typing import Protocol
 
 import pytest
 
-from gantrymq.wire.bodies import queue_stats
-from gantrymq.wire.bodies.consumption import (
+from gantrymq.wire.bodies.consuming import queue_stats
+from gantrymq.wire.bodies.consuming.consumption import (
     GroupForbidden,
     GroupList,
     QueryConsumeTimeSpanBody,
     QuerySubscriptionBody,
     time_text,
 )
-from gantrymq.wire.bodies.offsets import QueryCorrectionOffsetBody, ResetOffsetBody
-from gantrymq.wire.bodies.queue_stats import (
+from gantrymq.wire.bodies.consuming.queue_stats import (
     ConsumedOffset,
     ConsumeStats,
     ConsumeStatsList,
     TopicStatsTable,
 )
+from gantrymq.wire.bodies.offsets import QueryCorrectionOffsetBody, ResetOffsetBody
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.javajson import dumps_fastjson, loads
 from gantrymq.wire.jsonvalue import Json, JsonObject

@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.wire.bodies.pops import BITS_BYTES_MAX, BatchAckBody
+from gantrymq.wire.bodies.consuming.pops import BITS_BYTES_MAX, BatchAckBody
 from gantrymq.wire.jsonvalue import JsonObject
 
 

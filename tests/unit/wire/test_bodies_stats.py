@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gantrymq.wire.bodies.consume_queue import ConsumeQueueBody, QueueUnit
+from gantrymq.wire.bodies.consuming.consume_queue import ConsumeQueueBody, QueueUnit
+from gantrymq.wire.bodies.consuming.stats import BrokerStatsData, StatsItem
 from gantrymq.wire.bodies.ha_status import HaStatus, SlaveStatus
-from gantrymq.wire.bodies.stats import BrokerStatsData, StatsItem
 from gantrymq.wire.javajson import dumps_fastjson, loads
 
 VECTORS = Path(__file__).parents[2] / "vectors"

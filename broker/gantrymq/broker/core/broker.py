@@ -28,17 +28,10 @@ from typing import Final, final
 
 from gantrymq.base.errors import GantryError, RemoteError
 from gantrymq.base.memory_account import Kind, MemoryAccount
-from gantrymq.broker.core import (
-    access,
-    commits,
-    held_bytes,
-    reserve_times,
-    slaves,
-    system_topics,
-)
+from gantrymq.broker.core.acl import access
+from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.figures.requests import ONEWAY, UNKNOWN_CODE, RequestFigures
 from gantrymq.broker.core.handler import Handler
-from gantrymq.broker.core.machine import Machine, Reader
 from gantrymq.broker.core.messages import (
     HELD,
     SILENT,
@@ -54,14 +47,18 @@ from gantrymq.broker.core.messages import (
     Request,
     Silent,
 )
+from gantrymq.broker.core.metadata import reserve_times, system_topics
+from gantrymq.broker.core.offset import commits
 from gantrymq.broker.core.quotas.gate import carry_out_later
-from gantrymq.broker.core.relays import SENDS
+from gantrymq.broker.core.replication import slave_refusals
 from gantrymq.broker.core.requests import REQUESTS
+from gantrymq.broker.core.send.send_forwarder import SENDS
+from gantrymq.broker.core.services import Machine, Reader
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.users import first_users
 from gantrymq.remoting.refusal import failed, not_supported, overloaded
+from gantrymq.store.append.kernel import Fed
 from gantrymq.store.engine import Store
-from gantrymq.store.kernel import Fed
 from gantrymq.store.turn import Turn
 from gantrymq.wire import hosts
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -333,7 +330,7 @@ class Broker:
         is_fast = request.channel.listener == FAST_LISTENER
         if handler is None or (is_fast and code in _NOT_FAST):
             return self._counted(request, Reply(not_supported(code)), UNKNOWN_CODE)
-        refusal = access.refuse(state, request) or slaves.refuse(state, request)
+        refusal = access.refuse(state, request) or slave_refusals.refuse(state, request)
         if refusal is not None:
             if state.quotas.is_on:
                 state.quotas.gate.note_denied(request)
@@ -351,7 +348,7 @@ class Broker:
             outcome = Reply(failed(str(error)))
         if isinstance(outcome, (Reply, Held, Silent)):
             return self._counted(request, outcome, code)
-        kept_bytes = held_bytes.kept_of(request)
+        kept_bytes = waiting_request_memory.kept_of(request)
         if kept_bytes:
             self._memory.add(request.channel, Kind.BODIES, kept_bytes)
         state.works.start(
@@ -375,11 +372,11 @@ class Broker:
                 handler = partial(carry_out_later, handler=handler, hold=admitted)
         if len(state.works) >= WORKS_MAX:
             return Reply(overloaded("the store", 0))
-        kept_bytes = held_bytes.kept_of(request)
+        kept_bytes = waiting_request_memory.kept_of(request)
         if kept_bytes:
             overrun = self._memory.overrun(request.channel, Kind.BODIES, kept_bytes)
             if overrun is not None:
-                return Reply(held_bytes.no_room_for_bodies(overrun.text))
+                return Reply(waiting_request_memory.no_room_for_bodies(overrun.text))
         return handler
 
     def _worked(self, request: Request, outcome: object, began: float) -> None:
@@ -395,7 +392,7 @@ class Broker:
 
     def _give_back(self, request: Request) -> None:
         """Release the memory charged for the request."""
-        kept_bytes = held_bytes.kept_of(request)
+        kept_bytes = waiting_request_memory.kept_of(request)
         if kept_bytes:
             self._memory.add(request.channel, Kind.BODIES, -kept_bytes)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from gantrymq.broker.core.engine.tasks import Steps
 from gantrymq.broker.core.messages import Outcome, Request
 from gantrymq.broker.core.state import State
-from gantrymq.broker.core.steps import Steps
 from gantrymq.wire.codes import RequestCode
 
 Handler: TypeAlias = Callable[[State, Request], "Outcome | Steps[Outcome]"]

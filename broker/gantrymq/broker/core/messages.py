@@ -31,7 +31,7 @@ class Channel(Protocol):
 
     @property
     def certificate_names(self) -> tuple[str, ...]:
-        """The names in the verified certificate of the other end; see acl/caller.py."""
+        """The names in the verified certificate of the other end; see acl/rights/caller.py."""
 
     @property
     def is_closing(self) -> bool:

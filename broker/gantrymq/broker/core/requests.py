@@ -5,38 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from gantrymq.broker.core import (
-    ack_requests,
-    acl_requests,
-    assignment_requests,
-    client_requests,
+from gantrymq.broker.core import unsupported
+from gantrymq.broker.core.acl import acl_requests
+from gantrymq.broker.core.admin import (
+    cleanup_requests,
     config_requests,
-    connection_requests,
     consume_requests,
-    delay_requests,
-    group_requests,
-    lock_requests,
-    offset_requests,
-    pop_requests,
-    pull_requests,
     query_requests,
-    recall_requests,
-    replication_requests,
-    reply_messages,
-    reset_requests,
     runtime_info,
-    send_back,
-    send_requests,
-    session_notes,
     stats_requests,
-    topic_requests,
-    transaction_requests,
-    unsupported,
-    upkeep_requests,
 )
 from gantrymq.broker.core.auditing.trail import audited
+from gantrymq.broker.core.client import (
+    assignment_requests,
+    client_requests,
+    connection_requests,
+    lock_requests,
+)
 from gantrymq.broker.core.handler import Handler, Handlers
+from gantrymq.broker.core.metadata import group_requests, topic_requests
+from gantrymq.broker.core.offset import offset_requests, reset_requests
+from gantrymq.broker.core.pop import ack_requests, pop_requests
+from gantrymq.broker.core.pull import pull_requests
 from gantrymq.broker.core.quotas import requests as quota_requests
+from gantrymq.broker.core.replication import replication_requests
+from gantrymq.broker.core.schedule import delay_requests, recall_requests
+from gantrymq.broker.core.send import reply_messages, send_back, send_requests, session_notes
+from gantrymq.broker.core.transaction import transaction_requests
 from gantrymq.broker.core.users import policy_requests, user_requests
 
 TABLES: Final[Iterable[Handlers]] = (
@@ -67,7 +62,7 @@ TABLES: Final[Iterable[Handlers]] = (
     topic_requests.HANDLERS,
     transaction_requests.HANDLERS,
     unsupported.HANDLERS,
-    upkeep_requests.HANDLERS,
+    cleanup_requests.HANDLERS,
     policy_requests.HANDLERS,
     user_requests.HANDLERS,
 )

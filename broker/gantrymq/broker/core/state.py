@@ -12,53 +12,53 @@ from typing import final
 from gantrymq.acl.users.table_file import Seal
 from gantrymq.base.memory_account import MemoryAccount, limit_of
 from gantrymq.base.stalls import StallWatch
-from gantrymq.broker.core import delays, timers
-from gantrymq.broker.core.access import Access
-from gantrymq.broker.core.admission import Admission
-from gantrymq.broker.core.carried_tables import CarriedTables
-from gantrymq.broker.core.client_watch import ClientWatch
-from gantrymq.broker.core.clients import Clients
-from gantrymq.broker.core.configuration import Configuration
-from gantrymq.broker.core.conflicts import Conflicts
-from gantrymq.broker.core.copying import Copying
-from gantrymq.broker.core.delays import DelayService
+from gantrymq.broker.core.acl.access import Access
+from gantrymq.broker.core.admin.stats import Stats
+from gantrymq.broker.core.client.client_watch import ClientWatch
+from gantrymq.broker.core.client.clients import Clients
+from gantrymq.broker.core.client.conflicts import Conflicts
+from gantrymq.broker.core.client.locks import Locks
+from gantrymq.broker.core.engine.admission import Admission
+from gantrymq.broker.core.engine.configuration import Configuration
+from gantrymq.broker.core.engine.files import Files
+from gantrymq.broker.core.engine.table_memory import TableMemory
+from gantrymq.broker.core.engine.task_runner import Works
+from gantrymq.broker.core.engine.write_health_log import Refusals
 from gantrymq.broker.core.figures.messages import MessageFigures
 from gantrymq.broker.core.figures.requests import RequestFigures
 from gantrymq.broker.core.figures.store_values import StoreValues
-from gantrymq.broker.core.files import Files
-from gantrymq.broker.core.filter_data import Filters
-from gantrymq.broker.core.following import Following
-from gantrymq.broker.core.group_expiry import GroupExpiry
-from gantrymq.broker.core.groups import Groups
-from gantrymq.broker.core.holds import Holds
-from gantrymq.broker.core.locks import Locks
-from gantrymq.broker.core.machine import Machine, Reader
-from gantrymq.broker.core.members import ALONE, Members
+from gantrymq.broker.core.filter.filter_data import Filters
 from gantrymq.broker.core.messages import Effects, File
-from gantrymq.broker.core.offsets import Offsets
-from gantrymq.broker.core.open_halves import OpenHalves
+from gantrymq.broker.core.metadata.group_expiry import GroupExpiry
+from gantrymq.broker.core.metadata.groups import Groups
+from gantrymq.broker.core.metadata.request_modes import RequestModes
+from gantrymq.broker.core.metadata.routes import Routes
+from gantrymq.broker.core.metadata.topics import Topics
+from gantrymq.broker.core.offset.offsets import Offsets
+from gantrymq.broker.core.offset.resets import Resets
 from gantrymq.broker.core.pops.pops import Pops
-from gantrymq.broker.core.quick_sends import QuickSends
+from gantrymq.broker.core.pull.consumer_eviction import Stranded
+from gantrymq.broker.core.pull.misrouted_consumers import Strays
+from gantrymq.broker.core.pull.pull_request_hold import Holds
 from gantrymq.broker.core.quotas.quotas import Quotas
-from gantrymq.broker.core.refusals import Refusals
-from gantrymq.broker.core.reign import Reign
-from gantrymq.broker.core.relays import Relays
-from gantrymq.broker.core.request_modes import RequestModes
-from gantrymq.broker.core.resets import Resets
-from gantrymq.broker.core.retry_copies import RetryCopies
-from gantrymq.broker.core.routes import Routes
+from gantrymq.broker.core.replication.master_addresses import Following
+from gantrymq.broker.core.replication.member_tables import ALONE, Members
+from gantrymq.broker.core.replication.metadata_replication import CarriedTables
+from gantrymq.broker.core.replication.role_controller import Reign
+from gantrymq.broker.core.replication.slave_synchronizer import Copying
+from gantrymq.broker.core.schedule import delays, timers
+from gantrymq.broker.core.schedule.delays import DelayService
+from gantrymq.broker.core.schedule.timer_service import TimerService
+from gantrymq.broker.core.send.kernel_eligibility import QuickSends
+from gantrymq.broker.core.send.retry_copies import RetryCopies
+from gantrymq.broker.core.send.send_forwarder import Relays
+from gantrymq.broker.core.services import Machine, Reader
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.stats import Stats
-from gantrymq.broker.core.stranded import Stranded
-from gantrymq.broker.core.strays import Strays
-from gantrymq.broker.core.table_memory import TableMemory
-from gantrymq.broker.core.timer_service import TimerService
-from gantrymq.broker.core.topics import Topics
-from gantrymq.broker.core.transaction_check import TransactionCheck
-from gantrymq.broker.core.works import Works
+from gantrymq.broker.core.transaction.open_halves import OpenHalves
+from gantrymq.broker.core.transaction.transaction_check import TransactionCheck
 from gantrymq.ha.status import NOBODY, Replication
+from gantrymq.store.append.kernel import Kernel
 from gantrymq.store.engine import Store
-from gantrymq.store.kernel import Kernel
 from gantrymq.wire import hosts
 from gantrymq.wire.message.unique_id import UniqueIdMaker
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gantrymq.broker.core.clients import Client
+from gantrymq.broker.core.client.clients import Client
 from gantrymq.broker.core.state import State
 from gantrymq.broker.metrics.base import PROTOCOL, is_system
 from gantrymq.metrics.samples import Samples, one

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
-from gantrymq.store.entry import Entry
 from gantrymq.store.offline.file_row import FileRow
 from gantrymq.store.offline.log_reader import LogReader
-from gantrymq.store.recovery import Progress
+from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.recovery.recovery import Progress
 from gantrymq.wire import java_string
 
 RECORDS_A_STEP: Final = 4096

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
-from gantrymq.store.deleted_topics import read
-from gantrymq.store.entry import Entry
-from gantrymq.store.index import Index
-from gantrymq.store.index_file import IndexSizes
-from gantrymq.store.queue_folder import folder_fault
+from gantrymq.store.consumequeue.queue_folder import folder_fault
+from gantrymq.store.dispatch.deleted_topics import read
+from gantrymq.store.index.index import Index
+from gantrymq.store.index.index_file import IndexSizes
+from gantrymq.store.record.dispatch_entry import Entry
 from gantrymq.wire import java_string
 from gantrymq.wire.message.sys_flag import INNER_BATCH
 

@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from gantrymq.base.disk import Disk, Entry
-from gantrymq.store.index_file import (
+from gantrymq.store.files.open_files import OpenFiles
+from gantrymq.store.index.index_file import (
     ENTRY,
     ENTRY_BYTES,
     HEADER,
@@ -32,7 +33,6 @@ from gantrymq.store.index_file import (
 from gantrymq.store.layout import INDEX
 from gantrymq.store.offline.finding import Finding, Findings, Kind, Severity
 from gantrymq.store.offline.queue_inspection import LogRange
-from gantrymq.store.open_files import OpenFiles
 
 READ_ENTRIES: Final = 3276  # just under 64 KiB
 READ_SLOTS: Final = 16_384

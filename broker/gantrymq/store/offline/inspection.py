@@ -18,10 +18,11 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from gantrymq.base.disk import Disk, DiskError, DiskFailure
-from gantrymq.store import checkpoint
-from gantrymq.store.checkpoint import Checkpoint
-from gantrymq.store.delay_levels import DelayLevels
-from gantrymq.store.entry import Entry
+from gantrymq.store.consumequeue.queue_snapshot import PATH as SNAPSHOT_PATH
+from gantrymq.store.files import checkpoint
+from gantrymq.store.files.checkpoint import Checkpoint
+from gantrymq.store.files.flush_positions import PATH as MARKS_PATH
+from gantrymq.store.files.flush_positions import VOID, LogMark
 from gantrymq.store.layout import (
     ABORT,
     CHECKPOINT,
@@ -30,8 +31,6 @@ from gantrymq.store.layout import (
     INDEX,
     POSITION_MAX,
 )
-from gantrymq.store.marks import PATH as MARKS_PATH
-from gantrymq.store.marks import VOID, LogMark
 from gantrymq.store.offline.expectation import Expectation
 from gantrymq.store.offline.file_row import FileRow, read_row
 from gantrymq.store.offline.finding import Findings, Kind
@@ -40,8 +39,9 @@ from gantrymq.store.offline.log_reader import Break, Cause, LogReader
 from gantrymq.store.offline.missing_log import missing_log, witnesses
 from gantrymq.store.offline.queue_inspection import LogRange, QueueInspection
 from gantrymq.store.offline.store_sizes import StoreSizes, detect, newest_slot
-from gantrymq.store.queue_snapshot import PATH as SNAPSHOT_PATH
-from gantrymq.store.recovery import Progress
+from gantrymq.store.record.delay_levels import DelayLevels
+from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.recovery.recovery import Progress
 from gantrymq.store.settings import StoreSettings
 
 # With more breaks than this a log is beyond a plan. Later ones are not kept, except the last.

@@ -22,13 +22,13 @@ from enum import Enum
 from typing import Final, TypeAlias, final
 
 from gantrymq.base.disk import Disk
-from gantrymq.store.delay_levels import DelayLevels
-from gantrymq.store.entries import EntryReader
-from gantrymq.store.entry import Entry
+from gantrymq.store.commitlog.log_entries import EntryReader
+from gantrymq.store.files.open_files import OpenFiles
 from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.offline.file_row import FileRow, RowFile
-from gantrymq.store.open_files import OpenFiles
-from gantrymq.store.walk import Found, Step, look
+from gantrymq.store.record.delay_levels import DelayLevels
+from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.walk import Found, Step, look
 from gantrymq.wire.message.record import (
     MAGIC_POSITION,
     MAGIC_V1,

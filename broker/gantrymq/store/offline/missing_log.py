@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gantrymq.base.disk import Disk
-from gantrymq.store.checkpoint import Checkpoint
+from gantrymq.store.files.checkpoint import Checkpoint
+from gantrymq.store.files.flush_positions import LogMark
 from gantrymq.store.layout import COMMIT_LOG, CONSUME_QUEUE
-from gantrymq.store.marks import LogMark
 from gantrymq.store.offline.index_inspection import IndexHead
 from gantrymq.store.offline.store_sizes import queue_folders
 

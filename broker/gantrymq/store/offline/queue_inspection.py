@@ -25,13 +25,13 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
+from gantrymq.store.consumequeue.queue_folder import queue_id_of
+from gantrymq.store.consumequeue.queue_unit import UNIT, UNIT_BYTES, is_blank
+from gantrymq.store.files.open_files import OpenFiles
 from gantrymq.store.layout import CONSUME_QUEUE, POSITION_MAX
 from gantrymq.store.offline.file_row import FileRow, read_row
 from gantrymq.store.offline.finding import Finding, Findings, Kind, Severity
 from gantrymq.store.offline.store_sizes import queue_folders
-from gantrymq.store.open_files import OpenFiles
-from gantrymq.store.queue_folder import queue_id_of
-from gantrymq.store.queue_unit import UNIT, UNIT_BYTES, is_blank
 
 PAGE_UNITS: Final = 819  # just under 16 KiB
 PAGES_MAX: Final = 4096  # 64 MiB

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import final
 
 from gantrymq.base.disk import Disk
+from gantrymq.store.consumequeue.queue_unit import UNIT, UNIT_BYTES, valid_count
 from gantrymq.store.layout import CONSUME_QUEUE
 from gantrymq.store.offline.file_row import FileRow, read_row
 from gantrymq.store.offline.finding import Findings, Kind
 from gantrymq.store.offline.store_sizes import queue_folders
-from gantrymq.store.queue_unit import UNIT, UNIT_BYTES, valid_count
 
 
 @final

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import final
 
 from gantrymq.base.disk import Disk
-from gantrymq.store.entry import Entry
 from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.offline.expectation import keys_of
 from gantrymq.store.offline.file_row import FileRow
 from gantrymq.store.offline.log_reader import Break, LogReader
+from gantrymq.store.record.dispatch_entry import Entry
 from gantrymq.wire.message.record import Record
 
 

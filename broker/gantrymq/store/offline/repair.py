@@ -16,22 +16,22 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.disk import Background, Disk, DiskError, DiskFailure
-from gantrymq.store.delay_levels import DelayLevels
-from gantrymq.store.dispatch import Dispatcher
-from gantrymq.store.entry import Entry
-from gantrymq.store.index import Index
-from gantrymq.store.index_flush import IndexFlush
+from gantrymq.store.consumequeue.queues import Queues
+from gantrymq.store.consumequeue.replaced_queues import ReplacedQueues
+from gantrymq.store.dispatch.dispatch import Dispatcher
+from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.index.index import Index
+from gantrymq.store.index.index_flush import IndexFlush
 from gantrymq.store.layout import ABORT, COMMIT_LOG
-from gantrymq.store.marks import LogMark
 from gantrymq.store.offline.expectation import Expectation
 from gantrymq.store.offline.file_row import FileRow, read_row
 from gantrymq.store.offline.finding import Findings
 from gantrymq.store.offline.log_reader import LogReader
 from gantrymq.store.offline.repair_plan import Action, RepairPlan, RepairStep
 from gantrymq.store.offline.store_sizes import StoreSizes
-from gantrymq.store.queues import Queues
-from gantrymq.store.recovery import Progress
-from gantrymq.store.replaced_queues import ReplacedQueues
+from gantrymq.store.record.delay_levels import DelayLevels
+from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.recovery.recovery import Progress
 from gantrymq.store.sessions.table import ProducerSessions
 from gantrymq.store.settings import StoreSettings
 

@@ -18,7 +18,11 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.disk import Disk, DiskError, DiskFailure, Entry, File
-from gantrymq.store.index_file import (
+from gantrymq.store.consumequeue.queue_unit import UNIT_BYTES
+from gantrymq.store.files.flush_positions import PATH as MARKS_PATH
+from gantrymq.store.files.flush_positions import SLOT_BYTES as MARK_BYTES
+from gantrymq.store.files.flush_positions import SLOT_POSITIONS, Slot, decode_slot
+from gantrymq.store.index.index_file import (
     ENTRY,
     ENTRY_BYTES,
     HEADER,
@@ -27,12 +31,8 @@ from gantrymq.store.index_file import (
     IndexSizes,
 )
 from gantrymq.store.layout import COMMIT_LOG, CONSUME_QUEUE, INDEX
-from gantrymq.store.marks import PATH as MARKS_PATH
-from gantrymq.store.marks import SLOT_BYTES as MARK_BYTES
-from gantrymq.store.marks import SLOT_POSITIONS, Slot, decode_slot
 from gantrymq.store.offline.file_row import usual_size
 from gantrymq.store.offline.finding import Findings, Kind
-from gantrymq.store.queue_unit import UNIT_BYTES
 from gantrymq.store.settings import StoreSettings
 
 LOG_KEY: Final = "mappedFileSizeCommitLog"

@@ -12,7 +12,7 @@ from typing import Final, final
 from isal.isal_zlib import crc32
 
 from gantrymq.base.disk import Disk
-from gantrymq.store.kept_tails import KeptTail
+from gantrymq.store.commitlog.truncated_tails import KeptTail
 from gantrymq.store.offline.census import Census, Figures
 from gantrymq.store.offline.file_row import FileRow, RowFile
 

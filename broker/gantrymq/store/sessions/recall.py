@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
-from gantrymq.store.commitlog import CommitLog
-from gantrymq.store.entries import EntryReader
-from gantrymq.store.log_walk import LogWalk
-from gantrymq.store.marks import LogMark
+from gantrymq.store.commitlog.commitlog import CommitLog
+from gantrymq.store.commitlog.log_entries import EntryReader
+from gantrymq.store.commitlog.log_walk import LogWalk
+from gantrymq.store.files.flush_positions import LogMark
 from gantrymq.store.sessions import snapshot
 from gantrymq.store.sessions.table import ProducerSessions
 

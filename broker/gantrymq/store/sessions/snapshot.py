@@ -22,7 +22,7 @@ from typing import Final, final
 from isal.isal_zlib import crc32
 
 from gantrymq.base.disk import Background, Completion, Disk, DiskError, DiskFailure, File
-from gantrymq.store import own_file
+from gantrymq.store.files import atomic_file
 from gantrymq.store.layout import OWN
 from gantrymq.store.sessions.table import ProducerSessions, SessionState
 
@@ -78,13 +78,13 @@ def decode(data: bytes) -> Snapshot | None:
 
 def load(disk: Disk) -> dict[str, Snapshot | None]:
     """The content of each existing file; None for one that is damaged."""
-    contents = {path: own_file.content(disk, path, FILE_BYTES_MAX) for path in PATHS}
+    contents = {path: atomic_file.content(disk, path, FILE_BYTES_MAX) for path in PATHS}
     return {path: decode(data) for path, data in contents.items() if data is not None}
 
 
 def remove(disk: Disk, paths: Sequence[str] = PATHS) -> None:
     """Remove these copies, and sync that."""
-    gone = [path for path in paths if own_file.remove(disk, path)]
+    gone = [path for path in paths if atomic_file.remove(disk, path)]
     if gone:
         disk.sync_folder(OWN)
 
@@ -126,7 +126,7 @@ class SnapshotWriter:
         Only a start may go on without a copy; sessions are then not served before one is written.
         """
         try:
-            own_file.replace(self._disk, PATHS[self._slot], self._encoded(position))
+            atomic_file.replace(self._disk, PATHS[self._slot], self._encoded(position))
         except DiskError:
             if not is_start:
                 raise
@@ -193,7 +193,7 @@ class SnapshotWriter:
         except DiskError as error:
             if error.failure is not DiskFailure.NOT_FOUND:
                 raise
-            own_file.replace(self._disk, path, data)  # only for a store's first copies
+            atomic_file.replace(self._disk, path, data)  # only for a store's first copies
             self._wrote(position)
             return
         self._file.resize(0)

@@ -11,9 +11,9 @@ import sys
 from getpass import getpass
 from typing import Final
 
-from gantrymq.cli.failures import CommandError, UsageError
-from gantrymq.cli.option import Option, Options
-from gantrymq.client.core.steps import Call, LoadFile
+from gantrymq.cli.frame.failures import CommandError, UsageError
+from gantrymq.cli.frame.option import Option, Options
+from gantrymq.client.core.flow.flow_steps import Call, LoadFile
 
 VARIABLE: Final = "GANTRY_NEW_PASSWORD"
 _STANDARD_INPUT: Final = "-"

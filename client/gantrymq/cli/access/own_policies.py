@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 from gantrymq.cli.access.places import AT_BROKERS, brokers, changed
 from gantrymq.cli.access.roles import NAMES, entries_of, role_of
 from gantrymq.cli.access.same_rows import same_rows
-from gantrymq.cli.command import Command
-from gantrymq.cli.failures import UsageError
-from gantrymq.cli.option import Option, Options, required
-from gantrymq.cli.page import Page, Table
+from gantrymq.cli.frame.command import Command
+from gantrymq.cli.frame.failures import UsageError
+from gantrymq.cli.frame.option import Option, Options, required
+from gantrymq.cli.frame.page import Page, Table
 from gantrymq.client.core.admin.asking import on_each
 from gantrymq.wire.bodies.auth import AclInfo, UserInfo
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.cli import moments
 from gantrymq.cli.access import new_password, users
 from gantrymq.cli.access.own_policies import grant_at
 from gantrymq.cli.access.places import AT_BROKERS, brokers, changed
 from gantrymq.cli.access.roles import NAMES, ROLE, entries_of, role_of
 from gantrymq.cli.access.same_rows import same_rows
-from gantrymq.cli.command import Command
-from gantrymq.cli.failures import CommandError, UsageError
-from gantrymq.cli.option import Option, Options, flag
-from gantrymq.cli.page import Page, Table
+from gantrymq.cli.frame import timestamps
+from gantrymq.cli.frame.command import Command
+from gantrymq.cli.frame.failures import CommandError, UsageError
+from gantrymq.cli.frame.option import Option, Options, flag
+from gantrymq.cli.frame.page import Page, Table
 from gantrymq.client.core.admin.asking import on_each
 from gantrymq.client.core.admin.users import UNTIL_REMOVED
 from gantrymq.wire.bodies.auth import UserInfo
@@ -48,7 +48,7 @@ def _old_key(user: UserInfo) -> str:
     until_ms = user.old_password_until
     if until_ms is None:
         return "-"
-    return "until --end" if until_ms == UNTIL_REMOVED else f"until {moments.second(until_ms)}"
+    return "until --end" if until_ms == UNTIL_REMOVED else f"until {timestamps.second(until_ms)}"
 
 
 async def create(admin: Administration, options: Options) -> Page:

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.acl.refusal import MASTER_DECIDES
-from gantrymq.cli.command import chosen
-from gantrymq.cli.failures import CommandError, UsageError
-from gantrymq.cli.option import Option, Options
-from gantrymq.cli.page import Page
+from gantrymq.acl.rights.refusal import MASTER_DECIDES
+from gantrymq.cli.frame.command import chosen
+from gantrymq.cli.frame.failures import CommandError, UsageError
+from gantrymq.cli.frame.option import Option, Options
+from gantrymq.cli.frame.page import Page
 from gantrymq.client.core.admin.asking import on_each
 from gantrymq.client.core.errors import BrokerError
 
 if TYPE_CHECKING:
     from gantrymq.client.core.admin.administration import Administration
-    from gantrymq.client.core.steps import Flow
+    from gantrymq.client.core.flow.flow_steps import Flow
 
 AT_BROKERS: Final = (
     Option("b", "brokerAddr", "at this broker"),

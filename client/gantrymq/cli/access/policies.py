@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from gantrymq.cli.access.places import AT_BROKERS, AT_MASTERS, changed, masters
 from gantrymq.cli.access.tables import policies_table
-from gantrymq.cli.command import Command, chosen
-from gantrymq.cli.option import Option, Options, required
-from gantrymq.cli.page import Page
+from gantrymq.cli.frame.command import Command, chosen
+from gantrymq.cli.frame.option import Option, Options, required
+from gantrymq.cli.frame.page import Page
 from gantrymq.wire.bodies.auth import AclInfo, PolicyEntryInfo, PolicyInfo
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.cli.access.places import AT_MASTERS, brokers, changed
-from gantrymq.cli.command import Command
-from gantrymq.cli.failures import CommandError, UsageError
-from gantrymq.cli.option import Option, Options, flag
-from gantrymq.cli.page import Page, Table
+from gantrymq.cli.frame.command import Command
+from gantrymq.cli.frame.failures import CommandError, UsageError
+from gantrymq.cli.frame.option import Option, Options, flag
+from gantrymq.cli.frame.page import Page, Table
 from gantrymq.client.core.admin.asking import on_each
 from gantrymq.client.core.errors import BrokerError
 from gantrymq.wire.bodies.quotas import (

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.cli.failures import UsageError
-from gantrymq.cli.option import Option, Options
+from gantrymq.cli.frame.failures import UsageError
+from gantrymq.cli.frame.option import Option, Options
 from gantrymq.wire.bodies.auth import PolicyEntryInfo
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gantrymq.cli.page import Table
+from gantrymq.cli.frame.page import Table
 from gantrymq.wire.bodies.auth import AclInfo, UserInfo
 from gantrymq.wire.jsonvalue import Json
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from gantrymq.cli.access import new_password
 from gantrymq.cli.access.places import AT_BROKERS, AT_MASTERS, changed, masters
 from gantrymq.cli.access.tables import users_table
-from gantrymq.cli.command import Command, chosen
-from gantrymq.cli.failures import CommandError, UsageError
-from gantrymq.cli.option import Option, Options, required
-from gantrymq.cli.page import Page, page
+from gantrymq.cli.frame.command import Command, chosen
+from gantrymq.cli.frame.failures import CommandError, UsageError
+from gantrymq.cli.frame.option import Option, Options, required
+from gantrymq.cli.frame.page import Page, page
 from gantrymq.wire.bodies.auth import UserInfo
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import ParamSpec, Protocol, TypeVar, Unpack, final
 
 from gantrymq.client.aio.client import Client, ClientKey
-from gantrymq.client.aio.configuration import ClientKeywords, choose
+from gantrymq.client.aio.machinery.configuration import ClientKeywords, choose
+from gantrymq.client.aio.machinery.environment import REAL, World
 from gantrymq.client.aio.membership import Startable
-from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core.admin.accounts import Accounts
 from gantrymq.client.core.admin.administration import TIMEOUT_S, Administration
 from gantrymq.client.core.admin.brokers import Brokers
@@ -32,8 +32,8 @@ from gantrymq.client.core.admin.quotas import Quotas
 from gantrymq.client.core.admin.topics import Topics
 from gantrymq.client.core.admin.tracks import Tracks
 from gantrymq.client.core.admin.users import Policies, Users
-from gantrymq.client.core.life import Life
-from gantrymq.client.core.steps import Flow
+from gantrymq.client.core.flow.flow_steps import Flow
+from gantrymq.client.core.flow.lifecycle import Life
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -14,17 +14,17 @@ import weakref
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
-from gantrymq.client.aio.driver import Driver
-from gantrymq.client.aio.hooked import HookedLinks
-from gantrymq.client.aio.message_ids import UniqueIds
-from gantrymq.client.aio.process import own_address, process_name
-from gantrymq.client.aio.whole_end import to_its_end
-from gantrymq.client.aio.world import REAL, Identity, Respond, World
-from gantrymq.client.core.instance import Instance
-from gantrymq.client.core.name_servers import NameServers
-from gantrymq.client.core.namespace_fields import NamespaceFields
+from gantrymq.client.aio.machinery.complete_close import to_its_end
+from gantrymq.client.aio.machinery.driver import Driver
+from gantrymq.client.aio.machinery.environment import REAL, Identity, Respond, World
+from gantrymq.client.aio.machinery.hooked import HookedLinks
+from gantrymq.client.aio.machinery.message_ids import UniqueIds
+from gantrymq.client.aio.machinery.process import own_address, process_name
+from gantrymq.client.core.instance.instance import Instance
+from gantrymq.client.core.instance.name_servers import NameServers
+from gantrymq.client.core.instance.settings import DEFAULT_INSTANCE, ClientSettings
+from gantrymq.client.core.message.namespace_fields import NamespaceFields
 from gantrymq.client.core.ports import Ports
-from gantrymq.client.core.settings import DEFAULT_INSTANCE, ClientSettings
 from gantrymq.remoting.refusal import failed
 from gantrymq.wire.command import Command
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from gantrymq.client.aio.configuration import Names, flag, seconds
-from gantrymq.client.core.allocation import strategy
-from gantrymq.client.core.start_offset import ConsumeFrom
+from gantrymq.client.aio.machinery.configuration import Names, flag, seconds
+from gantrymq.client.core.group.allocation import strategy
+from gantrymq.client.core.group.start_offset import ConsumeFrom
 
 
 def _minutes(text: str) -> float:

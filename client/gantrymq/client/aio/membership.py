@@ -13,13 +13,13 @@ from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
 from gantrymq.client.aio.client import Client, join
-from gantrymq.client.aio.starting import Starting
-from gantrymq.client.aio.whole_end import to_its_end
-from gantrymq.client.aio.world import Identity, World
-from gantrymq.client.core.instance import Instance
-from gantrymq.client.core.life import Life
-from gantrymq.client.core.settings import ClientSettings
-from gantrymq.client.core.steps import Flow
+from gantrymq.client.aio.machinery.complete_close import to_its_end
+from gantrymq.client.aio.machinery.environment import Identity, World
+from gantrymq.client.aio.machinery.starting import Starting
+from gantrymq.client.core.flow.flow_steps import Flow
+from gantrymq.client.core.flow.lifecycle import Life
+from gantrymq.client.core.instance.instance import Instance
+from gantrymq.client.core.instance.settings import ClientSettings
 
 T = TypeVar("T")
 

@@ -20,20 +20,20 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self, TypeVar, Unpack, final
 
-from gantrymq.client.aio.configuration import ClientKeywords, choose
 from gantrymq.client.aio.consumer_names import POP_NAMES
+from gantrymq.client.aio.machinery.configuration import ClientKeywords, choose
+from gantrymq.client.aio.machinery.environment import REAL, World
 from gantrymq.client.aio.membership import Membership, Startable
 from gantrymq.client.aio.subscribing import must_be_possible
-from gantrymq.client.aio.world import REAL, World
-from gantrymq.client.core import namespace
 from gantrymq.client.core.errors import ClientError, MessageError, StateError
-from gantrymq.client.core.instance import Instance
-from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, name_fault
-from gantrymq.client.core.pop_member import PopMember
-from gantrymq.client.core.pops import Out, Pops, PopSettings
-from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.client.core.steps import FOREVER, Flow
-from gantrymq.client.core.subscriptions import EVERYTHING, Expression
+from gantrymq.client.core.flow.flow_steps import FOREVER, Flow
+from gantrymq.client.core.group.subscriptions import EVERYTHING, Expression
+from gantrymq.client.core.instance.instance import Instance
+from gantrymq.client.core.message import namespace
+from gantrymq.client.core.message.message import GROUP_CHARACTERS_MAX, name_fault
+from gantrymq.client.core.message.received import ReceivedMessage
+from gantrymq.client.core.pop.pop_member import PopMember
+from gantrymq.client.core.pop.pops import Out, Pops, PopSettings
 
 T = TypeVar("T")
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Unpack, final
 
+from gantrymq.client.aio.machinery.environment import REAL, World
+from gantrymq.client.aio.machinery.producer_keywords import ProducerKeywords
+from gantrymq.client.aio.machinery.sending_soon import Sending
+from gantrymq.client.aio.machinery.sendings import Sendings
 from gantrymq.client.aio.membership import Startable
 from gantrymq.client.aio.producer_host import ProducerHost
-from gantrymq.client.aio.producer_keywords import ProducerKeywords
-from gantrymq.client.aio.sending_soon import Sending
-from gantrymq.client.aio.sendings import Sendings
-from gantrymq.client.aio.world import REAL, World
-from gantrymq.client.core import requests
-from gantrymq.client.core.message import Message, as_bodies
-from gantrymq.client.core.producer_settings import ProducerSettings
-from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.client.core.results import SendResult
-from gantrymq.client.core.selecting import Selector
-from gantrymq.client.core.sending import SendMode
+from gantrymq.client.core.message.message import Message, as_bodies
+from gantrymq.client.core.message.received import ReceivedMessage
+from gantrymq.client.core.message.results import SendResult
+from gantrymq.client.core.producer import requests
+from gantrymq.client.core.send.producer_settings import ProducerSettings
+from gantrymq.client.core.send.selecting import Selector
+from gantrymq.client.core.send.sending import SendMode
 from gantrymq.wire.bodies.shared import MessageQueue
 
 

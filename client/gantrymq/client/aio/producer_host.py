@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
-from gantrymq.client.aio.configuration import choose
+from gantrymq.client.aio.machinery.configuration import choose
+from gantrymq.client.aio.machinery.environment import World
+from gantrymq.client.aio.machinery.producer_keywords import PRODUCER_NAMES, ProducerKeywords
 from gantrymq.client.aio.membership import Membership
-from gantrymq.client.aio.producer_keywords import PRODUCER_NAMES, ProducerKeywords
-from gantrymq.client.aio.world import World
-from gantrymq.client.core.instance import Instance
-from gantrymq.client.core.producer import ProducerCore, must_be_group
-from gantrymq.client.core.producer_settings import ProducerSettings
+from gantrymq.client.core.instance.instance import Instance
+from gantrymq.client.core.producer.producer import ProducerCore, must_be_group
+from gantrymq.client.core.send.producer_settings import ProducerSettings
 
 
 @final

@@ -14,26 +14,26 @@ from collections.abc import Awaitable, Iterable, Mapping
 from types import TracebackType
 from typing import Self, TypeVar, Unpack, final
 
-from gantrymq.client.aio.configuration import ClientKeywords, choose
 from gantrymq.client.aio.consumer_names import LITE_NAMES
+from gantrymq.client.aio.machinery.configuration import ClientKeywords, choose
+from gantrymq.client.aio.machinery.environment import REAL, World
+from gantrymq.client.aio.machinery.process import offsets_folder
 from gantrymq.client.aio.membership import Membership, Startable
-from gantrymq.client.aio.process import offsets_folder
 from gantrymq.client.aio.subscribing import must_be_possible
-from gantrymq.client.aio.world import REAL, World
-from gantrymq.client.core import namespace
-from gantrymq.client.core.allocation import Allocate
 from gantrymq.client.core.errors import MessageError
-from gantrymq.client.core.instance import Instance
-from gantrymq.client.core.lite_pull import LitePull
-from gantrymq.client.core.lite_queue import Buffering
-from gantrymq.client.core.lite_settings import LiteSettings
-from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, name_fault
-from gantrymq.client.core.offset_store import offset_store
-from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.client.core.start_offset import ConsumeFrom
-from gantrymq.client.core.steps import Flow
-from gantrymq.client.core.subscriptions import EVERYTHING, Expression
-from gantrymq.client.core.topic_watch import QueuesChanged
+from gantrymq.client.core.flow.flow_steps import Flow
+from gantrymq.client.core.group.allocation import Allocate
+from gantrymq.client.core.group.offset_store import offset_store
+from gantrymq.client.core.group.start_offset import ConsumeFrom
+from gantrymq.client.core.group.subscriptions import EVERYTHING, Expression
+from gantrymq.client.core.instance.instance import Instance
+from gantrymq.client.core.instance.topic_watch import QueuesChanged
+from gantrymq.client.core.message import namespace
+from gantrymq.client.core.message.message import GROUP_CHARACTERS_MAX, name_fault
+from gantrymq.client.core.message.received import ReceivedMessage
+from gantrymq.client.core.pull.lite_pull import LitePull
+from gantrymq.client.core.pull.lite_queue import Buffering
+from gantrymq.client.core.pull.lite_settings import LiteSettings
 from gantrymq.wire.bodies.shared import MessageQueue
 
 T = TypeVar("T")

@@ -18,21 +18,21 @@ import asyncio
 from collections.abc import Sequence
 from typing import TypedDict, Unpack, final
 
-from gantrymq.client.aio.configuration import ClientKeywords, choose
 from gantrymq.client.aio.consumer_names import PUSH_NAMES
+from gantrymq.client.aio.machinery.configuration import ClientKeywords, choose
+from gantrymq.client.aio.machinery.environment import REAL, World
+from gantrymq.client.aio.machinery.process import offsets_folder
 from gantrymq.client.aio.membership import Membership, Startable
-from gantrymq.client.aio.process import offsets_folder
 from gantrymq.client.aio.subscribing import must_be_possible
-from gantrymq.client.aio.world import REAL, World
-from gantrymq.client.core.allocation import Allocate
-from gantrymq.client.core.consume_settings import ConsumeSettings
-from gantrymq.client.core.consume_stats import ConsumeStats
-from gantrymq.client.core.hooks import ConsumeHook
-from gantrymq.client.core.instance import Instance
-from gantrymq.client.core.listeners import Listener
-from gantrymq.client.core.push_consumer import PushGroupMember, QueueStatus, check_group
-from gantrymq.client.core.start_offset import ConsumeFrom
-from gantrymq.client.core.subscriptions import Expression
+from gantrymq.client.core.group.allocation import Allocate
+from gantrymq.client.core.group.start_offset import ConsumeFrom
+from gantrymq.client.core.group.subscriptions import Expression
+from gantrymq.client.core.instance.hooks import ConsumeHook
+from gantrymq.client.core.instance.instance import Instance
+from gantrymq.client.core.pull.consume_stats import ConsumeStats
+from gantrymq.client.core.push.consume_settings import ConsumeSettings
+from gantrymq.client.core.push.listeners import Listener
+from gantrymq.client.core.push.push_consumer import PushGroupMember, QueueStatus, check_group
 
 
 class ConsumeOptions(TypedDict, total=False):

@@ -5,14 +5,18 @@ from __future__ import annotations
 import warnings
 from typing import Final
 
-from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, TOPIC_CHARACTERS_MAX, name_fault
-from gantrymq.client.core.namespace import RETRY_PREFIX
-from gantrymq.client.core.subscriptions import (
+from gantrymq.client.core.group.subscriptions import (
     Expression,
     Subscription,
     SubscriptionError,
     subscription,
 )
+from gantrymq.client.core.message.message import (
+    GROUP_CHARACTERS_MAX,
+    TOPIC_CHARACTERS_MAX,
+    name_fault,
+)
+from gantrymq.client.core.message.namespace import RETRY_PREFIX
 
 # Prefix of a group's topics: its retries and dead letters.
 _OF_GROUP: Final = "%"

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Unpack, final
 
+from gantrymq.client.aio.machinery.environment import REAL, World
+from gantrymq.client.aio.machinery.producer_keywords import ProducerKeywords
 from gantrymq.client.aio.membership import Startable
 from gantrymq.client.aio.producer_host import ProducerHost
-from gantrymq.client.aio.producer_keywords import ProducerKeywords
-from gantrymq.client.aio.world import REAL, World
-from gantrymq.client.core.message import Message
-from gantrymq.client.core.producer import ProducerCore
-from gantrymq.client.core.producer_settings import ProducerSettings
-from gantrymq.client.core.results import SendResult
-from gantrymq.client.core.transactions import Checker, Local, TransactionResult, Transactions
+from gantrymq.client.core.message.message import Message
+from gantrymq.client.core.message.results import SendResult
+from gantrymq.client.core.producer.producer import ProducerCore
+from gantrymq.client.core.producer.transactions import (
+    Checker,
+    Local,
+    TransactionResult,
+    Transactions,
+)
+from gantrymq.client.core.send.producer_settings import ProducerSettings
 
 
 @final

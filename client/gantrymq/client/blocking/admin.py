@@ -14,7 +14,7 @@ from functools import wraps
 from typing import ParamSpec, Protocol, TypeVar, Unpack, final
 
 from gantrymq.client.aio import admin
-from gantrymq.client.aio.configuration import ClientKeywords
+from gantrymq.client.aio.machinery.configuration import ClientKeywords
 from gantrymq.client.blocking.facade import Facade
 from gantrymq.client.core.admin.accounts import Accounts
 from gantrymq.client.core.admin.administration import TIMEOUT_S
@@ -30,7 +30,7 @@ from gantrymq.client.core.admin.topics import Topics
 from gantrymq.client.core.admin.tracks import Tracks
 from gantrymq.client.core.admin.users import Policies, Users
 from gantrymq.client.core.errors import StateError
-from gantrymq.client.core.steps import Flow
+from gantrymq.client.core.flow.flow_steps import Flow
 
 P = ParamSpec("P")
 T = TypeVar("T")

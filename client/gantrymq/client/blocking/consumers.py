@@ -22,11 +22,11 @@ from gantrymq.client.aio.pop_consumer import PopOptions
 from gantrymq.client.aio.pull_consumer import PullOptions
 from gantrymq.client.aio.push_consumer import PushOptions
 from gantrymq.client.blocking.facade import Facade, in_pool, in_pool_inside, passes, waits
-from gantrymq.client.core.listeners import Listener
-from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.client.core.steps import FOREVER
-from gantrymq.client.core.subscriptions import Expression
-from gantrymq.client.core.topic_watch import QueuesChanged
+from gantrymq.client.core.flow.flow_steps import FOREVER
+from gantrymq.client.core.group.subscriptions import Expression
+from gantrymq.client.core.instance.topic_watch import QueuesChanged
+from gantrymq.client.core.message.received import ReceivedMessage
+from gantrymq.client.core.push.listeners import Listener
 from gantrymq.wire.bodies.shared import MessageQueue
 
 # A push consumer's threads for listeners, unless `consume_threads` says else: Java's.

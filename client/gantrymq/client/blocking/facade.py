@@ -19,7 +19,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from gantrymq.client.blocking import loop_thread
 from gantrymq.client.core.errors import ClientError, StateError
-from gantrymq.client.core.listeners import Listener, WrappedListener
+from gantrymq.client.core.push.listeners import Listener, WrappedListener
 
 
 class Member(Protocol):

@@ -19,17 +19,17 @@ from functools import partial
 from typing import Final, Unpack, final
 
 from gantrymq.client.aio import producer, transaction_producer
-from gantrymq.client.aio.producer_keywords import ProducerKeywords
+from gantrymq.client.aio.machinery.producer_keywords import ProducerKeywords
 from gantrymq.client.blocking.facade import Facade, in_pool, waits
 from gantrymq.client.blocking.handover import Handover
 from gantrymq.client.blocking.soon import Many, One, Soon
 from gantrymq.client.blocking.unseen import SoonFuture
 from gantrymq.client.core.errors import ClientError
-from gantrymq.client.core.message import Message, as_bodies
-from gantrymq.client.core.results import SendResult
-from gantrymq.client.core.selecting import Selector
-from gantrymq.client.core.shares import SendResults
-from gantrymq.client.core.transactions import Checker, Local, TransactionResult
+from gantrymq.client.core.message.message import Message, as_bodies
+from gantrymq.client.core.message.results import SendResult
+from gantrymq.client.core.producer.transactions import Checker, Local, TransactionResult
+from gantrymq.client.core.send.batch_results import SendResults
+from gantrymq.client.core.send.selecting import Selector
 from gantrymq.wire.bodies.shared import MessageQueue
 
 # Local transactions and checks at the same time: Java checks with one thread.

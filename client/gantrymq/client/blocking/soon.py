@@ -10,15 +10,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar, final
 
+from gantrymq.client.aio.machinery.sending_soon import Sending
+from gantrymq.client.aio.machinery.sendings import Sendings
 from gantrymq.client.aio.producer import Producer
-from gantrymq.client.aio.sending_soon import Sending
-from gantrymq.client.aio.sendings import Sendings
 from gantrymq.client.blocking.unseen import SoonFuture, Unseen
 from gantrymq.client.core.errors import StateError
-from gantrymq.client.core.message import Message
-from gantrymq.client.core.results import SendResult
-from gantrymq.client.core.selecting import Selector
-from gantrymq.client.core.shares import SendResults, SomeUnsentError
+from gantrymq.client.core.message.message import Message
+from gantrymq.client.core.message.results import SendResult
+from gantrymq.client.core.send.batch_results import SendResults, SomeUnsentError
+from gantrymq.client.core.send.selecting import Selector
 from gantrymq.wire.bodies.shared import MessageQueue
 
 R = TypeVar("R")

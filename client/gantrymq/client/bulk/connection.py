@@ -14,13 +14,13 @@ import struct
 from collections.abc import Callable
 from typing import Final, final
 
-from gantrymq.acl.signature import Credentials
+from gantrymq.acl.signature.signature import Credentials
 from gantrymq.base.errors import RemoteError
 from gantrymq.base.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX
 from gantrymq.remoting.failures import ConnectError, ConnectionLostError, RequestTimeoutError
-from gantrymq.runtime.address import parse_address
 from gantrymq.runtime.clock import SYSTEM_CLOCK
-from gantrymq.runtime.signing import signer_of
+from gantrymq.runtime.net.address import parse_address
+from gantrymq.runtime.security.signing import signer_of
 from gantrymq.wire.codes import LanguageCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.frames import decode_frame, encode, frame_length

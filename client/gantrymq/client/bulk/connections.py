@@ -17,11 +17,11 @@ from typing import Any, final
 from gantrymq.client.bulk.connection import Connection
 from gantrymq.client.bulk.settings import BulkSettings
 from gantrymq.client.core.errors import RouteError
-from gantrymq.client.core.name_servers import NameServers
-from gantrymq.client.core.routes import MASTER_ID, Route, Routes
-from gantrymq.client.core.steps import Ask, Flow
+from gantrymq.client.core.flow.flow_steps import Ask, Flow
+from gantrymq.client.core.instance.name_servers import NameServers
+from gantrymq.client.core.instance.routes import MASTER_ID, Route, Routes
 from gantrymq.remoting.failures import RequestError
-from gantrymq.runtime.client_contexts import ClientContexts
+from gantrymq.runtime.security.client_contexts import ClientContexts
 from gantrymq.wire.bodies.route import TopicRouteData
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.command import Command

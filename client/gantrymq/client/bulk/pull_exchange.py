@@ -18,7 +18,7 @@ from typing import Final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.client.core.errors import BrokerError
-from gantrymq.client.core.subscriptions import Subscription
+from gantrymq.client.core.group.subscriptions import Subscription
 from gantrymq.wire.bodies.heartbeat import EXPRESSION_TAG
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode

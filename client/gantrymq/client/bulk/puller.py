@@ -24,10 +24,10 @@ from gantrymq.client.bulk.errors import OffsetGoneError, QueueTruncatedError
 from gantrymq.client.bulk.pull_exchange import Found, Pulled
 from gantrymq.client.bulk.settings import BulkSettings
 from gantrymq.client.bulk.windows import Windows
-from gantrymq.client.core import namespace
 from gantrymq.client.core.errors import BrokerError, RouteError
-from gantrymq.client.core.routes import MASTER_ID
-from gantrymq.client.core.subscriptions import Subscription
+from gantrymq.client.core.group.subscriptions import Subscription
+from gantrymq.client.core.instance.routes import MASTER_ID
+from gantrymq.client.core.message import namespace
 from gantrymq.remoting.failures import ClientError, RequestError
 from gantrymq.wire.bodies.shared import MessageQueue
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from gantrymq.acl.signature import Credentials
+from gantrymq.acl.signature.signature import Credentials
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.client.core.bounds import ABOVE_0, must_fit
-from gantrymq.runtime.acl_file import read_credentials
-from gantrymq.runtime.certificates import ClientTls
+from gantrymq.runtime.security.acl_file import read_credentials
+from gantrymq.runtime.security.certificates import ClientTls
 
 ACCESS_KEY_VARIABLE: Final = "GANTRY_ACCESS_KEY"
 SECRET_KEY_VARIABLE: Final = "GANTRY_SECRET_KEY"  # noqa: S105 - the variable's name

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from gantrymq.client.core.steps import Flow
+from gantrymq.client.core.flow.flow_steps import Flow
 
 
 class Clock(Protocol):

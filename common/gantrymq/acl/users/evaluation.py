@@ -16,7 +16,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final, TypeAlias
 
-from gantrymq.acl.rights import Need, Resource
+from gantrymq.acl.rights.rights import Need, Resource
 from gantrymq.acl.users.policy import Decision, PolicyEntry, PolicyType
 from gantrymq.acl.users.resource_pattern import ResourceType
 from gantrymq.acl.users.table import Policies

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from gantrymq.acl.actions import Action, action_names
+from gantrymq.acl.rights.actions import Action, action_names
 from gantrymq.acl.users.policy import Decision, PolicyEntry, PolicyType, policy_type_of
 from gantrymq.acl.users.resource_pattern import ResourcePattern
 from gantrymq.base.errors import ConfigurationError

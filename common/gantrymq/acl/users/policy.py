@@ -12,7 +12,7 @@ from enum import Enum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final, TypeAlias, final
 
-from gantrymq.acl.actions import Action, action_names, action_of, union_of
+from gantrymq.acl.rights.actions import Action, action_names, action_of, union_of
 from gantrymq.acl.users.refused import RefusedChangeError
 from gantrymq.acl.users.resource_pattern import NAME_CHARACTERS_MAX, ResourcePattern
 from gantrymq.wire.bodies.auth import PolicyEntryInfo

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from gantrymq.acl.actions import Action, action_names
+from gantrymq.acl.rights.actions import Action, action_names
 from gantrymq.acl.users.policy import Decision
 from gantrymq.acl.users.user import UserType
 from gantrymq.base.errors import ConfigurationError

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, TypeVar, final
 
-from gantrymq.acl.keys import OldKey
+from gantrymq.acl.plain.keys import OldKey
 from gantrymq.acl.users.policy import (
     ENTRIES_MAX,
     PolicyEntry,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol, TypeVar
 
-from gantrymq.acl.keys import UNTIL_REMOVED, OldKey
+from gantrymq.acl.plain.keys import UNTIL_REMOVED, OldKey
 from gantrymq.acl.users.table import UserTable
 from gantrymq.acl.users.user import User, status_of, type_of
 from gantrymq.base.errors import RemoteError

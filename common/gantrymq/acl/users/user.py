@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, final
 
-from gantrymq.acl.keys import OldKey
+from gantrymq.acl.plain.keys import OldKey
 from gantrymq.acl.users.refused import RefusedChangeError
 from gantrymq.base.errors import RemoteError
 from gantrymq.wire.bodies.auth import UserInfo

@@ -22,7 +22,12 @@ from pathlib import Path
 from typing import Final
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.runtime.authority import CERTIFICATE_DAYS, Issued, make_authority, make_certificate
+from gantrymq.runtime.security.authority import (
+    CERTIFICATE_DAYS,
+    Issued,
+    make_authority,
+    make_certificate,
+)
 
 ADMINISTRATOR: Final = "administrator"
 

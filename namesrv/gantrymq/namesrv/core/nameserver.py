@@ -12,20 +12,20 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Final, final
 
-from gantrymq.acl.accounts import Rules
-from gantrymq.acl.caller import Caller
 from gantrymq.acl.guard import Guard
-from gantrymq.acl.needs import NAME_SERVER_REQUESTS
+from gantrymq.acl.plain.accounts import Rules
+from gantrymq.acl.requests.needs import NAME_SERVER_REQUESTS
+from gantrymq.acl.rights.caller import Caller
 from gantrymq.acl.signature_throttle import SignatureThrottle
 from gantrymq.audit.actions import ACTIONS
 from gantrymq.audit.record import Actor
 from gantrymq.base.errors import RemoteError
 from gantrymq.base.memory_account import LIMIT_MAX, MemoryAccount
-from gantrymq.namesrv.core import kvconfig
 from gantrymq.namesrv.core.audit_trail import AuditTrail, values_of
-from gantrymq.namesrv.core.broker_requests import remove_members
-from gantrymq.namesrv.core.config_requests import settings_changed
-from gantrymq.namesrv.core.kvconfig import Namespaces
+from gantrymq.namesrv.core.config import kvconfig
+from gantrymq.namesrv.core.config.kvconfig import Namespaces
+from gantrymq.namesrv.core.handlers.broker_requests import remove_members
+from gantrymq.namesrv.core.handlers.config_requests import settings_changed
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.messages import (
     Channel,
@@ -44,7 +44,7 @@ from gantrymq.namesrv.core.messages import (
 from gantrymq.namesrv.core.request_quota import RequestQuota
 from gantrymq.namesrv.core.requests import REQUESTS
 from gantrymq.namesrv.core.responses import done, refused
-from gantrymq.namesrv.core.routes import named
+from gantrymq.namesrv.core.routing.routes import named
 from gantrymq.namesrv.core.state import Configuration, Counters, Handler, State
 from gantrymq.remoting.refusal import failed, not_supported
 from gantrymq.wire import javajson

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
-from gantrymq.acl.needs import NAME_SERVER_REQUESTS
+from gantrymq.acl.requests.needs import NAME_SERVER_REQUESTS
 from gantrymq.acl.signature_throttle import address_of
 from gantrymq.base.token_bucket import TokenBucket
 from gantrymq.namesrv.core.messages import Channel, DelayChannel, Effects, Reply, Request

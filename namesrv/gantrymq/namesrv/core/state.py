@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
 from gantrymq.base.memory_account import MemoryAccount
-from gantrymq.namesrv.core import kvconfig
-from gantrymq.namesrv.core.answers import Answers
-from gantrymq.namesrv.core.kvconfig import KvChange, KvTables, Namespaces
+from gantrymq.namesrv.core.config import kvconfig
+from gantrymq.namesrv.core.config.durable_value import Safekeeping
+from gantrymq.namesrv.core.config.kvconfig import KvChange, KvTables, Namespaces
 from gantrymq.namesrv.core.limits import NameServerLimits
-from gantrymq.namesrv.core.liveness import Liveness
 from gantrymq.namesrv.core.messages import Effects, Outcome, Request
-from gantrymq.namesrv.core.registration import Registrar
-from gantrymq.namesrv.core.route_memory import RouteMemory
-from gantrymq.namesrv.core.routes import Routes
-from gantrymq.namesrv.core.safekeeping import Safekeeping
+from gantrymq.namesrv.core.routing.answers import Answers
+from gantrymq.namesrv.core.routing.liveness import Liveness
+from gantrymq.namesrv.core.routing.registration import Registrar
+from gantrymq.namesrv.core.routing.route_memory import RouteMemory
+from gantrymq.namesrv.core.routing.routes import Routes
 from gantrymq.namesrv.core.settings import NameServerSettings, changed_settings
 
 

@@ -8,9 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, final
 
-from gantrymq.acl.signature import Credentials
-from gantrymq.client.aio.configuration import ClientKeywords
-from gantrymq.runtime.certificates import ClientTls
+from gantrymq.acl.signature.signature import Credentials
+from gantrymq.client.aio.machinery.configuration import ClientKeywords
+from gantrymq.runtime.security.certificates import ClientTls
 
 _NAME_DIGITS: Final = 32
 

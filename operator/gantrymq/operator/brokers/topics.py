@@ -14,9 +14,9 @@ from typing import Final, Self, final
 from gantrymq.base.errors import RemoteError
 from gantrymq.client.aio.admin import Admin
 from gantrymq.client.core.admin.name_servers import ORDER_NAMESPACE
-from gantrymq.client.core.answers import accepted
 from gantrymq.client.core.errors import BrokerError
-from gantrymq.client.core.steps import Ask
+from gantrymq.client.core.flow.answers import accepted
+from gantrymq.client.core.flow.flow_steps import Ask
 from gantrymq.operator.brokers.access import FILES, BrokerAccess
 from gantrymq.operator.brokers.topic_tables import Master, TopicTables
 from gantrymq.operator.topics.steps import Change, OrderEntry, attribute_changes
@@ -24,9 +24,9 @@ from gantrymq.operator.topics.values import DrainAnswer, DrainQuestion, GroupVie
 from gantrymq.remoting.failures import ClientError
 from gantrymq.runtime.logs import Log
 from gantrymq.wire import javajson
-from gantrymq.wire.bodies.consumption import GroupList
+from gantrymq.wire.bodies.consuming.consumption import GroupList
+from gantrymq.wire.bodies.consuming.queue_stats import ConsumeStats, TopicStatsTable
 from gantrymq.wire.bodies.kv import kv_table_from_json
-from gantrymq.wire.bodies.queue_stats import ConsumeStats, TopicStatsTable
 from gantrymq.wire.bodies.shared import TopicConfig, TopicFilterType
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command

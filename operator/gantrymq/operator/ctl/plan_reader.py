@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gantrymq.operator.ctl.access import LEASES, AccessError, Collection, Json, KubeAccess
-from gantrymq.operator.kube import reducers
+from gantrymq.operator.kube.watch import reducers
 from gantrymq.operator.plan.objects.names import INSTANCE, MANAGED_BY, ClusterNames
 from gantrymq.operator.plan.snapshot import ClusterSnapshot, NewSecurity, OperatorDefaults
 from gantrymq.operator.resources.names import group_name

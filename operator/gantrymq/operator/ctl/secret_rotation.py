@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from gantrymq.base.errors import GantryError
-from gantrymq.operator.plan.view.secret import REQUEST, request_of
-from gantrymq.operator.resources.cluster_status import RotationStep
+from gantrymq.operator.plan.objects.secret import REQUEST, request_of
+from gantrymq.operator.resources.cluster.cluster_status import RotationStep
 
 Json = dict[str, Any]
 

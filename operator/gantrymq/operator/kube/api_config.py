@@ -19,7 +19,7 @@ from typing import Any, Final, final
 import yaml
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.runtime.kube_api import ACCOUNT, place_of_pod
+from gantrymq.runtime.http.kube_api import ACCOUNT, place_of_pod
 
 Token = Callable[[], str]
 

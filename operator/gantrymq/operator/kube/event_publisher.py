@@ -15,7 +15,7 @@ from typing import Final, final
 from gantrymq.operator.kube.client import KubeClient, Lane
 from gantrymq.operator.kube.errors import ApiError, ConflictError
 from gantrymq.operator.kube.kinds import EVENT
-from gantrymq.operator.kube.leader import WallClock, wall_clock
+from gantrymq.operator.kube.leading.leader import WallClock, wall_clock
 from gantrymq.operator.plan.actions import EventNote, Json
 from gantrymq.runtime.logs import Log
 

@@ -23,7 +23,7 @@ from gantrymq.operator.kube.errors import (
 )
 from gantrymq.operator.kube.kinds import SECRET, path_of_body, path_of_ref
 from gantrymq.operator.kube.ownership import belongs_to, foreign
-from gantrymq.operator.kube.reducers import lines_of_secret
+from gantrymq.operator.kube.watch.reducers import lines_of_secret
 from gantrymq.operator.plan.actions import (
     Action,
     AnnotateLease,
@@ -36,7 +36,7 @@ from gantrymq.operator.plan.actions import (
     SetFinalizers,
 )
 from gantrymq.operator.plan.objects.access import SECRET_ENTRY
-from gantrymq.operator.plan.view.fields import list_at, map_at
+from gantrymq.operator.plan.objects.fields import list_at, map_at
 from gantrymq.operator.plan.view.lease import grounds
 from gantrymq.runtime.logs import Log
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from gantrymq.operator.kube.errors import RefusedError
 from gantrymq.operator.kube.kinds import BROKER_CLUSTER
-from gantrymq.operator.kube.object_store import cluster_of
+from gantrymq.operator.kube.watch.object_store import cluster_of
 from gantrymq.operator.plan.actions import Json
-from gantrymq.operator.plan.view.fields import label_of, list_at, text_at
+from gantrymq.operator.plan.objects.fields import label_of, list_at, text_at
 
 _MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 _GANTRY: Final = "gantry"

@@ -24,13 +24,7 @@ from gantrymq.operator.plan.actions import (
     SetFinalizers,
     Wait,
 )
-from gantrymq.operator.plan.objects.kinds import CLAIM, ENDPOINT_SLICE, LEASE, POD, STATEFUL_SET
-from gantrymq.operator.plan.objects.names import GROUP_LABEL, ClusterNames
-from gantrymq.operator.plan.snapshot import ClusterSnapshot
-from gantrymq.operator.plan.status.notes import note
-from gantrymq.operator.plan.status.obstacles import one_line
-from gantrymq.operator.plan.status.poor_view import status_of_deletion
-from gantrymq.operator.plan.view.fields import (
+from gantrymq.operator.plan.objects.fields import (
     is_terminating,
     label_of,
     list_at,
@@ -42,9 +36,15 @@ from gantrymq.operator.plan.view.fields import (
     value_at,
     version_of,
 )
+from gantrymq.operator.plan.objects.kinds import CLAIM, ENDPOINT_SLICE, LEASE, POD, STATEFUL_SET
+from gantrymq.operator.plan.objects.names import GROUP_LABEL, ClusterNames
+from gantrymq.operator.plan.snapshot import ClusterSnapshot
+from gantrymq.operator.plan.status.notes import note
+from gantrymq.operator.plan.status.obstacles import one_line
+from gantrymq.operator.plan.status.poor_view import status_of_deletion
 from gantrymq.operator.plan.view.observed import Observed
-from gantrymq.operator.resources.conditions import Reason
 from gantrymq.operator.resources.names import API_VERSION, group_name
+from gantrymq.operator.resources.reasons.conditions import Reason
 
 FINALIZER: Final = "gantrymq.dev/cluster"
 PODS_SECONDS: Final = 120

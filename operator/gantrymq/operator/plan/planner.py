@@ -16,6 +16,14 @@ from gantrymq.operator.plan.actions import Action, Delete, Plan, Wait
 from gantrymq.operator.plan.deletion import finalizer_change, plan_deletion
 from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.desired import Desired, desired
+from gantrymq.operator.plan.objects.fields import (
+    is_terminating,
+    map_at,
+    name_of,
+    text_at,
+    uid_of,
+    value_at,
+)
 from gantrymq.operator.plan.objects.groups import GroupSize, group_sizes
 from gantrymq.operator.plan.objects.names import ClusterNames
 from gantrymq.operator.plan.roles import Roles, assign_roles
@@ -29,18 +37,10 @@ from gantrymq.operator.plan.status.notes import notes
 from gantrymq.operator.plan.status.obstacles import find_obstacles
 from gantrymq.operator.plan.status.poor_view import plan_of_invalid, status_of_unread
 from gantrymq.operator.plan.unsupported import unsupported_changes
-from gantrymq.operator.plan.view.fields import (
-    is_terminating,
-    map_at,
-    name_of,
-    text_at,
-    uid_of,
-    value_at,
-)
 from gantrymq.operator.plan.view.members import Group, read_groups
 from gantrymq.operator.plan.view.observed import Observed
 from gantrymq.operator.plan.view.secret_age import groups_with_old_secret
-from gantrymq.operator.resources.cluster import BrokerClusterSpec, OnClusterDeletion
+from gantrymq.operator.resources.cluster.cluster import BrokerClusterSpec, OnClusterDeletion
 from gantrymq.operator.resources.parsing import parse_cluster
 
 BUSY_SECONDS: Final = 2.0

@@ -15,7 +15,7 @@ from gantrymq.operator.plan.actions import AnnotateLease, Wait
 from gantrymq.operator.plan.spread import Choice, largest_share, next_move, spread
 from gantrymq.operator.plan.switchover import prefer, switch, was_asked_lately
 from gantrymq.operator.plan.view.members import Group
-from gantrymq.operator.resources.cluster import BrokerClusterSpec
+from gantrymq.operator.resources.cluster.cluster import BrokerClusterSpec
 
 
 @final

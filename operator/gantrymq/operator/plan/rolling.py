@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.operator.plan.actions import Action, Delete, Wait
+from gantrymq.operator.plan.objects.fields import ref_of, uid_of
 from gantrymq.operator.plan.objects.kinds import POD
 from gantrymq.operator.plan.switchover import switch, was_asked_lately
-from gantrymq.operator.plan.view.fields import ref_of, uid_of
 from gantrymq.operator.plan.view.members import Group, Member
 
 _WHAT: Final = "restart of {pod}"

@@ -19,11 +19,9 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.operator.plan.actions import ChangeSecret, Json, Wait
+from gantrymq.operator.plan.objects.fields import is_terminating
 from gantrymq.operator.plan.objects.names import BROKER_METRICS_PORT
-from gantrymq.operator.plan.snapshot import ClusterSnapshot
-from gantrymq.operator.plan.view.fields import is_terminating
-from gantrymq.operator.plan.view.members import Group
-from gantrymq.operator.plan.view.secret import (
+from gantrymq.operator.plan.objects.secret import (
     REQUEST,
     REQUEST_MAX,
     ROTATION,
@@ -32,7 +30,9 @@ from gantrymq.operator.plan.view.secret import (
     read_secret,
     request_of,
 )
-from gantrymq.operator.resources.cluster_status import (
+from gantrymq.operator.plan.snapshot import ClusterSnapshot
+from gantrymq.operator.plan.view.members import Group
+from gantrymq.operator.resources.cluster.cluster_status import (
     ROTATION_PODS_SHOWN_MAX,
     RotationStep,
     SecretRotation,

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from gantrymq.operator.plan.actions import Json
+from gantrymq.operator.plan.objects.fields import annotation_of, list_at, text_at
 from gantrymq.operator.plan.objects.names import PROFILE
-from gantrymq.operator.plan.view.fields import annotation_of, list_at, text_at
-from gantrymq.operator.resources.cluster import BrokerClusterSpec, ReplicationTls
+from gantrymq.operator.resources.cluster.cluster import BrokerClusterSpec, ReplicationTls
 from gantrymq.operator.resources.security import SecurityProfile, profile_keys
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gantrymq.operator.plan.objects.groups import GroupSize
-from gantrymq.operator.resources.cluster import BrokerClusterSpec
+from gantrymq.operator.resources.cluster.cluster import BrokerClusterSpec
 from gantrymq.operator.resources.quantity import parse_quantity
 
 

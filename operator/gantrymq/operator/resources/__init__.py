@@ -4,19 +4,19 @@ Dataclasses are the only source: schema, rules, defaults, documentation and the 
 them. `python -m tools.resources` writes what is made from them.
 """
 
-from gantrymq.operator.resources.cluster import BrokerClusterSpec
-from gantrymq.operator.resources.cluster_status import BrokerClusterStatus
-from gantrymq.operator.resources.condition_list import (
+from gantrymq.operator.resources.cluster.cluster import BrokerClusterSpec
+from gantrymq.operator.resources.cluster.cluster_status import BrokerClusterStatus
+from gantrymq.operator.resources.parsing import parse_cluster, parse_topic
+from gantrymq.operator.resources.problems import Parsed, Problem
+from gantrymq.operator.resources.reasons.condition_list import (
     Condition,
     find_condition,
     read_conditions,
     set_condition,
 )
-from gantrymq.operator.resources.conditions import ConditionType, Kind, Reason
-from gantrymq.operator.resources.parsing import parse_cluster, parse_topic
-from gantrymq.operator.resources.problems import Parsed, Problem
-from gantrymq.operator.resources.topic import TopicSpec
-from gantrymq.operator.resources.topic_status import TopicStatus
+from gantrymq.operator.resources.reasons.conditions import ConditionType, Kind, Reason
+from gantrymq.operator.resources.topic.topic import TopicSpec
+from gantrymq.operator.resources.topic.topic_status import TopicStatus
 
 __all__ = [
     "BrokerClusterSpec",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from gantrymq.operator.resources.cluster import BrokerClusterSpec
-from gantrymq.operator.resources.cluster_status import BrokerClusterStatus
-from gantrymq.operator.resources.conditions import Kind
+from gantrymq.operator.resources.cluster.cluster import BrokerClusterSpec
+from gantrymq.operator.resources.cluster.cluster_status import BrokerClusterStatus
 from gantrymq.operator.resources.names import CATEGORY, GROUP, VERSION
+from gantrymq.operator.resources.reasons.conditions import Kind
 from gantrymq.operator.resources.schema import Schema, object_schema, rule_schema
-from gantrymq.operator.resources.topic import TopicSpec
-from gantrymq.operator.resources.topic_status import TopicStatus
+from gantrymq.operator.resources.topic.topic import TopicSpec
+from gantrymq.operator.resources.topic.topic_status import TopicStatus
 
 _READY_MESSAGE: Final = '.status.conditions[?(@.type=="Ready")].message'
 _READY_STATUS: Final = '.status.conditions[?(@.type=="Ready")].status'

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gantrymq.operator.resources.conditions import CONDITIONS, EVENTS, EventRow, Kind, Row
 from gantrymq.operator.resources.definitions import DEFINITIONS, Column, Definition
 from gantrymq.operator.resources.fields import Rule
 from gantrymq.operator.resources.names import API_VERSION, CATEGORY
+from gantrymq.operator.resources.reasons.conditions import CONDITIONS, EVENTS, EventRow, Kind, Row
 from gantrymq.operator.resources.schema import (
     Member,
     default_words,

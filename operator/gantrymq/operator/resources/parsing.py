@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from gantrymq.operator.resources.cluster import BrokerClusterSpec
+from gantrymq.operator.resources.cluster.cluster import BrokerClusterSpec
 from gantrymq.operator.resources.decoding import (
     broken_rules,
     decode,
@@ -14,7 +14,7 @@ from gantrymq.operator.resources.decoding import (
     with_defaults,
 )
 from gantrymq.operator.resources.problems import Parsed
-from gantrymq.operator.resources.topic import TopicSpec
+from gantrymq.operator.resources.topic.topic import TopicSpec
 
 S = TypeVar("S", BrokerClusterSpec, TopicSpec)
 

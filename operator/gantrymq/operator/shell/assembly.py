@@ -18,17 +18,17 @@ from gantrymq.operator.kube import kinds
 from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.kube.event_publisher import EventPublisher
 from gantrymq.operator.kube.executor import Executor
-from gantrymq.operator.kube.reflector import DEFAULT_PACE, Pace, RandomSource
 from gantrymq.operator.kube.status_writer import StatusWriter
+from gantrymq.operator.kube.watch.reflector import DEFAULT_PACE, Pace, RandomSource
 from gantrymq.operator.plan.objects.names import BROKER_METRICS_PORT
 from gantrymq.operator.plan.snapshot import OperatorDefaults
-from gantrymq.operator.shell.caches import Caches
-from gantrymq.operator.shell.controller import CLUSTERS, ClusterController, Planner
-from gantrymq.operator.shell.resync import RESYNC, Resync
-from gantrymq.operator.shell.snapshot_reader import SnapshotReader
-from gantrymq.operator.shell.topic_work import TOPICS, TopicSink, TopicWork
-from gantrymq.operator.shell.work_queue import QueueLane, WorkQueue
-from gantrymq.operator.shell.work_runner import Job, WorkRunner
+from gantrymq.operator.shell.work.caches import Caches
+from gantrymq.operator.shell.work.controller import CLUSTERS, ClusterController, Planner
+from gantrymq.operator.shell.work.resync import RESYNC, Resync
+from gantrymq.operator.shell.work.snapshot_reader import SnapshotReader
+from gantrymq.operator.shell.work.topic_work import TOPICS, TopicSink, TopicWork
+from gantrymq.operator.shell.work.work_queue import QueueLane, WorkQueue
+from gantrymq.operator.shell.work.work_runner import Job, WorkRunner
 from gantrymq.operator.topics.index import TopicIndex
 
 # Events of one burst are looked at together; a cluster's pods change several times as they start.

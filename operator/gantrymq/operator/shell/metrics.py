@@ -10,9 +10,9 @@ from gantrymq.metrics.samples import Samples, one
 from gantrymq.metrics.tables import kubernetes_operator as table
 from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.kube.event_publisher import EventPublisher
-from gantrymq.operator.kube.leader import LeaderElector
-from gantrymq.operator.shell.caches import Caches
-from gantrymq.operator.shell.work_runner import WorkRunner
+from gantrymq.operator.kube.leading.leader import LeaderElector
+from gantrymq.operator.shell.work.caches import Caches
+from gantrymq.operator.shell.work.work_runner import WorkRunner
 
 
 @final

@@ -23,7 +23,7 @@ from gantrymq.operator.kube import kinds
 from gantrymq.operator.kube.api_config import ApiConfig
 from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.kube.errors import ApiError
-from gantrymq.operator.kube.leader import LeaderElector
+from gantrymq.operator.kube.leading.leader import LeaderElector
 from gantrymq.operator.plan.planner import plan
 from gantrymq.operator.plan.snapshot import OperatorDefaults
 from gantrymq.operator.shell import probes
@@ -31,9 +31,9 @@ from gantrymq.operator.shell.assembly import Operator, Parts
 from gantrymq.operator.shell.handlers import KopfThread
 from gantrymq.operator.shell.metrics import OperatorMetrics
 from gantrymq.operator.shell.options import Options
-from gantrymq.runtime.health import HealthServer, Readiness
+from gantrymq.runtime.http.health import HealthServer, Readiness
+from gantrymq.runtime.http.metrics import LoopLag, Metrics
 from gantrymq.runtime.logs import Log
-from gantrymq.runtime.metrics import LoopLag, Metrics
 from gantrymq.runtime.process import Process
 
 EXIT_LOST: Final = 1

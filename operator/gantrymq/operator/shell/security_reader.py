@@ -12,24 +12,24 @@ from hashlib import sha256
 from hmac import HMAC
 from typing import Final, final
 
-from gantrymq.acl import plain_acl
-from gantrymq.acl.signature import Credentials
+from gantrymq.acl.plain import plain_acl
+from gantrymq.acl.signature.signature import Credentials
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.operator.brokers.access import BrokerAccess
 from gantrymq.operator.kube import kinds
 from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.kube.errors import ApiError, NotFoundError
-from gantrymq.operator.kube.reducers import entry_of_secret
+from gantrymq.operator.kube.watch.reducers import entry_of_secret
 from gantrymq.operator.plan.actions import Json
+from gantrymq.operator.plan.objects.fields import name_of
 from gantrymq.operator.plan.objects.names import ClusterNames
 from gantrymq.operator.plan.objects.security import ADMINISTRATOR_ENTRY, AUTHORITY_ENTRY
 from gantrymq.operator.plan.security_profile import effective_profile, with_profile
 from gantrymq.operator.plan.snapshot import NewSecurity
-from gantrymq.operator.plan.view.fields import name_of
 from gantrymq.operator.resources.parsing import parse_cluster
 from gantrymq.operator.resources.security import SecurityProfile, SecuritySpec
-from gantrymq.runtime.authority import AUTHORITY_DAYS, make_authority, make_certificate
 from gantrymq.runtime.logs import Log
+from gantrymq.runtime.security.authority import AUTHORITY_DAYS, make_authority, make_certificate
 
 SECRET_BYTES: Final = 32
 _APPLICATION: Final = b"gantry application account"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import final
 
-from gantrymq.operator.resources.topic import DeletionPolicy
+from gantrymq.operator.resources.topic.topic import DeletionPolicy
 from gantrymq.operator.topics import statuses
 from gantrymq.operator.topics.claims import Claims
 from gantrymq.operator.topics.names import is_reported

@@ -13,8 +13,8 @@ from sys import intern
 from typing import Any, Final, TypeAlias
 
 from gantrymq.operator.resources.parsing import parse_topic
-from gantrymq.operator.resources.topic import QueueCounts
-from gantrymq.operator.resources.topic import TopicSpec as ParsedSpec
+from gantrymq.operator.resources.topic.topic import QueueCounts
+from gantrymq.operator.resources.topic.topic import TopicSpec as ParsedSpec
 from gantrymq.operator.topics.names import topic_fault
 from gantrymq.operator.topics.values import (
     Condition,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
-from gantrymq.operator.resources.topic import DeletionPolicy
+from gantrymq.operator.resources.topic.topic import DeletionPolicy
 from gantrymq.operator.topics.claims import Claims
 from gantrymq.operator.topics.statuses import DRAINED, Saying, deleting, status_of, text_of
 from gantrymq.operator.topics.steps import OrderEntry, Removal, TopicStep

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias, final
 
-from gantrymq.operator.resources.condition_list import shortened
-from gantrymq.operator.resources.topic_status import TopicPhase
+from gantrymq.operator.resources.reasons.condition_list import shortened
+from gantrymq.operator.resources.topic.topic_status import TopicPhase
 from gantrymq.operator.topics.reading import group_status
 from gantrymq.operator.topics.values import (
     Condition,

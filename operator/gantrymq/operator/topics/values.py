@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias, final
 
-from gantrymq.operator.resources.topic import DeletionPolicy, Permission, QueueCounts
+from gantrymq.operator.resources.topic.topic import DeletionPolicy, Permission, QueueCounts
 
 FINALIZER: Final = "gantrymq.dev/topic"
 

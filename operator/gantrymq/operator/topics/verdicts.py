@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, final
 
-from gantrymq.operator.resources.topic import QueueCounts
+from gantrymq.operator.resources.topic.topic import QueueCounts
 from gantrymq.operator.topics.values import (
     PERM_NAMES,
     READ_WRITE,

@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark's documents
 
 from gantrymq.client.blocking import Admin
+from gantrymq.spark.jobs.archiving.rows import filtered, read
 from gantrymq.spark.jobs.arguments import Connection, DeadLetterArguments, Filters, LiveSource
 from gantrymq.spark.jobs.replay import resent
-from gantrymq.spark.jobs.rows import filtered, read
 from gantrymq.spark.jobs.summary import Summary, Table
 from gantrymq.spark.options.connection import connection_options
 from gantrymq.spark.options.values import OptionValues

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark's documents
 
+from gantrymq.spark.jobs.archiving.rows import read
 from gantrymq.spark.jobs.arguments import ReplayArguments, Sending
-from gantrymq.spark.jobs.rows import read
 from gantrymq.spark.jobs.sending import send, sendable
 from gantrymq.spark.jobs.summary import Summary, Table, Value
 

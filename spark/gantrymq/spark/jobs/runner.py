@@ -13,15 +13,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from gantrymq.base.errors import GantryError
-from gantrymq.spark.jobs import (
-    archive,
-    command_line,
-    compaction,
-    dead_letters,
-    replay,
-    stats,
-    traces,
-)
+from gantrymq.spark.jobs import command_line, dead_letters, replay, stats, traces
+from gantrymq.spark.jobs.archiving import archive, compaction
+from gantrymq.spark.jobs.archiving.tables import DELTA_SETTINGS
 from gantrymq.spark.jobs.arguments import (
     ArchiveArguments,
     ArchiveSource,
@@ -36,7 +30,6 @@ from gantrymq.spark.jobs.ending import Ending
 from gantrymq.spark.jobs.failures import FAILED, JobEndedError
 from gantrymq.spark.jobs.job_session import job_session
 from gantrymq.spark.jobs.summary import Summary, as_json, as_text
-from gantrymq.spark.jobs.tables import DELTA_SETTINGS
 
 STOP_SECONDS: Final = 20.0  # tasks are cancelled; Kubernetes kills after 30
 

@@ -13,8 +13,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark's documents
 
+from gantrymq.spark.jobs.archiving.rows import FORMAT
 from gantrymq.spark.jobs.arguments import Sending
-from gantrymq.spark.jobs.rows import FORMAT
 from gantrymq.wire.message import property_names
 
 REPLAY_ID: Final = "REPLAY_ID"

@@ -7,8 +7,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark's documents
 
+from gantrymq.spark.jobs.archiving.rows import read
 from gantrymq.spark.jobs.arguments import StatsArguments
-from gantrymq.spark.jobs.rows import read
 from gantrymq.spark.jobs.summary import Summary, Table, Value
 
 # The screen shows the latest of these; JSON and --output have more.

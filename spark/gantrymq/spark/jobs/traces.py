@@ -6,8 +6,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark's documents
 
 from gantrymq.spark.jobs import trace_records
+from gantrymq.spark.jobs.archiving.rows import read
 from gantrymq.spark.jobs.arguments import Filters, TraceArguments
-from gantrymq.spark.jobs.rows import read
 from gantrymq.spark.jobs.summary import Summary, Table, Value
 
 TOPICS = ("topic", "sent", "failed", "send_p50_ms", "send_p95_ms", "never_consumed")

@@ -8,8 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, name_fault
-from gantrymq.client.core.subscriptions import Expression, Sql, SubscriptionError, subscription
+from gantrymq.client.core.group.subscriptions import (
+    Expression,
+    Sql,
+    SubscriptionError,
+    subscription,
+)
+from gantrymq.client.core.message.message import GROUP_CHARACTERS_MAX, name_fault
 from gantrymq.spark.options import table
 from gantrymq.spark.options.assignment import EARLIEST, LATEST, QueueKey, QueueValues
 from gantrymq.spark.options.connection import ConnectionOptions, connection_options

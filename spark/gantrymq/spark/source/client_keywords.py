@@ -11,9 +11,9 @@ from typing import Final
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.properties import decode_properties, parse_properties
-from gantrymq.client.aio.configuration import ClientKeywords
-from gantrymq.runtime.acl_file import read_credentials
-from gantrymq.runtime.certificates import ClientTls
+from gantrymq.client.aio.machinery.configuration import ClientKeywords
+from gantrymq.runtime.security.acl_file import read_credentials
+from gantrymq.runtime.security.certificates import ClientTls
 from gantrymq.spark.options.connection import ConnectionOptions
 from gantrymq.spark.options.errors import RocketMQOptionError
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Self, TypeVar, final
 from gantrymq.base.errors import GantryError
 from gantrymq.client.blocking import Admin
 from gantrymq.client.core.errors import BrokerError, RouteError
-from gantrymq.client.core.steps import All, Flow
+from gantrymq.client.core.flow.flow_steps import All, Flow
 from gantrymq.remoting.failures import RequestError
 from gantrymq.spark.options.assignment import QueueKey
 from gantrymq.spark.options.connection import ConnectionOptions
@@ -25,7 +25,7 @@ from gantrymq.spark.source.planning.layout import Layout, layout_of
 from gantrymq.spark.source.planning.selection import matching_topics, must_exist, named_topics
 from gantrymq.spark.source.planning.time_search import first_stored_at
 from gantrymq.spark.source.progress import in_turns
-from gantrymq.wire.bodies.queue_stats import TopicStatsTable
+from gantrymq.wire.bodies.consuming.queue_stats import TopicStatsTable
 from gantrymq.wire.bodies.route import TopicRouteData
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import ResponseCode

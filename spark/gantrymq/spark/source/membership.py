@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import final
 
 from gantrymq.base.errors import GantryError
-from gantrymq.client.core.subscriptions import Expression, subscription
+from gantrymq.client.core.group.subscriptions import Expression, subscription
 from gantrymq.wire.bodies.heartbeat import ConsumerData
 
 

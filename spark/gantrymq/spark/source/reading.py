@@ -22,7 +22,7 @@ from gantrymq.client.bulk import (
     QueueRef,
     QueueTruncatedError,
 )
-from gantrymq.client.core.subscriptions import Subscription, subscription
+from gantrymq.client.core.group.subscriptions import Subscription, subscription
 from gantrymq.spark.frames import decode
 from gantrymq.spark.options.read_options import ReadOptions
 from gantrymq.spark.source.client_keywords import client_tls

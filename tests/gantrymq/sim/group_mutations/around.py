@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from gantrymq.broker.core import commits
-from gantrymq.broker.core.locks import Locks
-from gantrymq.ha.lease import Found, LeaseAnswer
-from gantrymq.ha.member_followers import MemberFollowers
-from gantrymq.namesrv.core.brokers import MASTER_ID
-from gantrymq.namesrv.core.brokers import Member as Registered
-from gantrymq.namesrv.core.liveness import Liveness
+from gantrymq.broker.core.client.locks import Locks
+from gantrymq.broker.core.offset import commits
+from gantrymq.ha.lease.lease import Found, LeaseAnswer
+from gantrymq.ha.member.incoming_links import MemberFollowers
 from gantrymq.namesrv.core.messages import Channel
-from gantrymq.namesrv.core.registration import Registrar
-from gantrymq.sim.group_history import Group, released
-from gantrymq.sim.group_lease_store import LeaseStore
+from gantrymq.namesrv.core.routing.brokers import MASTER_ID
+from gantrymq.namesrv.core.routing.brokers import Member as Registered
+from gantrymq.namesrv.core.routing.liveness import Liveness
+from gantrymq.namesrv.core.routing.registration import Registrar
+from gantrymq.sim.group.group_history import Group, released
+from gantrymq.sim.group.group_world import Life
 from gantrymq.sim.group_mutations.patch import PATCH
-from gantrymq.sim.group_node import Node
-from gantrymq.sim.group_world import Life
+from gantrymq.sim.nodes.group_lease_store import LeaseStore
+from gantrymq.sim.nodes.group_node import Node
 
 # Longer than a new process takes to lead again.
 LATE_GUARD_SECONDS = 3.0

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gantrymq.ha import election, tenure
-from gantrymq.ha.agent import Agent
-from gantrymq.ha.election import View
-from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Lease, LeaseAnswer
-from gantrymq.ha.lease_desk import LeaseDesk
-from gantrymq.ha.member import Member
+from gantrymq.ha.election import election, lease_timer
+from gantrymq.ha.election.election import View
+from gantrymq.ha.election.leader_elector import Agent
+from gantrymq.ha.election.lease_client_state import LeaseDesk
+from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Lease, LeaseAnswer
+from gantrymq.ha.member.member import Member
 from gantrymq.sim.group_mutations.patch import PATCH
-from gantrymq.sim.group_process import BrokerProcess
+from gantrymq.sim.nodes.group_process import BrokerProcess
 
 
 def lease_is_timed_from_the_reply() -> None:
@@ -70,7 +70,7 @@ def nobody_is_asked_for_promises() -> None:
 
 
 def authority_lasts_as_long_as_the_lease() -> None:
-    PATCH.setattr(tenure, "AUTHORITY_SECONDS", DURATION_SECONDS - 0.1)
+    PATCH.setattr(lease_timer, "AUTHORITY_SECONDS", DURATION_SECONDS - 0.1)
 
 
 def masters_renew_while_a_sync_is_stuck() -> None:

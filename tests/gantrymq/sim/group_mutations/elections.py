@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gantrymq.ha import election
-from gantrymq.ha.chronicle import Chronicle
-from gantrymq.ha.election import Verdict, View, judge
-from gantrymq.ha.handshake import Standing
-from gantrymq.ha.lease import NOBODY, Lease
+from gantrymq.ha.election import election
+from gantrymq.ha.election.election import Verdict, View, judge
+from gantrymq.ha.lease.lease import NOBODY, Lease
+from gantrymq.ha.member.replica_state import Chronicle
+from gantrymq.ha.protocol.handshake import Standing
 from gantrymq.sim.group_mutations.patch import PATCH
 
 
@@ -47,7 +47,7 @@ def fenced_members_are_elected() -> None:
         lease = view.lease
         return judge(view._replace(lease=lease and replace(lease, fenced=frozenset())), now)
 
-    PATCH.setattr("gantrymq.ha.candidacy.judge", lax)
+    PATCH.setattr("gantrymq.ha.election.candidate_policy.judge", lax)
 
 
 def a_second_disk_in_a_seat_is_a_sign_that_the_first_is_gone() -> None:

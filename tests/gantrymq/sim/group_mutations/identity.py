@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gantrymq.ha import election
-from gantrymq.ha.election import Verdict, View
-from gantrymq.ha.handshake import Standing
-from gantrymq.ha.in_sync import InSync
-from gantrymq.ha.lease import Lease
-from gantrymq.ha.member import Member
+from gantrymq.ha.election import election
+from gantrymq.ha.election.election import Verdict, View
+from gantrymq.ha.election.in_sync_replicas import InSync
+from gantrymq.ha.lease.lease import Lease
+from gantrymq.ha.member.member import Member
+from gantrymq.ha.protocol.handshake import Standing
 from gantrymq.sim.group_mutations.patch import PATCH
-from gantrymq.sim.group_node import Node
+from gantrymq.sim.nodes.group_node import Node
 
 
 def foreign_disks_vote() -> None:

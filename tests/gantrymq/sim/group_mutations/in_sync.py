@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gantrymq.ha.agent import Agent
-from gantrymq.ha.in_sync import InSync
-from gantrymq.ha.lease import Lease, LeaseAnswer, Unanswered
-from gantrymq.ha.member import Member
-from gantrymq.ha.member_followers import MemberFollowers
-from gantrymq.ha.member_frames import Report
+from gantrymq.ha.election.in_sync_replicas import InSync
+from gantrymq.ha.election.leader_elector import Agent
+from gantrymq.ha.lease.lease import Lease, LeaseAnswer, Unanswered
+from gantrymq.ha.member.incoming_links import MemberFollowers
+from gantrymq.ha.member.member import Member
+from gantrymq.ha.protocol.member_frames import Report
 from gantrymq.sim.group_mutations.patch import PATCH
 
 

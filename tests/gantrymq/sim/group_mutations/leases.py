@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gantrymq.ha import election, lease_desk, lease_object
-from gantrymq.ha.chronicle import Chronicle
-from gantrymq.ha.election import Verdict, View
-from gantrymq.ha.lease import Lease
-from gantrymq.ha.lease_object import LeaseObject
+from gantrymq.ha.election import election, lease_client_state
+from gantrymq.ha.election.election import Verdict, View
+from gantrymq.ha.lease import lease_object
+from gantrymq.ha.lease.lease import Lease
+from gantrymq.ha.lease.lease_object import LeaseObject
+from gantrymq.ha.member.replica_state import Chronicle
 from gantrymq.sim.group_mutations.patch import PATCH
 
 
@@ -16,7 +17,7 @@ def any_change_renews() -> None:
     def renewal(lease: Lease | None) -> str | None:
         return None if lease is None else lease.version
 
-    PATCH.setattr(lease_desk, "_renewal", renewal)
+    PATCH.setattr(lease_client_state, "_renewal", renewal)
 
 
 def copies_are_not_kept() -> None:

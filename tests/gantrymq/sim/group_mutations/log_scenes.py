@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from gantrymq.ha import epoch_file
-from gantrymq.sim.group_api import Latency
-from gantrymq.sim.group_history import Group
-from gantrymq.sim.group_network import Weather
-from gantrymq.sim.group_scenes import (
+from gantrymq.ha.disk import epoch_file
+from gantrymq.sim.group.group_history import Group
+from gantrymq.sim.group.group_scenes import (
     WELL_SECONDS,
     cut,
     follower,
@@ -22,6 +20,8 @@ from gantrymq.sim.group_scenes import (
     until,
     well,
 )
+from gantrymq.sim.nodes.group_api import Latency
+from gantrymq.sim.nodes.group_network import Weather
 
 RUSH_SENDS_A_SECOND: Final = 1000.0
 AWAY_SECONDS: Final = 8.0

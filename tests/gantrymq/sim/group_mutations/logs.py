@@ -6,21 +6,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from gantrymq.broker.core.reign import Reign
-from gantrymq.ha import epoch_file, member_following
-from gantrymq.ha.chronicle import Chronicle
-from gantrymq.ha.dials import Dials
-from gantrymq.ha.epochs import Epochs
-from gantrymq.ha.events import Ended
-from gantrymq.ha.handshake import Standing
-from gantrymq.ha.in_sync import InSync
-from gantrymq.ha.member import Member
-from gantrymq.ha.member_follower import MemberFollower
-from gantrymq.ha.member_followers import MemberFollowers
-from gantrymq.ha.member_following import MemberFollowing
+from gantrymq.broker.core.replication.role_controller import Reign
+from gantrymq.ha.disk import epoch_file
+from gantrymq.ha.disk.epochs import Epochs
+from gantrymq.ha.election.in_sync_replicas import InSync
+from gantrymq.ha.member import outgoing_link
+from gantrymq.ha.member.incoming_link import MemberFollower
+from gantrymq.ha.member.incoming_links import MemberFollowers
+from gantrymq.ha.member.member import Member
+from gantrymq.ha.member.outgoing_link import MemberFollowing
+from gantrymq.ha.member.outgoing_links import Dials
+from gantrymq.ha.member.replica_state import Chronicle
+from gantrymq.ha.protocol.events import Ended
+from gantrymq.ha.protocol.handshake import Standing
 from gantrymq.sim.group_mutations.patch import PATCH
 from gantrymq.store.engine import Store
-from gantrymq.store.segments import Segments
+from gantrymq.store.files.segments import Segments
 
 LATER_SECONDS: Final = 1.0
 NEVER: Final = float("inf")
@@ -30,8 +31,8 @@ def cuts_at_the_wrong_place() -> None:
     def parting(ours: Epochs, our_end: int, theirs: Epochs, their_end: int) -> int | None:
         return min(our_end, their_end)
 
-    PATCH.setattr(member_following, "parting", parting)
-    PATCH.setattr("gantrymq.ha.handshake.parting", parting)
+    PATCH.setattr(outgoing_link, "parting", parting)
+    PATCH.setattr("gantrymq.ha.protocol.handshake.parting", parting)
 
 
 def acknowledges_before_the_sync() -> None:

@@ -6,12 +6,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Final, final
 
-from gantrymq.sim.group_api import Health
-from gantrymq.sim.group_callers import Caller
-from gantrymq.sim.group_clients import QUEUES, TOPIC
-from gantrymq.sim.group_history import Group
-from gantrymq.sim.group_node import Node, address
-from gantrymq.sim.group_scenes import (
+from gantrymq.sim.group.group_callers import Caller
+from gantrymq.sim.group.group_clients import QUEUES, TOPIC
+from gantrymq.sim.group.group_history import Group
+from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
     WELL_SECONDS,
     is_led_on,
@@ -21,7 +19,9 @@ from gantrymq.sim.group_scenes import (
     until,
     well,
 )
-from gantrymq.sim.group_world import Life, Place
+from gantrymq.sim.group.group_world import Life, Place
+from gantrymq.sim.nodes.group_api import Health
+from gantrymq.sim.nodes.group_node import Node, address
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.locks import LockedQueues, QueuesOfClient
 from gantrymq.wire.bodies.shared import MessageQueue

@@ -6,13 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from gantrymq.ha.election import UNCLEAN_SECONDS
-from gantrymq.ha.lease import DURATION_SECONDS
-from gantrymq.sim.group_history import Group
-from gantrymq.sim.group_mutations.log_scenes import LOG_SCENES
-from gantrymq.sim.group_mutations.role_scenes import ROLE_SCENES
-from gantrymq.sim.group_mutations.seat_scenes import SEAT_SCENES
-from gantrymq.sim.group_scenes import (
+from gantrymq.ha.election.election import UNCLEAN_SECONDS
+from gantrymq.ha.lease.lease import DURATION_SECONDS
+from gantrymq.sim.group.group_history import Group
+from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
     FOR_GOOD,
     WELL_SECONDS,
@@ -27,6 +24,9 @@ from gantrymq.sim.group_scenes import (
     until,
     well,
 )
+from gantrymq.sim.group_mutations.log_scenes import LOG_SCENES
+from gantrymq.sim.group_mutations.role_scenes import ROLE_SCENES
+from gantrymq.sim.group_mutations.seat_scenes import SEAT_SCENES
 
 TOUCH_SECONDS: Final = 1.0
 LATER_SECONDS: Final = 10.0

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from gantrymq.sim.group_api import Latency
-from gantrymq.sim.group_history import Group, drawn
-from gantrymq.sim.group_node import Node
-from gantrymq.sim.group_scenes import STEP_SECONDS, leads, run
+from gantrymq.sim.group.group_history import Group, drawn
+from gantrymq.sim.group.group_scenes import STEP_SECONDS, leads, run
 from gantrymq.sim.group_troubles.plan import CALM
+from gantrymq.sim.nodes.group_api import Latency
+from gantrymq.sim.nodes.group_node import Node
 
 # Both read the Lease before either has written it.
 _LATENCY: Final = Latency(0.1, 0.3)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from gantrymq.sim.group_machine import Pace
-from gantrymq.sim.group_node import Node
 from gantrymq.sim.group_troubles.maker import Troubles
-from gantrymq.sim.group_volumes import QUIET, Volume
+from gantrymq.sim.nodes.group_machine import Pace
+from gantrymq.sim.nodes.group_node import Node
+from gantrymq.sim.nodes.group_volumes import QUIET, Volume
 from gantrymq.testing.faulty_disk import Faults
 
 

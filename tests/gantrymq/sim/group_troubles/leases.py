@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from gantrymq.base.disk import DiskError
-from gantrymq.ha import lease_copy
-from gantrymq.ha.lease import Lease, Mark
-from gantrymq.sim.group_api import Api, Health, Latency
-from gantrymq.sim.group_lease_store import Saved
+from gantrymq.ha.lease import lease_copy
+from gantrymq.ha.lease.lease import Lease, Mark
 from gantrymq.sim.group_troubles.maker import Troubles
+from gantrymq.sim.nodes.group_api import Api, Health, Latency
+from gantrymq.sim.nodes.group_lease_store import Saved
 from gantrymq.store.layout import StoreRefusedError
 
 TOUCH_SECONDS = 1.0

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final, final
 
-from gantrymq.sim.group_api import Health, Latency
-from gantrymq.sim.group_callers import Directory
-from gantrymq.sim.group_checks import Checks
-from gantrymq.sim.group_lease_store import LeaseStore
-from gantrymq.sim.group_network import Network, Weather
-from gantrymq.sim.group_node import Node
+from gantrymq.sim.checks.group_checks import Checks
+from gantrymq.sim.group.group_callers import Directory
+from gantrymq.sim.group.group_world import World
 from gantrymq.sim.group_troubles.plan import Plan
-from gantrymq.sim.group_world import World
+from gantrymq.sim.nodes.group_api import Health, Latency
+from gantrymq.sim.nodes.group_lease_store import LeaseStore
+from gantrymq.sim.nodes.group_network import Network, Weather
+from gantrymq.sim.nodes.group_node import Node
 
 BEGIN_SECONDS: Final = 4.0
 CALM_SECONDS: Final = 38.0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gantrymq.sim.group_api import NUMBER as LEASES
 from gantrymq.sim.group_troubles.maker import Troubles
+from gantrymq.sim.nodes.group_api import NUMBER as LEASES
 
 NOWHERE = 299
 """No machine has this number in the network."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final, final
 
-from gantrymq.sim.group_network import Weather
-from gantrymq.sim.group_world import DRIFT_MAX
+from gantrymq.sim.group.group_world import DRIFT_MAX
+from gantrymq.sim.nodes.group_network import Weather
 
 
 @final

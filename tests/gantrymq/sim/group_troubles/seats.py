@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from gantrymq.sim.group_node import Node
 from gantrymq.sim.group_troubles.maker import Troubles
-from gantrymq.sim.group_volumes import Volume, foreign, log_of
+from gantrymq.sim.nodes.group_node import Node
+from gantrymq.sim.nodes.group_volumes import Volume, foreign, log_of
 
 
 def foreign_disk(troubles: Troubles) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from gantrymq.sim.group_lease_store import LeaseStore
 from gantrymq.sim.group_troubles.maker import Troubles
+from gantrymq.sim.nodes.group_lease_store import LeaseStore
 
 
 def switch(troubles: Troubles) -> None:

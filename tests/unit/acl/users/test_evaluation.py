@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.acl.actions import Action
-from gantrymq.acl.rights import Need, Right, cluster_need, group_need, topic_need
+from gantrymq.acl.rights.actions import Action
+from gantrymq.acl.rights.rights import Need, Right, cluster_need, group_need, topic_need
 from gantrymq.acl.users.evaluation import decision
 from gantrymq.acl.users.table import UserTable
 from gantrymq.wire.bodies.auth import PolicyEntryInfo, PolicyInfo, UserInfo

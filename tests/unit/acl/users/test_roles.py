@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.acl.accounts import Rules
-from gantrymq.acl.actions import Action, action_names
-from gantrymq.acl.caller import Caller
 from gantrymq.acl.guard import Guard
-from gantrymq.acl.needs import BROKER_REQUESTS
-from gantrymq.acl.signature import Credentials, signed
-from gantrymq.acl.user_rules import UserRules
+from gantrymq.acl.plain.accounts import Rules
+from gantrymq.acl.requests.needs import BROKER_REQUESTS
+from gantrymq.acl.rights.actions import Action, action_names
+from gantrymq.acl.rights.caller import Caller
+from gantrymq.acl.signature.signature import Credentials, signed
 from gantrymq.acl.users.roles import ROLES
 from gantrymq.acl.users.table import UserTable
+from gantrymq.acl.users.user_rules import UserRules
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.wire.bodies.auth import UserInfo
 from gantrymq.wire.codes import RequestCode as Code

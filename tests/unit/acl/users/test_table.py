@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.acl.keys import UNTIL_REMOVED
+from gantrymq.acl.plain.keys import UNTIL_REMOVED
 from gantrymq.acl.users.policy import ENTRIES_MAX, PolicyType
 from gantrymq.acl.users.refused import RefusedChangeError
 from gantrymq.acl.users.resource_pattern import ResourcePattern

@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
-from gantrymq.acl.signature import Credentials
+from gantrymq.acl.signature.signature import Credentials
 from gantrymq.app.secure.main import run
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.broker import registrar
 from gantrymq.broker.configuration import load as load_broker
+from gantrymq.broker.peers import registrar
 from gantrymq.broker.server import BrokerHost
 from gantrymq.namesrv.configuration import load as load_name_server
 from gantrymq.namesrv.server import NameServerHost
 from gantrymq.remoting.failures import RequestError
-from gantrymq.runtime.acl_file import read_credentials
-from gantrymq.runtime.certificates import ClientTls
-from gantrymq.runtime.client_contexts import ClientContexts
-from gantrymq.runtime.dialer import Dialer
+from gantrymq.runtime.net.dialer import Dialer
+from gantrymq.runtime.security.acl_file import read_credentials
+from gantrymq.runtime.security.certificates import ClientTls
+from gantrymq.runtime.security.client_contexts import ClientContexts
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from gantrymq.acl import plain_acl
-from gantrymq.acl.signature import Credentials, signed
+from gantrymq.acl.plain import plain_acl
+from gantrymq.acl.signature.signature import Credentials, signed
 from gantrymq.audit.actions import ACTIONS
 from gantrymq.audit.record import AuditOutcome, AuditRecord
 from gantrymq.audit.refused_attempts import ATTEMPTS_MAX
 from gantrymq.broker.core.requests import REQUESTS
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.fakes.broker import FakeChannel, OpenedBroker
+from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.command import Command
 from gantrymq.wire.jsonvalue import Json

@@ -6,10 +6,10 @@ import pytest
 
 from gantrymq.broker.core.figures import lag
 from gantrymq.broker.core.figures.lag import NONE_MS, UNKNOWN_MS, GroupLag
-from gantrymq.broker.core.system_topics import TRANSACTION_GROUP
-from gantrymq.fakes.broker import START_MS, OpenedBroker
+from gantrymq.broker.core.metadata.system_topics import TRANSACTION_GROUP
+from gantrymq.fakes.brokers.broker import START_MS, OpenedBroker
+from gantrymq.fakes.brokers.sends import add_topic, message
 from gantrymq.fakes.metrics import page_of
-from gantrymq.fakes.sends import add_topic, message
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.codes import RequestCode
 

@@ -2,10 +2,10 @@
 
 from gantrymq.broker.core.figures.messages import FIFO, NORMAL, MessageFigures
 from gantrymq.broker.core.figures.tally import IDLE_SWEEPS
-from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.fakes.brokers.broker import OpenedBroker
+from gantrymq.fakes.brokers.sends import add_topic, message
 from gantrymq.fakes.metrics import page_of
-from gantrymq.fakes.sends import add_topic, message
-from gantrymq.store.kernel_counts import KernelCounts, SizeCounts
+from gantrymq.store.append.kernel_counts import KernelCounts, SizeCounts
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.message.sys_flag import TRANSACTION_PREPARED
 

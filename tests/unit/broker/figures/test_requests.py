@@ -1,11 +1,11 @@
 """Tests RequestFigures: the counts of requests, and the causes of flow control."""
 
 from gantrymq.broker.core.figures.requests import HELD, ONEWAY, UNKNOWN_CODE, RequestFigures
-from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.fakes.brokers.broker import OpenedBroker
+from gantrymq.fakes.brokers.pops import PoppedBroker
+from gantrymq.fakes.brokers.pulls import SUBSCRIBES, SUSPENDS, pull
+from gantrymq.fakes.brokers.sends import add_topic, message
 from gantrymq.fakes.metrics import page_of
-from gantrymq.fakes.pops import PoppedBroker
-from gantrymq.fakes.pulls import SUBSCRIBES, SUSPENDS, pull
-from gantrymq.fakes.sends import add_topic, message
 from gantrymq.wire.codes import RequestCode, ResponseCode
 
 SEND, PULL = int(RequestCode.SEND_MESSAGE_V2), int(RequestCode.PULL_MESSAGE)

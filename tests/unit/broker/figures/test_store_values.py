@@ -1,9 +1,9 @@
 """Tests StoreValues: one pass over the store serves all pages that wait for it."""
 
 from gantrymq.base.errors import CorruptionError
-from gantrymq.fakes.broker import START_MS, OpenedBroker
+from gantrymq.fakes.brokers.broker import START_MS, OpenedBroker
+from gantrymq.fakes.brokers.sends import BORN_MS, UNIQUE, add_topic, message
 from gantrymq.fakes.metrics import page_of
-from gantrymq.fakes.sends import BORN_MS, UNIQUE, add_topic, message
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.message.sys_flag import TRANSACTION_PREPARED
 

@@ -2,7 +2,7 @@
 
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.metrics.base import age_ms, base_of, is_retry_or_dead, is_system, own_labels
-from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.fakes.brokers.broker import OpenedBroker
 
 
 def test_each_metric_names_cluster_and_broker() -> None:

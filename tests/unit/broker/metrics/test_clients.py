@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.fakes.brokers.broker import OpenedBroker
+from gantrymq.fakes.brokers.sends import add_topic, message
 from gantrymq.fakes.metrics import page_of
-from gantrymq.fakes.sends import add_topic, message
 from gantrymq.wire.codes import RequestCode
 
 

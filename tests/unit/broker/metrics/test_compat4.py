@@ -1,10 +1,10 @@
 """Tests the page that has the names of rocketmq-exporter."""
 
 from gantrymq.broker.metrics import compat4
-from gantrymq.fakes.broker import FakeChannel, OpenedBroker
-from gantrymq.fakes.heartbeats import beat, consumer
+from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
+from gantrymq.fakes.brokers.heartbeats import beat, consumer
+from gantrymq.fakes.brokers.sends import add_topic, message
 from gantrymq.fakes.metrics import page_of, values_of
-from gantrymq.fakes.sends import add_topic, message
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.codes import RequestCode
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gantrymq.broker.metrics import compat4_runtime
-from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.fakes.brokers.broker import OpenedBroker
 from gantrymq.metrics.tables import exporter4
 
 

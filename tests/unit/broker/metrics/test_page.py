@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.metrics import compat4, member, page
 from gantrymq.broker.metrics.member import MemberFigures
-from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.fakes.brokers.broker import OpenedBroker
+from gantrymq.fakes.brokers.replicas import opened_slave
 from gantrymq.fakes.metrics import page_of
-from gantrymq.fakes.replicas import opened_slave
 from gantrymq.metrics.family import Family
 from gantrymq.metrics.samples import Samples
 from gantrymq.metrics.tables import broker as own

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gantrymq.broker.core.copying import ROUND_SECONDS
 from gantrymq.broker.core.messages import File
-from gantrymq.fakes.broker import OpenedBroker
-from gantrymq.fakes.members import Member, change_places
-from gantrymq.fakes.members import pair as members
-from gantrymq.fakes.replicas import MASTER, opened_slave, pair, registered
-from gantrymq.fakes.sends import add_topic, message
+from gantrymq.broker.core.replication.slave_synchronizer import ROUND_SECONDS
+from gantrymq.fakes.brokers.broker import OpenedBroker
+from gantrymq.fakes.brokers.replicas import MASTER, opened_slave, pair, registered
+from gantrymq.fakes.brokers.sends import add_topic, message
+from gantrymq.fakes.groups.members import Member, change_places
+from gantrymq.fakes.groups.members import pair as members
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.codes import RequestCode, ResponseCode
 

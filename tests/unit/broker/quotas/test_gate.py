@@ -8,10 +8,10 @@ import pytest
 
 from gantrymq.broker.core.broker import WORKS_MAX
 from gantrymq.broker.core.messages import HELD, Request
-from gantrymq.fakes.broker import FakeChannel, OpenedBroker
-from gantrymq.fakes.pulls import PulledBroker, bodies, pull
-from gantrymq.fakes.quotas import CONSUME, PRODUCE, REQUESTS, limit, quota
-from gantrymq.fakes.sends import add_topic, message
+from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
+from gantrymq.fakes.brokers.pulls import PulledBroker, bodies, pull
+from gantrymq.fakes.brokers.quotas import CONSUME, PRODUCE, REQUESTS, limit, quota
+from gantrymq.fakes.brokers.sends import add_topic, message
 from gantrymq.wire.bodies.quotas import QuotaKind
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command

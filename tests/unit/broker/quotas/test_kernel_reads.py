@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.fakes.broker import FakeChannel, OpenedBroker
-from gantrymq.fakes.quotas import PRODUCE, REQUESTS, limit, quota
-from gantrymq.fakes.sends import add_topic, message
+from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
+from gantrymq.fakes.brokers.quotas import PRODUCE, REQUESTS, limit, quota
+from gantrymq.fakes.brokers.sends import add_topic, message
 from gantrymq.wire import frames
 from gantrymq.wire.bodies.quotas import Quota, QuotaKind
 from gantrymq.wire.codes import RequestCode, ResponseCode

@@ -6,7 +6,7 @@ import pytest
 
 from gantrymq.broker.core.quotas.meters import SWEEP_SECONDS, Meters
 from gantrymq.broker.core.quotas.rules import QuotaRules
-from gantrymq.fakes.quotas import PRODUCE, REQUESTS, quota
+from gantrymq.fakes.brokers.quotas import PRODUCE, REQUESTS, quota
 from gantrymq.wire.bodies.quotas import QuotaKind
 
 USER, TOPIC = QuotaKind.USER, QuotaKind.TOPIC

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core.carried_tables import QUOTAS
 from gantrymq.broker.core.messages import File
-from gantrymq.fakes.broker import OpenedBroker
-from gantrymq.fakes.quotas import REQUESTS, quota
+from gantrymq.broker.core.replication.metadata_replication import QUOTAS
+from gantrymq.fakes.brokers.broker import OpenedBroker
+from gantrymq.fakes.brokers.quotas import REQUESTS, quota
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.quotas import UNLIMITED, QuotaKind, QuotaTableBody
 from gantrymq.wire.codes import RequestCode, ResponseCode

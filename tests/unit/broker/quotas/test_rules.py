@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gantrymq.broker.core.quotas.rules import Allowed, QuotaRules
-from gantrymq.fakes.quotas import CONSUME, PRODUCE, REQUESTS, quota
+from gantrymq.fakes.brokers.quotas import CONSUME, PRODUCE, REQUESTS, quota
 from gantrymq.wire.bodies.quotas import UNLIMITED, QuotaKind
 
 USER, TOPIC = QuotaKind.USER, QuotaKind.TOPIC

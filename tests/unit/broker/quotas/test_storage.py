@@ -6,9 +6,9 @@ import pytest
 
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.fakes.broker import OpenedBroker
-from gantrymq.fakes.quotas import STORAGE, limit, quota
-from gantrymq.fakes.sends import add_topic, message
+from gantrymq.fakes.brokers.broker import OpenedBroker
+from gantrymq.fakes.brokers.quotas import STORAGE, limit, quota
+from gantrymq.fakes.brokers.sends import add_topic, message
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.bodies.quotas import QuotaKind
 from gantrymq.wire.codes import RequestCode, ResponseCode

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from gantrymq.acl import plain_acl
-from gantrymq.acl.signature import Credentials, signed
+from gantrymq.acl.plain import plain_acl
+from gantrymq.acl.signature.signature import Credentials, signed
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.fakes.broker import FakeChannel, OpenedBroker
-from gantrymq.fakes.quotas import REQUESTS, limit, quota
-from gantrymq.fakes.sends import add_topic, message
+from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
+from gantrymq.fakes.brokers.quotas import REQUESTS, limit, quota
+from gantrymq.fakes.brokers.sends import add_topic, message
 from gantrymq.wire.bodies.quotas import QuotaKind
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from gantrymq.acl.signature import Credentials, signed
+from gantrymq.acl.signature.signature import Credentials, signed
 from gantrymq.acl.users import table_file
-from gantrymq.broker.core.carried_tables import USERS
 from gantrymq.broker.core.messages import File
+from gantrymq.broker.core.replication.metadata_replication import USERS
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.fakes.brokers.broker import OpenedBroker
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command

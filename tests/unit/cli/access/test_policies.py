@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.client.core.errors import BrokerError
-from gantrymq.fakes.cluster import Cluster
+from gantrymq.fakes.brokers.cluster import Cluster
+from gantrymq.fakes.brokers.guarded_cluster import guarded_cluster
 from gantrymq.fakes.command_line import page_of, printed
-from gantrymq.fakes.guarded_cluster import guarded_cluster
 
 TITLES = ["#Subject", "#PolicyType", "#Resource", "#Actions", "#SourceIp", "#Decision"]
 ENTRIES = "-s User:orders -r Topic:A,Group:g* -a Pub,Sub -d Allow"

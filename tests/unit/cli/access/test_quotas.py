@@ -7,8 +7,8 @@ import re
 import pytest
 
 from gantrymq.base.errors import GantryError
-from gantrymq.cli.failures import UsageError
-from gantrymq.fakes.cluster import Cluster
+from gantrymq.cli.frame.failures import UsageError
+from gantrymq.fakes.brokers.cluster import Cluster
 from gantrymq.fakes.command_line import page_of, printed
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command

@@ -7,13 +7,13 @@ import json
 
 import pytest
 
-from gantrymq.acl.refusal import MASTER_DECIDES
+from gantrymq.acl.rights.refusal import MASTER_DECIDES
 from gantrymq.cli.access import new_password
-from gantrymq.cli.failures import CommandError, UsageError
+from gantrymq.cli.frame.failures import CommandError, UsageError
 from gantrymq.client.core.errors import BrokerError, RouteError
-from gantrymq.fakes.cluster import Cluster
+from gantrymq.fakes.brokers.cluster import Cluster
+from gantrymq.fakes.brokers.guarded_cluster import guarded_cluster
 from gantrymq.fakes.command_line import page_of, printed
-from gantrymq.fakes.guarded_cluster import guarded_cluster
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 

@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from gantrymq.acl.full_signature import is_signed
-from gantrymq.acl.signature import Credentials
+from gantrymq.acl.signature.full_signature import is_signed
+from gantrymq.acl.signature.signature import Credentials
 from gantrymq.base.errors import RemoteError
 from gantrymq.client.bulk.connection import Connection
 from gantrymq.fakes.scripted_server import ScriptedServer
 from gantrymq.remoting.failures import ConnectError, ConnectionLostError, RequestTimeoutError
-from gantrymq.runtime.certificates import ClientTls
-from gantrymq.runtime.client_contexts import ClientContexts
+from gantrymq.runtime.security.certificates import ClientTls
+from gantrymq.runtime.security.client_contexts import ClientContexts
 from gantrymq.wire.command import Command
 
 KEYS = Credentials("key", "secret")

@@ -11,7 +11,7 @@ from gantrymq.client import Message
 from gantrymq.client.blocking import Producer
 from gantrymq.client.bulk import BulkPuller, BulkSettings, QueueRef
 from gantrymq.client.core.errors import BrokerError, RouteError
-from gantrymq.runtime.certificates import ClientTls
+from gantrymq.runtime.security.certificates import ClientTls
 from gantrymq.testing.server import StandaloneServer
 from gantrymq.wire.message.record import decode_all
 

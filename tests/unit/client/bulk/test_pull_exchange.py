@@ -8,7 +8,7 @@ from gantrymq.base.errors import RemoteError
 from gantrymq.client.bulk import QueueRef
 from gantrymq.client.bulk.pull_exchange import Found, at, is_passing, read, request
 from gantrymq.client.core.errors import BrokerError
-from gantrymq.client.core.subscriptions import Sql, subscription
+from gantrymq.client.core.group.subscriptions import Sql, subscription
 from gantrymq.wire import hosts
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command

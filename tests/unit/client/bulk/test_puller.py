@@ -19,7 +19,7 @@ from gantrymq.client.bulk import (
     QueueTruncatedError,
 )
 from gantrymq.client.core.errors import BrokerError, RouteError
-from gantrymq.client.core.subscriptions import Sql, subscription
+from gantrymq.client.core.group.subscriptions import Sql, subscription
 from gantrymq.fakes.scripted_server import ScriptedServer
 from gantrymq.testing.server import StandaloneServer
 from gantrymq.wire import hosts, javajson

@@ -14,7 +14,7 @@ from gantrymq.client.bulk.layout import Layout
 from gantrymq.client.bulk.outgoing import Origin, OutgoingMessage
 from gantrymq.client.bulk.sender import BulkSender, SendLimits
 from gantrymq.client.core.errors import MessageError, RouteError, SendError
-from gantrymq.fakes.stored_bodies import stored_bodies, stored_messages
+from gantrymq.fakes.stores.stored_bodies import stored_bodies, stored_messages
 from gantrymq.testing.server import StandaloneServer
 
 # Small ones, so that many requests are under way.

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.acl.signature import Credentials
+from gantrymq.acl.signature.signature import Credentials
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.client.bulk import BulkSettings, OffsetGoneError, QueueRef, QueueTruncatedError
-from gantrymq.runtime.certificates import ClientTls
+from gantrymq.runtime.security.certificates import ClientTls
 
 SETTINGS = BulkSettings(name_servers=("n:9876",), group="g")
 KEYS = Credentials("key", "a secret of many characters")

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gantrymq.acl.signature import Credentials
+from gantrymq.acl.signature.signature import Credentials
 from gantrymq.operator.brokers.access import AccessFiles, BrokerAccess
-from gantrymq.runtime.certificates import ClientTls
+from gantrymq.runtime.security.certificates import ClientTls
 
 ACCESS = BrokerAccess(Credentials("administrator", "a-secret-of-some-length"), "authority")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from gantrymq.base.group_secret import SECRETS_PATH, fingerprint
-from gantrymq.broker.secret_file import SecretFile
+from gantrymq.broker.setup.secret_file import SecretFile
 from gantrymq.interop import ports
 from gantrymq.operator.brokers.known_secrets import KnownSecretsReader, fingerprints
 from gantrymq.operator.brokers.pages import BrokerPages
-from gantrymq.runtime.health import HealthServer, Readiness
-from gantrymq.runtime.metrics import Metrics
+from gantrymq.runtime.http.health import HealthServer, Readiness
+from gantrymq.runtime.http.metrics import Metrics
 
 OLD, NEW = b"0123456789abcdef", b"fedcba9876543210"
 

@@ -12,8 +12,8 @@ from gantrymq.client.aio.admin import Admin
 from gantrymq.client.aio.producer import Producer
 from gantrymq.client.core.admin.name_servers import ORDER_NAMESPACE
 from gantrymq.client.core.errors import BrokerError
-from gantrymq.client.core.message import Message
-from gantrymq.fakes.topic_cluster import MemoryTopicApi, TopicCluster, topic_cluster
+from gantrymq.client.core.message.message import Message
+from gantrymq.fakes.topics.topic_cluster import MemoryTopicApi, TopicCluster, topic_cluster
 from gantrymq.operator.brokers.topic_controller import (
     STEPS_PER_RUN,
     TopicController,

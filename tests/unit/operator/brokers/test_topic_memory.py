@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gantrymq.fakes.topic_world import topic
+from gantrymq.fakes.topics.topic_world import topic
 from gantrymq.operator.brokers.topic_memory import TopicMemory
 from gantrymq.operator.topics.values import DrainQuestion, GroupStatus, Refusal, TopicStatus
 from gantrymq.operator.topics.verdicts import ASK_AGAIN_S

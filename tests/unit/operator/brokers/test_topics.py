@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.fakes.topic_cluster import topic_cluster
+from gantrymq.fakes.topics.topic_cluster import topic_cluster
 from gantrymq.operator.brokers.topics import ANOTHER_BROKER, ClusterTopics, drain_answer
 from gantrymq.operator.topics.values import DrainAnswer, DrainQuestion, GroupView
-from gantrymq.wire.bodies.queue_stats import (
+from gantrymq.wire.bodies.consuming.queue_stats import (
     ConsumedOffset,
     ConsumeStats,
     TopicOffset,

@@ -8,7 +8,7 @@ import pytest
 
 from gantrymq.operator.ctl import secret_rotation
 from gantrymq.operator.ctl.secret_rotation import Progress, RotationError
-from gantrymq.operator.resources.cluster_status import RotationStep
+from gantrymq.operator.resources.cluster.cluster_status import RotationStep
 
 Json = dict[str, Any]
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gantrymq.base.group_secret import fingerprint
-from gantrymq.operator.kube.reducers import lines_of_secret
+from gantrymq.operator.kube.watch.reducers import lines_of_secret
 from gantrymq.operator.plan.actions import ChangeSecret, Delete, Json, Plan
-from gantrymq.operator.plan.view.secret import REQUEST_MAX, ROTATION, STEP
+from gantrymq.operator.plan.objects.secret import REQUEST_MAX, ROTATION, STEP
 from gantrymq.operator_model.world import World
 
 SECRET = "orders-replication"  # noqa: S105 - the name of an object

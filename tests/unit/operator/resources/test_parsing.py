@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantrymq.operator.resources.cluster import BrokerClusterSpec, Replication
+from gantrymq.operator.resources.cluster.cluster import BrokerClusterSpec, Replication
 from gantrymq.operator.resources.decoding import with_defaults
 from gantrymq.operator.resources.parsing import parse_cluster, parse_topic
 from gantrymq.operator.resources.problems import SHOWN_MAX, Parsed
-from gantrymq.operator.resources.topic import QueueCounts, TopicSpec
+from gantrymq.operator.resources.topic.topic import QueueCounts, TopicSpec
 from gantrymq.resource_cases import cluster, topic
 from gantrymq.resource_cases.case import Case
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gantrymq.operator.resources.cluster_status import (
+from gantrymq.operator.resources.cluster.cluster_status import (
     BrokerClusterStatus,
     ClusterPhase,
     GroupStatus,
@@ -11,9 +11,9 @@ from gantrymq.operator.resources.cluster_status import (
     UnmanagedTopics,
     WaitStatus,
 )
-from gantrymq.operator.resources.condition_list import Condition
 from gantrymq.operator.resources.definitions import BROKER_CLUSTER, TOPIC, resource_schema
-from gantrymq.operator.resources.topic_status import TopicGroupStatus, TopicPhase, TopicStatus
+from gantrymq.operator.resources.reasons.condition_list import Condition
+from gantrymq.operator.resources.topic.topic_status import TopicGroupStatus, TopicPhase, TopicStatus
 from gantrymq.resource_cases.structural import faulty_fields
 
 READY = Condition("Ready", "True", "AllReady", "words", "2026-01-31T12:00:00Z", 3)

@@ -18,9 +18,9 @@ from gantrymq.fakes_kube.operating import (
 )
 from gantrymq.fakes_kube.server import KUBE_PLURALS, KubeServer
 from gantrymq.fakes_kube.waiting import until
-from gantrymq.operator.kube.reflector import Pace
+from gantrymq.operator.kube.watch.reflector import Pace
 from gantrymq.operator.shell.assembly import Operator
-from gantrymq.operator.shell.controller import CLUSTERS
+from gantrymq.operator.shell.work.controller import CLUSTERS
 
 pytestmark = pytest.mark.usefixtures("life")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gantrymq.acl import plain_acl
+from gantrymq.acl.plain import plain_acl
 from gantrymq.fakes_kube.life import Life
 from gantrymq.fakes_kube.objects import Objects
 from gantrymq.fakes_kube.operating import (

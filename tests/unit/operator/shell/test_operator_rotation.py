@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from gantrymq.base.group_secret import SECRETS_PATH
-from gantrymq.broker.secret_file import SecretFile
+from gantrymq.broker.setup.secret_file import SecretFile
 from gantrymq.fakes_kube.life import Life
 from gantrymq.fakes_kube.objects import Json, Place
 from gantrymq.fakes_kube.operating import add_cluster, is_quiet, operating, status
 from gantrymq.fakes_kube.server import KubeServer
 from gantrymq.fakes_kube.waiting import until
 from gantrymq.operator.ctl.main import run
-from gantrymq.operator.plan.view.secret import REQUEST
-from gantrymq.runtime.health import HealthServer, Readiness
-from gantrymq.runtime.metrics import Metrics
+from gantrymq.operator.plan.objects.secret import REQUEST
+from gantrymq.runtime.http.health import HealthServer, Readiness
+from gantrymq.runtime.http.metrics import Metrics
 
 MEMBERS = 2
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from gantrymq.client.aio.admin import Admin
-from gantrymq.fakes.topic_cluster import NAMESPACE, TopicCluster, topic_cluster
+from gantrymq.fakes.topics.topic_cluster import NAMESPACE, TopicCluster, topic_cluster
 from gantrymq.fakes_kube.life import Life
 from gantrymq.fakes_kube.operating import add_cluster, is_quiet, operating, status
 from gantrymq.fakes_kube.server import KubeServer
 from gantrymq.fakes_kube.waiting import until
-from gantrymq.operator.shell.group_masters import UNCONFIRMED
-from gantrymq.operator.shell.topic_work import TOPICS
+from gantrymq.operator.shell.work.group_masters import UNCONFIRMED
+from gantrymq.operator.shell.work.topic_work import TOPICS
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 from cryptography import x509
 
-from gantrymq.acl import plain_acl
+from gantrymq.acl.plain import plain_acl
 from gantrymq.fakes_kube.server import KubeServer
 from gantrymq.operator.kube.api_config import ApiConfig
 from gantrymq.operator.kube.client import KubeClient

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.fakes.topic_world import TopicWorld, topic
+from gantrymq.fakes.topics.topic_world import TopicWorld, topic
 from gantrymq.operator.topics.plan import plan_topics, unmanaged
 from gantrymq.operator.topics.removal import GONE_S
 from gantrymq.operator.topics.values import (

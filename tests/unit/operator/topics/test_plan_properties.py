@@ -8,7 +8,7 @@ from typing import TypeAlias
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantrymq.fakes.topic_world import TopicWorld, topic
+from gantrymq.fakes.topics.topic_world import TopicWorld, topic
 from gantrymq.operator.topics.plan import plan_topics
 from gantrymq.operator.topics.removal import GONE_S
 from gantrymq.operator.topics.values import BrokerTopic, ClusterStage, TopicsSnapshot

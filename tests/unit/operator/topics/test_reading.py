@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gantrymq.operator.resources.parsing import parse_topic
-from gantrymq.operator.resources.topic import DeletionPolicy, QueueCounts
+from gantrymq.operator.resources.topic.topic import DeletionPolicy, QueueCounts
 from gantrymq.operator.topics.reading import topic_from_json
 from gantrymq.operator.topics.statuses import to_json
 from gantrymq.operator.topics.values import Condition, GroupStatus, TopicStatus

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gantrymq.fakes.topic_world import topic
+from gantrymq.fakes.topics.topic_world import topic
 from gantrymq.operator.topics.steps import (
     BATCH_TOPICS,
     Change,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.message.received import ReceivedMessage
 from gantrymq.spark.columns import BINARY, COLUMNS, LONG, arrow_schema
 from gantrymq.spark.frames import FrameError, decode
 from gantrymq.wire import hosts

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.spark.jobs.archive_record import QueueCount, Record, decode, encode, furthest, nested
+from gantrymq.spark.jobs.archiving.archive_record import (
+    QueueCount,
+    Record,
+    decode,
+    encode,
+    furthest,
+    nested,
+)
 from gantrymq.spark.jobs.failures import JobError
 from gantrymq.spark.options.assignment import QueueKey
 

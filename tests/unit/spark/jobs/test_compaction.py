@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gantrymq.spark.jobs.archive_record import Record
-from gantrymq.spark.jobs.compaction import Batch, is_settled, plan
+from gantrymq.spark.jobs.archiving.archive_record import Record
+from gantrymq.spark.jobs.archiving.compaction import Batch, is_settled, plan
 
 TARGET = 1000
 

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from gantrymq.client.core.subscriptions import Sql
+from gantrymq.client.core.group.subscriptions import Sql
 from gantrymq.spark.options import RocketMQOptionError
 from gantrymq.spark.options.assignment import EARLIEST, LATEST, QueueKey
 from gantrymq.spark.options.read_options import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.runtime.certificates import ClientTls
+from gantrymq.runtime.security.certificates import ClientTls
 from gantrymq.spark.options import RocketMQOptionError
 from gantrymq.spark.options.connection import ConnectionOptions
 from gantrymq.spark.source.client_keywords import client_keywords, client_tls, instance_name

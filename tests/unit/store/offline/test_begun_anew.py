@@ -8,9 +8,9 @@ from typing import Final
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gantrymq.fakes.replicated import Master, Slave, bytes_of_log
-from gantrymq.fakes.store import OpenedStore, message
-from gantrymq.fakes.store_damage import flip, inspect, remove_tree, repair, tree
+from gantrymq.fakes.brokers.replicated import Master, Slave, bytes_of_log
+from gantrymq.fakes.stores.store import OpenedStore, message
+from gantrymq.fakes.stores.store_damage import flip, inspect, remove_tree, repair, tree
 from gantrymq.store.offline.finding import Kind, Severity
 from gantrymq.store.offline.repair_plan import Wishes
 from gantrymq.testing.memory_disk import MemoryDisk

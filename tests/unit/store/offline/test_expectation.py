@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.store.deleted_topics import PATH, Deleted, encode
-from gantrymq.store.entry import Entry
-from gantrymq.store.index_file import IndexSizes
+from gantrymq.store.dispatch.deleted_topics import PATH, Deleted, encode
+from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.offline.expectation import Expectation, keys_of
+from gantrymq.store.record.dispatch_entry import Entry
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.java_string import hash_code
 

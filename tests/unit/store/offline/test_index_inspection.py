@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantrymq.fakes.store_damage import flip, found, inspect, poke
-from gantrymq.store.index import Index
-from gantrymq.store.index_file import IndexSizes
-from gantrymq.store.index_flush import IndexFlush
-from gantrymq.store.marks import LogMark
+from gantrymq.fakes.stores.store_damage import flip, found, inspect, poke
+from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.index.index import Index
+from gantrymq.store.index.index_file import IndexSizes
+from gantrymq.store.index.index_flush import IndexFlush
 from gantrymq.store.offline.finding import Findings, Kind, Severity
 from gantrymq.store.offline.index_inspection import IndexInspection
 from gantrymq.store.offline.queue_inspection import LogRange

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gantrymq.fakes.store_damage import (
+from gantrymq.fakes.stores.store_damage import (
     LOG,
     SECOND_LOG,
     flip,
@@ -16,8 +16,8 @@ from gantrymq.fakes.store_damage import (
     remove_tree,
     tree,
 )
-from gantrymq.store.marks import PATH as MARKS_PATH
-from gantrymq.store.marks import VOID, LogMark, Marks, Slot, encode_slot
+from gantrymq.store.files.flush_positions import PATH as MARKS_PATH
+from gantrymq.store.files.flush_positions import VOID, LogMark, Marks, Slot, encode_slot
 from gantrymq.store.offline.finding import Kind, Severity
 from gantrymq.store.offline.inspection import Assumptions, Inspection
 from gantrymq.testing.memory_disk import MemoryDisk

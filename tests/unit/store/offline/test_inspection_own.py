@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.fakes.store import OpenedStore
-from gantrymq.fakes.store_damage import flip, found, inspect, poke, remove_tree, tree
-from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.fakes.stores.store import OpenedStore
+from gantrymq.fakes.stores.store_damage import flip, found, inspect, poke, remove_tree, tree
 from gantrymq.store.offline.finding import Kind, Severity
 from gantrymq.store.offline.repair import Tools, carry_out
 from gantrymq.store.offline.repair_plan import Side, Wishes, make_plan
+from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk, Storage
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantrymq.fakes.store_damage import LOG, SECOND_LOG, flip, poke
-from gantrymq.store.entry import Entry
+from gantrymq.fakes.stores.store_damage import LOG, SECOND_LOG, flip, poke
 from gantrymq.store.offline.file_row import read_row
 from gantrymq.store.offline.finding import Findings
 from gantrymq.store.offline.log_reader import Break, Cause, LogReader
+from gantrymq.store.record.dispatch_entry import Entry
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.message.record import Record, encode
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.store.checkpoint import Checkpoint
-from gantrymq.store.marks import VOID, LogMark
+from gantrymq.store.files.checkpoint import Checkpoint
+from gantrymq.store.files.flush_positions import VOID, LogMark
 from gantrymq.store.offline.index_inspection import IndexHead
 from gantrymq.store.offline.missing_log import missing_log, witnesses
 from gantrymq.testing.memory_disk import MemoryDisk

@@ -8,11 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantrymq.fakes.store_damage import LOG, SECOND_LOG, flip, found, inspect, poke, remove_tree
+from gantrymq.fakes.stores.store_damage import (
+    LOG,
+    SECOND_LOG,
+    flip,
+    found,
+    inspect,
+    poke,
+    remove_tree,
+)
+from gantrymq.store.consumequeue.queue_unit import BLANK, UNIT
 from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.offline.finding import Findings, Kind, Severity
 from gantrymq.store.offline.queue_inspection import LogRange, QueueInspection
-from gantrymq.store.queue_unit import BLANK, UNIT
 from gantrymq.testing.memory_disk import MemoryDisk
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gantrymq.fakes.store_damage import LOG, flip
+from gantrymq.fakes.stores.store_damage import LOG, flip
 from gantrymq.store.offline.file_row import read_row
 from gantrymq.store.offline.finding import Findings
 from gantrymq.store.offline.log_reader import Break

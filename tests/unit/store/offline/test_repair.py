@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from gantrymq.fakes.store import HOST, SYNC, OpenedStore
-from gantrymq.fakes.store_damage import (
+from gantrymq.fakes.stores.store import HOST, SYNC, OpenedStore
+from gantrymq.fakes.stores.store_damage import (
     LOG,
     SECOND_LOG,
     SIDE,

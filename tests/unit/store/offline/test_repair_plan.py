@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gantrymq.fakes.store_damage import LOG, SECOND_LOG, flip, inspect, poke, tree
+from gantrymq.fakes.stores.store_damage import LOG, SECOND_LOG, flip, inspect, poke, tree
 from gantrymq.store.offline.repair_plan import (
     Action,
     RepairPlan,

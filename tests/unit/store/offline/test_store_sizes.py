@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from gantrymq.fakes.store_damage import poke, remove_tree
-from gantrymq.store.index_file import IndexSizes
-from gantrymq.store.marks import PATH as MARKS_PATH
-from gantrymq.store.marks import LogMark, Marks, Slot, encode_slot
+from gantrymq.fakes.stores.store_damage import poke, remove_tree
+from gantrymq.store.files.flush_positions import PATH as MARKS_PATH
+from gantrymq.store.files.flush_positions import LogMark, Marks, Slot, encode_slot
+from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.offline.finding import Findings, Kind
 from gantrymq.store.offline.store_sizes import detect, newest_slot
 from gantrymq.store.settings import StoreSettings

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gantrymq.fakes.store import SYNC, OpenedStore
-from gantrymq.store import log_cut
-from gantrymq.store.kept_tails import KeptTail, kept_tails
-from gantrymq.store.log_cut import Wish
+from gantrymq.fakes.stores.store import SYNC, OpenedStore
+from gantrymq.store.commitlog import log_cut
+from gantrymq.store.commitlog.log_cut import Wish
+from gantrymq.store.commitlog.truncated_tails import KeptTail, kept_tails
 from gantrymq.store.offline.log_reader import Break, Cause
 from gantrymq.store.offline.record_choice import RecordChoice, chosen
 from gantrymq.store.offline.tail_reading import look_at, row_of

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from gantrymq.base.disk import DiskFailure
-from gantrymq.fakes.replicated import Slave, bytes_of_log
-from gantrymq.fakes.store import HOST, SETTINGS, SYNC, OpenedStore
-from gantrymq.store import log_cut
-from gantrymq.store.log_cut import Wish
-from gantrymq.store.put import PutStatus, Refused
+from gantrymq.fakes.brokers.replicated import Slave, bytes_of_log
+from gantrymq.fakes.stores.store import HOST, SETTINGS, SYNC, OpenedStore
+from gantrymq.store.commitlog import log_cut
+from gantrymq.store.commitlog.log_cut import Wish
+from gantrymq.store.record.put import PutStatus, Refused
 from gantrymq.store.sessions.snapshot import PATHS, load
 from gantrymq.store.sessions.table import SessionSend
 from gantrymq.testing.faulty_disk import FaultyDisk

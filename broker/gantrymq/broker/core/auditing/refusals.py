@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.acl.caller import Caller
-from gantrymq.acl.refusal import AuthenticationFailure, Refusal, shortened
+from gantrymq.acl.rights.caller import Caller
+from gantrymq.acl.rights.refusal import AuthenticationFailure, Refusal, shortened
 from gantrymq.audit.actions import ACTIONS, AUTHENTICATION
 from gantrymq.audit.record import Actor, AuditOutcome, audit_record
 from gantrymq.broker.core.messages import Audit, Request

@@ -17,10 +17,10 @@ from gantrymq.audit.record import AuditOutcome, audit_record
 from gantrymq.base.errors import GantryError, RemoteError
 from gantrymq.broker.core.auditing.refusals import actor_of
 from gantrymq.broker.core.auditing.values import VIEWS, Show, Values, show_nothing
+from gantrymq.broker.core.engine.tasks import Steps
 from gantrymq.broker.core.handler import Handler
 from gantrymq.broker.core.messages import Audit, Outcome, Reply, Request
 from gantrymq.broker.core.state import State
-from gantrymq.broker.core.steps import Steps
 from gantrymq.wire.codes import ResponseCode
 
 

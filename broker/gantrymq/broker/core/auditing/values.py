@@ -15,13 +15,13 @@ from typing import Final, TypeAlias
 from gantrymq.audit.record import OBJECTS_MAX
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.properties import decode_properties, parse_properties
-from gantrymq.broker.core.acl_requests import account_json
-from gantrymq.broker.core.config_requests import BODY_BYTES_MAX
-from gantrymq.broker.core.groups import READ_FORBIDDEN
+from gantrymq.broker.core.acl.acl_requests import account_json
+from gantrymq.broker.core.admin.config_requests import BODY_BYTES_MAX
 from gantrymq.broker.core.messages import Request
+from gantrymq.broker.core.metadata.groups import READ_FORBIDDEN
 from gantrymq.broker.core.state import State
 from gantrymq.wire import javajson
-from gantrymq.wire.bodies.pops import TopicMode
+from gantrymq.wire.bodies.consuming.pops import TopicMode
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.headers.group import UpdateGroupForbiddenRequest
 from gantrymq.wire.jsonvalue import Json, JsonObject, list_of, object_of

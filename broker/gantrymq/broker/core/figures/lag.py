@@ -23,12 +23,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
-from gantrymq.broker.core.names import RETRY_PREFIX
+from gantrymq.broker.core.metadata.names import RETRY_PREFIX
+from gantrymq.broker.core.metadata.system_topics import TRANSACTION_GROUP
 from gantrymq.broker.core.pops import handles
-from gantrymq.broker.core.system_topics import TRANSACTION_GROUP
-from gantrymq.store.lookups import store_time_of
-from gantrymq.store.readings import Reading
-from gantrymq.store.sources import readable_end
+from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.lookups import store_time_of
+from gantrymq.store.read.readable_store import readable_end
 from gantrymq.wire.bodies.shared import TopicConfig
 
 if TYPE_CHECKING:

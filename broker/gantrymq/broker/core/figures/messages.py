@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from gantrymq.broker.core.figures.tally import Table, Tally
-from gantrymq.broker.core.system_topics import HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
+from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 from gantrymq.metrics.histogram import Histogram
 from gantrymq.metrics.tables.rocketmq5 import FINISH_LATENCY, MESSAGE_SIZE
-from gantrymq.store.kernel_counts import KernelCounts
+from gantrymq.store.append.kernel_counts import KernelCounts
 from gantrymq.wire.java_string import utf8_text
 from gantrymq.wire.message.property_names import SHARDING_KEY
 from gantrymq.wire.message.record import Record

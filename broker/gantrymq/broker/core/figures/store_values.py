@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.broker.core import steps
+from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.figures.lag import GroupLag, StoreTimes, group_lags
-from gantrymq.broker.core.system_topics import HALF_TOPIC
-from gantrymq.broker.core.transactions import HALF_QUEUE
-from gantrymq.store.lookups import first_store_time, message_at
-from gantrymq.store.readings import Reading
-from gantrymq.store.sources import unit_position
+from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC
+from gantrymq.broker.core.transaction.transactions import HALF_QUEUE
+from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.lookups import first_store_time, message_at
+from gantrymq.store.read.readable_store import unit_position
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
@@ -43,7 +43,7 @@ class StoreValues:
         """Read all values again, and call `then` when the pass has ended or failed."""
         self._waiting.append(then)
         if len(self._waiting) == 1:
-            self._state.works.start(steps.read(self._pass()), self._end, self._failed)
+            self._state.works.start(tasks.read(self._pass()), self._end, self._failed)
 
     def _pass(self) -> Reading[None]:
         state = self._state

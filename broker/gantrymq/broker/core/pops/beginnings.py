@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.broker.core import steps
-from gantrymq.broker.core.offset_requests import in_memory_bytes
+from gantrymq.broker.core.engine import tasks
+from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.offset.offset_requests import in_memory_bytes
 from gantrymq.broker.core.pops import handles
 from gantrymq.broker.core.pops.checkouts import Place
-from gantrymq.broker.core.steps import Steps
-from gantrymq.store.sources import readable_end, unit_position
+from gantrymq.store.read.readable_store import readable_end, unit_position
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
@@ -29,8 +29,8 @@ def beginning(state: State, place: Place, init_mode: int) -> Steps[int]:
     if init_mode == FROM_FIRST or handles.kind_of(topic) != handles.TOPIC:
         return queue.minimum
     if queue.minimum <= 0 < queue.end:
-        position = yield from steps.read(unit_position(queue, 0))
+        position = yield from tasks.read(unit_position(queue, 0))
         if position >= 0 and state.store.log.end - position <= in_memory_bytes(state):
             return 0
-    end = yield from steps.read(readable_end(queue, state.store.readable))
+    end = yield from tasks.read(readable_end(queue, state.store.readable))
     return max(end - 1, 0)

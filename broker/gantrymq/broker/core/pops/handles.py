@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core.names import RETRY_PREFIX
+from gantrymq.broker.core.metadata.names import RETRY_PREFIX
 from gantrymq.wire.header_fields import parse_int32, parse_int64
 
 TOPIC: Final = "0"

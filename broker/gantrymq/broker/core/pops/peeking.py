@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gantrymq.broker.core import steps
+from gantrymq.broker.core.engine import tasks
+from gantrymq.broker.core.engine.tasks import Steps
 from gantrymq.broker.core.messages import Outcome, Reply, Request
 from gantrymq.broker.core.pops import handles
 from gantrymq.broker.core.pops.checkouts import Place
-from gantrymq.broker.core.steps import Steps
-from gantrymq.store.pull import PullQuery, PullStatus, pull
-from gantrymq.store.sources import readable_end_now
+from gantrymq.store.read.pull import PullQuery, PullStatus, pull
+from gantrymq.store.read.readable_store import readable_end_now
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.pop import (
@@ -38,7 +38,7 @@ def peek(state: State, request: Request, header: PeekMessageRequest, queues: int
         if left <= 0 or start >= end:
             continue
         query = PullQuery(place[1], place[2], start, left)
-        found = yield from steps.read(pull(state.store, query, state.memory_bytes))
+        found = yield from tasks.read(pull(state.store, query, state.memory_bytes))
         chunks += found.chunks
         left -= found.count
         rest -= found.count

@@ -17,18 +17,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.broker.core import pulls
-from gantrymq.broker.core.commits import queue_end
+from gantrymq.broker.core.engine.tasks import Steps, wait
+from gantrymq.broker.core.filter.subscriptions import Choice
 from gantrymq.broker.core.messages import Reply, Request
+from gantrymq.broker.core.offset.commits import queue_end
 from gantrymq.broker.core.pops import handles
 from gantrymq.broker.core.pops.beginnings import beginning
 from gantrymq.broker.core.pops.checkouts import Place
-from gantrymq.broker.core.steps import Steps, wait
-from gantrymq.broker.core.subscriptions import Choice
-from gantrymq.store.consumequeue import ConsumeQueue
-from gantrymq.store.pull import FILTERED_SECONDS, Pulled, PullQuery, PullStatus, pull
-from gantrymq.store.readings import Reading
-from gantrymq.store.sources import readable_end_now
+from gantrymq.broker.core.pull import pulls
+from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
+from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.pull import FILTERED_SECONDS, Pulled, PullQuery, PullStatus, pull
+from gantrymq.store.read.readable_store import readable_end_now
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.pop import PopMessageRequest, PopMessageResponse

@@ -19,13 +19,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core import steps
+from gantrymq.broker.core.engine import tasks
+from gantrymq.broker.core.engine.tasks import Steps
 from gantrymq.broker.core.messages import Channel, File
 from gantrymq.broker.core.pops.checkouts import NEVER_MS, Checkout, Checkouts, Place
 from gantrymq.broker.core.pops.orders import Orders
 from gantrymq.broker.core.pops.revival import Revival
 from gantrymq.broker.core.pops.waiting import Waiting
-from gantrymq.broker.core.steps import Steps
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
@@ -243,7 +243,7 @@ class Pops:
     def _saved(self) -> Steps[None]:
         positions = dict(self.checkouts.positions())
         self._saving.append(positions)
-        failure = yield from steps.saved(File.POPS)
+        failure = yield from tasks.saved(File.POPS)
         self._saving = [each for each in self._saving if each is not positions]
         if failure is not None:
             self.changed()

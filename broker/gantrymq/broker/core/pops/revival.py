@@ -20,13 +20,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.broker.core import steps, topic_creation
-from gantrymq.broker.core.deliveries import Delivery
+from gantrymq.broker.core.engine import tasks
+from gantrymq.broker.core.engine.deliveries import Delivery
+from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.metadata import topic_creation
 from gantrymq.broker.core.pops import handles
 from gantrymq.broker.core.pops.checkouts import NEVER_MS, Checkout, Place
-from gantrymq.broker.core.safe_progress import AGAIN_SECONDS
-from gantrymq.broker.core.steps import Steps
-from gantrymq.broker.core.waiting_messages import COUNT_MAX, messages_of
+from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS
+from gantrymq.broker.core.schedule.message_restore import COUNT_MAX, messages_of
 from gantrymq.wire.java_string import utf8_bytes
 from gantrymq.wire.jsonvalue import INT32_MAX
 from gantrymq.wire.message import properties as codec
@@ -199,7 +200,7 @@ def _copied(state: State, due: Sequence[Checkout]) -> Steps[list[Record | None] 
     def copies(records: Sequence[Record | None]) -> list[Record | None]:
         return [each and _copy(state, at, each) for at, each in zip(due, records, strict=False)]
 
-    return (yield from steps.read_as(messages_of(state.store, topic, queue_id, offsets), copies))
+    return (yield from tasks.read_as(messages_of(state.store, topic, queue_id, offsets), copies))
 
 
 def _ensure_retry_topic(state: State, group: str, topic: str) -> None:

@@ -16,7 +16,7 @@ from gantrymq.broker.core.pops import handles
 from gantrymq.wire.codes import RequestCode
 
 if TYPE_CHECKING:
-    from gantrymq.broker.core.steps import Steps
+    from gantrymq.broker.core.engine.tasks import Steps
 
 ALL_QUEUES: Final = -1
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, final
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError, GantryError
 from gantrymq.base.memory_account import Kind
-from gantrymq.broker.core import held_bytes
+from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.figures.requests import HELD
 from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pops import peeking
@@ -105,7 +105,7 @@ class Waiting:
         own = len(self._channels.get(channel, ()))
         if self._count >= WAITING_MAX or own >= CHANNEL_WAITING_MAX:
             return False
-        size = held_bytes.bytes_of(request)
+        size = waiting_request_memory.bytes_of(request)
         return self._state.memory.overrun(channel, Kind.POPS, size) is None
 
     def hold(self, request: Request, place: tuple[str, str, int], poll_ms: int, look: Look) -> None:
@@ -120,7 +120,7 @@ class Waiting:
             groups.setdefault(group, GroupWaiters()).add(waiter)
         self._channels.setdefault(request.channel, {})[waiter] = None
         self._count += 1
-        self._state.memory.add(request.channel, Kind.POPS, held_bytes.bytes_of(request))
+        self._state.memory.add(request.channel, Kind.POPS, waiting_request_memory.bytes_of(request))
         self._plan(until)
 
     def close(self) -> None:
@@ -296,7 +296,9 @@ class Waiting:
         waiter.is_over = True
         self._count -= 1
         request = waiter.request
-        self._state.memory.add(request.channel, Kind.POPS, -held_bytes.bytes_of(request))
+        self._state.memory.add(
+            request.channel, Kind.POPS, -waiting_request_memory.bytes_of(request)
+        )
         for name in waiter.topics:
             groups = self._topics[name].groups
             groups[waiter.group].remove(waiter)

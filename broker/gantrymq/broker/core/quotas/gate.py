@@ -19,8 +19,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.acl.caller import Caller
-from gantrymq.broker.core import relay_proofs, steps
+from gantrymq.acl.rights.caller import Caller
+from gantrymq.broker.core.engine import tasks
+from gantrymq.broker.core.engine.tasks import Steps
 from gantrymq.broker.core.messages import (
     SILENT,
     Channel,
@@ -39,10 +40,10 @@ from gantrymq.broker.core.quotas.traffic import (
     sent_bytes,
     sent_topic,
 )
-from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.send import forward_proofs
 from gantrymq.remoting.refusal import rejected
-from gantrymq.store.group import TopicSize
-from gantrymq.store.send_fields import BORN_HOST
+from gantrymq.store.append.write_group import TopicSize
+from gantrymq.store.record.send_fields import BORN_HOST
 from gantrymq.wire.bodies.quotas import QuotaKind, QuotaLimit
 from gantrymq.wire.java_string import utf8_text
 
@@ -213,7 +214,7 @@ class QuotaGate:
         state, command = self._state, request.command
         if not state.identity.is_elected or not command.ext or BORN_HOST not in command.ext:
             return False
-        return relay_proofs.born_host(command, state.relays.secret, state.identity) is not None
+        return forward_proofs.born_host(command, state.relays.secret, state.identity) is not None
 
     def _worst(
         self, meters: Sequence[Meter | None], now: float, *, has_bytes: bool
@@ -371,7 +372,7 @@ def carry_out_later(
     """Carry out a request when its wait is over."""
     hold.reserve(state.now)
     try:
-        yield from steps.wait(hold.until)
+        yield from tasks.wait(hold.until)
     finally:
         hold.release(state.now)
     if request.channel.is_closing:

@@ -19,7 +19,7 @@ from gantrymq.broker.core.quotas.gate import QuotaGate
 from gantrymq.broker.core.quotas.meters import Meters
 from gantrymq.broker.core.quotas.rules import QuotaRules
 from gantrymq.broker.core.quotas.storage import TopicStorage
-from gantrymq.store.group import TopicSize
+from gantrymq.store.append.write_group import TopicSize
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.quotas import (
     Quota,

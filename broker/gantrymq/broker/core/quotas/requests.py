@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core.engine.tasks import Steps
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Request
+from gantrymq.broker.core.metadata.table_changes import stored, undone
 from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
-from gantrymq.broker.core.steps import Steps
-from gantrymq.broker.core.table_changes import stored, undone
 from gantrymq.wire.bodies.quotas import (
     Quota,
     QuotaKind,

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError
-from gantrymq.broker.core import steps
+from gantrymq.broker.core.engine import tasks
+from gantrymq.broker.core.engine.tasks import Steps
 from gantrymq.broker.core.quotas.rules import Allowed, QuotaRules
-from gantrymq.broker.core.steps import Steps
-from gantrymq.store.queue_samples import RecordSizes, sampled_sizes
-from gantrymq.store.readings import Reading
+from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.queue_samples import RecordSizes, sampled_sizes
 from gantrymq.wire.bodies.quotas import QuotaKind, QuotaLimit
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class TopicStorage:
             known = self._topics.setdefault(topic, _Topic())
             known.messages = self._count(topic)
             if abs(known.messages - known.sampled_messages) > known.messages * SAMPLE_CHANGE:
-                sizes = yield from steps.read(self._sampled(topic))
+                sizes = yield from tasks.read(self._sampled(topic))
                 known.mean, known.sampled_messages = sizes.mean, known.messages
             known.bytes = int(known.messages * known.mean)
             self._judge(topic)

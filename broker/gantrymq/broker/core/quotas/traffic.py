@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gantrymq.acl.needs import BROKER_ADMIN
+from gantrymq.acl.requests.needs import BROKER_ADMIN
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.message.record import RECORD_BYTES_MIN

@@ -12,12 +12,12 @@ from typing import Final
 from gantrymq.acl.users.refused import RefusedChangeError
 from gantrymq.acl.users.table import UserTable
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core.access import caller_of
+from gantrymq.broker.core.acl.access import caller_of
+from gantrymq.broker.core.engine.tasks import Steps, saved
 from gantrymq.broker.core.messages import File, Outcome, Request
+from gantrymq.broker.core.metadata.table_changes import spread, undone
 from gantrymq.broker.core.responses import done, refused
 from gantrymq.broker.core.state import State
-from gantrymq.broker.core.steps import Steps, saved
-from gantrymq.broker.core.table_changes import spread, undone
 from gantrymq.broker.core.users.user_access import UserAccess
 from gantrymq.wire.codes import ResponseCode
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.acl.accounts import Account, Rules
-from gantrymq.acl.rights import Right
-from gantrymq.acl.signature import Credentials
+from gantrymq.acl.plain.accounts import Account, Rules
+from gantrymq.acl.rights.rights import Right
+from gantrymq.acl.signature.signature import Credentials
 from gantrymq.acl.users.policy import Decision, PolicyType
 from gantrymq.acl.users.refused import RefusedChangeError
 from gantrymq.acl.users.table import UserTable

@@ -15,11 +15,11 @@ from gantrymq.acl.users.resource_pattern import ResourcePattern
 from gantrymq.acl.users.table import UserTable
 from gantrymq.acl.users.user import SUBJECT_PREFIX, name_of
 from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core.engine.tasks import Steps
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Request
 from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
-from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.users.changes import change, users_of
 from gantrymq.broker.core.users.user_access import UserAccess
 from gantrymq.wire import javajson

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gantrymq.acl.certificates import parse_rules
-from gantrymq.acl.user_rules import UserRules, codes_of
+from gantrymq.acl.signature.certificates import parse_rules
+from gantrymq.acl.users.user_rules import UserRules, codes_of
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker.core.settings import BrokerSettings
 

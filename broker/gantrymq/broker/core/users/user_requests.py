@@ -14,11 +14,11 @@ from gantrymq.acl.users.refused import RefusedChangeError
 from gantrymq.acl.users.table import UserTable
 from gantrymq.acl.users.user import UserType, check_name, type_of
 from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core.engine.tasks import Steps
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Request
 from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
-from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.users.changes import change, is_administrator, users_of
 from gantrymq.broker.core.users.user_access import UserAccess
 from gantrymq.wire import javajson

@@ -18,8 +18,8 @@ from gantrymq.client.core.admin.quotas import Quotas
 from gantrymq.client.core.admin.topics import Topics
 from gantrymq.client.core.admin.tracks import Tracks
 from gantrymq.client.core.admin.users import Policies, Users
-from gantrymq.client.core.instance import Instance
-from gantrymq.client.core.routes import MASTER_ID
+from gantrymq.client.core.instance.instance import Instance
+from gantrymq.client.core.instance.routes import MASTER_ID
 from gantrymq.wire.bodies.shared import TopicConfig
 
 TIMEOUT_S: Final = 5.0

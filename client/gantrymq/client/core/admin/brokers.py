@@ -7,9 +7,9 @@ from typing import Final, final
 
 from gantrymq.base.properties import decode_properties, format_properties, parse_properties
 from gantrymq.client.core.admin.asking import Asking
+from gantrymq.wire.bodies.consuming.stats import BrokerStatsData
 from gantrymq.wire.bodies.ha_status import HaStatus
 from gantrymq.wire.bodies.kv import kv_table_from_json
-from gantrymq.wire.bodies.stats import BrokerStatsData
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.headers.admin import ViewBrokerStatsRequest
 from gantrymq.wire.headers.ha import ResetMasterFlushOffsetRequest

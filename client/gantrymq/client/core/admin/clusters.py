@@ -6,7 +6,7 @@ from typing import final
 
 from gantrymq.client.core.admin.asking import Asking
 from gantrymq.client.core.errors import RouteError
-from gantrymq.client.core.routes import MASTER_ID
+from gantrymq.client.core.instance.routes import MASTER_ID
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.cluster import ClusterInfo
 from gantrymq.wire.bodies.route import BrokerData

@@ -11,9 +11,9 @@ from typing import Final, final
 from gantrymq.client.core.admin.asking import Asking, Each, on_each
 from gantrymq.client.core.admin.topics import Topics
 from gantrymq.wire import javajson
-from gantrymq.wire.bodies.consumption import QueryConsumeTimeSpanBody
+from gantrymq.wire.bodies.consuming.consumption import QueryConsumeTimeSpanBody
+from gantrymq.wire.bodies.consuming.queue_stats import ConsumeStats, ConsumeStatsList
 from gantrymq.wire.bodies.groups import GroupConfig
-from gantrymq.wire.bodies.queue_stats import ConsumeStats, ConsumeStatsList
 from gantrymq.wire.bodies.topics import TopicList
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command

@@ -9,10 +9,10 @@ from gantrymq.base.errors import RemoteError
 from gantrymq.client.core.admin.asking import Asking, on_each
 from gantrymq.client.core.admin.topics import Topics
 from gantrymq.client.core.errors import BrokerError
-from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.client.core.steps import Ask
+from gantrymq.client.core.flow.flow_steps import Ask
+from gantrymq.client.core.message.received import ReceivedMessage
 from gantrymq.wire import hosts, javajson
-from gantrymq.wire.bodies.consume_queue import ConsumeQueueBody
+from gantrymq.wire.bodies.consuming.consume_queue import ConsumeQueueBody
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command

@@ -9,8 +9,8 @@ from gantrymq.client.core.admin.asking import Asking, on_each
 from gantrymq.client.core.admin.clusters import Clusters
 from gantrymq.client.core.admin.topics import Topics, readable
 from gantrymq.wire import javajson
+from gantrymq.wire.bodies.consuming.queue_stats import ConsumeStats
 from gantrymq.wire.bodies.offsets import ResetOffsetBody
-from gantrymq.wire.bodies.queue_stats import ConsumeStats
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.headers.offset import (

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final, final
 
 from gantrymq.client.core.admin.asking import Asking, Each, on_each
-from gantrymq.client.core.answers import accepted
-from gantrymq.client.core.routes import MASTER_ID
+from gantrymq.client.core.flow.answers import accepted
+from gantrymq.client.core.instance.routes import MASTER_ID
 from gantrymq.wire import javajson
-from gantrymq.wire.bodies.consumption import GroupList
-from gantrymq.wire.bodies.queue_stats import TopicStatsTable
+from gantrymq.wire.bodies.consuming.consumption import GroupList
+from gantrymq.wire.bodies.consuming.queue_stats import TopicStatsTable
 from gantrymq.wire.bodies.route import BrokerData, TopicRouteData
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.bodies.topics import TopicList

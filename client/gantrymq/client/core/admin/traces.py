@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.client.core.trace_text import FIELD_END, RECORD_END
+from gantrymq.client.core.message.received import ReceivedMessage
+from gantrymq.client.core.trace.trace_text import FIELD_END, RECORD_END
 from gantrymq.wire import hosts
 
 

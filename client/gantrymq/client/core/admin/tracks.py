@@ -12,7 +12,7 @@ from gantrymq.client.core.admin.connections import Connections
 from gantrymq.client.core.admin.groups import Groups
 from gantrymq.client.core.admin.topics import Topics
 from gantrymq.client.core.errors import BrokerError
-from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.message.received import ReceivedMessage
 from gantrymq.wire.bodies.connections import ConsumerConnection
 from gantrymq.wire.bodies.heartbeat import CLUSTERING
 from gantrymq.wire.codes import ResponseCode

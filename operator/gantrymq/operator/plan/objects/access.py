@@ -15,7 +15,7 @@ from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.kinds import ROLE, ROLE_BINDING, SECRET, SERVICE_ACCOUNT
 from gantrymq.operator.plan.objects.names import BROKER
-from gantrymq.operator.plan.view.secret import ROTATION
+from gantrymq.operator.plan.objects.secret import ROTATION
 
 SECRET_ENTRY: Final = "secret"  # noqa: S105 - the name of an entry
 """The entry of the Secret, and the name of the file that members read."""

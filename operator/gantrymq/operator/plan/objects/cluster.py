@@ -9,7 +9,7 @@ from typing import Any, final
 from gantrymq.operator.plan.actions import Json, ObjectRef
 from gantrymq.operator.plan.objects.names import ClusterNames
 from gantrymq.operator.plan.snapshot import OperatorDefaults
-from gantrymq.operator.resources.cluster import BrokerClusterSpec
+from gantrymq.operator.resources.cluster.cluster import BrokerClusterSpec
 from gantrymq.operator.resources.names import API_VERSION
 
 

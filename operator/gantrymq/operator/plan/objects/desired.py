@@ -13,18 +13,18 @@ from typing import Final, final
 from gantrymq.operator.plan.actions import Action, Delete, Json, Wait
 from gantrymq.operator.plan.objects import access, budgets, services
 from gantrymq.operator.plan.objects.cluster import Cluster
+from gantrymq.operator.plan.objects.fields import label_of
 from gantrymq.operator.plan.objects.groups import GroupSize, group_blueprint
 from gantrymq.operator.plan.objects.kinds import SECRET
-from gantrymq.operator.plan.objects.name_servers import name_server_blueprint
 from gantrymq.operator.plan.objects.names import BROKER, COMPONENT, GROUP_LABEL, NAME_SERVER
+from gantrymq.operator.plan.objects.pods.name_servers import name_server_blueprint
+from gantrymq.operator.plan.objects.pods.replication_tls import next_mode
+from gantrymq.operator.plan.objects.pods.workloads import Blueprint, surplus_entries, workload
 from gantrymq.operator.plan.objects.repair import Repairs
-from gantrymq.operator.plan.objects.replication_tls import next_mode
+from gantrymq.operator.plan.objects.secret import request_of
 from gantrymq.operator.plan.objects.security_secrets import want_security
-from gantrymq.operator.plan.objects.workloads import Blueprint, surplus_entries, workload
 from gantrymq.operator.plan.snapshot import ClusterSnapshot
-from gantrymq.operator.plan.view.fields import label_of
 from gantrymq.operator.plan.view.observed import Observed
-from gantrymq.operator.plan.view.secret import request_of
 
 # A word of the API server about a clusterIP that cannot be had again.
 _ADDRESS_REFUSED: Final = "spec.clusterIP"

@@ -12,15 +12,15 @@ from functools import partial
 from typing import Any, final
 
 from gantrymq.operator.plan.actions import Json
-from gantrymq.operator.plan.objects.broker_config import broker_config
-from gantrymq.operator.plan.objects.broker_pods import broker_template
 from gantrymq.operator.plan.objects.cluster import Cluster
-from gantrymq.operator.plan.objects.inputs import broker_inputs
+from gantrymq.operator.plan.objects.fields import annotation_of, list_at, text_at
 from gantrymq.operator.plan.objects.names import BROKER, STORE
-from gantrymq.operator.plan.objects.replication_tls import LinkTls
+from gantrymq.operator.plan.objects.pods.broker_config import broker_config
+from gantrymq.operator.plan.objects.pods.broker_pods import broker_template
+from gantrymq.operator.plan.objects.pods.inputs import broker_inputs
+from gantrymq.operator.plan.objects.pods.replication_tls import LinkTls
+from gantrymq.operator.plan.objects.pods.workloads import ADDRESS, MEMBERS, Blueprint
 from gantrymq.operator.plan.objects.security import profile_note
-from gantrymq.operator.plan.objects.workloads import ADDRESS, MEMBERS, Blueprint
-from gantrymq.operator.plan.view.fields import annotation_of, list_at, text_at
 from gantrymq.operator.resources.names import MEMBERS_MAX, group_name
 
 

@@ -8,8 +8,7 @@ from typing import final
 from gantrymq.operator.plan.actions import Action, Apply, Delete, Json, Patch, Wait
 from gantrymq.operator.plan.objects import service_repair
 from gantrymq.operator.plan.objects.drift import drift
-from gantrymq.operator.plan.objects.kinds import SERVICE
-from gantrymq.operator.plan.view.fields import (
+from gantrymq.operator.plan.objects.fields import (
     is_terminating,
     list_at,
     ref_of,
@@ -17,6 +16,7 @@ from gantrymq.operator.plan.view.fields import (
     uid_of,
     version_of,
 )
+from gantrymq.operator.plan.objects.kinds import SERVICE
 from gantrymq.operator.plan.view.observed import Observed
 
 

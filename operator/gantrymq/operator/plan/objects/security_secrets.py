@@ -18,9 +18,11 @@ from typing import Final
 
 from gantrymq.operator.plan.actions import Apply, Json, Wait
 from gantrymq.operator.plan.objects.cluster import Cluster
+from gantrymq.operator.plan.objects.fields import label_of, list_at, text_at, version_of
 from gantrymq.operator.plan.objects.kinds import CONFIG_MAP, SECRET
 from gantrymq.operator.plan.objects.names import BROKER, MANAGED_BY
 from gantrymq.operator.plan.objects.repair import Repairs
+from gantrymq.operator.plan.objects.secret import AUTHORITY, ENTRIES
 from gantrymq.operator.plan.objects.security import (
     ACCOUNTS_ENTRIES,
     ACCOUNTS_ENTRY,
@@ -34,8 +36,6 @@ from gantrymq.operator.plan.objects.security import (
     tls_name,
 )
 from gantrymq.operator.plan.snapshot import NewSecurity
-from gantrymq.operator.plan.view.fields import label_of, list_at, text_at, version_of
-from gantrymq.operator.plan.view.secret import AUTHORITY, ENTRIES
 
 ADMINISTRATOR: Final = "gantry-administrator"
 APPLICATION: Final = "application"

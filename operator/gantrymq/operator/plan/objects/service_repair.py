@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from gantrymq.operator.plan.actions import Json
-from gantrymq.operator.plan.view.fields import list_at, map_at, text_at
+from gantrymq.operator.plan.objects.fields import list_at, map_at, text_at
 
 DETACHED_AT: Final = "gantrymq.dev/detached-at"
 """The label of the selector between the two steps; its value is the time in Unix seconds."""

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
-from gantrymq.operator.plan.objects.pod_settings import ZONE, tolerations
+from gantrymq.operator.plan.objects.fields import text_at
+from gantrymq.operator.plan.objects.pods.pod_settings import ZONE, tolerations
 from gantrymq.operator.plan.roles import choice_of
 from gantrymq.operator.plan.spread import largest_share, spread
 from gantrymq.operator.plan.status.exposure import open_ports
 from gantrymq.operator.plan.status.facts import Facts
-from gantrymq.operator.plan.view.fields import text_at
 from gantrymq.operator.plan.view.members import Group
 from gantrymq.operator.plan.view.nodes import fitting_nodes
-from gantrymq.operator.resources.condition_list import Condition, set_condition
-from gantrymq.operator.resources.conditions import ConditionType, Kind, Reason
-from gantrymq.operator.resources.pods import Zones
+from gantrymq.operator.resources.cluster.pods import Zones
+from gantrymq.operator.resources.reasons.condition_list import Condition, set_condition
+from gantrymq.operator.resources.reasons.conditions import ConditionType, Kind, Reason
 
 Verdict: TypeAlias = tuple[Reason, str]
 

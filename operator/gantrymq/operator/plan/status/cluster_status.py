@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gantrymq.operator.plan.actions import Json, Wait
-from gantrymq.operator.plan.objects.broker_config import host_port
 from gantrymq.operator.plan.objects.names import BROKER, BROKER_PORT
+from gantrymq.operator.plan.objects.pods.broker_config import host_port
 from gantrymq.operator.plan.snapshot import MemberReport
 from gantrymq.operator.plan.status.cluster_conditions import decide_conditions
 from gantrymq.operator.plan.status.facts import Facts
 from gantrymq.operator.plan.status.lag import lag_steps, lag_text
 from gantrymq.operator.plan.status.problems import group_problems
 from gantrymq.operator.plan.view.members import Group, Member
-from gantrymq.operator.resources.cluster_status import (
+from gantrymq.operator.resources.cluster.cluster_status import (
     UNMANAGED_SHOWN_MAX,
     BrokerClusterStatus,
     ClusterPhase,
@@ -23,7 +23,7 @@ from gantrymq.operator.resources.cluster_status import (
     UnmanagedTopics,
     WaitStatus,
 )
-from gantrymq.operator.resources.condition_list import read_conditions
+from gantrymq.operator.resources.reasons.condition_list import read_conditions
 
 WAITS_MAX = 50
 """A status stays small, however many members wait for the same thing."""

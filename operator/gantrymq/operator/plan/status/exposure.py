@@ -22,7 +22,7 @@ from gantrymq.operator.plan.objects.names import (
     NAME_SERVER_METRICS_PORT,
     NAME_SERVER_PORT,
 )
-from gantrymq.operator.resources.cluster import BrokerClusterSpec
+from gantrymq.operator.resources.cluster.cluster import BrokerClusterSpec
 
 _ALL: Final = "0.0.0.0"
 _ACCOUNTS: Final = ("aclEnable", "authenticationEnabled")

@@ -8,13 +8,13 @@ from typing import final
 
 from gantrymq.operator.plan.actions import Action, Apply, Json, Wait
 from gantrymq.operator.plan.objects.cluster import Cluster
-from gantrymq.operator.plan.objects.inputs import required_in_sync
+from gantrymq.operator.plan.objects.fields import label_of
 from gantrymq.operator.plan.objects.names import COMPONENT, NAME_SERVER
+from gantrymq.operator.plan.objects.pods.inputs import required_in_sync
 from gantrymq.operator.plan.snapshot import ClusterSnapshot
 from gantrymq.operator.plan.status.obstacles import Obstacle
-from gantrymq.operator.plan.view.fields import label_of
 from gantrymq.operator.plan.view.members import Group, is_pod_ready
-from gantrymq.operator.resources.cluster_status import SecretRotation
+from gantrymq.operator.resources.cluster.cluster_status import SecretRotation
 
 
 @final

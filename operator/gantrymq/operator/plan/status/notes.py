@@ -14,12 +14,12 @@ from gantrymq.operator.plan.actions import (
     EventNote,
     Patch,
 )
+from gantrymq.operator.plan.objects.fields import label_of, list_at, map_at, text_at, value_at
 from gantrymq.operator.plan.objects.names import GROUP_LABEL
 from gantrymq.operator.plan.status.facts import Facts
-from gantrymq.operator.plan.view.fields import label_of, list_at, map_at, text_at, value_at
 from gantrymq.operator.plan.view.lease import read_lease
-from gantrymq.operator.resources.condition_list import shortened
-from gantrymq.operator.resources.conditions import Kind, Reason, find_event
+from gantrymq.operator.resources.reasons.condition_list import shortened
+from gantrymq.operator.resources.reasons.conditions import Kind, Reason, find_event
 
 
 def notes(facts: Facts, done: Sequence[Action]) -> tuple[EventNote, ...]:

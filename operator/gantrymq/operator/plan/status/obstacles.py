@@ -12,11 +12,7 @@ from typing import Any, Final, final
 
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.cluster import Cluster
-from gantrymq.operator.plan.objects.kinds import SECRET
-from gantrymq.operator.plan.objects.names import BROKER, COMPONENT, NAME_SERVER
-from gantrymq.operator.plan.objects.pod_settings import tolerations
-from gantrymq.operator.plan.snapshot import ClusterSnapshot
-from gantrymq.operator.plan.view.fields import (
+from gantrymq.operator.plan.objects.fields import (
     condition_of,
     label_of,
     list_at,
@@ -25,12 +21,16 @@ from gantrymq.operator.plan.view.fields import (
     seconds_at,
     text_at,
 )
+from gantrymq.operator.plan.objects.kinds import SECRET
+from gantrymq.operator.plan.objects.names import BROKER, COMPONENT, NAME_SERVER
+from gantrymq.operator.plan.objects.pods.pod_settings import tolerations
+from gantrymq.operator.plan.snapshot import ClusterSnapshot
 from gantrymq.operator.plan.view.lease import ALLOW_LEASE_EDITS
 from gantrymq.operator.plan.view.members import Group, Member, is_pod_ready
 from gantrymq.operator.plan.view.nodes import fitting_nodes, is_node_ready
 from gantrymq.operator.plan.view.observed import Observed
 from gantrymq.operator.plan.view.secret_age import groups_with_old_secret
-from gantrymq.operator.resources.conditions import Reason
+from gantrymq.operator.resources.reasons.conditions import Reason
 
 _PULL_FAILURES: Final = frozenset(
     {

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from gantrymq.operator.plan.actions import Json, Plan, Wait
+from gantrymq.operator.plan.objects.fields import list_at, map_at, value_at
 from gantrymq.operator.plan.status.cluster_conditions import time_text
 from gantrymq.operator.plan.status.notes import note
-from gantrymq.operator.plan.view.fields import list_at, map_at, value_at
-from gantrymq.operator.resources.cluster_status import ClusterPhase
-from gantrymq.operator.resources.condition_list import read_conditions, set_condition
-from gantrymq.operator.resources.conditions import ConditionType, Kind, Reason
+from gantrymq.operator.resources.cluster.cluster_status import ClusterPhase
 from gantrymq.operator.resources.encoding import to_json
+from gantrymq.operator.resources.reasons.condition_list import read_conditions, set_condition
+from gantrymq.operator.resources.reasons.conditions import ConditionType, Kind, Reason
 
 _OF_INVALID: Final = (
     ConditionType.READY,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from gantrymq.operator.plan.actions import Json
-from gantrymq.operator.plan.view.fields import (
+from gantrymq.operator.plan.objects.fields import (
     annotation_of,
     name_of,
     seconds_at,

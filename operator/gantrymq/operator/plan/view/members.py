@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from gantrymq.operator.plan.actions import Json, ObjectRef
-from gantrymq.operator.plan.objects.groups import GroupSize
-from gantrymq.operator.plan.objects.kinds import LEASE
-from gantrymq.operator.plan.objects.names import ClusterNames
-from gantrymq.operator.plan.objects.workloads import is_outdated
-from gantrymq.operator.plan.snapshot import ClusterSnapshot
-from gantrymq.operator.plan.view.fields import (
+from gantrymq.operator.plan.objects.fields import (
     condition_of,
     is_terminating,
     list_at,
@@ -20,6 +15,11 @@ from gantrymq.operator.plan.view.fields import (
     name_of,
     text_at,
 )
+from gantrymq.operator.plan.objects.groups import GroupSize
+from gantrymq.operator.plan.objects.kinds import LEASE
+from gantrymq.operator.plan.objects.names import ClusterNames
+from gantrymq.operator.plan.objects.pods.workloads import is_outdated
+from gantrymq.operator.plan.snapshot import ClusterSnapshot
 from gantrymq.operator.plan.view.lease import GroupLease, read_lease
 from gantrymq.operator.plan.view.nodes import is_node_ready
 from gantrymq.operator.plan.view.observed import Observed

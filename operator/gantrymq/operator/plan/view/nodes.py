@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gantrymq.operator.plan.actions import Json
-from gantrymq.operator.plan.view.fields import condition_of, list_at, map_at, text_at, value_at
+from gantrymq.operator.plan.objects.fields import condition_of, list_at, map_at, text_at, value_at
 
 
 def is_node_ready(node: Json) -> bool:

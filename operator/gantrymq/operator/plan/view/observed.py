@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import final
 
 from gantrymq.operator.plan.actions import Json
+from gantrymq.operator.plan.objects.fields import is_terminating, label_of, name_of, text_at
 from gantrymq.operator.plan.objects.kinds import CONFIG_MAP, SERVICE, STATEFUL_SET
 from gantrymq.operator.plan.objects.names import GROUP_LABEL
-from gantrymq.operator.plan.view.fields import is_terminating, label_of, name_of, text_at
 
 
 @final

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gantrymq.operator.plan.actions import Json
+from gantrymq.operator.plan.objects.secret import is_older, read_secret
 from gantrymq.operator.plan.view.members import Group, Member
-from gantrymq.operator.plan.view.secret import is_older, read_secret
 
 
 def groups_with_old_secret(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gantrymq.client.core.routes import MASTER_ID
+from gantrymq.client.core.instance.routes import MASTER_ID
 from gantrymq.spark.options.assignment import QueueKey
 from gantrymq.spark.options.read_options import Selection
 from gantrymq.spark.source.planning.selection import wanted_queues

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gantrymq.client.core.namespace import is_system
+from gantrymq.client.core.message.namespace import is_system
 from gantrymq.spark.options.assignment import QueueKey
 from gantrymq.spark.options.errors import RocketMQOptionError
 from gantrymq.spark.options.read_options import Selection

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gantrymq.client.core.steps import Flow
+from gantrymq.client.core.flow.flow_steps import Flow
 from gantrymq.spark.source.planning.bounds import Bounds
 
 

@@ -11,10 +11,10 @@ from gantrymq.base.properties import parse_properties
 from gantrymq.broker.configuration import Setup, load
 from gantrymq.broker.core.settings import HaTls
 from gantrymq.namesrv.configuration import load as load_name_server
-from gantrymq.operator.plan.objects.broker_config import broker_config, name_server_config
-from gantrymq.operator.plan.objects.replication_tls import LinkTls
+from gantrymq.operator.plan.objects.pods.broker_config import broker_config, name_server_config
+from gantrymq.operator.plan.objects.pods.replication_tls import LinkTls
 from gantrymq.operator_model.samples import cluster
-from gantrymq.runtime.certificates import TlsMode
+from gantrymq.runtime.security.certificates import TlsMode
 
 PLAIN = LinkTls.ACCEPTED
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from gantrymq.operator.plan.objects.digest import digest
-from gantrymq.operator.plan.objects.inputs import (
+from gantrymq.operator.plan.objects.pods.inputs import (
     broker_inputs,
     name_server_inputs,
     required_in_sync,
 )
-from gantrymq.operator.plan.objects.replication_tls import LinkTls
+from gantrymq.operator.plan.objects.pods.replication_tls import LinkTls
 from gantrymq.operator_model.samples import cluster
 
 FULL = {

@@ -10,8 +10,8 @@ import pytest
 from gantrymq.base.settings import setting_fields
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.operator.plan.actions import Json
-from gantrymq.operator.plan.objects.broker_pods import broker_template
-from gantrymq.operator.plan.objects.name_server_pods import name_server_template
+from gantrymq.operator.plan.objects.pods.broker_pods import broker_template
+from gantrymq.operator.plan.objects.pods.name_server_pods import name_server_template
 from gantrymq.operator_model.samples import cluster
 
 VOLUMES_ALLOWED = {

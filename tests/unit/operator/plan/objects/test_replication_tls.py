@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gantrymq.base.properties import parse_properties
 from gantrymq.operator.plan.actions import Json
-from gantrymq.operator.plan.objects.replication_tls import LinkTls, link_settings, next_mode
-from gantrymq.operator.plan.objects.workloads import CONFIG_ENTRY
+from gantrymq.operator.plan.objects.pods.replication_tls import LinkTls, link_settings, next_mode
+from gantrymq.operator.plan.objects.pods.workloads import CONFIG_ENTRY
 from gantrymq.operator_model.samples import cluster
 from gantrymq.operator_model.world import World
 

@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from gantrymq.acl import plain_acl
+from gantrymq.acl.plain import plain_acl
 from gantrymq.app.secure import folder
 from gantrymq.broker.configuration import Setup, load
 from gantrymq.broker.core.settings import HaTls
 from gantrymq.namesrv.configuration import load as load_name_server
 from gantrymq.operator.plan.actions import Json
-from gantrymq.operator.plan.objects.broker_config import broker_config, name_server_config
-from gantrymq.operator.plan.objects.broker_pods import broker_template
-from gantrymq.operator.plan.objects.name_server_pods import name_server_template
-from gantrymq.operator.plan.objects.replication_tls import LinkTls
+from gantrymq.operator.plan.objects.pods.broker_config import broker_config, name_server_config
+from gantrymq.operator.plan.objects.pods.broker_pods import broker_template
+from gantrymq.operator.plan.objects.pods.name_server_pods import name_server_template
+from gantrymq.operator.plan.objects.pods.replication_tls import LinkTls
 from gantrymq.operator.plan.security_profile import with_profile
 from gantrymq.operator.resources.security import SecurityProfile
 from gantrymq.operator_model.samples import cluster
 from gantrymq.operator_model.world import World
-from gantrymq.runtime.certificates import TlsMode
+from gantrymq.runtime.security.certificates import TlsMode
 
 SECURE: Json = {"profile": "secure"}
 NAMED: Json = {"profile": "secure", "accountsSecret": "users", "tlsSecret": "certificate"}

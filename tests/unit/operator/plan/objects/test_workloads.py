@@ -8,8 +8,8 @@ from typing import Any
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.drift import drift
 from gantrymq.operator.plan.objects.groups import group_blueprint
-from gantrymq.operator.plan.objects.replication_tls import LinkTls
-from gantrymq.operator.plan.objects.workloads import (
+from gantrymq.operator.plan.objects.pods.replication_tls import LinkTls
+from gantrymq.operator.plan.objects.pods.workloads import (
     CONFIG_ENTRY,
     CONTENT,
     Workload,

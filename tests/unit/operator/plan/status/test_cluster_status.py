@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gantrymq.operator.plan.snapshot import MemberReport
-from gantrymq.operator.resources.conditions import ConditionType
+from gantrymq.operator.resources.reasons.conditions import ConditionType
 from gantrymq.operator_model.world import World
 
 MI = 1 << 20

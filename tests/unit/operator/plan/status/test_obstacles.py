@@ -11,7 +11,7 @@ from gantrymq.operator.plan.objects.groups import group_sizes
 from gantrymq.operator.plan.status.obstacles import Obstacle, find_obstacles
 from gantrymq.operator.plan.view.members import read_groups
 from gantrymq.operator.plan.view.observed import Observed
-from gantrymq.operator.resources.conditions import Reason
+from gantrymq.operator.resources.reasons.conditions import Reason
 from gantrymq.operator_model.samples import cluster, lease
 from gantrymq.operator_model.world import World
 

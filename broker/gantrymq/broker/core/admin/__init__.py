@@ -1,0 +1,1 @@
+"""Requests of administrators: figures, queries, settings and upkeep."""

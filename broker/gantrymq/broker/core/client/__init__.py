@@ -1,0 +1,1 @@
+"""Connected clients: heartbeats, membership, queue locks and assignments."""

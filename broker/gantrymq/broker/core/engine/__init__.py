@@ -1,0 +1,1 @@
+"""Runs the broker's work: tasks of several turns, files to write, admission and memory."""

@@ -1,0 +1,1 @@
+"""Topics and consumer groups: their tables, names, creation, attributes and requests."""

@@ -1,0 +1,1 @@
+"""Offsets of consumer groups: commits, requests and resets."""

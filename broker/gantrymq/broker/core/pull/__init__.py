@@ -1,0 +1,1 @@
+"""Pulls: what they read, how they wait, and consumers that must go elsewhere."""

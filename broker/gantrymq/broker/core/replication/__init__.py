@@ -1,0 +1,1 @@
+"""The broker's role, and the tables that follow a master's log."""

@@ -1,0 +1,163 @@
+"""Changes the role of a broker whose group elects its master, while the broker keeps running.
+
+    lead      The store accepts messages. Offsets of groups beyond the queues' ends are set to the
+              ends. Orderly locks stay with their owners for a while.
+    serve     The master's own services begin once consumers may see all that the log had when this
+              broker became master: earlier work of these services is known from the log alone.
+    pause     Neither clients nor services begin new work, so that the master can hand over a
+              complete log. If it does not hand over, work resumes.
+    follow    Nothing is appended from this call on. The connections of clients that were sending
+              are closed, and the clients look for the new master.
+
+Invariant: between `follow` and the next `lead` no task of the master role is running.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core.messages import Channel, Register
+from gantrymq.broker.core.offset import commits
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# How long the owner of an orderly lock continues without renewing it: Java's figure.
+HEIR_SECONDS: Final = 30.0
+
+# How often to check whether all messages are visible; a follower's report arrives any moment.
+LOOK_SECONDS: Final = 0.02
+
+NEVER: Final = float("inf")
+
+
+@final
+class Reign:
+    """Controls the role and the epoch of one broker."""
+
+    __slots__ = (
+        "_look_at",
+        "_own_address",
+        "_served",
+        "_serves_from",
+        "_state",
+        "changes",
+        "epoch",
+        "is_paused",
+    )
+
+    def __init__(self, state: State) -> None:
+        self._look_at = NEVER
+        self._own_address = state.identity.address
+        self._served = False
+        self._serves_from = 0
+        self._state = state
+        self.epoch = 0
+        """The current epoch as master, or the last one."""
+        self.is_paused = False
+        self.changes: Counter[str] = Counter()
+        """How often this broker became `master`, and how often it became `slave` again."""
+
+    def lead(self, epoch: int) -> None:
+        """Become master."""
+        state = self._state
+        assert state.identity.is_elected, "fixed roles do not change"
+        self.epoch = epoch
+        self.changes["master"] += 1
+        state.store.lead(state.now)
+        state.carried.settle()
+        state.carried.lead()
+        state.works.end_role()
+        address = state.identity.group_address or self._own_address
+        state.identity = replace(state.identity, broker_id=0, address=address)
+        self.master_is("")
+        self._serves_from = state.store.log.end
+        self._look_at = state.now
+        commits.clamp(state)
+        state.pops.lead()
+        self._keep_locks()
+        state.effects.info(
+            f"this broker, member {state.identity.member} of {state.identity.name}, is master"
+            f" from now on, epoch {epoch}, its log ends at {state.store.log.end}"
+        )
+        state.effects.add(Register())
+
+    def _keep_locks(self) -> None:
+        """Take over the last master's orderly locks; an empty log means that there was no
+        master."""
+        state = self._state
+        if state.store.log.is_empty:
+            return
+        try:
+            state.locks.lead(state.now, HEIR_SECONDS)
+        except (RemoteError, ValueError) as error:
+            state.effects.warning(f"the last master's locks are not known: {error}")
+
+    def pause(self, *, is_paused: bool) -> None:
+        """Stop beginning new work, or resume.
+
+        Running tasks complete: the next master would repeat a task that was cancelled.
+        """
+        state = self._state
+        if is_paused and not self.is_paused:
+            self._served = state.serves
+            state.serves = False
+        elif self.is_paused and not is_paused:
+            state.serves = self._served
+        self.is_paused = is_paused
+        state.quick_sends.refresh()
+
+    def follow(self) -> None:
+        """Become a follower."""
+        state = self._state
+        self.changes["slave"] += 1
+        self.is_paused = False
+        self._look_at = NEVER
+        state.serves = False
+        state.store.follow(state.wall_ms)
+        state.works.end_role()
+        member = state.identity.member
+        state.identity = replace(state.identity, broker_id=member, address=self._own_address)
+        self._begin_services_anew()
+        state.pops.retire()
+        state.stranded.follow()
+        state.effects.info(
+            f"this broker, member {state.identity.member} of {state.identity.name}, is not master"
+            f" any more, epoch {self.epoch}, its log ends at {state.store.log.end}"
+        )
+        state.effects.add(Register())
+
+    def master_is(self, address: str) -> None:
+        """Set the master's address for requests; "" when there is no master."""
+        state = self._state
+        master = "" if address == self._own_address else address
+        if master != state.following.master:
+            state.carried.forget_master()
+        state.following.master = master
+        state.relays.master_is(master)
+
+    # ------------------------------------------------------------------ the periodic service
+
+    def deadline(self) -> float:
+        return self._look_at
+
+    def expire(self, now: float) -> None:
+        """Begin to serve once all messages that the log had are visible."""
+        state = self._state
+        if self.is_paused or state.store.readable < self._serves_from:
+            self._look_at = now + LOOK_SECONDS
+            return
+        self._look_at = NEVER
+        self._begin_services_anew()
+        state.serves = True
+
+    def closed(self, channel: Channel) -> None:
+        """Do nothing: this service keeps no state for connections."""
+
+    def _begin_services_anew(self) -> None:
+        state = self._state
+        for service in (state.delays, state.timers, state.transaction_check):
+            service.begin_anew()

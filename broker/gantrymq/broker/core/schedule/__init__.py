@@ -1,0 +1,1 @@
+"""Delayed messages: delay levels, and timers for any moment."""

@@ -1,0 +1,1 @@
+"""Sends: from the request to the record, and sends that are forwarded to the master."""

@@ -1,0 +1,1 @@
+"""Transactions: half messages, decisions, and the check of open ones."""

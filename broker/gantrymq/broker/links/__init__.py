@@ -1,0 +1,1 @@
+"""Connections of replication: slaves, masters and members of a group."""

@@ -1,0 +1,1 @@
+"""Other servers: registration with name servers, and topics for the other masters."""

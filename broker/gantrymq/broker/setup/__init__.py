@@ -1,0 +1,1 @@
+"""Reads what a broker's settings say of its group, its links and its Lease."""

@@ -1,0 +1,1 @@
+"""Replication in fixed roles, as RocketMQ's brokers speak it."""

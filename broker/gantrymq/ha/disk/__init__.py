@@ -1,0 +1,1 @@
+"""What a member keeps on disk about itself and its log: identity and epochs."""

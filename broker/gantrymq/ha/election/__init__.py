@@ -1,0 +1,1 @@
+"""Elections and leases: who may become master, and for how long."""

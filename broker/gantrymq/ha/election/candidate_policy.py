@@ -1,0 +1,66 @@
+"""Decides whether a member that is not master seeks the lease now.
+
+The decision combines the comparison of logs (election.py) with the member's promises. A member that
+has promised not to seek the lease keeps the promise for DURATION_SECONDS, unless the master that
+received it cannot continue anyway: it released its lease, or this member holds the lease again.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gantrymq.ha.election.election import Verdict, View, judge
+from gantrymq.ha.election.election_context import Surroundings
+from gantrymq.ha.election.lease_client_state import LeaseDesk
+from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Lease
+from gantrymq.ha.lease.member_id import Place
+
+NEVER: Final = float("inf")
+
+
+@final
+class Candidacy:
+    """The candidate policy of one member."""
+
+    __slots__ = ("_place", "_promised_until", "again_at")
+
+    def __init__(self, place: Place, now: float, *, is_new: bool) -> None:
+        """`is_new`: this disk has never been used by a member, so there can be no earlier
+        promises."""
+        self._place = place
+        self._promised_until = now if is_new else now + DURATION_SECONDS
+        self.again_at = NEVER
+        """When the verdict may change without another event."""
+
+    def promise(self, now: float) -> None:
+        """Promise not to seek the lease for its duration."""
+        self._promised_until = now + DURATION_SECONDS
+
+    def judge(self, desk: LeaseDesk, around: Surroundings, now: float) -> Verdict | None:
+        """The verdict on seeking the lease; None if a promise forbids it."""
+        lease = desk.lease
+        if lease and now < self._promised_until and self._may_others_lead(lease, around):
+            self.again_at = self._promised_until
+            return None
+        view = View(
+            self._place.number,
+            self._place.configured,
+            around.standing(),
+            lease,
+            desk.changed_at,
+            desk.touched_at,
+            around.sightings(),
+            around.stall(now),
+            around.trouble(now),
+            around.stray(),
+        )
+        verdict = judge(view, now)
+        self.again_at = verdict.again_at
+        return verdict
+
+    def _may_others_lead(self, lease: Lease, around: Surroundings) -> bool:
+        """Whether the master that received the promise may continue. A master that released its
+        lease may not, unless the lease was set back to an earlier state or edited."""
+        if lease.doubt is not None or lease.epoch < around.standing().epoch:
+            return True
+        return lease.holder not in (NOBODY, self._place.number)

@@ -1,0 +1,226 @@
+"""Serialises one member's requests to the Lease and keeps what it knows of the Lease.
+
+Invariants. One request is under way at a time. If a known version may be outdated, because a write
+was rejected or its outcome is unknown, the Lease is read before it is written again. Only a change
+of holder, epoch or renewals is a renewal: any other change of the object does not extend the lease.
+A Lease that contradicts what is known does not replace it (`Lease.doubt`). A Lease that was doubted
+before anything was known is not used to doubt later ones. No two writes of one member have the same
+mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, final
+
+from gantrymq.ha.election.actions import ReadLease, WriteLease
+from gantrymq.ha.lease.lease import (
+    DURATION_SECONDS,
+    Conflict,
+    Found,
+    Lease,
+    LeaseAnswer,
+    Mark,
+    Missing,
+    Unanswered,
+    Written,
+    doubt_of,
+)
+
+# The read interval in normal operation, and the one after a failed request.
+WATCH_SECONDS: Final = 1.0
+LOOK_SECONDS: Final = 0.2
+
+NEVER: Final = float("inf")
+
+
+class Outcome(Enum):
+    """The outcome of a request."""
+
+    READ = 0
+    WRITTEN = 1
+    FAILED = 2
+
+
+@final
+@dataclass(slots=True)
+class _Asked:
+    """The request that is under way."""
+
+    number: int
+    sent_at: float
+    lease: Lease | None
+    """The Lease that the request writes; None for a read."""
+
+
+@final
+class LeaseDesk:
+    """The Lease client of one member."""
+
+    __slots__ = (
+        "_actions",
+        "_answered_at",
+        "_asked",
+        "_last_number",
+        "_sound",
+        "_tried",
+        "changed_at",
+        "is_known",
+        "is_stale",
+        "lease",
+        "read_at",
+        "sent_at",
+        "touched_at",
+        "tried_at",
+        "written_at",
+    )
+
+    def __init__(self, now: float, kept: Lease | None = None) -> None:
+        """`kept`: the last Lease that an earlier process on this disk has seen."""
+        self._actions: list[ReadLease | WriteLease] = []
+        self._answered_at = -NEVER
+        self._asked: _Asked | None = None
+        self._last_number = 0
+        self._sound = kept
+        """The last trusted Lease, possibly of an earlier process on this disk."""
+        self._tried = Mark()
+        """The highest mark that this member has written or tried to write."""
+        self.changed_at = now
+        """When this member learned of the current renewal; never before that renewal was
+        written."""
+        self.is_known = False
+        """Whether this process has read the Lease, or found that there is none."""
+        self.is_stale = True
+        """Whether the Lease may have changed since it was last seen."""
+        self.lease: Lease | None = None
+        self.read_at = now
+        """When to read it again."""
+        self.sent_at = -NEVER
+        """When the last successful write was sent."""
+        self.touched_at = now
+        """When this member learned of the current version; never before that version was
+        written."""
+        self.tried_at = -NEVER
+        """When the last request was sent."""
+        self.written_at = -NEVER
+        """When the last successful write was answered; never if a later write was not answered."""
+
+    @property
+    def is_busy(self) -> bool:
+        return self._asked is not None
+
+    @property
+    def expires_at(self) -> float:
+        """When the lease expires, for a member that only watches it."""
+        return self.changed_at + DURATION_SECONDS
+
+    def look(self, now: float) -> None:
+        """Read the Lease soon, because it may have changed."""
+        self.read_at = min(self.read_at, now)
+
+    def look_at(self, *, is_urgent: bool) -> float:
+        """When to read next."""
+        return min(self.read_at, self._answered_at + LOOK_SECONDS) if is_urgent else self.read_at
+
+    def read(self, now: float) -> None:
+        self._ask(None, now)
+        self._actions.append(ReadLease(self._last_number))
+        self.read_at = now + WATCH_SECONDS
+
+    def write(self, lease: Lease, now: float) -> None:
+        """Replace the version that the lease names. The mark of each write is above that of the
+        member's last write, even if that one was overwritten before its answer came: other members
+        may have seen it, and to them a second Lease with the same mark would not be a renewal."""
+        assert not self.is_stale
+        epoch, renewals = self._tried
+        if 0 < lease.epoch == epoch and lease.renewals <= renewals:
+            lease = replace(lease, renewals=renewals + 1)
+        self._tried = max(self._tried, lease.mark)
+        self._ask(lease, now)
+        self._actions.append(WriteLease(self._last_number, lease))
+
+    def answered(
+        self, number: int, answer: LeaseAnswer, now: float, *, leads: bool = False
+    ) -> Outcome | None:
+        """Process the answer to a request; None if the request is not the one under way. `leads`:
+        this member is master by the Lease that it knows."""
+        asked = self._asked
+        if asked is None or asked.number != number:
+            return None
+        self._asked = None
+        self._answered_at = now
+        match answer:
+            case Found(lease):
+                return self._found(lease, now, leads=leads)
+            case Missing():
+                return self._found(None, now, leads=leads)
+            case Written(version):
+                assert asked.lease is not None
+                self.sent_at = asked.sent_at
+                self._know(self._believed(replace(asked.lease, version=version)), now)
+                self.changed_at = self.touched_at = self.written_at = now
+                return Outcome.WRITTEN
+            case Conflict():
+                self.read_at = now
+            case Unanswered():
+                self.read_at = now + LOOK_SECONDS
+                if asked.lease is not None:
+                    self.written_at = -NEVER
+        self.is_stale = True
+        return Outcome.FAILED
+
+    def take_actions(self) -> Sequence[ReadLease | WriteLease]:
+        actions, self._actions = self._actions, []
+        return actions
+
+    def _ask(self, lease: Lease | None, now: float) -> None:
+        assert self._asked is None
+        self._last_number += 1
+        self._asked = _Asked(self._last_number, now, lease)
+        self.tried_at = now
+
+    def _found(self, lease: Lease | None, now: float, *, leads: bool) -> Outcome:
+        known, found = self.lease, self._believed(lease, leads=leads)
+        if not self.is_known or _renewal(found) != _renewal(known):
+            self.changed_at = now
+        if not self.is_known or _version(found) != _version(known):
+            self.touched_at = now
+        self._know(found, now)
+        return Outcome.READ
+
+    def _believed(self, found: Lease | None, *, leads: bool = False) -> Lease | None:
+        """The Lease to use: what was found, or, if that cannot be right, what was known before, to
+        be written in its place."""
+        if self._sound is None:
+            return found
+        known = self.lease or self._sound
+        if found is None:
+            return replace(known, version="", doubt="somebody has deleted it")
+        doubt = doubt_of(found, known, leads=leads)
+        if doubt is None:
+            return found
+        return replace(
+            known,
+            version=found.version,
+            wishes=found.wishes,
+            fenced=found.fenced,
+            doubt=doubt,
+            claimed=found.in_sync,
+        )
+
+    def _know(self, lease: Lease | None, now: float) -> None:
+        self.lease, self.is_known, self.is_stale = lease, True, False
+        if lease is not None and lease.doubt is None:
+            self._sound = lease
+        self.read_at = now + WATCH_SECONDS
+
+
+def _version(lease: Lease | None) -> str:
+    return "" if lease is None else lease.version
+
+
+def _renewal(lease: Lease | None) -> tuple[int, int, int] | None:
+    """A value that changes with each renewal and with nothing else."""
+    return None if lease is None else (lease.holder, lease.epoch, lease.renewals)

@@ -1,0 +1,59 @@
+"""Tracks an operator's request to hand the lease to another member.
+
+A fenced master hands over as soon as another in-sync member may be master. A requested member is
+given SWITCH_SECONDS to become in sync; after that the request is given up and counts as granted, so
+that it is not taken up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from typing import Final, final
+
+from gantrymq.ha.lease.lease import NOBODY, Lease
+
+# How long the master waits for the requested member to enter the in-sync set.
+SWITCH_SECONDS: Final = 10.0
+
+NEVER: Final = float("inf")
+
+
+@final
+class Switchover:
+    """The switchover state of one member while it is master."""
+
+    __slots__ = ("_me", "by")
+
+    def __init__(self, me: int) -> None:
+        self._me = me
+        self.by = NEVER
+        """When the wait for the requested member ends."""
+
+    def heir(self, lease: Lease, in_sync: AbstractSet[int], now: float) -> int | None:
+        """The member to hand the lease to now, NOBODY for any eligible member, or None for no
+        hand-over."""
+        wishes, me = lease.wishes, self._me
+        if me in lease.fenced and in_sync - {me} - lease.fenced:
+            return NOBODY
+        if wishes.number > lease.granted and wishes.switch_to not in (NOBODY, me):
+            self.by = min(self.by, now + SWITCH_SECONDS)
+            if now < self.by and wishes.switch_to in in_sync:
+                return wishes.switch_to
+        return None
+
+    def granted(self, lease: Lease, now: float) -> int:
+        """The number of the last switchover request that is finished: carried out or given up."""
+        wishes = lease.wishes
+        is_there = wishes.switch_to in (NOBODY, self._me)
+        if wishes.number > lease.granted and (is_there or now >= self.by):
+            self.by = NEVER
+            return wishes.number
+        return lease.granted
+
+    def give_up(self, now: float) -> None:
+        """Give up the current request."""
+        self.by = now
+
+    def end(self) -> None:
+        """Forget the request, because this member is no longer master."""
+        self.by = NEVER

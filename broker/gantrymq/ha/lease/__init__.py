@@ -1,0 +1,1 @@
+"""The objects of a group in Kubernetes: Lease, EndpointSlice, Service."""

@@ -1,0 +1,407 @@
+"""Encodes and decodes the Lease of a group as a coordination.k8s.io/v1 Lease in JSON.
+
+    spec.holderIdentity          the holder's number, "" while there is none
+    spec.leaseDurationSeconds    4
+    spec.acquireTime, renewTime  the writer's wall clock, for people: no member relies on them
+    spec.leaseTransitions        how often a member became master
+    metadata.resourceVersion     the lease's version
+    metadata.annotations         all the rest, each `gantrymq.dev/` and a name of `_OURS`, which
+                                 members write, or of `_WISHED`, which an operator writes
+
+All other fields of the object are preserved as they were read. That includes the uid: without it
+the API would recreate a deleted object for a writer that wants to replace it. The object never has
+an owner: if it were deleted together with its owner, the epoch would be lost.
+
+    gantrymq.dev/group-id        the group's UUID
+    gantrymq.dev/disks           1=<uuid>,2=<uuid>: the disk of each member of the set
+    gantrymq.dev/writer          the process of the holder, a random UUID
+    gantrymq.dev/seal            a digest of the fields that members elect by
+    gantrymq.dev/seal-2          that seal, "-", and a digest of it and the other fields that
+                                 members write
+
+Versions. Brokers older than `seal-2` read and write only `seal`, and leave `seal-2` unchanged. A
+`seal-2` that begins with another seal was left behind by such a broker: then `seal` decides, and
+the writer is unknown. So old and new brokers of a group trust each other during a rolling upgrade.
+
+Invariants. A Lease that no member can have written, because it is damaged or its seal does not
+match, is not trusted (`Lease.doubt`): a member that trusted half a Lease could elect a member that
+lacks messages. An operator's request that cannot be parsed is skipped and reported (`ignored`): a
+typo in a request must not leave a group without a master.
+
+The seal detects edits. It does not stop an attacker: the API's access rights do that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final, final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.ha.disk.identity import is_uuid
+from gantrymq.ha.lease.lease import DURATION_SECONDS, EPOCH_MAX, NOBODY, Lease, Wishes
+from gantrymq.wire import javajson
+from gantrymq.wire.jsonvalue import Json, JsonObject, object_of, required_text_field, text_field
+
+API_VERSION: Final = "coordination.k8s.io/v1"
+PREFIX: Final = "gantrymq.dev/"
+
+# The API accepts 256 KiB of annotations; the list of field owners comes on top.
+OBJECT_BYTES_MAX: Final = 512 << 10
+
+# A name of 253 characters and a port; more members than any group has.
+_ADDRESS_MAX: Final = 260
+_MEMBERS_MAX: Final = 64
+
+NUMBER_MAX: Final = 2**53
+
+SWITCH_NUMBER_MAX: Final = 10**9
+"""The highest number of a switchover: the next request takes the last number plus one."""
+
+TRANSITIONS_MAX: Final = 2**31 - 1
+"""The API rejects a Lease with a higher number."""
+
+_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,15}")
+_ADDRESS: Final = re.compile(r"[\x21-\x7e]+:[0-9]{1,5}")
+
+_UNBELIEVED: Final = (
+    "it is not believed; a master at work writes the Lease anew, and without one all members of the"
+    " group have to be heard"
+)
+
+_OURS: Final = (
+    "epoch", "in-sync", "address", "ha-address", "heir", "leaver", "renewals", "granted",
+    "group-id", "disks", "writer",
+)  # fmt: skip
+_WISHED: Final = ("fenced", "preferred", "switch-to", "switch-number", "allow-unclean")
+_SEAL: Final = "seal"
+_FULL_SEAL: Final = "seal-2"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ObjectName:
+    """The name of an API object."""
+
+    namespace: str
+    name: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LeaseObject:
+    """A Lease object as it was read."""
+
+    lease: Lease
+    content: JsonObject
+    ignored: tuple[str, ...] = field(default=())
+    """Why requests of an operator were skipped."""
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def read(data: bytes) -> LeaseObject:
+    """The object in an answer of the API. Raises RemoteError if it is not a Lease of a group."""
+    content = object_of(javajson.loads(data, OBJECT_BYTES_MAX), "the Lease")
+    kind = text_field(content, "kind")
+    if kind != "Lease":
+        raise RemoteError(f"the API answered with {kind!r} where a Lease belongs")
+    metadata = object_of(content.get("metadata"), "metadata")
+    version = required_text_field(metadata, "resourceVersion")
+    notes = _Notes(object_of(metadata.get("annotations") or {}, "annotations"))
+    spec = object_of(content.get("spec") or {}, "spec")
+    wishes, fenced = _wishes(notes)
+    lease = Lease(version, wishes=wishes, fenced=fenced)
+    _must_be_a_groups(spec, notes)
+    try:
+        holder = _holder(spec)
+        lease = replace(_written(notes, lease), holder=holder)
+        _must_be_whole(lease)
+        _must_be_sealed(lease, notes.text(_SEAL))
+        lease = _fully_sealed(lease, notes.text(_FULL_SEAL))
+    except RemoteError as error:
+        lease = replace(lease, doubt=str(error))
+    return LeaseObject(lease, content, tuple(notes.ignored))
+
+
+def _written(notes: _Notes, lease: Lease) -> Lease:
+    """The lease with all fields that members write. Raises RemoteError if no member can have
+    written one of them."""
+    epoch = notes.number("epoch")
+    if epoch > EPOCH_MAX:
+        raise _damaged("epoch", f"{epoch}, above {EPOCH_MAX}")
+    return replace(
+        lease,
+        address=notes.address("address"),
+        ha_address=notes.address("ha-address"),
+        epoch=epoch,
+        in_sync=notes.members("in-sync"),
+        heir=notes.number("heir"),
+        leaver=notes.number("leaver"),
+        renewals=notes.number("renewals"),
+        granted=notes.number("granted"),
+        group=notes.uuid("group-id"),
+        disks=notes.disks("disks"),
+        writer=notes.uuid("writer"),
+    )
+
+
+def _wishes(notes: _Notes) -> tuple[Wishes, frozenset[int]]:
+    """An operator's requests, and the fenced members."""
+    wishes = Wishes(
+        notes.wished_number("preferred"),
+        notes.wished_number("switch-to"),
+        notes.wished_number("switch-number", SWITCH_NUMBER_MAX),
+        notes.wished_truth("allow-unclean"),
+    )
+    return wishes, notes.wished_members("fenced")
+
+
+def _must_be_a_groups(spec: JsonObject, notes: _Notes) -> None:
+    """Raises RemoteError for the Lease of another program: it has a holder and none of the members'
+    annotations. A member's Lease with an edited holder is only untrusted."""
+    holder = spec.get("holderIdentity") or ""
+    if not _is_member(holder) and not any(notes.has(name) for name in _OURS):
+        raise RemoteError(
+            f"spec.holderIdentity is {str(holder)[:100]!r}, and no number of a member: another"
+            " program uses this Lease; give leaseName another name, or delete the Lease if nothing"
+            " needs it"
+        )
+
+
+def _is_member(holder: Json) -> bool:
+    return holder == "" or (
+        isinstance(holder, str) and holder != "0" and bool(_NUMBER.fullmatch(holder))
+    )
+
+
+def _holder(spec: JsonObject) -> int:
+    holder = spec.get("holderIdentity") or ""
+    if not _is_member(holder):
+        raise RemoteError(
+            f"the Lease's spec.holderIdentity is {str(holder)[:100]!r}, and no number of a member:"
+            f" {_UNBELIEVED}"
+        )
+    return int(str(holder)) if holder else NOBODY
+
+
+def _must_be_whole(lease: Lease) -> None:
+    """Raises RemoteError if fields are missing: once there was a master there are an epoch and a
+    set, and while there is one also its addresses."""
+    if lease.epoch == 0 and (lease.holder or lease.in_sync):
+        raise _damaged("epoch", "missing, though somebody has been master")
+    if lease.epoch and not lease.in_sync:
+        raise _damaged("in-sync", f"missing, though epoch {lease.epoch} has begun")
+    if lease.holder and not lease.ha_address:
+        raise _damaged("ha-address", f"missing, though member {lease.holder} is master")
+    if lease.holder and not lease.address:
+        raise _damaged("address", f"missing, though member {lease.holder} is master")
+
+
+def _must_be_sealed(lease: Lease, seal: str) -> None:
+    """Raises RemoteError if the seal does not match. A Lease without a group was written by a
+    version that knows neither groups nor seals."""
+    if (lease.group or seal) and seal != seal_of(lease):
+        raise _damaged(_SEAL, "not that of what the Lease says: somebody has edited it")
+
+
+def _fully_sealed(lease: Lease, seal: str) -> Lease:
+    """The lease; without the writer if it was last written by a version that writes none."""
+    if not lease.group or not seal.startswith(f"{seal_of(lease)}-"):
+        return replace(lease, writer="")
+    if seal != full_seal_of(lease):
+        raise _damaged(_FULL_SEAL, "not that of what the Lease says: somebody has edited it")
+    return lease
+
+
+def full_seal_of(lease: Lease) -> str:
+    """The seal, and the digest of it and the other fields that members write."""
+    seal = seal_of(lease)
+    parts = (seal, lease.address, lease.ha_address, str(lease.granted), lease.writer)
+    return f"{seal}-{_digest(parts)}"
+
+
+def seal_of(lease: Lease) -> str:
+    """The digest of the fields that members elect by."""
+    numbers = (lease.epoch, lease.renewals, lease.holder, lease.heir, lease.leaver)
+    parts = (lease.group, *map(str, numbers), _members(lease.in_sync), _disks(lease))
+    return _digest(parts)
+
+
+def _digest(parts: Sequence[str]) -> str:
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:32]
+
+
+def _damaged(name: str, what: str) -> RemoteError:
+    return RemoteError(f"the Lease's annotation {PREFIX}{name} is {what}: {_UNBELIEVED}")
+
+
+@final
+class _Notes:
+    """The annotations of a Lease."""
+
+    __slots__ = ("_annotations", "ignored")
+
+    def __init__(self, annotations: JsonObject) -> None:
+        self._annotations = annotations
+        self.ignored: list[str] = []
+        """Why requests of an operator were skipped."""
+
+    def has(self, name: str) -> bool:
+        return PREFIX + name in self._annotations
+
+    def text(self, name: str) -> str:
+        value = self._annotations.get(PREFIX + name, "")
+        if not isinstance(value, str):
+            raise _damaged(name, "no text")
+        return value
+
+    def uuid(self, name: str) -> str:
+        text = self.text(name)
+        if text and not is_uuid(text):
+            raise _damaged(name, f"{text[:100]!r}, and no UUID")
+        return text
+
+    def number(self, name: str) -> int:
+        text = self.text(name)
+        if text and (not _NUMBER.fullmatch(text) or int(text) > NUMBER_MAX):
+            raise _damaged(name, f"{text[:100]!r}, and no number up to {NUMBER_MAX}")
+        return int(text or "0")
+
+    def members(self, name: str) -> frozenset[int]:
+        text = self.text(name)
+        if not text:
+            return frozenset()
+        parts = text.split(",", _MEMBERS_MAX)
+        if len(parts) > _MEMBERS_MAX:
+            raise _damaged(name, f"of more than {_MEMBERS_MAX} members")
+        if not all(_NUMBER.fullmatch(part) and part != "0" for part in parts):
+            raise _damaged(name, f"{text[:100]!r}, and no numbers of members, as in 1,2,3")
+        return frozenset(map(int, parts))
+
+    def address(self, name: str) -> str:
+        text = self.text(name)
+        if text and (len(text) > _ADDRESS_MAX or not _ADDRESS.fullmatch(text)):
+            raise _damaged(name, f"{text[:100]!r}, and no host:port")
+        return text
+
+    def disks(self, name: str) -> dict[int, str]:
+        disks: dict[int, str] = {}
+        for part in filter(None, self.text(name).split(",", _MEMBERS_MAX)):
+            member, _, disk = part.partition("=")
+            if not (_NUMBER.fullmatch(member) and is_uuid(disk)):
+                raise _damaged(name, f"{part[:100]!r}, and no member and the UUID of its disk")
+            disks[int(member)] = disk
+        return disks
+
+    # What an operator wrote: a mistake in it is reported, and the value is ignored.
+
+    def wished_number(self, name: str, most: int = NUMBER_MAX) -> int:
+        text = self._wished(name)
+        if not _NUMBER.fullmatch(text or "0") or int(text or "0") > most:
+            self._ignore(name, text, f"a number up to {most}")
+            return 0
+        return int(text or "0")
+
+    def wished_truth(self, name: str) -> bool:
+        text = self._wished(name)
+        if text not in ("", "true", "false"):
+            self._ignore(name, text, "true or false")
+        return text == "true"
+
+    def wished_members(self, name: str) -> frozenset[int]:
+        """The valid numbers of the list: a typo must not unfence the other members."""
+        members = set()
+        for part in filter(None, self._wished(name).split(",", _MEMBERS_MAX)):
+            if _NUMBER.fullmatch(part.strip()) and part.strip() != "0":
+                members.add(int(part))
+            else:
+                self._ignore(name, part, "numbers of members, as in 1,2,3")
+        return frozenset(members)
+
+    def _wished(self, name: str) -> str:
+        value = self._annotations.get(PREFIX + name, "")
+        if not isinstance(value, str):
+            self._ignore(name, str(value), "a text")
+            return ""
+        return value.strip()
+
+    def _ignore(self, name: str, text: str, wanted: str) -> None:
+        self.ignored.append(f"{PREFIX}{name} is {text[:100]!r}, and has to be {wanted}: left out")
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def encode(lease: Lease, before: LeaseObject | None, place: ObjectName, wall_ms: int) -> bytes:
+    """The object that replaces `before`, or the first one if that is None."""
+    content: JsonObject = dict(before.content) if before else {}
+    content |= {"apiVersion": API_VERSION, "kind": "Lease"}
+    metadata = object_of(content.get("metadata") or {}, "metadata")
+    annotations = object_of(metadata.get("annotations") or {}, "annotations")
+    names: JsonObject = {"namespace": place.namespace, "name": place.name}
+    if before is not None:
+        names["resourceVersion"] = lease.version
+    noted = _noted(lease) | ({} if before else _noted_wishes(lease))
+    content["metadata"] = metadata | names | {"annotations": annotations | noted}
+    spec = object_of(content.get("spec") or {}, "spec")
+    content["spec"] = spec | _specified(lease, before, spec, wall_ms)
+    return javajson.dumps_standard(content)
+
+
+def _specified(
+    lease: Lease, before: LeaseObject | None, spec: JsonObject, wall_ms: int
+) -> JsonObject:
+    now = _time(wall_ms)
+    said: JsonObject = {
+        "holderIdentity": str(lease.holder) if lease.holder else "",
+        "leaseDurationSeconds": int(DURATION_SECONDS),
+        "renewTime": now,
+    }
+    if lease.holder and (before is None or lease.epoch != before.lease.epoch):
+        found = spec.get("leaseTransitions")
+        transitions = found if isinstance(found, int) else 0
+        count = min(max(transitions, 0) + 1, TRANSITIONS_MAX)
+        said |= {"acquireTime": now, "leaseTransitions": count}
+    return said
+
+
+def _noted(lease: Lease) -> JsonObject:
+    values = (
+        str(lease.epoch), _members(lease.in_sync), lease.address, lease.ha_address,
+        str(lease.heir), str(lease.leaver), str(lease.renewals), str(lease.granted),
+        lease.group, _disks(lease), lease.writer,
+    )  # fmt: skip
+    noted: JsonObject = {PREFIX + name: value for name, value in zip(_OURS, values, strict=True)}
+    if not lease.group:
+        return noted
+    return noted | {PREFIX + _SEAL: seal_of(lease), PREFIX + _FULL_SEAL: full_seal_of(lease)}
+
+
+def _noted_wishes(lease: Lease) -> JsonObject:
+    """The requests, for a new object; in an existing object they stay as an operator wrote them."""
+    wishes = lease.wishes
+    values = (
+        _members(lease.fenced), str(wishes.preferred), str(wishes.switch_to), str(wishes.number),
+        "true" if wishes.allows_unclean else "false",
+    )  # fmt: skip
+    return {PREFIX + name: value for name, value in zip(_WISHED, values, strict=True)}
+
+
+def _disks(lease: Lease) -> str:
+    named = sorted((member, disk) for member, disk in lease.disks.items() if disk)
+    return ",".join(f"{member}={disk}" for member, disk in named)
+
+
+def _members(numbers: frozenset[int]) -> str:
+    return ",".join(map(str, sorted(numbers)))
+
+
+def _time(wall_ms: int) -> str:
+    """The API's format: RFC 3339 with microseconds."""
+    moment = datetime.fromtimestamp(wall_ms // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{wall_ms % 1000:03d}000Z"

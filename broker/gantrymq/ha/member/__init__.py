@@ -1,0 +1,1 @@
+"""A member of a group that elects its master: links, followers, identity and state."""

@@ -1,0 +1,381 @@
+"""Implements the master's end of a link between members: handshake, log, tables and reports.
+
+    meeting      the peer has proved nothing; only a few bytes are kept
+    met          the peer is a member; the owner decides whether it may follow
+    following    it is sent the log from the end of its own log on, if this log continues there;
+                 from the beginning if its own is empty; otherwise nothing: it has to truncate its
+                 log first, and then reconnects
+
+A follower's reports are bounded by what it was sent on this connection: a report of more than that,
+or of less than before, ends the connection and acknowledges nothing.
+
+Tables are sent when they have changed, with the newest content of each: content that was replaced
+before it was sent is skipped. Waiting for a table means waiting for its number: `missing_table`.
+
+Bounds. Output is made only while the network accepts it, `OUTPUT_BYTES_MAX` of it and one table at
+a time; cold bytes are read ahead `COLD_BYTES` at a time; at most UNSTORED_MAX tables are sent but
+not yet stored.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.ha.member.link_settings import HEARTBEAT_SECONDS, SILENCE_SECONDS
+from gantrymq.ha.member.member_events import MemberFollowerEvent, Met, Reported
+from gantrymq.ha.protocol import handshake
+from gantrymq.ha.protocol.events import Ended, Ending
+from gantrymq.ha.protocol.handshake import MastersMeeting, Member, Standing, goes_on
+from gantrymq.ha.protocol.log_stream import OUTPUT_BYTES_MAX, LogStream
+from gantrymq.ha.protocol.member_frames import (
+    Beat,
+    Kind,
+    Letter,
+    MemberReader,
+    Report,
+    encode,
+    encode_data_head,
+    encode_table_head,
+)
+from gantrymq.ha.protocol.rate import Rate
+from gantrymq.store.engine import Store
+
+# A follower that copies the whole log costs few iterations of the event loop, and a megabyte.
+COLD_BYTES: Final = 1 << 20
+
+# Consumers at slaves wait for the safe position: no longer than this, but it is not sent for each
+# message separately.
+NEWS_SECONDS: Final = 0.02
+
+# Beside other output a beat costs no extra write, but not every write needs one.
+BESIDE_SECONDS: Final = 0.005
+
+# A follower that stores nothing is sent no more; there are some ten tables.
+UNSTORED_MAX: Final = 64
+
+# The letter expected after each letter of a handshake.
+_NEXT: Final = {Kind.HELLO: Kind.PROOF, Kind.PROOF: Kind.JOINING}
+
+
+class Phase(Enum):
+    """The phases of a link."""
+
+    MEETING = 0
+    MET = 1
+    FOLLOWING = 2
+    REFUSED = 3
+    TOLD = 4
+    """Refused, and the network has accepted the refusal."""
+
+
+@final
+@dataclass(slots=True)
+class _Owed:
+    """A table that is not sent yet: its current content, and the owner's number of its first unsent
+    change."""
+
+    first: int
+    content: bytes
+
+
+@final
+class MemberFollower:
+    """The protocol state of one link: bytes and time go in, events and output come out."""
+
+    __slots__ = (
+        "_has_beat",
+        "_heard_at",
+        "_last_table",
+        "_meeting",
+        "_news_at",
+        "_output",
+        "_output_bytes",
+        "_owed",
+        "_rate",
+        "_reader",
+        "_store",
+        "_told",
+        "_unstored",
+        "address",
+        "has_reported",
+        "is_held_up",
+        "is_over",
+        "log_start",
+        "number",
+        "phase",
+        "report",
+        "standing",
+        "stream",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        address: str,
+        meeting: MastersMeeting,
+        store: Store,
+        now: float,
+    ) -> None:
+        """`number` was never used by another link."""
+        self.number = number
+        self.address = address
+        self.is_held_up = False
+        """Whether the network accepts no more bytes for now: then no output is made."""
+        self.is_over = False
+        self.log_start = 0
+        """The start of the follower's log; set once it follows."""
+        self.phase = Phase.MEETING
+        self.has_reported = False
+        """Whether `report` was sent by the follower, rather than derived from the handshake."""
+        self.report = Report(0, 0)
+        self.standing: Standing | None = None
+        """The follower's standing at the handshake."""
+        self.stream = LogStream(number, store.log, store.log_readings, COLD_BYTES)
+        self._has_beat = False
+        """Whether the output contains a beat that was not taken yet."""
+        self._heard_at = now
+        self._last_table = 0
+        self._meeting = meeting
+        self._news_at = float("inf")
+        """When a beat with news is due."""
+        self._output: list[bytes] = []
+        self._output_bytes = 0
+        self._owed: dict[str, _Owed] = {}
+        self._rate = Rate(now)
+        self._reader = MemberReader(Kind.HELLO)
+        self._store = store
+        self._told: tuple[Beat, float] | None = None
+        """The last beat, and when it was made."""
+        self._unstored: deque[tuple[int, int]] = deque()
+        """Of each table that was sent and not stored: its number on this link, and the owner's
+        number of its first unsent change."""
+
+    @property
+    def member(self) -> Member:
+        """The follower's identity; available after the handshake."""
+        return self._meeting.follower
+
+    @property
+    def is_following(self) -> bool:
+        return self.phase is Phase.FOLLOWING and not self.is_over
+
+    # ------------------------------------------------------------------ the link
+
+    def receive(self, data: bytes, now: float) -> Sequence[MemberFollowerEvent]:
+        """Process received bytes; after `Met` the owner calls `welcome` or `refuse`."""
+        if self.is_over or self.phase in (Phase.REFUSED, Phase.TOLD):
+            return ()
+        if self.is_following:
+            self._heard_at = now
+        events: list[MemberFollowerEvent] = []
+        before = self.report
+        for frame in self._reader.feed(data):
+            if isinstance(frame, Letter):
+                events += self._meet(frame)
+            else:
+                assert isinstance(frame, Report), "the reader was not told to expect it"
+                events += self._hear(frame)
+            if events and isinstance(events[-1], Ended):
+                return events[-1:]
+        if self._reader.failure:
+            return [self.end(Ending.GARBAGE, f"it is no member: {self._reader.failure}")]
+        if self.report is not before:
+            events.append(Reported(self.report))
+        return events
+
+    def welcome(self, standing: Standing, now: float) -> None:
+        """Accept the follower. `standing` describes this master's log."""
+        theirs = self.standing
+        assert theirs is not None
+        assert self.phase is Phase.MET
+        self.phase = Phase.FOLLOWING
+        self._heard_at = now
+        self._output.append(handshake.welcome(standing))
+        self._reader.expect(Kind.REPORT)
+        begins = goes_on(theirs, standing)
+        if begins is None:
+            return
+        self.stream.begin(begins)
+        self.log_start = begins if theirs.is_empty else theirs.start
+        self.report = Report(0 if theirs.is_empty else theirs.sure_end, 0)
+
+    def refuse(self, reason: str, words: str, standing: Standing) -> None:
+        """Refuse the follower. The link ends once the refusal was taken: the connection has to be
+        closed, not aborted."""
+        assert self.phase is Phase.MET
+        self.phase = Phase.REFUSED
+        self._reader.expect()
+        self._output.append(handshake.refusal(reason, words, standing))
+
+    def take_output(self) -> Sequence[bytes]:
+        """The bytes to send. The caller takes them only when it can send them."""
+        output, self._output, self._output_bytes = self._output, [], 0
+        self._has_beat = False
+        if self.phase is Phase.REFUSED:
+            self.phase = Phase.TOLD
+        return output
+
+    def deadline(self) -> float:
+        """When `expire` or `beat` has something to do."""
+        silent = self._heard_at + SILENCE_SECONDS
+        if self.phase is Phase.TOLD:
+            return float("-inf")
+        if not self.is_following or self._cannot_beat:
+            return silent
+        if self._told is None:
+            return float("-inf")
+        return min(silent, self._told[1] + HEARTBEAT_SECONDS, self._news_at)
+
+    def expire(self, now: float) -> Sequence[MemberFollowerEvent]:
+        """End the link if it is silent, or its refusal was sent."""
+        if self.is_over:
+            return ()
+        if self.phase is Phase.TOLD:
+            return [self.end(Ending.REFUSED, "it was told why")]
+        if now >= self._heard_at + SILENCE_SECONDS:
+            silence = f"nothing was heard of it for {SILENCE_SECONDS:g} s"
+            return [self.end(Ending.SILENT, silence)]
+        return ()
+
+    def end(self, ending: Ending, text: str) -> Ended:
+        """End the link; the owner has to close the connection."""
+        self.closed()
+        return Ended(ending, text)
+
+    def closed(self) -> None:
+        """The connection is closed, by either side."""
+        self.is_over = True
+        self.stream.close()
+        self._output.clear()
+        self._owed.clear()
+
+    # ------------------------------------------------------------------ sending
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more can be sent, and there is more."""
+        return (
+            self.is_following and not self._is_full and (self.stream.is_ready or self._owes_table)
+        )
+
+    @property
+    def _is_full(self) -> bool:
+        return self.is_held_up or self._output_bytes >= OUTPUT_BYTES_MAX
+
+    @property
+    def _cannot_beat(self) -> bool:
+        """A beat may exceed the output bound, but there is at most one in the output."""
+        return self.is_held_up or self._has_beat
+
+    @property
+    def _owes_table(self) -> bool:
+        return bool(self._owed) and len(self._unstored) < UNSTORED_MAX
+
+    def fill(self, now: float) -> Sequence[MemberFollowerEvent]:
+        """Make output from the tables and the bytes in memory, up to the bound."""
+        while self.has_room:
+            if self._owes_table:
+                self._put_table()
+                continue
+            data = self.stream.next(OUTPUT_BYTES_MAX - self._output_bytes)
+            if data:
+                self._put((encode_data_head(self.stream.sent - len(data), len(data)), data))
+                self._rate.add(len(data), now)
+        if self.is_over or self.stream.failure is None:
+            return ()
+        return [self.end(*self.stream.failure)]
+
+    def beat(self, epoch: int, safe: int, asked: int, now: float) -> None:
+        """Send a beat if one is due; called each turn after `fill`. It is due each
+        HEARTBEAT_SECONDS, at once with a new question, and soon after the safe position has moved,
+        sooner beside other output."""
+        if not self.is_following or self._cannot_beat:
+            return
+        if self._told is not None:
+            told, at = self._told
+            due_at = at + HEARTBEAT_SECONDS
+            if safe > told.safe:
+                self._news_at = at + NEWS_SECONDS
+                due_at = at + (BESIDE_SECONDS if self._output else NEWS_SECONDS)
+            if now < due_at and asked <= told.asked:
+                return
+        beat = Beat(epoch, self._store.log.end, safe, asked)
+        self._told = beat, now
+        self._news_at = float("inf")
+        self._has_beat = True
+        self._put((encode(beat),))
+
+    def table(self, number: int, name: str, content: bytes) -> None:
+        """Replace the table of this name; the owner's numbers rise with each change."""
+        owed = self._owed.get(name)
+        if owed is None:
+            self._owed[name] = _Owed(number, content)
+        else:
+            owed.content = content
+
+    @property
+    def missing_table(self) -> int | None:
+        """The owner's lowest number of a change that the follower has not stored; None if it has
+        all."""
+        if not self._owed and not self._unstored:
+            return None  # a shortcut, as each report calls this
+        firsts = [owed.first for owed in self._owed.values()]
+        firsts += [first for _, first in self._unstored]
+        return min(firsts, default=None)
+
+    def bytes_per_second(self, now: float) -> int:
+        return self._rate.per_second(now)
+
+    def _put_table(self) -> None:
+        name = next(iter(self._owed))
+        owed = self._owed.pop(name)
+        self._last_table += 1
+        self._unstored.append((self._last_table, owed.first))
+        head = encode_table_head(self._last_table, name, len(owed.content))
+        self._put((head, owed.content))
+
+    def _put(self, output: Sequence[bytes]) -> None:
+        self._output += output
+        self._output_bytes += sum(map(len, output))
+
+    # ------------------------------------------------------------------ receiving
+
+    def _meet(self, letter: Letter) -> Sequence[MemberFollowerEvent]:
+        try:
+            said, standing = self._meeting.take(letter)
+        except RemoteError as error:
+            return [self.end(Ending.GARBAGE, str(error))]
+        if said:
+            self._output.append(said)
+        if standing is None:
+            self._reader.expect(_NEXT[letter.kind])
+            return ()
+        self.phase = Phase.MET
+        self.standing = standing
+        self._reader.expect()
+        return [Met(self.member, standing)]
+
+    def _hear(self, report: Report) -> Sequence[MemberFollowerEvent]:
+        """Process a report. A follower that first has to truncate its log sends none that
+        counts."""
+        if not self.stream.is_open:
+            return ()
+        last, asked = self.report, self._told[0].asked if self._told else 0
+        if not (
+            last.received <= report.received <= self.stream.sent
+            and last.flushed <= report.flushed <= report.received
+            and last.promised <= report.promised <= asked
+            and last.stored <= report.stored <= self._last_table
+            and last.is_leaving <= report.is_leaving
+        ):
+            text = f"{report} cannot be: before it was {last}, and it was sent the log up to "
+            return [self.end(Ending.GARBAGE, f"{text}{self.stream.sent}")]
+        self.report, self.has_reported = report, True
+        while self._unstored and self._unstored[0][0] <= report.stored:
+            self._unstored.popleft()
+        return ()

@@ -1,0 +1,512 @@
+"""Manages a member's incoming links; feeds the in-sync set and the store with their reports.
+
+    opened  ->  heard from ...  ->  closed         each connection
+    lead    ->  turn ...        ->  retire         each epoch led; otherwise all are refused
+    turn                                           once a turn, after the store's
+
+A peer that has proved to be a member of the group gets an answer: it may follow while this member
+is master; otherwise it is refused, and learns from the refusal what this member's log is. Each turn
+sends what is new in the log to all followers whose network accepts it, with the safe position: the
+position up to which all members have the log that may become master. This position, not a single
+report, completes the sends that wait.
+
+Invariants. `in_sync` gets only the reports of the link that counts as a member's only one. The safe
+position never decreases within an epoch: what was acknowledged or read stays safe. Below
+`min_in_sync` nothing is acknowledged, whatever the members report; once the lease names a set that
+is too small, waiting sends are answered at once. A new master first lets them wait for a moment:
+its set often contains only itself until the others have connected.
+
+Bounds: `LINKS_MAX` connections, of which one that has not proved itself makes room for the next;
+member_follower.py has those of each.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from gantrymq.base.errors import LocalError
+from gantrymq.ha.election.in_sync_replicas import InSync
+from gantrymq.ha.member.incoming_link import MemberFollower, Phase
+from gantrymq.ha.member.link_settings import LinkSettings
+from gantrymq.ha.member.member_events import MemberFollowersEvent, Met, NewerEpoch, Reported
+from gantrymq.ha.member.seat_conflicts import SeatConflicts
+from gantrymq.ha.protocol import log_stream
+from gantrymq.ha.protocol.events import Ended, Ending
+from gantrymq.ha.protocol.handshake import MastersMeeting, Member, Standing
+from gantrymq.ha.protocol.member_frames import TABLE_BYTES_MAX, Report
+from gantrymq.ha.status import FollowerStatus
+from gantrymq.store.engine import Store
+
+# A group has a handful of members; each may hold some megabytes.
+LINKS_MAX: Final = 32
+
+# The interval between two comparisons of the tables that are replicated with the log.
+TABLES_SECONDS: Final = 1.0
+
+# After a promotion the other members look up the new master's name, connect, and return to the set
+# with two writes of the Lease. Sends wait this long for that, within the 3 s timeout of a producer.
+RETURN_SECONDS: Final = 2.0
+
+# A promise lasts for one lease duration: older questions are of no use.
+QUESTIONS_MAX: Final = 64
+
+NEVER: Final = float("inf")
+
+
+@final
+@dataclass(slots=True)
+class _Reign:
+    """The state of the epoch in which this member is master."""
+
+    epoch: int
+    in_sync: InSync
+    tables_at: float
+    safe: int
+    held: int
+    """The position up to which all members of the set have had the log."""
+    returns_by: float
+    """Until when sends wait for members to return to a set that is too small; NEVER: they are
+    answered at once."""
+    conflicts: SeatConflicts = field(default_factory=SeatConflicts)
+    asked: int = 0
+    questions: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=QUESTIONS_MAX))
+    promised: dict[int, int] = field(default_factory=dict)
+    """By member, the last question that it answered."""
+    tables: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    stored: dict[int, int] = field(default_factory=dict)
+    """By member, the number up to which it has stored all tables."""
+    answered: int | None = None
+    """The highest table number that was confirmed as stored by all in-sync members; None while the
+    tables that existed when the epoch began have no number yet."""
+
+
+@final
+class MemberFollowers:
+    """The incoming links of one member whose store is open."""
+
+    __slots__ = (
+        "_current",
+        "_last_table",
+        "_links",
+        "_nonce",
+        "_over",
+        "_reign",
+        "_settings",
+        "_standing",
+        "_store",
+    )
+
+    def __init__(
+        self,
+        store: Store,
+        settings: LinkSettings,
+        standing: Callable[[], Standing],
+        nonce: Callable[[], bytes],
+    ) -> None:
+        """`standing` returns this member's current standing; `nonce` returns bytes never returned
+        before."""
+        self._current: dict[int, MemberFollower] = {}
+        """By member, the link that counts."""
+        self._last_table = 0
+        self._links: dict[int, MemberFollower] = {}
+        self._nonce = nonce
+        self._over: list[tuple[MemberFollower, Ended]] = []
+        """Links that were ended, and that the owner does not know of yet."""
+        self._reign: _Reign | None = None
+        self._settings = settings
+        self._standing = standing
+        self._store = store
+
+    # ------------------------------------------------------------------ epochs led
+
+    def lead(self, epoch: int, in_sync: InSync, now: float) -> None:
+        """Become master. The position that consumers of the store can read up to now is safe."""
+        assert self._reign is None
+        store = self._store
+        safe = self._dispatched if store.safe is None else store.safe
+        waits = self._settings.waits
+        held, returns_by = (safe, now + RETURN_SECONDS) if waits else (0, NEVER)
+        self._reign = _Reign(epoch, in_sync, now, safe, held, returns_by)
+        store.waiters.for_members = waits
+        self._settle()
+
+    def retire(self, now: float) -> None:
+        """Stop being master: all links are closed, and nothing is acknowledged."""
+        del now
+        self._reign = None
+        for link in self._links.values():
+            self._end(link, Ending.CLOSED, "we are not master any more")
+        self._current.clear()
+
+    @property
+    def safe(self) -> int:
+        """The position up to which consumers may read; 0 unless this member is master."""
+        return 0 if self._reign is None else self._reign.safe
+
+    # ------------------------------------------------------------------ connections
+
+    def opened(self, number: int, address: str, now: float) -> MemberFollower | None:
+        """Add a connection with this number, which was never used before. None if there are too
+        many and it has to be closed."""
+        if len(self._links) >= LINKS_MAX:
+            stranger = self._stranger()
+            if stranger is None:
+                return None
+            self._end(stranger, Ending.CLOSED, "it said nothing, and others came")
+            del self._links[stranger.number]
+        settings = self._settings
+        meeting = MastersMeeting(settings.me, settings.secret, self._nonce())
+        link = MemberFollower(number, address, meeting, self._store, now)
+        self._links[number] = link
+        return link
+
+    def _stranger(self) -> MemberFollower | None:
+        """The link that makes room: of the links without proof the oldest of the address that has
+        most of them, so that a flood from one address displaces only its own links."""
+        meeting = [each for each in self._links.values() if each.phase is Phase.MEETING]
+        hosts = [each.address.rpartition(":")[0] for each in meeting]
+        crowds = [hosts.count(host) for host in hosts]
+        pairs = zip(crowds, meeting, strict=True)
+        most = max((crowd for crowd, each in pairs if not each.is_over), default=0)
+        for crowd, each in zip(crowds, meeting, strict=True):
+            if crowd == most and not each.is_over:
+                return each
+        return None
+
+    def heard(
+        self, link: MemberFollower, data: bytes, now: float
+    ) -> Sequence[MemberFollowersEvent]:
+        """Process received bytes; sends that this acknowledges are answered in the store's next
+        turn."""
+        events: list[MemberFollowersEvent] = []
+        for event in link.receive(data, now):
+            match event:
+                case Met(member, standing):
+                    events.append(event)
+                    events += self._answer(link, member, standing, now)
+                case Reported(report):
+                    self._count(link, report, now)
+                case Ended():
+                    self._lose(link)
+                    events.append(event)
+        return events
+
+    def closed(self, link: MemberFollower) -> None:
+        """Remove a closed connection."""
+        link.closed()
+        self._lose(link)
+        self._links.pop(link.number, None)
+
+    def _answer(
+        self, link: MemberFollower, member: Member, theirs: Standing, now: float
+    ) -> Sequence[NewerEpoch]:
+        """Accept or refuse a peer that has proved to be a member of the group."""
+        ours, reign = self._standing(), self._reign
+        me, number = self._settings.me.number, member.number
+        if number not in self._settings.members:
+            names = ", ".join(map(str, sorted(self._settings.members)))
+            words = f"member {number} is not configured here: members of the group are {names}"
+            link.refuse("unknown-member", words, ours)
+            return ()
+        if theirs.group and ours.group and theirs.group != ours.group:
+            words = f"the disk of member {number} is of the group {theirs.group}, not {ours.group}"
+            link.refuse("other-group", words, ours)
+            return ()
+        if theirs.epoch > ours.epoch and (ours.group or not theirs.group):
+            words = f"member {number} knows epoch {theirs.epoch}, and member {me} {ours.epoch} only"
+            link.refuse("stale", words, ours)
+            # A disk that has not taken this group's UUID may have the epochs of another group.
+            return [NewerEpoch(theirs.epoch)] if theirs.group == ours.group else ()
+        if reign is None:
+            link.refuse("not-master", f"member {me} is not master", ours)
+            return ()
+        former = self._current.get(number)
+        taken = self._seat_of(reign, number, theirs.disk, former)
+        if taken is not None:
+            reign.conflicts.refused(number, taken, now)
+            link.refuse("seat-taken", taken, ours)
+            return ()
+        if former is not None:
+            self._end(former, Ending.REPLACED, "it has come by another connection")
+        link.welcome(ours, now)
+        self._current[number] = link
+        reign.in_sync.meets(number, theirs.disk)
+        for name, (table, content) in reign.tables.items():
+            link.table(table, name, content)
+        return ()
+
+    def _seat_of(
+        self, reign: _Reign, number: int, disk: str, former: MemberFollower | None
+    ) -> str | None:
+        """Why a process with this disk may not follow as this member; None if it may."""
+        counted = reign.in_sync.other_disk(number, disk)
+        if counted is not None:
+            return (
+                f"member {number} counts with the disk {counted}, and this is {disk or 'another'}:"
+                " it may follow once that one is out of the in-sync set"
+            )
+        if former is None or former.standing is None or former.standing.disk == disk:
+            return None
+        return (
+            f"two processes say that they are member {number}: {former.address} follows with the"
+            f" disk {former.standing.disk}, so this one, with {disk or 'none'}, is to be stopped"
+        )
+
+    def _end(self, link: MemberFollower, ending: Ending, text: str) -> None:
+        """End a link; the owner is told in the next turn."""
+        if not link.is_over:
+            self._over.append((link, link.end(ending, text)))
+            self._lose(link)
+
+    def _lose(self, link: MemberFollower) -> None:
+        """Stop counting the link as its member's."""
+        if link.standing is None or self._current.get(link.member.number) is not link:
+            return
+        del self._current[link.member.number]
+        if self._reign is not None:
+            self._reign.in_sync.lost(link.member.number)
+
+    # ------------------------------------------------------------------ reports
+
+    def _count(self, link: MemberFollower, report: Report, now: float) -> None:
+        """Record a report of a follower."""
+        reign, number = self._reign, link.member.number
+        assert reign is not None
+        assert self._current[number] is link, "a link that was replaced is over"
+        reign.promised[number] = max(report.promised, reign.promised.get(number, 0))
+        missing = link.missing_table
+        reign.stored[number] = self._last_table if missing is None else missing - 1
+        if self._is_sound(reign, link, report):
+            reign.in_sync.heard(number, report, self._store.log.end, now)
+            self._settle()
+
+    def _is_sound(self, reign: _Reign, link: MemberFollower, report: Report) -> bool:
+        """Whether the follower's log counts for the in-sync set. An in-sync member that comes back
+        with less than all members had has lost data: unless it soon catches up, it is removed
+        instead of delaying all sends. A member outside the set needs the whole log from its
+        beginning on, while an in-sync member may lack what its own retention has deleted there. A
+        member outside the set also needs all changes of tables that were confirmed without it."""
+        if link.member.number in reign.in_sync.persisted:
+            has = report.flushed if self._settings.flushes else report.received
+            return has >= reign.held
+        if reign.answered is None or reign.stored[link.member.number] < reign.answered:
+            return False
+        return link.log_start <= self._store.log.start
+
+    def _settle(self) -> None:
+        """Pass the acknowledged and the safe position to the store, which answers the waiting
+        sends."""
+        reign, settings, store = self._reign, self._settings, self._store
+        if reign is None:
+            return
+        marks = Report(store.log.end, store.flushed)
+        acknowledged = reign.in_sync.acknowledged(marks)
+        reign.held = max(reign.held, acknowledged)
+        if not settings.waits:
+            safe = min(self._dispatched, store.flushed) if settings.flushes else self._dispatched
+            reign.safe = max(reign.safe, safe)
+            store.safe = None
+            return
+        store.safe = reign.safe = max(reign.safe, acknowledged)
+        missing = self._missing(reign.in_sync)
+        if missing is None:
+            store.waiters.missing = None
+            store.waiters.replicated(acknowledged)
+        elif reign.returns_by < NEVER:
+            store.waiters.missing = None
+        elif len(reign.in_sync.persisted) < settings.min_in_sync:
+            store.waiters.miss(missing)
+        else:  # the removal may fail, and the present set may still acknowledge
+            store.waiters.missing = missing
+
+    @property
+    def _dispatched(self) -> int:
+        """The position up to which queues and index include the log."""
+        return self._store.log.end - self._store.dispatch_behind
+
+    def _missing(self, in_sync: InSync) -> str | None:
+        """Why nothing is acknowledged now; None if enough members are in sync."""
+        if in_sync.size >= self._settings.min_in_sync:
+            return None
+        members = ", ".join(map(str, sorted(in_sync.sure)))
+        return (
+            f"The message is stored, but too few members have it: in sync are {in_sync.size} "
+            f"({members}), and minInSyncReplicas is {self._settings.min_in_sync}. A member that "
+            "follows comes back by itself once it has all of the log; see mqadmin haStatus."
+        )
+
+    # ------------------------------------------------------------------ the turn
+
+    def turn(self, now: float) -> Sequence[tuple[MemberFollower, Ended]]:
+        """Make output for all followers that are behind. Returns the links that have to be
+        closed."""
+        reign = self._reign
+        if reign is not None:
+            reign.in_sync.turn(now)
+            self._let_go(reign)
+            if now >= reign.returns_by:
+                reign.returns_by = NEVER
+        self._settle()
+        if self._store.log_readings.is_due:
+            streams = {number: each.stream for number, each in self._links.items()}
+            log_stream.turn(self._store.log_readings, streams)
+        for link in self._links.values():
+            events = link.expire(now)
+            if reign is not None and link.is_following:
+                events = link.fill(now)
+                link.beat(reign.epoch, reign.safe, reign.asked, now)
+            for event in events:
+                assert isinstance(event, Ended)
+                self._lose(link)
+                self._over.append((link, event))
+        over, self._over = self._over, []
+        return over
+
+    def _let_go(self, reign: _Reign) -> None:
+        """Close the links of leaving members that no acknowledgement waits for any more."""
+        for number, link in list(self._current.items()):
+            if link.report.is_leaving and number not in reign.in_sync.counted:
+                self._end(link, Ending.CLOSED, f"member {number} leaves, and nobody waits for it")
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a turn has something to do at once."""
+        if self._over:
+            return True
+        for link in self._links.values():  # a loop, because each turn calls this
+            if link.has_room:
+                return True
+        return bool(self._links) and self._store.log_readings.is_due
+
+    def deadline(self) -> float:
+        """When `turn` or `tables` has something to do."""
+        if self.is_due:
+            return float("-inf")
+        reign = self._reign
+        due = self.tables_at
+        if reign is not None and reign.returns_by < due:
+            due = reign.returns_by
+        for link in self._links.values():
+            if not link.is_over:
+                due = min(due, link.deadline())
+        return due
+
+    # ------------------------------------------------------------------ promises
+
+    def ask_promise(self, number: int, now: float) -> None:
+        """Ask all followers to promise not to seek the lease; numbers rise."""
+        reign = self._reign
+        if reign is None or number <= reign.asked:
+            return
+        reign.asked = number
+        reign.questions.append((number, now))
+        for link in self._current.values():
+            link.beat(reign.epoch, reign.safe, number, now)
+
+    def promised_since(self, members: AbstractSet[int]) -> float | None:
+        """When the last question was sent that all of these members have answered; None if there is
+        none."""
+        reign = self._reign
+        if reign is None:
+            return None
+        others = members - {self._settings.me.number}
+        answered = min((reign.promised.get(each, 0) for each in others), default=reign.asked)
+        times = (sent_at for number, sent_at in reversed(reign.questions) if number <= answered)
+        return next(times, None)
+
+    # ------------------------------------------------------------------ tables
+
+    @property
+    def tables_at(self) -> float:
+        """When `tables` has to be called next."""
+        reign = self._reign
+        return float("inf") if reign is None or not self._current else reign.tables_at
+
+    def tables(self, content: Mapping[str, bytes], now: float) -> int:
+        """Send the tables that have changed to all followers. `content`: all tables that are
+        replicated with the log. Returns the number that `stored_by` reaches once all of this is
+        stored."""
+        reign = self._reign
+        if reign is None:
+            return self._last_table
+        reign.tables_at = now + TABLES_SECONDS
+        for name, data in content.items():
+            known = reign.tables.get(name)
+            if known is not None and known[1] == data:
+                continue
+            if len(data) > TABLE_BYTES_MAX // 2:
+                raise LocalError(f"the table {name} of {len(data)} bytes is too large to be sent")
+            self._last_table += 1
+            reign.tables[name] = self._last_table, data
+            for link in self._current.values():
+                link.table(self._last_table, name, data)
+        if reign.answered is None:
+            reign.answered = self._last_table
+        return self._last_table
+
+    def lacking(self, number: int) -> Sequence[int]:
+        """The members that may become master and have not stored all tables up to this number. If
+        there are none, the change is confirmed, and a member that enters the set later has to have
+        it as well."""
+        reign = self._reign
+        if reign is None:
+            return ()
+        lacking = [each for each in reign.in_sync.counted if self.stored_by({each}) < number]
+        if not lacking:
+            reign.answered = max(number, reign.answered or 0)
+        return sorted(lacking)
+
+    @property
+    def held(self) -> int:
+        """The position up to which all members that may become master have had the log in this
+        epoch."""
+        return 0 if self._reign is None else self._reign.held
+
+    def stored_by(self, members: AbstractSet[int]) -> int:
+        """The number up to which all of these members have stored all tables."""
+        reign = self._reign
+        if reign is None:
+            return 0
+        others = members - {self._settings.me.number}
+        return min((reign.stored.get(each, 0) for each in others), default=self._last_table)
+
+    # ------------------------------------------------------------------ metrics and status
+
+    def has_all(self, member: int) -> bool:
+        """Whether the member follows, is not leaving, and its log ends where this one does."""
+        link = self._current.get(member)
+        if link is None or link.report.is_leaving:
+            return False
+        return link.report.received == self._store.log.end
+
+    def takes_messages(self, member: int) -> bool:
+        """Whether the member follows, is not leaving, and could accept messages as master."""
+        link = self._current.get(member)
+        if link is None or not link.has_reported:
+            return False
+        return not (link.report.is_leaving or link.report.is_refusing)
+
+    def conflicts(self, now: float) -> Sequence[str]:
+        """The member numbers that two processes claim at the same time; empty unless this is the
+        master."""
+        return () if self._reign is None else self._reign.conflicts.lasting(now)
+
+    def statuses(self, now: float) -> Sequence[FollowerStatus]:
+        """The status of each follower."""
+        reign, end = self._reign, self._store.log.end
+        if reign is None:
+            return ()
+        return [
+            FollowerStatus(
+                link.address,
+                link.report.received,
+                max(0, end - link.report.received),
+                link.bytes_per_second(now),
+                is_in_sync=number in reign.in_sync.persisted,
+            )
+            for number, link in sorted(self._current.items())
+        ]

@@ -1,0 +1,503 @@
+"""Combines lease, links, log and role of one member of a group that elects its master.
+
+    turn(now, wall_ms)                 once after each turn of the broker's core, and at `deadline`
+    opened, connected, received ...    network events
+    lease_answered, published          answers of the lease store
+    take_actions, take_output          what the I/O layer has to do
+    authority_until                    acknowledgements leave before it, or not at all
+
+Invariants. A new epoch is recorded on disk before anything is done in it. Nothing is appended once
+a higher epoch was seen than the one in which this member appends. Roles change only here, within
+one call: at no time do two parts of the broker assume different roles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.base.disk import Disk
+from gantrymq.ha.disk.identity import Identity
+from gantrymq.ha.election.actions import Action, HangUp, Publish, Say
+from gantrymq.ha.election.election import Sighting
+from gantrymq.ha.election.in_sync_replicas import InSync
+from gantrymq.ha.election.leader_elector import Agent
+from gantrymq.ha.election.phase import Phase
+from gantrymq.ha.lease.lease import NOBODY, Lease, LeaseAnswer
+from gantrymq.ha.lease.member_id import Place
+from gantrymq.ha.member.incoming_link import MemberFollower
+from gantrymq.ha.member.incoming_links import MemberFollowers
+from gantrymq.ha.member.link_settings import LinkSettings
+from gantrymq.ha.member.member_events import Met, NewerEpoch
+from gantrymq.ha.member.outgoing_links import Dials
+from gantrymq.ha.member.replica_state import Chronicle
+from gantrymq.ha.protocol.events import Ended
+from gantrymq.ha.protocol.handshake import Standing
+from gantrymq.ha.roles import Roles
+from gantrymq.ha.status import FollowerStatus
+from gantrymq.store.engine import Store
+
+# How long a hand-over waits for the successor to store the tables as they were when serving
+# stopped.
+TABLES_SECONDS: Final = 0.4
+
+# The interval between two questions for a promise.
+ASK_SECONDS: Final = 0.5
+
+# The interval between attempts to publish this master's address.
+PUBLISH_SECONDS: Final = 0.5
+
+NEVER: Final = float("inf")
+
+_DECIDE: Final = (
+    "it has no part in it, and nothing on it is touched. Where all members of the group say so, the"
+    " Lease was replaced and the disks are right: restore the Lease, or delete it and restart the"
+    " members. Where this member alone does, run `gantry store archive` on this store, and the"
+    " member begins empty beside what it had; or `gantry store adopt --group` with the Lease's UUID"
+    " where its messages are this group's"
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MemberSettings:
+    """The settings of one member."""
+
+    link: LinkSettings
+    ha_addresses: Mapping[int, str]
+    """The HA addresses of all configured members, by number."""
+    address: str
+    """Where this broker accepts requests."""
+
+
+@final
+class Member:
+    """The core of one member, owned by its host. It is created when the store is open as a copy,
+    and follows until it becomes master."""
+
+    __slots__ = (
+        "_actions",
+        "_ask_at",
+        "_asked",
+        "_chronicle",
+        "_conflicts",
+        "_dials",
+        "_followers",
+        "_guests",
+        "_in_sync",
+        "_is_paused",
+        "_last_guest",
+        "_led",
+        "_nonce",
+        "_noted",
+        "_publish_at",
+        "_roles",
+        "_settings",
+        "_store",
+        "_tables",
+        "agent",
+    )
+
+    def __init__(
+        self,
+        settings: MemberSettings,
+        disk: Disk,
+        store: Store,
+        roles: Roles,
+        nonce: Callable[[], bytes],
+        boot: str,
+        now: float,
+    ) -> None:
+        """`boot` differs after each start of the machine."""
+        link = settings.link
+        number = link.me.number
+        self._actions: list[Action] = []
+        self._ask_at = NEVER
+        self._asked = 0
+        self._chronicle = Chronicle(disk, store, boot)
+        process = nonce().hex()
+        self._chronicle.identify(process)  # names a new disk: this UUID is unique
+        self._conflicts: Sequence[str] = ()
+        """The conflicts that were logged last."""
+        self._guests: dict[int, MemberFollower] = {}
+        self._in_sync: InSync | None = None
+        self._is_paused = False
+        self._last_guest = 0
+        self._led = 0
+        self._nonce = nonce
+        self._noted: Lease | None = None
+        """The Lease that `_note` saw last, to skip work: a follower calls it in each turn."""
+        self._publish_at = NEVER
+        self._roles = roles
+        self._settings = settings
+        self._store = store
+        self._tables = 0, NEVER
+        """The table number that a successor has to store, and until when the hand-over waits for
+        it."""
+        addresses, known = settings.ha_addresses, self._chronicle
+        configured, ha_address = frozenset(addresses), addresses[number]
+        place = Place(number, configured, settings.address, ha_address, process)
+        self.agent = agent = Agent(place, now, is_new=known.is_new, kept=known.lease)
+        self._dials = Dials(link, addresses, nonce, known, self.standing, agent, store, roles)
+        self._followers = MemberFollowers(store, link, self.standing, nonce)
+        store.safe = store.log.start  # until a master reports the safe position
+
+    # ------------------------------------------------------------------ state
+
+    def authority_until(self, now: float) -> float:
+        """Acknowledgements leave before this monotonic time, or not at all."""
+        return self.agent.authority(self, now)
+
+    @property
+    def is_released(self) -> bool:
+        """Whether this process may end: it has released the lease, and can redirect clients to the
+        new master, if one is expected."""
+        return self.agent.phase is Phase.RELEASED and self.agent.has_successor
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of which this member is master; 0 while it is not."""
+        return self._led
+
+    @property
+    def seen_epoch(self) -> int:
+        """The highest epoch known in this group; 0 until the disk is known to belong to the group:
+        a name server that heard a higher epoch would accept no other broker in this one's place."""
+        lease = self.agent.lease
+        is_known = lease is not None and lease.doubt is None and not self.is_foreign
+        return self._chronicle.epoch if self._led or is_known else 0
+
+    @property
+    def is_deposed(self) -> bool:
+        """Whether `turn` has to run before anything is appended: this member is no longer master,
+        and the broker does not know yet."""
+        return self._led not in (0, self.agent.epoch)
+
+    def leave(self, now: float) -> None:
+        """Prepare the end of the process: hand over, then become released."""
+        self.agent.leave(now)
+
+    def take_actions(self) -> Sequence[Action]:
+        """The actions to carry out now, in order."""
+        actions = [*self._actions, *self._dials.take_actions(), *self.agent.take_actions()]
+        self._actions.clear()
+        return actions
+
+    # ------------------------------------------------------------------ the turn
+
+    def turn(self, now: float, wall_ms: int) -> None:
+        """Do everything that is due; called after the store's turn."""
+        self._dials.wall_ms = wall_ms
+        self._dials.is_stray = self.stray() is not None
+        self.agent.decide(self, now)
+        self._obey(now, wall_ms)
+        if self._has_paused(now, wall_ms):
+            self.agent.decide(self, now)  # a member may have become a possible successor
+            self._obey(now, wall_ms)
+        self._dials.turn(now)
+        if self._led:
+            self._lead_on(now)
+        for guest, ended in self._followers.turn(now):
+            self._end(guest, ended)
+        if now >= self._publish_at and self._led:
+            self._publish_at = now + PUBLISH_SECONDS
+            self._actions.append(Publish(self._led))
+
+    def deadline(self, now: float) -> float:
+        """When `turn` has something to do, if no event occurs before."""
+        return min(
+            self.agent.deadline(self, now),
+            self._dials.deadline(now),
+            self._followers.deadline(),
+            self._ask_at,
+            self._publish_at,
+            self._tables[1] if now < self._tables[1] else NEVER,
+        )
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a turn has something to do at once."""
+        return self._followers.is_due
+
+    def _obey(self, now: float, wall_ms: int) -> None:
+        """Take the role that the leader elector has decided on."""
+        agent = self.agent
+        if self._led and agent.epoch != self._led:
+            self._step_down(now, wall_ms)
+        if agent.epoch and not self._led:
+            self._step_up(agent.epoch, now, wall_ms)
+        if not agent.epoch:
+            self._note(agent.lease)
+
+    def _note(self, lease: Lease | None) -> None:
+        """Record a Lease on the disk before acting on it. The Lease of another group, and one that
+        is not trusted, is ignored."""
+        if lease is None or lease is self._noted:
+            return
+        self._noted = lease
+        if lease.doubt is not None or self.stray() is not None:
+            return
+        self._chronicle.see(lease.epoch)
+        self._chronicle.join(lease.group)
+        self._chronicle.note_lease(lease)
+
+    def _has_paused(self, now: float, wall_ms: int) -> bool:
+        """Stop or resume accepting requests as a hand-over begins or is given up; returns whether
+        serving has just stopped. Then the tables are sent to the successor a last time."""
+        is_paused = self.agent.phase is Phase.HANDING_OVER
+        if not self._led or is_paused == self._is_paused:
+            return False
+        self._is_paused = is_paused
+        self._roles.pause(now, wall_ms, is_paused=is_paused)
+        if is_paused:
+            self._tables = self.spread(now), now + TABLES_SECONDS
+        return is_paused
+
+    def _step_up(self, epoch: int, now: float, wall_ms: int) -> None:
+        """Become master: from the first record of this epoch on, the other members follow."""
+        agent = self.agent
+        assert agent.lease is not None
+        self._dials.leave_all("we are master")
+        self._chronicle.begin(epoch)
+        link = self._settings.link
+        lease = agent.lease
+        in_sync = InSync(
+            link.me.number, lease.in_sync, now, flushes=link.flushes, disks=lease.disks
+        )
+        agent.in_sync = self._in_sync = in_sync
+        self._led, self._is_paused = epoch, False
+        self._asked, self._ask_at = 0, NEVER
+        self._publish_at = now
+        # First the in-sync set, then the role: the broker may write held-back messages at once.
+        self._followers.lead(epoch, in_sync, now)
+        self._roles.lead(epoch, now, wall_ms)
+
+    def _step_down(self, now: float, wall_ms: int) -> None:
+        """Stop being master: nothing is appended or acknowledged from here on."""
+        self._led, self._is_paused = 0, False
+        self.agent.in_sync = self._in_sync = None
+        self._ask_at = self._publish_at = NEVER
+        self._followers.retire(now)
+        self._roles.follow(now, wall_ms)
+        self._roles.master_is("", now, wall_ms)
+
+    def _lead_on(self, now: float) -> None:
+        """Ask for promises while the lease cannot be renewed; send tables that have changed."""
+        if self.agent.lease is not None and self._in_sync is not None:
+            self._in_sync.fenced = self.agent.lease.fenced
+        if not self.agent.asks_promises(now):
+            self._ask_at = NEVER
+        elif self._ask_at == NEVER or now >= self._ask_at:
+            self._asked += 1
+            self._followers.ask_promise(self._asked, now)
+            self._ask_at = now + ASK_SECONDS
+        if now >= self._followers.tables_at:
+            self._followers.tables(self._roles.tables(), now)
+
+    # ------------------------------------------------------------------ tables
+
+    def spread(self, now: float) -> int:
+        """Have all members store the current tables. Returns a number for `lacking`."""
+        return self._followers.tables(self._roles.tables(), now)
+
+    def lacking(self, number: int) -> Sequence[str]:
+        """The members that may become master and have not stored the tables of this number."""
+        return [f"member {each}" for each in self._followers.lacking(number)]
+
+    # ------------------------------------------------------------------ called by the elector
+
+    def standing(self) -> Standing:
+        standing = self._chronicle.standing()
+        return standing if self._roles.may_lead else standing._replace(is_electable=False)
+
+    def new_id(self) -> str:
+        return self._nonce().hex()
+
+    def stray(self) -> str | None:
+        lease, ours = self.agent.lease, self._chronicle.identity
+        if lease is None or not lease.group or lease.group == ours.group:
+            return None
+        number = self._settings.link.me.number
+        if ours.group:
+            return (
+                f"the disk of member {number} is of the group {ours.group}, and the Lease is of"
+                f" {lease.group}: {_DECIDE}"
+            )
+        if self._chronicle.is_of_no_group or lease.disks.get(number, "") in ("", ours.disk):
+            return None
+        return (
+            f"the disk of member {number} has messages and names no group, and the Lease of"
+            f" {lease.group} knows another disk of this member: {_DECIDE}"
+        )
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether an operator has to decide what becomes of this disk."""
+        return self.stray() is not None
+
+    @property
+    def identity(self) -> Identity:
+        """The identity of this disk."""
+        return self._chronicle.identity
+
+    def sightings(self) -> Mapping[int, Sighting]:
+        return self._dials.sightings
+
+    def stall(self, now: float) -> str | None:
+        return self._store.stall(now)
+
+    def trouble(self, now: float) -> str | None:
+        return self._store.trouble(now)
+
+    def secure(self, now: float) -> bool:
+        store = self._store
+        store.flush_soon(now)
+        return store.flushed >= (self._followers.held if self._led else store.log.end)
+
+    def others_take(self) -> bool:
+        lease = self.agent.lease
+        if self._in_sync is None or lease is None:
+            return False
+        others = self._in_sync.persisted - lease.fenced
+        return any(self._followers.takes_messages(each) for each in others)
+
+    def hears_master(self) -> bool:
+        return self._dials.hears_master
+
+    def promised_since(self) -> float | None:
+        members = self.agent.must_promise()
+        return None if members is None else self._followers.promised_since(members)
+
+    def heir(self, chosen: int, now: float) -> int:
+        """The in-sync member whose log ends where this one's does. Until the time limit it also has
+        to have the tables. It must accept messages, unless this member has to leave."""
+        in_sync, lease = self._in_sync, self.agent.lease
+        if in_sync is None or lease is None or not self._is_paused:
+            return NOBODY
+        if not self._store.waiters.is_empty and self._store.stall(now) is None:
+            return NOBODY
+        complete = {each for each in in_sync.persisted if self._followers.has_all(each)}
+        able = complete - lease.fenced
+        tables, until = self._tables
+        if now < until:
+            able = {each for each in able if self._followers.stored_by({each}) >= tables}
+        if chosen != NOBODY:
+            return chosen if chosen in able else NOBODY
+        takers = {each for each in able if self._followers.takes_messages(each)}
+        has_to_go = self.agent.is_leaving or self._settings.link.me.number in lease.fenced
+        if takers or not has_to_go:
+            able = takers
+        preferred = lease.wishes.preferred
+        return preferred if preferred in able else min(able, default=NOBODY)
+
+    # ------------------------------------------------------------------ metrics and status
+
+    def statuses(self, now: float) -> Sequence[FollowerStatus]:
+        """The status of each follower."""
+        return self._followers.statuses(now)
+
+    def conflicts(self, now: float) -> Sequence[str]:
+        """The member numbers that two processes claim at the same time; empty unless this is the
+        master."""
+        return self._followers.conflicts(now)
+
+    @property
+    def refusal(self) -> str:
+        """Why the master refuses this member, if only an operator can remove the cause; ""
+        otherwise."""
+        return self._dials.refusal
+
+    @property
+    def followed(self) -> str:
+        """The HA address of the master that this member follows; "" if there is none."""
+        return self._dials.followed
+
+    @property
+    def behind_bytes(self) -> int:
+        """How much is missing of the log that the master had when it accepted this member."""
+        return self._dials.behind_bytes
+
+    # ------------------------------------------------------------------ the lease store
+
+    def lease_answered(self, number: int, answer: LeaseAnswer, now: float) -> None:
+        """Process the answer to a ReadLease or WriteLease; the caller runs a turn next."""
+        self.agent.lease_answered(number, answer, now)
+        self._note(self.agent.lease)
+
+    def published(self, epoch: int, *, is_done: bool) -> None:
+        """Process the result of a Publish."""
+        if is_done and epoch == self._led:
+            self._publish_at = NEVER
+
+    # ------------------------------------------------------------------ the network
+
+    def opened(self, address: str, now: float) -> int | None:
+        """A peer connected to the HA port. Returns the number of the link; None if it has to be
+        closed."""
+        number = self._last_guest + 2
+        guest = self._followers.opened(number, address, now)
+        if guest is None:
+            return None
+        self._last_guest = number
+        self._guests[number] = guest
+        return number
+
+    def connected(self, link: int, now: float) -> None:
+        """An outgoing link is connected."""
+        self._dials.connected(link, now)
+
+    def received(self, link: int, data: bytes, now: float) -> None:
+        """Process received bytes; the caller runs a turn next."""
+        guest = self._guests.get(link)
+        if guest is None:
+            self._dials.received(link, data, now)
+            return
+        for event in self._followers.heard(guest, data, now):
+            match event:
+                case Met(member, standing):
+                    self._dials.saw(member.number, standing, now)
+                    self._tell_conflicts(now)
+                case NewerEpoch(epoch):
+                    self._chronicle.see(epoch)
+                    self.agent.saw(epoch, now)
+                case Ended():
+                    self._end(guest, event)
+
+    def _tell_conflicts(self, now: float) -> None:
+        """Log each conflict once. Called when a process connects, as refused processes do
+        repeatedly."""
+        conflicts = self.conflicts(now)
+        self._actions += [
+            Say(each, is_warning=True) for each in conflicts if each not in self._conflicts
+        ]
+        self._conflicts = conflicts
+
+    def closed(self, link: int, now: float) -> None:
+        """A link was closed, or could not be connected."""
+        guest = self._guests.pop(link, None)
+        if guest is not None:
+            self._followers.closed(guest)
+        else:
+            self._dials.closed(link, now)
+
+    def is_held_up(self, link: int, *, is_held_up: bool) -> None:
+        """The network stopped or resumed accepting bytes."""
+        guest = self._guests.get(link)
+        if guest is not None:
+            guest.is_held_up = is_held_up
+
+    def take_output(self, link: int) -> Sequence[bytes]:
+        """The bytes to send on this link."""
+        guest = self._guests.get(link)
+        return self._dials.take_output(link) if guest is None else guest.take_output()
+
+    @property
+    def links(self) -> Sequence[int]:
+        """All links, including those that are still connecting."""
+        return [*self._guests, *self._dials.numbers]
+
+    def _end(self, guest: MemberFollower, ended: Ended) -> None:
+        if self._guests.pop(guest.number, None) is not None:
+            self._followers.closed(guest)
+            self._actions.append(HangUp(guest.number, ended.text))

@@ -1,0 +1,87 @@
+"""Defines the events that links between members report to their owner.
+
+An `Ended` is always the last event of a link. Events that occur in each turn are tuples, as in
+events.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias, final
+
+from gantrymq.ha.protocol.events import Copied, Ended
+from gantrymq.ha.protocol.handshake import Member, Standing
+from gantrymq.ha.protocol.member_frames import Beat, Report
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Met:
+    """The peer that connected has proved that it is this member, and has reported its log."""
+
+    member: Member
+    standing: Standing
+
+
+@final
+class Reported(NamedTuple):
+    """The state of a follower; the last of several reports that arrived together."""
+
+    report: Report
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NewerEpoch:
+    """A member has seen this epoch, which is higher than this member's: there is a newer master."""
+
+    epoch: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Welcomed:
+    """This master accepts this member as a follower. `parting`: both logs are equal up to here,
+    None if no common epoch is known. `begins`: where the master's bytes continue this log; None
+    if the master sends none, because this log first has to be truncated at `parting`, or begun
+    anew."""
+
+    master: Member
+    standing: Standing
+    parting: int | None
+    begins: int | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The peer is not a master for this member. The connection has to be closed."""
+
+    member: Member
+    reason: str
+    words: str
+    standing: Standing
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Beaten:
+    """A heartbeat of the master; the last of several that arrived together."""
+
+    beat: Beat
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tabled:
+    """A metadata table of the master. Its number is reported once this table and all before it are
+    flushed."""
+
+    number: int
+    name: str
+    content: bytes
+
+
+MemberFollowerEvent: TypeAlias = Met | Reported | Ended
+MemberFollowersEvent: TypeAlias = Met | NewerEpoch | Ended
+MemberFollowingEvent: TypeAlias = Welcomed | Refused | Copied | Beaten | Tabled | Ended

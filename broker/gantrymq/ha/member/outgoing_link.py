@@ -1,0 +1,259 @@
+"""Implements the follower's end of a link between members: it asks to follow, and copies the log.
+
+    meeting      both sides prove their identity and report their logs
+    welcomed     the master sends its log from the end of this one on, if it continues there;
+                 otherwise nothing, and this log has to be truncated first
+    refused      the peer is not a master for this member; it has reported its own log
+
+Reports are sent when something has changed, at most one per turn, and each HEARTBEAT_SECONDS as a
+heartbeat.
+
+Invariants. The bytes passed on as `Copied` have no gap and no overlap, and begin where this log
+ends, or where the master's begins if this one is empty. Nothing is passed on before the proofs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.ha.disk.epochs import parting
+from gantrymq.ha.member.link_settings import HEARTBEAT_SECONDS, SILENCE_SECONDS
+from gantrymq.ha.member.member_events import Beaten, MemberFollowingEvent, Refused, Tabled, Welcomed
+from gantrymq.ha.protocol.events import Copied, Ended, Ending
+from gantrymq.ha.protocol.handshake import FollowersMeeting, Member, RefusedError, Standing, goes_on
+from gantrymq.ha.protocol.member_frames import (
+    Beat,
+    Data,
+    Frame,
+    Kind,
+    Letter,
+    MemberReader,
+    Report,
+    Table,
+    encode,
+)
+from gantrymq.ha.protocol.proofs import GroupSecret
+from gantrymq.ha.protocol.rate import Rate
+
+
+@final
+class MemberFollowing:
+    """The protocol state of one link: bytes and time go in, events and output come out."""
+
+    __slots__ = (
+        "_beat",
+        "_expected",
+        "_has_copied",
+        "_heard_at",
+        "_is_due",
+        "_meeting",
+        "_output",
+        "_pieces",
+        "_rate",
+        "_reader",
+        "_report",
+        "_spoke_at",
+        "_standing",
+        "_table",
+        "is_over",
+        "is_welcome",
+    )
+
+    def __init__(
+        self, me: Member, secret: GroupSecret, nonce: bytes, standing: Standing, now: float
+    ) -> None:
+        """`nonce` is used for this connection only. This log must not change before the welcome."""
+        self.is_over = False
+        self.is_welcome = False
+        self._beat: Beat | None = None
+        self._expected = 0
+        """The position of the next bytes of the log."""
+        self._has_copied = False
+        self._heard_at = now
+        self._is_due = False
+        """Whether a report has to be sent."""
+        self._meeting = FollowersMeeting(me, secret, nonce, standing)
+        self._output = [self._meeting.begin()]
+        self._pieces: list[bytes] = []
+        self._rate = Rate(now)
+        self._reader = MemberReader(Kind.CHALLENGE)
+        self._report = Report(0 if standing.is_empty else standing.sure_end, 0)
+        self._spoke_at = now
+        self._standing = standing
+        self._table = 0
+        """The number of the last table received."""
+
+    # ------------------------------------------------------------------ the link
+
+    def receive(self, data: bytes, now: float) -> Sequence[MemberFollowingEvent]:
+        """Process bytes from the peer."""
+        if self.is_over:
+            return ()
+        if self.is_welcome:
+            self._heard_at = now
+        events: list[MemberFollowingEvent] = []
+        for frame in self._reader.feed(data):
+            self._take(frame, events, now)
+            if events and isinstance(events[-1], Ended | Refused):
+                return events
+        if self._reader.failure:
+            self._end(Ending.GARBAGE, f"it is no member: {self._reader.failure}", events)
+            return events
+        self._hand_on(events, now)
+        if self._beat is not None:
+            events.append(Beaten(self._beat))
+            self._beat = None
+        return events
+
+    def take_output(self) -> Sequence[bytes]:
+        """The bytes to send."""
+        output, self._output = self._output, []
+        if self._is_due:
+            self._is_due = False
+            output.append(encode(self._report))
+        return output
+
+    def deadline(self) -> float:
+        """When `expire` has something to do."""
+        silent = self._heard_at + SILENCE_SECONDS
+        return min(silent, self._spoke_at + HEARTBEAT_SECONDS) if self.is_welcome else silent
+
+    def expire(self, now: float) -> Sequence[MemberFollowingEvent]:
+        """Send a heartbeat if one is due, or end a silent link."""
+        events: list[MemberFollowingEvent] = []
+        if self.is_over:
+            return events
+        if now >= self._heard_at + SILENCE_SECONDS:
+            silence = f"nothing was heard of it for {SILENCE_SECONDS:g} s"
+            self._end(Ending.SILENT, silence, events)
+        elif self.is_welcome and now >= self._spoke_at + HEARTBEAT_SECONDS:
+            self._speak(now)
+        return events
+
+    def closed(self) -> None:
+        """The connection is closed, by either side."""
+        self._close()
+
+    def bytes_per_second(self, now: float) -> int:
+        return self._rate.per_second(now)
+
+    # ------------------------------------------------------------------ sending
+
+    def report(
+        self,
+        received: int,
+        flushed: int,
+        promised: int,
+        stored: int,
+        now: float,
+        *,
+        is_leaving: bool = False,
+        is_refusing: bool = False,
+    ) -> None:
+        """Record the current state of this member, to be reported if it changed. Called once a
+        turn, or when it may have changed."""
+        if not self.is_welcome or self.is_over:
+            return
+        if self._standing.is_empty and not self._has_copied:
+            received = flushed = 0
+        last = self._report
+        if (
+            received != last.received
+            or flushed != last.flushed
+            or promised != last.promised
+            or stored != last.stored
+            or is_leaving != last.is_leaving
+            or is_refusing != last.is_refusing
+        ):
+            self._report = Report(received, flushed, promised, stored, is_leaving, is_refusing)
+            self._speak(now)
+
+    def _speak(self, now: float) -> None:
+        self._is_due = True
+        self._spoke_at = now
+
+    # ------------------------------------------------------------------ receiving
+
+    def _take(self, frame: Frame, events: list[MemberFollowingEvent], now: float) -> None:
+        match frame:
+            case Data(position, data):
+                self._copy(position, data, events, now)
+            case Beat():
+                self._beat = frame
+            case Table(number, name, content):
+                self._hand_on(events, now)
+                if number == self._table + 1:
+                    self._table = number
+                    events.append(Tabled(number, name, content))
+                else:
+                    text = f"table {number} comes behind table {self._table}"
+                    self._end(Ending.GARBAGE, text, events)
+            case _:
+                assert isinstance(frame, Letter), "the reader was not told to expect it"
+                self._meet(frame, events, now)
+
+    def _meet(self, letter: Letter, events: list[MemberFollowingEvent], now: float) -> None:
+        meeting = self._meeting
+        try:
+            said, standing = meeting.take(letter)
+        except RefusedError as refused:
+            self._close()
+            events.append(Refused(meeting.master, refused.reason, str(refused), refused.standing))
+        except RemoteError as error:
+            self._end(Ending.GARBAGE, str(error), events)
+        else:
+            if standing is None:
+                self._output.append(said)
+                self._reader.expect(Kind.WELCOME, Kind.REFUSAL)
+            else:
+                self._enter(meeting.master, standing, events, now)
+
+    def _enter(
+        self, master: Member, theirs: Standing, events: list[MemberFollowingEvent], now: float
+    ) -> None:
+        """The master accepts this member."""
+        ours = self._standing
+        begins = goes_on(ours, theirs)
+        self.is_welcome = True
+        self._heard_at = now
+        self._speak(now)
+        if begins is None:
+            self._reader.expect(Kind.BEAT, Kind.TABLE)
+        else:
+            self._expected = begins
+            self._reader.expect(Kind.BEAT, Kind.TABLE, Kind.DATA)
+        parted = parting(ours.epochs, ours.end, theirs.epochs, theirs.end)
+        events.append(Welcomed(master, theirs, parted, begins))
+
+    def _copy(
+        self, position: int, data: bytes, events: list[MemberFollowingEvent], now: float
+    ) -> None:
+        if position == self._expected:
+            self._expected += len(data)
+            self._pieces.append(data)
+            return
+        self._hand_on(events, now)
+        text = f"it goes on at {position}, but our log wants {self._expected}"
+        self._end(Ending.DIVERGED, text, events)
+
+    def _hand_on(self, events: list[MemberFollowingEvent], now: float) -> None:
+        """Pass on the bytes of the log that have arrived."""
+        if not self._pieces:
+            return
+        data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces.clear()
+        self._has_copied = True
+        self._rate.add(len(data), now)
+        events.append(Copied(self._expected - len(data), data))
+
+    def _end(self, ending: Ending, text: str, events: list[MemberFollowingEvent]) -> None:
+        self._close()
+        events.append(Ended(ending, text))
+
+    def _close(self) -> None:
+        self.is_over = True
+        self._is_due = False
+        self._output.clear()
+        self._pieces.clear()

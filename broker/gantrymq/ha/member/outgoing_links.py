@@ -1,0 +1,460 @@
+"""Manages a member's outgoing links: to the master, or to all other members while there is none.
+
+    the master     the member that the lease names, to follow it; redialed until connected, and
+                   disconnected as soon as another member is named or its epoch turns out to be old
+    enquiries      each other member every ENQUIRY_SECONDS: its report is kept, and the link closed
+
+If the master's log does not continue this member's log, the latter is truncated where the two
+diverge, or copied anew; both take a restart. A part of the log that may be damaged is received
+again and compared. An in-sync member does not copy its log anew: it is first removed from the set,
+because a member that is elected has to have everything.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, final
+
+from gantrymq.base.disk import DiskError
+from gantrymq.ha.election.actions import Action, Dial, HangUp, Restart, Say
+from gantrymq.ha.election.election import FRESH_SECONDS, UNCLEAN_SECONDS, Sighting
+from gantrymq.ha.election.leader_elector import Agent
+from gantrymq.ha.election.phase import Phase
+from gantrymq.ha.lease.lease import NOBODY
+from gantrymq.ha.member.link_settings import LinkSettings
+from gantrymq.ha.member.member_events import Beaten, Refused, Tabled, Welcomed
+from gantrymq.ha.member.outgoing_link import MemberFollowing
+from gantrymq.ha.member.replica_state import Chronicle
+from gantrymq.ha.protocol.events import Copied, Ended
+from gantrymq.ha.protocol.handshake import Standing
+from gantrymq.ha.protocol.member_frames import Beat
+from gantrymq.ha.roles import Roles
+from gantrymq.store.engine import Store
+
+REDIAL_SECONDS: Final = 0.3
+ENQUIRY_SECONDS: Final = 0.25
+
+# Refusals that last until an operator removes their cause: this member logs them too.
+REASONS_SAID: Final = frozenset({"other-group", "seat-taken", "unknown-member"})
+
+NEVER: Final = float("inf")
+
+
+@final
+class _Dialed:
+    """A connection that this member opened."""
+
+    __slots__ = ("address", "following", "is_welcome", "member")
+
+    def __init__(self, member: int, address: str) -> None:
+        self.address = address
+        self.following: MemberFollowing | None = None
+        """Set once the connection is established."""
+        self.is_welcome = False
+        self.member = member
+
+
+@final
+class Dials:
+    """The outgoing links of one member. They have odd numbers, incoming links even ones."""
+
+    __slots__ = (
+        "_actions",
+        "_addresses",
+        "_agent",
+        "_chronicle",
+        "_goal",
+        "_last_number",
+        "_links",
+        "_master",
+        "_next",
+        "_nonce",
+        "_promised",
+        "_roles",
+        "_said",
+        "_settings",
+        "_standing",
+        "_store",
+        "_stored",
+        "_taken",
+        "is_stray",
+        "refusal",
+        "sightings",
+        "wall_ms",
+    )
+
+    def __init__(
+        self,
+        settings: LinkSettings,
+        addresses: Mapping[int, str],
+        nonce: Callable[[], bytes],
+        chronicle: Chronicle,
+        standing: Callable[[], Standing],
+        agent: Agent,
+        store: Store,
+        roles: Roles,
+    ) -> None:
+        """`addresses`: the HA addresses of all members."""
+        self._actions: list[Action] = []
+        self._addresses = addresses
+        self._agent = agent
+        self._chronicle = chronicle
+        self._goal: int | None = None
+        """The end of the master's log in its first beat on this link: once this member's log
+        reaches it, it has what was acknowledged without it."""
+        self._last_number = -1
+        self._links: dict[int, _Dialed] = {}
+        self._master = NOBODY
+        self._next: dict[int, float] = {}
+        """When each member may be dialed again."""
+        self._nonce = nonce
+        self._promised = 0
+        self._roles = roles
+        self._said = ""
+        self._settings = settings
+        self._store = store
+        self._standing = standing
+        self._stored = 0
+        self._taken: deque[tuple[int, str]] = deque()
+        """Received tables that are not known to be on this member's disk."""
+        self.wall_ms = 0
+        self.refusal = ""
+        """Why the master refuses this member, if only an operator can remove the cause."""
+        self.is_stray = False
+        """Whether this disk belongs to another group: then this member dials no other member."""
+        self.sightings: dict[int, Sighting] = {}
+
+    # ------------------------------------------------------------------ state
+
+    @property
+    def hears_master(self) -> bool:
+        """Whether the master that the lease names has accepted this member."""
+        return any(each.is_welcome for each in self._links.values())
+
+    @property
+    def followed(self) -> str:
+        """The HA address of that master; "" while there is none."""
+        return next((each.address for each in self._links.values() if each.is_welcome), "")
+
+    @property
+    def behind_bytes(self) -> int:
+        """How much is missing of the log that the master had when this link began."""
+        return 0 if self._goal is None else max(0, self._goal - self._store.log.end)
+
+    def saw(self, member: int, standing: Standing, now: float) -> None:
+        """Record the report of another member, whichever side opened the link."""
+        known = self.sightings.get(member)
+        if known is None or not self._counts(known, member, standing, now):
+            self.sightings[member] = Sighting(standing, now)
+
+    def _counts(self, known: Sighting, member: int, other: Standing, now: float) -> bool:
+        """Whether the known report of a member counts rather than a new one from another disk. If
+        two processes use one number, the disk that the lease names counts. Without a lease the disk
+        that knows the group counts: the other one could create a group that has none of the
+        messages."""
+        disk, lease = known.standing.disk, self._agent.lease
+        if disk == other.disk:
+            return False
+        if lease is not None:
+            return now < known.at + FRESH_SECONDS and lease.disks.get(member, "") == disk != ""
+        is_known_alone = known.standing.group != "" and other.group == ""
+        return is_known_alone and now < known.at + UNCLEAN_SECONDS
+
+    def take_actions(self) -> Sequence[Action]:
+        actions, self._actions = self._actions, []
+        return actions
+
+    # ------------------------------------------------------------------ connecting
+
+    def turn(self, now: float) -> None:
+        """Open the links that are wanted, send reports, and close silent links."""
+        agent = self._agent
+        self._turn_to(NOBODY if agent.epoch or self.is_stray else agent.master, now)
+        wanted = self._wanted(now)
+        if not wanted and not self._links:
+            return
+        for number, link in list(self._links.items()):
+            if link.member not in wanted:
+                self._hang_up(number, "it is not needed any more")
+        dialed = {link.member for link in self._links.values()}
+        for member in sorted(wanted - dialed):
+            if now >= self._next.get(member, now):
+                self._dial(member, now)
+        for number, link in list(self._links.items()):
+            self._attend(number, link, now)
+
+    def deadline(self, now: float) -> float:
+        """When `turn` has something to do, if no event occurs before."""
+        due = NEVER
+        missing = self._wanted(now)
+        for link in self._links.values():
+            missing -= {link.member}
+            if link.following is not None:
+                due = min(due, link.following.deadline())
+        for member in missing:
+            due = min(due, self._next.get(member, -NEVER))
+        return due
+
+    def _wanted(self, now: float) -> frozenset[int]:
+        """The members to be connected to."""
+        agent = self._agent
+        if agent.epoch or self.is_stray or agent.phase is Phase.RELEASED:
+            return frozenset()
+        followed = frozenset(each.member for each in self._links.values() if each.is_welcome)
+        if followed or agent.is_leaving:
+            return followed
+        if self._master != NOBODY and agent.trusts_master(now):
+            return frozenset({self._master})
+        return frozenset(self._addresses) - {self._settings.me.number}
+
+    def _turn_to(self, master: int, now: float) -> None:
+        """Record a change of the master; NOBODY if there is none."""
+        if master == self._master:
+            return
+        for number, link in list(self._links.items()):
+            if link.is_welcome or link.member == master:
+                self._hang_up(number, "somebody else is master")
+        self._master = master
+        self.refusal = ""
+        self._next[master] = now
+        if master not in self._addresses and master != NOBODY:
+            text = f"member {master} is master, and groupMembers does not name it: add it here"
+            self._actions.append(Say(text, is_warning=True))
+        lease = self._agent.lease
+        address = lease.address if lease and master else ""
+        self._roles.master_is(address, now, self.wall_ms)
+
+    def _dial(self, member: int, now: float) -> None:
+        lease = self._agent.lease
+        address = self._addresses.get(member, "")
+        if member == self._master and lease is not None and lease.ha_address:
+            address = lease.ha_address
+        is_master = member == self._master
+        self._next[member] = now + (REDIAL_SECONDS if is_master else ENQUIRY_SECONDS)
+        if not address:
+            return  # groupMembers does not name this master, and its lease has no address
+        self._last_number += 2
+        self._links[self._last_number] = _Dialed(member, address)
+        self._actions.append(Dial(self._last_number, address))
+
+    def _hang_up(self, number: int, reason: str) -> None:
+        if self._take_out(number):
+            self._actions.append(HangUp(number, reason))
+
+    def _take_out(self, number: int) -> bool:
+        """Whether the number was that of an outgoing link."""
+        link = self._links.pop(number, None)
+        if link is None:
+            return False
+        if link.following is not None:
+            link.following.closed()
+        if link.is_welcome:
+            self._forget_link()
+        return True
+
+    def _forget_link(self) -> None:
+        """Discard the state of the master's link: it does not apply to another link."""
+        self._goal = None
+        self._promised = self._stored = 0
+        self._taken.clear()
+
+    def _attend(self, number: int, link: _Dialed, now: float) -> None:
+        following = link.following
+        if following is None:
+            return
+        if link.is_welcome:
+            self._note_stored()
+            end = self._chronicle.sure_end
+            following.report(
+                end,
+                min(end, self._store.flushed),
+                self._promised,
+                self._stored,
+                now,
+                is_leaving=self._agent.is_leaving,
+                is_refusing=self._store.trouble(now) is not None,
+            )
+        if following.deadline() <= now:
+            self._see(number, link, following.expire(now), now)
+
+    def _note_stored(self) -> None:
+        """Advance the number up to which all tables are on this member's disk."""
+        unstored = self._roles.unstored_tables
+        while self._taken and self._taken[0][1] not in unstored:
+            self._stored, _ = self._taken.popleft()
+
+    # ------------------------------------------------------------------ network events
+
+    def holds(self, number: int) -> bool:
+        """Whether this is an outgoing link."""
+        return number in self._links
+
+    def connected(self, number: int, now: float) -> None:
+        link = self._links.get(number)
+        if link is not None:
+            settings, standing = self._settings, self._standing()
+            link.following = MemberFollowing(
+                settings.me, settings.secret, self._nonce(), standing, now
+            )
+
+    def received(self, number: int, data: bytes, now: float) -> None:
+        link = self._links.get(number)
+        if link is not None and link.following is not None:
+            self._see(number, link, link.following.receive(data, now), now)
+
+    def closed(self, number: int, now: float) -> None:
+        """The connection was closed or could not be established."""
+        if self._take_out(number):
+            self._agent.look(now)
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        return list(self._links)
+
+    def leave_all(self, reason: str) -> None:
+        """Close all outgoing links."""
+        for number in list(self._links):
+            self._hang_up(number, reason)
+        self._master = NOBODY
+
+    def take_output(self, number: int) -> Sequence[bytes]:
+        link = self._links.get(number)
+        return link.following.take_output() if link and link.following else ()
+
+    # ------------------------------------------------------------------ received frames
+
+    def _see(self, number: int, link: _Dialed, events: Sequence[object], now: float) -> None:
+        for event in events:
+            if number not in self._links:
+                return
+            match event:
+                case Copied(position, data):
+                    self._copy(number, position, data, now)
+                case Beaten(beat):
+                    self._beaten(number, beat, now)
+                case Tabled(table, name, content):
+                    self._roles.take_table(name, content, now, self.wall_ms)
+                    self._taken.append((table, name))
+                case Welcomed():
+                    self._welcomed(number, link, event, now)
+                case Refused(member, reason, words, standing):
+                    self.saw(member.number, standing, now)
+                    if reason in REASONS_SAID:
+                        if link.member == self._master:
+                            self.refusal = words
+                        self._say(words)
+                    self._hang_up(number, "it said what it has")
+                case Ended(_, text):
+                    self._hang_up(number, text)
+                    self._agent.look(now)
+
+    def _say(self, text: str) -> None:
+        """Log a line, unless it repeats the previous one."""
+        if text != self._said:
+            self._said = text
+            self._actions.append(Say(text, is_warning=True))
+
+    def _welcomed(self, number: int, link: _Dialed, said: Welcomed, now: float) -> None:
+        """Follow the master that accepted this member. That needs no readable lease, unless this
+        member knows a newer epoch: the master's own clock limits what it may still acknowledge."""
+        if said.standing.epoch < max(self._chronicle.epoch, self._agent.lease_epoch):
+            self._agent.look(now)
+            self._hang_up(number, f"a master of epoch {said.standing.epoch}: there is a newer one")
+            return
+        group, theirs = self._chronicle.identity.group, said.standing.group
+        if group and theirs and group != theirs:
+            self._hang_up(number, f"a master of the group {theirs}, and our disk is of {group}")
+            return
+        self._chronicle.see(said.standing.epoch)
+        self._said = ""
+        if self.hears_master:
+            self._hang_up(number, "another master has taken us in")
+            return
+        if said.begins is not None:
+            self._chronicle.adopt(said.standing.epochs)
+            self._store.begin_copy()
+            link.is_welcome = True
+            self.refusal = ""
+            if said.standing.epoch > self._agent.lease_epoch:
+                self._agent.look(now)  # the lease says where this master accepts requests
+            return
+        self._part(said.parting, said.standing, now)
+        self._hang_up(number, "our logs have parted")
+
+    def _part(self, parting: int | None, master: Standing, now: float) -> None:
+        """Remove what the master's log does not have, if that is allowed."""
+        log = self._store.log
+        if parting is not None and parting > log.start and parting >= master.start:
+            self._cut(parting)
+            return
+        lease = self._agent.lease
+        is_old = lease is None or lease.epoch < master.epoch
+        if is_old or lease is None or self._settings.me.number in lease.in_sync:
+            self._next[self._master] = now + 2 * REDIAL_SECONDS
+            self._agent.look(now)
+            text = "the log is copied anew once this member is out of the in-sync set"
+            self._actions.append(Say(text, is_warning=True))
+            return
+        self._chronicle.copy_anew(parting or 0)
+        self._actions.append(
+            Restart(
+                f"the log is copied anew: it ends at {log.end}, and the master's, which begins at "
+                f"{master.start}, does not go on there"
+            )
+        )
+
+    def _cut(self, position: int) -> None:
+        self._chronicle.cut(position)
+        text = f"the log is cut at {position}: behind it the master has another one"
+        self._actions.append(Restart(text))
+
+    def _copy(self, number: int, position: int, data: bytes, now: float) -> None:
+        log = self._store.log
+        while data and position < log.end:
+            file_end = log.segments.start_of(position) + log.segments.file_bytes
+            known = min(log.end, file_end, position + len(data)) - position
+            if not self._compare(number, position, data[:known]):
+                return
+            position, data = position + known, data[known:]
+        if data:
+            self._append(number, position, data, now)
+
+    def _compare(self, number: int, position: int, theirs: bytes) -> bool:
+        """Whether the doubtful part of this log equals the master's bytes."""
+        try:
+            ours = self._store.log.segments.read(position, len(theirs))
+        except DiskError as error:
+            self._hang_up(number, f"our own log cannot be read: {error}")
+            return False
+        if ours == theirs:
+            self._chronicle.compared(position + len(theirs))
+            return True
+        self._cut(position + _common(ours, theirs))
+        self._hang_up(number, "our log is damaged where it was not surely on the disk")
+        return False
+
+    def _append(self, number: int, position: int, data: bytes, now: float) -> None:
+        refused = self._store.append_copy(position, data, now)
+        if refused is not None:
+            self._hang_up(number, refused.text)
+            self._next[self._master] = now + 1.0
+
+    def _beaten(self, number: int, beat: Beat, now: float) -> None:
+        if beat.epoch < self._chronicle.epoch:
+            self._hang_up(number, f"a master of epoch {beat.epoch}: a newer one was seen")
+            return
+        store, end = self._store, self._chronicle.sure_end
+        store.safe = max(store.safe or 0, min(beat.safe, end))
+        if self._goal is None:
+            self._goal = beat.end
+        if self._goal <= end == store.log.end:  # counted by the master from here on
+            self._chronicle.caught_up()
+        if beat.asked > self._promised and self._agent.promise(beat.epoch, now):
+            self._promised = beat.asked
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """The number of leading bytes that are equal."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (ours, theirs) in pairs if ours != theirs), min(len(one), len(other)))

@@ -1,0 +1,1 @@
+"""The bytes between members, and their proofs."""

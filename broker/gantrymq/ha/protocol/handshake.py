@@ -1,0 +1,333 @@
+"""Implements the handshake between two members: identity, proof of the secret, state of the logs.
+
+    follower                                  master
+    hello    group, member, boot, nonce   ->
+                                          <-  challenge   member, boot, nonce, proof
+    proof, joining    its standing        ->
+                                          <-  welcome     its standing
+                                          or  refusal     reason, text, its standing
+
+A proof is an HMAC-SHA256 of the proving side, everything that both sides said of themselves, and
+both nonces: it cannot be replayed in another handshake or reflected to its sender.
+
+Invariant: nothing that a peer says is used before its proof; until then it costs a few bytes of
+answer. A member that knows of a newer epoch than its master's reports it in its standing, and the
+master has to step down: that is why even a refusal comes after the proofs. While there is no
+master, members learn each other's standings from the refusals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, NamedTuple, final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.ha.disk.epochs import Epoch, Epochs, parting
+from gantrymq.ha.disk.identity import is_uuid
+from gantrymq.ha.lease.lease import EPOCH_MAX, Mark
+from gantrymq.ha.protocol.member_frames import OPENING, Kind, Letter, encode
+from gantrymq.ha.protocol.proofs import GroupSecret, statement
+from gantrymq.wire import javajson
+from gantrymq.wire.jsonvalue import (
+    JsonObject,
+    bool_field,
+    list_of,
+    long_field,
+    long_of,
+    object_of,
+    required_text_field,
+    text_field,
+)
+
+NONCE_BYTES: Final = 16
+
+# Above the highest epoch that members seek: a disk that has seen such an epoch can still copy a
+# log.
+HEARD_EPOCH_MAX: Final = 2 * EPOCH_MAX
+
+_FOLLOWER: Final = "follower"
+_MASTER: Final = "master"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of a group. `boot` differs after each start of its machine."""
+
+    group: str
+    number: int
+    boot: str
+
+
+@final
+class Standing(NamedTuple):
+    """What a member reports about itself: the highest epoch it has seen; the epochs, start and end
+    of its log; whether it certainly has all it ever acknowledged, and from where on the log may be
+    damaged; its disk, the disk's group, and the age of the Lease it has seen. It is a tuple because
+    a follower creates one in each turn."""
+
+    epoch: int
+    epochs: Epochs
+    start: int
+    end: int
+    is_electable: bool = True
+    sure_to: int | None = None
+    disk: str = ""
+    """"" if the member's version names no disks."""
+    group: str = ""
+    """"" while its disk belongs to no group."""
+    mark: Mark = Mark()
+
+    @property
+    def sure_end(self) -> int:
+        """The end of the part of the log that is not doubtful."""
+        return self.end if self.sure_to is None else self.sure_to
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the log has no record."""
+        return self.start == self.end
+
+
+def goes_on(follower: Standing, master: Standing) -> int | None:
+    """The position from which the master sends its log to the follower: the end of the follower's
+    log, or the start of its doubtful part, which is compared. None if the follower has bytes that
+    the master does not have, or lacks bytes that the master has deleted."""
+    if follower.is_empty:
+        return master.start
+    parted = parting(follower.epochs, follower.end, master.epochs, master.end)
+    if parted != follower.end or parted < master.start:
+        return None
+    if follower.sure_to is None:
+        return parted
+    return max(follower.sure_to, follower.start, master.start)
+
+
+class RefusedError(RemoteError):
+    """The peer is not a master for this follower; `reason` is one word, for programs."""
+
+    def __init__(self, reason: str, words: str, standing: Standing) -> None:
+        self.reason = reason
+        self.standing = standing
+        super().__init__(words)
+
+
+@final
+class FollowersMeeting:
+    """The follower's side of the handshake."""
+
+    __slots__ = ("_master", "_me", "_nonce", "_secret", "_standing")
+
+    def __init__(self, me: Member, secret: GroupSecret, nonce: bytes, standing: Standing) -> None:
+        self._me = me
+        self._nonce = nonce
+        self._secret = secret
+        self._standing = standing
+        self._master: Member | None = None
+
+    @property
+    def master(self) -> Member:
+        """The master's identity; available after its proof."""
+        assert self._master is not None
+        return self._master
+
+    def begin(self) -> bytes:
+        """The first bytes to send."""
+        return OPENING + _letter(Kind.HELLO, _introduction(self._me, self._nonce))
+
+    def take(self, letter: Letter) -> tuple[bytes, Standing | None]:
+        """The bytes to send, and the master's standing once it is known. Raises RemoteError."""
+        said = _read(letter)
+        if letter.kind is Kind.CHALLENGE and self._master is None:
+            master, nonce = _introduced(said, self._me.group)
+            nonces = self._nonce + nonce
+            proof = bytes.fromhex(hexadecimal(said, "proof"))
+            proven = _statement(_MASTER, self._me, master, nonces)
+            self._secret.must_have_made(proof, proven, "the master")
+            self._master = master
+            proof = self._secret.prove(_statement(_FOLLOWER, self._me, master, nonces))
+            joining = _letter(Kind.JOINING, _stood(self._standing))
+            return encode(Letter(Kind.PROOF, proof)) + joining, None
+        if letter.kind is Kind.WELCOME and self._master is not None:
+            return b"", _standing(said)
+        if letter.kind is Kind.REFUSAL and self._master is not None:
+            words = required_text_field(said, "text")
+            raise RefusedError(required_text_field(said, "reason"), words, _standing(said))
+        raise _out_of_place(letter)
+
+
+@final
+class MastersMeeting:
+    """The master's side of the handshake. Its owner decides whether the follower may follow."""
+
+    __slots__ = ("_follower", "_is_proven", "_me", "_nonce", "_nonces", "_secret")
+
+    def __init__(self, me: Member, secret: GroupSecret, nonce: bytes) -> None:
+        self._follower: Member | None = None
+        self._is_proven = False
+        self._me = me
+        self._nonce = nonce
+        self._nonces = b""
+        self._secret = secret
+
+    @property
+    def follower(self) -> Member:
+        """The follower's identity; available after `take` returned its standing."""
+        assert self._follower is not None
+        return self._follower
+
+    def take(self, letter: Letter) -> tuple[bytes, Standing | None]:
+        """The bytes to send, and the follower's standing once it is known. Raises RemoteError."""
+        follower = self._follower
+        if letter.kind is Kind.HELLO and follower is None:
+            return self._challenge(_read(letter)), None
+        if letter.kind is Kind.PROOF and follower is not None and not self._is_proven:
+            proven = _statement(_FOLLOWER, follower, self._me, self._nonces)
+            self._secret.must_have_made(letter.body, proven, f"member {follower.number}")
+            self._is_proven = True
+            return b"", None
+        if letter.kind is Kind.JOINING and self._is_proven:
+            return b"", _standing(_read(letter))
+        raise _out_of_place(letter)
+
+    def _challenge(self, said: JsonObject) -> bytes:
+        follower, nonce = _introduced(said, self._me.group)
+        if follower.number == self._me.number:
+            raise RemoteError(f"it says that it is member {follower.number}, which is us")
+        self._follower = follower
+        self._nonces = nonce + self._nonce
+        proof = self._secret.prove(_statement(_MASTER, follower, self._me, self._nonces))
+        introduction = _introduction(self._me, self._nonce) | {"proof": proof.hex()}
+        return OPENING + _letter(Kind.CHALLENGE, introduction)
+
+
+def welcome(standing: Standing) -> bytes:
+    """Tells the follower that it may follow, and with which log it has to compare its own."""
+    return _letter(Kind.WELCOME, _stood(standing))
+
+
+def refusal(reason: str, words: str, standing: Standing) -> bytes:
+    return _letter(Kind.REFUSAL, _stood(standing) | {"reason": reason, "text": words})
+
+
+# ---------------------------------------------------------------------- proofs
+
+
+def _statement(side: str, follower: Member, master: Member, nonces: bytes) -> bytes:
+    """The bytes for which this side makes its proof."""
+    numbers = map(str, (follower.number, master.number))
+    texts = (side, follower.group, *numbers, follower.boot, master.boot)
+    return statement(*(text.encode(errors="surrogatepass") for text in texts), nonces)
+
+
+# ---------------------------------------------------------------------- letters
+
+
+def _letter(kind: Kind, said: JsonObject) -> bytes:
+    return encode(Letter(kind, javajson.dumps_standard(said)))
+
+
+def _read(letter: Letter) -> JsonObject:
+    return object_of(javajson.loads(letter.body), f"a {letter.kind.name.lower()}")
+
+
+def _introduction(member: Member, nonce: bytes) -> JsonObject:
+    return {
+        "group": member.group,
+        "member": member.number,
+        "boot": member.boot,
+        "nonce": nonce.hex(),
+    }
+
+
+def _introduced(said: JsonObject, group: str) -> tuple[Member, bytes]:
+    """The peer's identity and nonce. Raises RemoteError unless the peer is of the same group."""
+    theirs = required_text_field(said, "group")
+    if theirs != group:
+        raise RemoteError(f"it is of the group {theirs!r}, and we are of {group!r}")
+    nonce = nonce_of(said)
+    number = long_field(said, "member", -1)
+    if number < 1:
+        raise RemoteError(f"members are counted from 1, and it says that it is {number}")
+    return Member(theirs, number, required_text_field(said, "boot")), nonce
+
+
+def nonce_of(said: JsonObject) -> bytes:
+    """The bytes that make one introduction differ from all others."""
+    nonce = bytes.fromhex(hexadecimal(said, "nonce"))
+    if len(nonce) != NONCE_BYTES:
+        raise RemoteError(f"a nonce of {len(nonce)} bytes, not {NONCE_BYTES}")
+    return nonce
+
+
+def hexadecimal(said: JsonObject, name: str) -> str:
+    """A field with bytes as lower-case hexadecimal digits. Raises RemoteError for any other
+    text."""
+    value = required_text_field(said, name)
+    if len(value) % 2 or not set(value) <= set("0123456789abcdef"):
+        raise RemoteError(f"{name} is no hexadecimal number")
+    return value
+
+
+def _stood(standing: Standing) -> JsonObject:
+    said: JsonObject = {
+        "epoch": standing.epoch,
+        "epochs": [[each.number, each.start] for each in standing.epochs],
+        "start": standing.start,
+        "end": standing.end,
+        "electable": standing.is_electable,
+        "disk": standing.disk,
+        "groupId": standing.group,
+        "mark": list(standing.mark),
+    }
+    return said if standing.sure_to is None else said | {"sureTo": standing.sure_to}
+
+
+def _standing(said: JsonObject) -> Standing:
+    epochs = []
+    for each in list_of(said.get("epochs"), "epochs"):
+        numbers = [long_of(number, "epochs") for number in list_of(each, "epochs")]
+        if len(numbers) != 2:
+            raise RemoteError("an epoch is a number and a position")
+        epochs.append(Epoch(*numbers))
+    for before, after in pairwise(epochs):
+        if before.number >= after.number or before.start >= after.start:
+            raise RemoteError(f"{after} behind {before}: numbers and positions rise")
+    standing = Standing(
+        long_field(said, "epoch", -1),
+        tuple(epochs),
+        long_field(said, "start", -1),
+        long_field(said, "end", -1),
+        bool_field(said, "electable"),
+        long_field(said, "sureTo") if "sureTo" in said else None,
+        _identity(said, "disk"),
+        _identity(said, "groupId"),
+        _mark(said),
+    )
+    if standing.sure_to is not None and not 0 <= standing.sure_to <= standing.end:
+        raise RemoteError(f"a log that ends at {standing.end} is sure to {standing.sure_to}")
+    if standing.epoch > HEARD_EPOCH_MAX:
+        raise RemoteError(f"epoch {standing.epoch} is above {HEARD_EPOCH_MAX}: no group gets there")
+    if not (0 <= standing.start <= standing.end and standing.epoch >= 0):
+        raise RemoteError(f"a log from {standing.start} to {standing.end}: there is none")
+    return standing
+
+
+def _identity(said: JsonObject, name: str) -> str:
+    """A UUID; "" if there is none, as from an older version."""
+    text = text_field(said, name) or ""
+    if text and not is_uuid(text):
+        raise RemoteError(f"{name} is no UUID")
+    return text
+
+
+def _mark(said: JsonObject) -> Mark:
+    numbers = [long_of(each, "mark") for each in list_of(said.get("mark") or [0, 0], "mark")]
+    if len(numbers) != 2 or min(numbers) < 0:
+        raise RemoteError("a mark is an epoch and a renewal")
+    return Mark(*numbers)
+
+
+def _out_of_place(letter: Letter) -> RemoteError:
+    return RemoteError(f"a {letter.kind.name.lower()} is out of place here")

@@ -1,0 +1,84 @@
+"""Decides where recovery starts to read the log, and what it may trust.
+
+Our flush positions are valid if the log has the record that they name. Then, after a clean stop
+nothing below them is read, and after a crash the log is dispatched again from the queues' flush
+position on.
+
+Without valid flush positions Java wrote the directory last, and its rules apply:
+
+    clean stop    from the file that contains the newest record that any queue knows
+    crash         from the newest file whose first record is old enough for the checkpoint
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from gantrymq.store.files.checkpoint import Checkpoint
+from gantrymq.store.files.flush_positions import LogMark, Marks
+from gantrymq.store.files.segments import Segments
+from gantrymq.store.layout import POSITION_MAX
+from gantrymq.store.record.walk import Found, Step, look
+from gantrymq.wire.message.record import RECORD_BYTES_MIN
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is known about the log before it is read."""
+
+    walk: LogMark
+    """Records from here on are checked and dispatched."""
+    flushed: int
+    """The log below is fsynced; what is kept above is written again."""
+    torn_from: int
+    """A record above may have lost sectors even if the CRC of its body is right."""
+
+
+def record_at(segments: Segments, position: int) -> Step | None:
+    """What lies at this position, or None if there is no file; waits for the disk."""
+    if not segments.first <= position < segments.past:
+        return None
+    step = look(segments.read(position, RECORD_BYTES_MIN), 0, position, segments.file_bytes)
+    if step.found is Found.MORE:
+        step = look(segments.read(position, step.size), 0, position, segments.file_bytes)
+    return step
+
+
+def are_valid(marks: Marks, segments: Segments) -> bool:
+    """Whether the log still has the record that the marks name."""
+    log = marks.log
+    if log == LogMark(log.position):  # the log was empty
+        return segments.first == log.position
+    step = record_at(segments, log.record_start)
+    if step is None or step.record is None:
+        return False
+    ends_there = log.record_start + step.size == log.position
+    return ends_there and step.record.store_timestamp_ms == log.store_timestamp_ms
+
+
+def start_by_marks(marks: Marks, first: int, redone_from: int) -> Start:
+    """`redone_from`: queues and index are complete below it."""
+    position = max(redone_from, first)
+    walk = marks.log if position >= marks.log.position else LogMark(position)
+    return Start(walk, marks.log.position, marks.log.position)
+
+
+def start_after_java(segments: Segments, newest_known: int) -> Start:
+    """After a clean stop; `newest_known` is where the newest record of any queue ends."""
+    position = max(segments.first, segments.start_of(max(0, newest_known - 1)))
+    return Start(LogMark(position), POSITION_MAX, POSITION_MAX)
+
+
+def start_after_javas_crash(segments: Segments, checkpoint: Checkpoint, *, safe: bool) -> Start:
+    """`safe` (messageIndexSafe): also back to where the index misses nothing."""
+    limit_ms = checkpoint.recovery_ms(with_index=safe)
+    position = segments.past - segments.file_bytes
+    while position > segments.first:
+        step = record_at(segments, position)
+        if step and step.record and 0 < step.record.store_timestamp_ms <= limit_ms:
+            break
+        position -= segments.file_bytes
+    position = max(position, segments.first)
+    return Start(LogMark(position), position, POSITION_MAX)

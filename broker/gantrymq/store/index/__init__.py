@@ -1,0 +1,1 @@
+"""The index: log positions by topic and key."""

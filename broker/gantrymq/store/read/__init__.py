@@ -1,0 +1,1 @@
+"""Reads: pulls, lookups, and readings that never block the loop."""

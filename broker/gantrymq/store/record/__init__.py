@@ -1,0 +1,1 @@
+"""Parts of requests and records: properties, batches, delay levels, outcomes of a put."""

@@ -1,0 +1,1 @@
+"""Commands about brokers, name servers and clusters."""

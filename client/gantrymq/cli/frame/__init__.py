@@ -1,0 +1,1 @@
+"""What every command is made of: options, pages, progress, completion, failures."""

@@ -1,0 +1,1 @@
+"""Commands that send, consume and measure."""

@@ -1,0 +1,229 @@
+"""`gantry consume` and `gantry tail`: messages as they come, for people, programs, or as they are.
+
+Invariant: a group's progress covers what was written and nothing else: whoever is killed gets again
+what was not. Without a group nobody's progress moves.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Final, Protocol
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.cli.frame import timestamps
+from gantrymq.cli.frame.failures import CommandError, UsageError
+from gantrymq.cli.frame.page import Page
+from gantrymq.cli.frame.queue_place import queue_place
+from gantrymq.cli.message.message_text import body_text, one_line, to_json
+from gantrymq.client.aio.admin import Admin
+from gantrymq.client.aio.pull_consumer import PullConsumer
+from gantrymq.client.core.flow.flow_steps import FOREVER
+from gantrymq.client.core.group.start_offset import ConsumeFrom
+from gantrymq.client.core.group.subscriptions import EVERYTHING, Expression, Sql, subscription
+from gantrymq.client.core.pull.topic_reader import Begin, Beginning, TopicReader
+from gantrymq.wire.jsonvalue import INT64_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from gantrymq.cli.frame.option import Options
+    from gantrymq.cli.frame.stream import Stream
+    from gantrymq.client.core.message.received import ReceivedMessage
+
+TEXT, JSON, BODY = "text", "json", "body"
+_TITLES: Final = ("#Stored", "#Queue", "#Offset", "#Tag", "#Body")
+_FORM: Final = "%-23s  %-20s  %10s  %-12s  %s"
+_AT_ONCE: Final = 32
+
+# More of them, and Python may refuse to read the number at all.
+_OFFSET_DIGITS: Final = len(str(INT64_MAX))
+
+_CONSUME_FROM: Final = {
+    Begin.FIRST: ConsumeFrom.FIRST_OFFSET,
+    Begin.LAST: ConsumeFrom.LAST_OFFSET,
+    Begin.MOMENT: ConsumeFrom.TIMESTAMP,
+}
+
+
+class _Source(Protocol):
+    """Where messages come from."""
+
+    async def poll(self, timeout_s: float) -> list[ReceivedMessage]: ...
+
+    async def give_back(self, message: ReceivedMessage) -> None:
+        """From this one on, the last poll's are not wanted."""
+
+
+async def consume(stream: Stream, options: Options) -> Page:
+    most = None if options.maybe("count") is None else options.counted("count")
+    idle_s = options.seconds("timeout", FOREVER)
+    async with _source(stream, options, most or _AT_ONCE) as source:
+        written = await _write_all(stream, source, most, idle_s)
+    if most is None or written == most:
+        return Page()
+    why = f"{written} of {most} messages came; then none for {idle_s:g} s"
+    return Page(failures=[CommandError(why)])
+
+
+async def tail(stream: Stream, options: Options) -> Page:
+    """Until it is interrupted."""
+    async with _reading(stream, options, Beginning(Begin.LAST)) as source:
+        await _write_all(stream, source, None, FOREVER)
+    return Page()
+
+
+async def _write_all(stream: Stream, source: _Source, most: int | None, idle_s: float) -> int:
+    """How many were written."""
+    if stream.form == TEXT:
+        await stream.output.write(f"{_FORM % _TITLES}\n".encode())
+    written = 0
+    while most is None or written < most:
+        messages = await source.poll(idle_s)
+        if not messages:
+            break
+        if most is not None and len(messages) > most - written:
+            wanted = most - written
+            await source.give_back(messages[wanted])
+            del messages[wanted:]
+        await stream.output.write(content(stream, stream.form, messages))
+        written += len(messages)
+    return written
+
+
+# ---------------------------------------------------------------------- where from
+
+
+def _source(stream: Stream, options: Options, most: int) -> AbstractAsyncContextManager[_Source]:
+    now_ms = stream.world.clock.wall_ms()
+    group = options.maybe("consumerGroup")
+    if group is None:
+        return _reading(stream, options, _beginning(options.text("from", "first"), now_ms))
+    beginning = _beginning(options.text("from", "last"), now_ms)
+    if beginning.begin is Begin.OFFSET or options.maybe("queue") is not None:
+        raise UsageError(
+            "a group has its own offsets and queues: --from offset:N and --queue go without"
+            " --consumerGroup; gantry resetOffsetByTime moves a group"
+        )
+    return _consuming(stream, options, beginning, min(most, _AT_ONCE))
+
+
+def _beginning(text: str, now_ms: int) -> Beginning:
+    if text in {"first", "last"}:
+        return Beginning(Begin.FIRST if text == "first" else Begin.LAST)
+    word, _, number = text.partition(":")
+    if word == "offset":
+        if not number.isdecimal():
+            raise UsageError(f"--from offset:N has a whole number, not {number!r}")
+        if len(number) > _OFFSET_DIGITS or int(number) > INT64_MAX:
+            raise UsageError(f"--from offset:N is {INT64_MAX} at most")
+        return Beginning(Begin.OFFSET, int(number))
+    try:
+        return Beginning(Begin.MOMENT, timestamps.parse(text, now_ms))
+    except UsageError as error:
+        raise UsageError(f"--from is first, last, offset:N or a moment; {error}") from None
+
+
+def _expression(options: Options) -> Expression:
+    tags, sql = options.maybe("filter"), options.maybe("sql")
+    if tags is not None and sql is not None:
+        raise UsageError("--filter is for tags, --sql for properties: one of them")
+    return Sql(sql) if sql is not None else tags or EVERYTHING
+
+
+@asynccontextmanager
+async def _reading(
+    stream: Stream, options: Options, beginning: Beginning
+) -> AsyncIterator[_Source]:
+    """Without a group."""
+    topic, place = options.topic(), options.maybe("queue")
+    subscribed = subscription(topic, _expression(options), stream.world.clock.wall_ms())
+    queue = None if place is None else queue_place(topic, place)
+    async with stream.admin() as admin:
+        reader = TopicReader(
+            admin.flows.instance,
+            subscribed,
+            beginning,
+            wanted=lambda each: queue in {None, each},
+        )
+        await admin.run(reader.start())
+        try:
+            yield _Read(admin, reader)
+        finally:
+            await admin.run(reader.close())
+
+
+class _Read:
+    def __init__(self, admin: Admin, reader: TopicReader) -> None:
+        self._admin = admin
+        self._reader = reader
+
+    async def poll(self, timeout_s: float) -> list[ReceivedMessage]:
+        return await self._admin.run(self._reader.poll(timeout_s))
+
+    async def give_back(self, message: ReceivedMessage) -> None:
+        """Nobody's progress moved."""
+
+
+@asynccontextmanager
+async def _consuming(
+    stream: Stream, options: Options, beginning: Beginning, at_once: int
+) -> AsyncIterator[_Source]:
+    """As a member of a group."""
+    topic = options.topic()
+    consumer = PullConsumer(
+        options.group("consumerGroup"),
+        world=stream.world,
+        pull_batch=at_once,
+        consume_from=_CONSUME_FROM[beginning.begin],
+        consume_timestamp_ms=beginning.value if beginning.begin is Begin.MOMENT else None,
+        **stream.keywords,
+    )
+    consumer.subscribe(topic, _expression(options))
+    async with consumer:
+        await consumer.fetch_message_queues(topic)  # raises where it would wait for the topic
+        yield _Consumed(consumer)
+
+
+class _Consumed:
+    def __init__(self, consumer: PullConsumer) -> None:
+        self._consumer = consumer
+
+    async def poll(self, timeout_s: float) -> list[ReceivedMessage]:
+        return await self._consumer.poll(timeout_s)
+
+    async def give_back(self, message: ReceivedMessage) -> None:
+        if message.queue in self._consumer.assignment:
+            await self._consumer.seek(message.queue, message.offset)
+
+
+# ---------------------------------------------------------------------- how they are shown
+
+
+def content(stream: Stream, form: str, messages: list[ReceivedMessage]) -> bytes:
+    """Of those that can be read: a damaged one does not keep the others back."""
+    shown = {TEXT: _text, JSON: _json, BODY: _body}[form]
+    lines = []
+    for message in messages:
+        try:
+            lines.append(shown(message))
+        except RemoteError as error:
+            stream.say(f"gantry: message {message.id} of {message.queue} cannot be read: {error}")
+    return b"".join(lines)
+
+
+def _text(message: ReceivedMessage) -> bytes:
+    place = f"{message.queue.broker_name}/{message.queue.queue_id}"
+    stored = timestamps.millisecond(message.stored_ms)
+    row = (stored, place, message.offset, one_line(message.tag), one_line(body_text(message)))
+    return f"{_FORM % row}\n".encode("utf-8", "backslashreplace")
+
+
+def _json(message: ReceivedMessage) -> bytes:
+    # Python's own encoder, which is far quicker: these are plain values.
+    line = json.dumps(to_json(message), ensure_ascii=False, separators=(",", ":"))
+    return f"{line}\n".encode("utf-8", "backslashreplace")
+
+
+def _body(message: ReceivedMessage) -> bytes:
+    return message.body + b"\n"

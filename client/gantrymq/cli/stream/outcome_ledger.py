@@ -1,0 +1,75 @@
+"""What became of the messages that were sent: counts, and what kept some from arriving.
+
+Invariant: it takes no more room for a million messages than for one; neighbours that failed alike
+are told together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import final
+
+from gantrymq.base.errors import GantryError
+from gantrymq.client.aio.machinery.sending_soon import Sending
+from gantrymq.client.core.errors import MessageError
+from gantrymq.client.core.message.results import SendResult, SendStatus
+
+
+@final
+class OutcomeLedger:
+    """Of one producer's messages, which are numbered from 1."""
+
+    def __init__(self, say: Callable[[str], None], rows_max: int) -> None:
+        """`say` hears of failures; results of so many messages are kept."""
+        self.sent = 0
+        self.failed = 0
+        self.bytes = 0
+        self.has_broken = False
+        """Whether something failed that the next messages would fail by as well."""
+        self.rows: list[tuple[int, SendResult]] = []
+        self._say = say
+        self._rows_max = rows_max
+        self._unsafe: Counter[SendStatus] = Counter()
+        self._first = self._last = 0
+        self._why = ""
+
+    @property
+    def settled(self) -> int:
+        return self.sent + self.failed
+
+    def settle(self, number: int, size: int, sending: Sending) -> None:
+        """Hot: of every message."""
+        try:
+            result = sending.result()
+        except GantryError as error:
+            self.fail(number, error)
+            return
+        self.sent += 1
+        self.bytes += size
+        if result.status is not SendStatus.SEND_OK:
+            self._unsafe[result.status] += 1
+        if len(self.rows) < self._rows_max:
+            self.rows.append((number, result))
+
+    def fail(self, number: int, error: GantryError) -> None:
+        self.failed += 1
+        self.has_broken |= not isinstance(error, MessageError)
+        why = str(error)
+        if number != self._last + 1 or why != self._why:
+            self.tell()
+            self._first, self._why = number, why
+        self._last = number
+
+    def tell(self) -> None:
+        """Of the last failures, which more might have joined."""
+        if self._why:
+            which = f"{self._first}"
+            if self._last > self._first:
+                which += f" to {self._last}"
+            self._say(f"message {which}: {self._why}")
+        self._why = ""
+
+    def unsafe(self) -> dict[str, int]:
+        """How many brokers have, but not as safely as they should."""
+        return {status.name: count for status, count in self._unsafe.items()}

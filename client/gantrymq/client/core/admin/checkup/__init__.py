@@ -1,0 +1,1 @@
+"""A checkup of a cluster: what is usually wrong, and what helps."""

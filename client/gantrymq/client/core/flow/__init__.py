@@ -1,0 +1,1 @@
+"""Flows: coroutines that wait for the steps of the core."""

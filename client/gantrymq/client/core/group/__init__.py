@@ -1,0 +1,1 @@
+"""Consumer groups: members, queues, locks, offsets."""

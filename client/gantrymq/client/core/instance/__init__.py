@@ -1,0 +1,1 @@
+"""What the producers and consumers of one client id share."""

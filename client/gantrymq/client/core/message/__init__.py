@@ -1,0 +1,1 @@
+"""Messages as applications make and receive them."""

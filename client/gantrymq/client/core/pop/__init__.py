@@ -1,0 +1,1 @@
+"""Pops: the broker hands out messages one by one."""

@@ -1,0 +1,1 @@
+"""Producers: settings, transactions, and messages as questions."""

@@ -1,0 +1,1 @@
+"""Pulls, pull consumers, and topics that are read without a group."""

@@ -1,0 +1,1 @@
+"""Push consumers: listeners that are called with what comes."""

@@ -1,0 +1,1 @@
+"""Sending: tries, batches, choice of queues, messages that wait for others."""

@@ -1,0 +1,480 @@
+"""Accumulates messages for up to `linger_s` so that many of them leave in one request.
+
+    a batch is sent      when it is full, or `linger_s` after its first message
+    alone, at once       messages that no batch can contain: delayed, retried, large enough for
+                         compression, or with properties so large that the broker may refuse them,
+                         because a broker refuses a batch as a whole
+
+Invariant: each message that `add` accepted is acknowledged, or its batch has an error, or it still
+counts as waiting. The waiting bytes exceed `waiting_bytes_max` by at most the last addition: one
+message, or one list that by itself is no larger than the limit. Batches to an explicitly chosen
+queue are sent one after another, so their order holds.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias, final
+
+from librt.strings import BytesWriter
+
+from gantrymq.base.errors import GantryError
+from gantrymq.client.core.errors import ClientError, MessageError, SendError, StateError
+from gantrymq.client.core.flow.flow_steps import FOREVER, Signal, Wait
+from gantrymq.client.core.flow.semaphore import Turns
+from gantrymq.client.core.message.message import Message
+from gantrymq.client.core.message.results import SendResult
+from gantrymq.client.core.ports import Running
+from gantrymq.client.core.send.batches import (
+    add_part,
+    add_parts,
+    joined,
+    pattern_start,
+    reckoned_bytes,
+    unbatchable,
+    waits,
+)
+from gantrymq.client.core.send.send_request import (
+    SendRequest,
+    must_be_sendable,
+    must_fit,
+    of_message,
+    property_bytes,
+    property_text,
+)
+from gantrymq.client.core.send.sending import Sender
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.message.batch import FIXED_BYTES
+
+# Memory of a message besides its part of the batch: its id and its Sending.
+_KEPT_BYTES: Final = 176
+
+# Size of a unique id with its terminator in the properties of a message.
+_ID_BYTES: Final = 33
+
+# Memory of a message, besides body and properties, if the Message object is kept.
+_MESSAGE_BYTES: Final = 320
+
+# Memory of a batch and the flow that sends it: much more than a short message.
+_BATCH_BYTES: Final = 3_072
+
+# Ids made per reading of the clock; a millisecond has room for many more.
+_IDS_AT_ONCE: Final = 1024
+
+# Ids are made ahead, doubling the number each time: one at a time they would take three times as
+# long.
+_SPARE_IDS_MAX: Final = 64
+
+# Concurrent sends: enough to keep brokers busy, few enough to be answered in time.
+SENDS_MAX: Final = 16
+
+# Half of the limit for properties; brokers add far less than the other half.
+_PROPERTIES_ALONE_BYTES: Final = 16 << 10
+
+# A caller that waits for room is woken when 1/16 is free. It refills that part while the event loop
+# sends nothing and reads no responses, so the part must be small.
+_ROOM_PARTS: Final = 16
+
+_Key: TypeAlias = tuple[str, MessageQueue | None, bool]
+"""Topic, the explicitly chosen queue if any, and whether the broker answers only once the message
+is stored."""
+
+
+class WaitingFullError(ClientError):
+    """Too many messages wait for acknowledgement."""
+
+
+@final
+class Batch:
+    """Messages that are sent in one request. Hot path, hence slotted."""
+
+    __slots__ = (
+        "_places",
+        "bytes",
+        "count",
+        "ended",
+        "error",
+        "full",
+        "ids",
+        "is_watched",
+        "key",
+        "messages",
+        "parts",
+        "result",
+        "spare_ids",
+    )
+
+    def __init__(self, key: _Key) -> None:
+        self.key = key
+        self.count = 0
+        self.messages: list[Message] = []
+        """The Message objects for hooks; without hooks, only a message that is sent alone."""
+        self.parts = BytesWriter()
+        self.ids: list[str] = []
+        self.spare_ids: list[str] = []
+        """Ids made ahead; the next one is the last of the list."""
+        self.bytes = 0
+        """Memory of the whole batch."""
+        self.full = Signal()
+        self.ended = Signal()
+        self.result: SendResult | None = None
+        self.error: Exception | None = None
+        self.is_watched = False
+        """Whether a caller will see its error."""
+        self._places: list[str] | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.result is not None or self.error is not None
+
+    def result_of(self, index: int) -> SendResult:
+        """Return the result of one message after the batch is over; raises SendError if it
+        failed."""
+        if self.result is None:
+            assert self.error is not None, "asked too early"
+            # Each call raises its own error, because a traceback grows each time an error is
+            # raised.
+            raise SendError(str(self.error), (self.error,)) from self.error
+        result = self.result
+        ids = self.ids
+        if self.count == 1:
+            return result
+        if self._places is None:
+            self._places = result.offset_message_id.split(",")
+        places = self._places
+        return SendResult(
+            result.status,
+            ids[index],
+            result.queue,
+            result.queue_offset + index,
+            places[index] if len(places) == len(ids) else "",
+            transaction_id=result.transaction_id,
+            region_id=result.region_id,
+            is_traced=result.is_traced,
+        )
+
+
+@final
+class Share:
+    """Consecutive messages of one batch."""
+
+    __slots__ = ("batch", "count", "first")
+
+    def __init__(self, batch: Batch, first: int, count: int) -> None:
+        self.batch = batch
+        self.first = first
+        self.count = count
+
+
+@final
+class Lingering:
+    """The record accumulator of one producer."""
+
+    def __init__(self, sender: Sender, wrapped_in: str) -> None:
+        self._sender = sender
+        self._wrapped_in = wrapped_in
+        self._ports = sender.instance.ports
+        self._new_id = self._ports.new_id
+        self._new_ids = self._ports.new_ids
+        self._has_hooks = bool(sender.hooks)
+        self._settings = sender.settings
+        self._open: dict[_Key, Batch] = {}
+        self._under_way: dict[Batch, Running | None] = {}
+        self._last: dict[MessageQueue, Batch] = {}
+        self._room = Signal()
+        # Half, because the sizes computed here differ from those that brokers count.
+        settings = sender.settings
+        self._batch_bytes_max = min(settings.batch_bytes_max, settings.message_bytes_max // 2)
+        self._alone_bytes = min(settings.compress_over_bytes, self._batch_bytes_max)
+        self._room_from = settings.waiting_bytes_max * (_ROOM_PARTS - 1) // _ROOM_PARTS
+        """`room` returns when no more than this many bytes wait."""
+        self._turns = Turns(SENDS_MAX)
+        self.waiting_bytes = 0
+
+    def add(self, message: Message, queue: MessageQueue | None = None) -> Batch:
+        """Add a message; return the batch whose last message it now is. Raises MessageError,
+        WaitingFullError."""
+        settings = self._settings
+        must_be_sendable(message, settings)
+        if self.waiting_bytes >= settings.waiting_bytes_max:
+            raise self._full()
+        return self._take(message, queue)
+
+    def add_many(
+        self, pattern: Message, bodies: list[bytes], queue: MessageQueue | None = None
+    ) -> list[Share]:
+        """Add a message like the pattern for each body: all of them, or none and an error. Raises
+        MessageError, WaitingFullError."""
+        start = pattern_start(pattern, self._wrapped_in, self._new_id())
+        alone_bytes = min(self._alone_bytes, max(0, self._batch_bytes_max - len(start)))
+        if len(start) > _PROPERTIES_ALONE_BYTES or unbatchable(pattern) is not None:
+            alone_bytes = 0
+        longest = self._must_be_sendable(pattern, bodies, len(start), alone_bytes)
+        if self.waiting_bytes >= self._settings.waiting_bytes_max:
+            raise self._full()
+        shares: list[Share] = []
+        if longest >= alone_bytes or self._has_hooks:
+            for body in bodies:
+                batch = self._take(pattern.with_body(body), queue)
+                if shares and shares[-1].batch is batch:
+                    shares[-1].count += 1
+                else:
+                    shares.append(Share(batch, batch.count - 1, 1))
+            return shares
+        key = (pattern.topic, queue, waits(pattern))
+        first = 0
+        while first < len(bodies):
+            batch = self._with_room(key, len(bodies[first]) + len(start))
+            count = self._fill(batch, pattern.flag, start, bodies, first)
+            shares.append(Share(batch, batch.count - count, count))
+            first += count
+        return shares
+
+    def _must_be_sendable(
+        self, pattern: Message, bodies: list[bytes], start_bytes: int, alone_bytes: int
+    ) -> int:
+        """Return the size of the longest body; raises MessageError."""
+        settings = self._settings
+        must_fit(pattern.topic, 1, settings)
+        each, copies = _KEPT_BYTES + FIXED_BYTES + start_bytes + _ID_BYTES, 1
+        if self._has_hooks:
+            each, copies = each + _MESSAGE_BYTES, 2
+        longest = total = 0
+        for index, body in enumerate(bodies):
+            size = len(body)
+            if size == 0 or size > settings.message_bytes_max:
+                try:
+                    must_fit(pattern.topic, size, settings)
+                except MessageError as error:
+                    raise MessageError(
+                        f"none was taken, because of body {index}: {error}"
+                    ) from None
+            longest = max(longest, size)
+            total += copies * size + each
+            if size >= alone_bytes:
+                total += _BATCH_BYTES
+        if total > settings.waiting_bytes_max:
+            raise MessageError(
+                f"{len(bodies)} messages need {total} bytes, more than the"
+                f" {settings.waiting_bytes_max} that may wait (waiting_bytes_max); none was taken:"
+                " give shorter lists"
+            )
+        return longest
+
+    def _fill(self, batch: Batch, flag: int, start: bytes, bodies: list[bytes], first: int) -> int:
+        """Add bodies from index `first` on until the batch is full; return how many were added."""
+        settings, parts = self._settings, batch.parts
+        before = len(parts)
+        fit = 1 + (self._batch_bytes_max - before) // (len(start) + len(bodies[first]))
+        wanted = min(len(bodies) - first, settings.batch_messages_max - batch.count, _IDS_AT_ONCE)
+        ids = self._new_ids(min(wanted, fit))
+        count = add_parts(parts, flag, start, bodies, first, ids, self._batch_bytes_max)
+        batch.ids += ids if count == len(ids) else ids[:count]
+        self._grown(batch, count, len(parts) - before)
+        return count
+
+    def _take(self, message: Message, queue: MessageQueue | None) -> Batch:
+        body_bytes = size = len(message.body)
+        if message.properties:
+            own_bytes = property_bytes(message.properties)
+            if own_bytes > _PROPERTIES_ALONE_BYTES:
+                property_text(message.properties, self._new_id())  # raises if they are too long
+                return self._alone(message, queue)
+            size += own_bytes
+        if (
+            body_bytes >= self._alone_bytes
+            or size >= self._batch_bytes_max
+            or unbatchable(message) is not None
+        ):
+            return self._alone(message, queue)
+        key = (message.topic, queue, waits(message))
+        batch = self._with_room(key, size)
+        parts = batch.parts
+        before = len(parts)
+        if not batch.spare_ids:
+            batch.spare_ids = self._new_ids(min(1 + batch.count, _SPARE_IDS_MAX))
+            batch.spare_ids.reverse()
+        batch.ids.append(add_part(parts, message, self._wrapped_in, batch.spare_ids.pop()))
+        written = len(parts) - before
+        if self._has_hooks:
+            batch.messages.append(message)
+            written += body_bytes + _MESSAGE_BYTES
+        self._grown(batch, 1, written)
+        return batch
+
+    def reserve(self, message: Message) -> Batch:
+        """Reserve a batch for one message whose queue is not known yet: see `release` and
+        `fail`."""
+        must_be_sendable(message, self._settings)
+        if self.waiting_bytes >= self._settings.waiting_bytes_max:
+            raise self._full()
+        return self._single(message, None)
+
+    def release(self, batch: Batch, queue: MessageQueue) -> None:
+        """Send a reserved batch to this queue."""
+        topic, _, is_waited_for = batch.key
+        batch.key = (topic, queue, is_waited_for)
+        self._start(batch)
+
+    def fail(self, batch: Batch, error: Exception | None) -> None:
+        """Fail a reserved batch with this error; None means that the producer was closed."""
+        batch.error = error
+        self._end(batch)
+
+    def _full(self) -> WaitingFullError:
+        return WaitingFullError(
+            f"{self.waiting_bytes} bytes wait to be acknowledged, allowed are"
+            f" {self._settings.waiting_bytes_max} (waiting_bytes_max): await producer.room() before"
+            " going on"
+        )
+
+    async def room(self) -> None:
+        """Wait until a small part of `waiting_bytes_max` is free. It is small so that refilling it
+        takes less time than the brokers need for the rest."""
+        while self.waiting_bytes > self._room_from:
+            await Wait(FOREVER, self._room)
+
+    async def flush(self, until: float = FOREVER) -> None:
+        """Wait until everything added before is acknowledged or has failed, but no longer than
+        `until`."""
+        for batch in tuple(self._open.values()):
+            self._leave(batch)
+        for batch in tuple(self._under_way):
+            while not batch.is_over:
+                if not await Wait(until, batch.ended):
+                    return
+
+    def abandon(self) -> None:
+        """Fail everything that is not acknowledged; brokers may have stored some of it."""
+        for batch, sailing in tuple(self._under_way.items()):
+            if sailing is not None:
+                sailing.cancel()
+            self._end(batch)  # a flow cancelled before it began does not call _end
+
+    # ------------------------------------------------------------------ inside
+
+    def _with_room(self, key: _Key, size: int) -> Batch:
+        """Return the open batch of the key with room for `size` bytes, or a new batch."""
+        batch = self._open.get(key)
+        if batch is not None and len(batch.parts) + size > self._batch_bytes_max:
+            self._leave(batch)
+            batch = None
+        return self._begin(key) if batch is None else batch
+
+    def _grown(self, batch: Batch, count: int, written: int) -> None:
+        batch.count += count
+        size = written + count * _KEPT_BYTES
+        batch.bytes += size
+        self.waiting_bytes += size
+        if (
+            len(batch.parts) >= self._batch_bytes_max
+            or batch.count >= self._settings.batch_messages_max
+        ):
+            self._leave(batch)
+
+    def _begin(self, key: _Key) -> Batch:
+        batch = self._open[key] = Batch(key)
+        batch.bytes = _BATCH_BYTES
+        self.waiting_bytes += _BATCH_BYTES
+        self._start(batch)
+        return batch
+
+    def _alone(self, message: Message, queue: MessageQueue | None) -> Batch:
+        batch = self._single(message, queue)
+        self._start(batch)
+        return batch
+
+    def _single(self, message: Message, queue: MessageQueue | None) -> Batch:
+        batch = Batch((message.topic, queue, waits(message)))
+        batch.messages.append(message)
+        batch.count = 1
+        batch.bytes = _BATCH_BYTES + _MESSAGE_BYTES + _KEPT_BYTES + reckoned_bytes(message)
+        self.waiting_bytes += batch.bytes
+        batch.full.fire()
+        self._under_way[batch] = None
+        return batch
+
+    def _start(self, batch: Batch) -> None:
+        queue = batch.key[1]
+        before = None
+        if queue is not None:
+            before = self._last.get(queue)
+            if before is not None:
+                self._leave(before)  # later messages must not join it and overtake this batch
+            self._last[queue] = batch
+        self._under_way[batch] = self._ports.start(self._sail(batch, before), "batch")
+
+    def _leave(self, batch: Batch) -> None:
+        """Close the batch: nothing is added to it any more."""
+        if self._open.get(batch.key) is batch:
+            del self._open[batch.key]
+        batch.full.fire()
+
+    async def _sail(self, batch: Batch, before: Batch | None) -> None:
+        try:
+            await Wait(self._ports.clock.monotonic() + self._settings.linger_s, batch.full)
+            self._leave(batch)
+            while before is not None and not before.is_over:
+                await Wait(FOREVER, before.ended)
+            if batch.count:  # 0 if its first message was refused
+                batch.result = await self._send(batch)
+        except Exception as error:
+            batch.error = error
+            if not isinstance(error, GantryError):
+                raise
+        finally:
+            self._end(batch)
+
+    async def _send(self, batch: Batch) -> SendResult:
+        """Send the batch when a slot is free; the wait for a slot does not count towards its
+        timeout."""
+        await self._turns.take()
+        try:
+            result = await self._sender.send(self._request(batch), queue=batch.key[1])
+        finally:
+            self._turns.give_back()
+        return result.of_topic(batch.key[0])
+
+    def _end(self, batch: Batch) -> None:
+        if batch not in self._under_way:
+            return  # it was abandoned
+        if not batch.is_over:
+            batch.error = StateError("the producer was closed before a broker acknowledged it")
+        if batch.count and isinstance(batch.error, GantryError) and not batch.is_watched:
+            self._ports.log(
+                f"{batch.count} messages to {batch.key[0]} were not sent: {batch.error}"
+            )
+        self._leave(batch)
+        del self._under_way[batch]
+        queue = batch.key[1]
+        if queue is not None and self._last.get(queue) is batch:
+            del self._last[queue]
+        self.waiting_bytes -= batch.bytes
+        batch.parts = BytesWriter()  # a kept Sending keeps the batch, not the bytes
+        batch.messages = []
+        batch.spare_ids = []
+        batch.ended.fire()
+        if self.waiting_bytes <= self._room_from:
+            self._room.fire()
+
+    def _request(self, batch: Batch) -> SendRequest:
+        settings, group, wrapped_in = self._settings, self._sender.group, self._wrapped_in
+        if not batch.ids:
+            return of_message(
+                batch.messages[0],
+                settings=settings,
+                group=group,
+                wrapped_in=wrapped_in,
+                new_id=self._new_id(),
+            )
+        topic, _, is_waited_for = batch.key
+        request = joined(
+            batch.parts,
+            topic,
+            batch.ids,
+            settings=settings,
+            group=group,
+            wrapped_in=wrapped_in,
+            waits=is_waited_for,
+        )
+        request.messages += batch.messages
+        return request

@@ -1,0 +1,88 @@
+"""Selects queues for messages of `send_soon` by calling a plain selector at once.
+
+Until the route of a topic is known, its messages wait. Then their selectors are called in the order
+of the messages.
+
+Invariant: messages with the same queue are sent in the order in which they were added.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import final
+
+from gantrymq.base.errors import GantryError
+from gantrymq.client.core.errors import MessageError
+from gantrymq.client.core.instance.routes import Route
+from gantrymq.client.core.message import namespace
+from gantrymq.client.core.message.message import Message
+from gantrymq.client.core.send.record_accumulator import Batch, Lingering
+from gantrymq.client.core.send.selecting import Selector, choices, chosen
+from gantrymq.client.core.send.sending import Sender
+from gantrymq.wire.bodies.shared import MessageQueue
+
+
+@final
+class SelectingSoon:
+    """The messages of one producer that wait for a route."""
+
+    def __init__(self, sender: Sender, lingering: Lingering, wrapped_in: str) -> None:
+        self._sender = sender
+        self._lingering = lingering
+        self._namespace = wrapped_in
+        self._waiting: dict[str, list[tuple[Batch, Selector, object]]] = {}
+
+    def add(self, message: Message, select: Selector, key: object) -> Batch:
+        """Add a message, like `Lingering.add`. Raises MessageError, and what the selector
+        raises."""
+        topic = message.topic
+        if topic not in self._waiting:
+            wrapped = namespace.wrap(self._namespace, topic)
+            route = self._sender.instance.routes.find(wrapped)
+            if route is not None and route.publish:
+                queue = self._select(route.publish, message, select, key)
+                return self._lingering.add(message, queue)
+        batch = self._lingering.reserve(message)
+        if topic not in self._waiting:
+            self._waiting[topic] = []
+            self._sender.instance.ports.start(self._find(topic), f"route of {topic}")
+        self._waiting[topic].append((batch, select, key))
+        return batch
+
+    async def _find(self, topic: str) -> None:
+        failure: Exception | None = None  # stays None if the flow is cancelled
+        route: Route | None = None
+        try:
+            route = await self._sender.route(namespace.wrap(self._namespace, topic))
+        except GantryError as error:
+            failure = error
+        finally:
+            waiting = self._waiting.pop(topic)
+            if route is None:
+                for batch, _, _ in waiting:
+                    if not batch.is_over:
+                        self._lingering.fail(batch, failure)
+        if route is not None:
+            self._release(route, waiting)
+
+    def _release(self, route: Route, waiting: list[tuple[Batch, Selector, object]]) -> None:
+        for batch, select, key in waiting:
+            if batch.is_over:  # abandoned meanwhile
+                continue
+            try:
+                queue = self._select(route.publish, batch.messages[0], select, key)
+            except Exception as error:  # user code; awaiting the message raises it
+                self._lingering.fail(batch, error)
+            else:
+                self._lingering.release(batch, queue)
+
+    def _select(
+        self, queues: tuple[MessageQueue, ...], message: Message, select: Selector, key: object
+    ) -> MessageQueue:
+        found = select(choices(queues, message.topic), message, key)
+        if inspect.iscoroutine(found):
+            found.close()
+            raise MessageError(
+                f"the selector {select} is async, which send_soon cannot wait for: give a plain one"
+            )
+        return namespace.wrapped_queue(self._namespace, chosen(found, select, message))

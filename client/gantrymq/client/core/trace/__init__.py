@@ -1,0 +1,1 @@
+"""Message traces: their texts, and how they leave."""

@@ -1,0 +1,1 @@
+"""Accounts of plain_acl.yml: values, rights, and the file."""

@@ -1,0 +1,1 @@
+"""What may be asked for: rights, actions, callers and refusals."""

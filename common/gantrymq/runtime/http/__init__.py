@@ -1,0 +1,1 @@
+"""HTTP: probes, pages of metrics, pushes of metrics, the Kubernetes API."""

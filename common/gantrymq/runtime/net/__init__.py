@@ -1,0 +1,1 @@
+"""Sockets: servers, channels, dialers and what writes to them."""

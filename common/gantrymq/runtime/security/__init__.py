@@ -1,0 +1,1 @@
+"""TLS and accounts: certificates, contexts, files of accounts."""

@@ -1,0 +1,1 @@
+"""The real disk and files on it."""

@@ -1,0 +1,1 @@
+"""Bodies about consumption: queues, pops, progress, figures."""

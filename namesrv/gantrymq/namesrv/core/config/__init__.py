@@ -1,0 +1,1 @@
+"""KV configuration, and values that count once they are on disk."""

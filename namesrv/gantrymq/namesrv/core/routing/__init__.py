@@ -1,0 +1,1 @@
+"""The tables of routes: registrations, living brokers, and the questions about them."""

@@ -1,0 +1,1 @@
+"""Watches of the Kubernetes API: caches of objects, kept up to date."""

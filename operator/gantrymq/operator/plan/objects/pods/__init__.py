@@ -1,0 +1,1 @@
+"""Workloads and their pods: brokers and name servers."""

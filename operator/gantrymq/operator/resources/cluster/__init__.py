@@ -1,0 +1,1 @@
+"""The resource BrokerCluster: spec, pods, rules and status."""

@@ -1,0 +1,1 @@
+"""Conditions of the resources, and what each of their reasons means."""

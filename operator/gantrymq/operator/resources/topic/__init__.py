@@ -1,0 +1,1 @@
+"""The resource Topic: spec, rules and status."""

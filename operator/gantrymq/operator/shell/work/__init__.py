@@ -1,0 +1,1 @@
+"""Reconciliation: the work queue, its runner, and what it works on."""

@@ -1,0 +1,1 @@
+"""Archives: their files, records, tables and compaction."""

@@ -1,0 +1,1 @@
+"""What the client program does with a broker that is killed."""

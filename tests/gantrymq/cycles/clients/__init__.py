@@ -1,0 +1,1 @@
+"""Clients at work through failovers, and the ledger of what they were told."""

@@ -1,0 +1,1 @@
+"""Hosts, networks, disks and faults of a run."""

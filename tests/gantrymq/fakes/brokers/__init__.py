@@ -1,0 +1,1 @@
+"""Fakes around the broker: requests of made-up clients."""

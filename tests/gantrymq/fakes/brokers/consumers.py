@@ -1,0 +1,68 @@
+"""Push consumers of a cluster in virtual time, and what their listeners were given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gantrymq.client.core.group.start_offset import ConsumeFrom
+from gantrymq.client.core.instance.hooks import ConsumeHook
+from gantrymq.client.core.instance.settings import ClientSettings
+from gantrymq.client.core.message.outcomes import Outcome
+from gantrymq.client.core.message.received import ReceivedMessage
+from gantrymq.client.core.push.consume_settings import ConsumeSettings
+from gantrymq.client.core.push.listeners import Listener
+from gantrymq.client.core.push.push_consumer import PushGroupMember
+from gantrymq.fakes.brokers.cluster import Cluster, ClusterClient
+
+FIRST = ConsumeSettings(consume_from=ConsumeFrom.FIRST_OFFSET)
+
+
+class Consumer:
+    """One member of a group, of topic T unless another is named. `outcome` answers for it."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        client_id: str = "me@1",
+        settings: ConsumeSettings = FIRST,
+        *,
+        group: str = "G",
+        outcome: Callable[[list[ReceivedMessage]], Outcome] | None = None,
+        client_settings: ClientSettings | None = None,
+        hooks: Sequence[ConsumeHook] = (),
+    ) -> None:
+        self.cluster = cluster
+        self.client: ClusterClient = cluster.client(client_id, client_settings)
+        self.member = PushGroupMember(
+            self.client.instance, group, settings, hooks, offset_folder="/home/offsets"
+        )
+        self.outcome = outcome
+        self.calls: list[list[str]] = []
+
+    def start(self, topic: str = "T", listener: Listener | None = None) -> Consumer:
+        self.member.subscribe(topic, "*", listener or self.listen)
+        self.client.instance.start()
+        self.client.run(self.member.start())
+        self.cluster.pass_time(0.1)
+        return self
+
+    def close(self) -> None:
+        self.client.run(self.member.close())
+        self.client.instance.stop()
+
+    def listen(self, messages: list[ReceivedMessage]) -> Outcome:
+        self.calls.append([message.body.decode() for message in messages])
+        return None if self.outcome is None else self.outcome(messages)
+
+    @property
+    def bodies(self) -> list[str]:
+        return [body for call in self.calls for body in call]
+
+    @property
+    def queues(self) -> list[tuple[str, int]]:
+        """Those of the topics that users subscribed to."""
+        return [
+            (each.queue.broker_name, each.queue.queue_id)
+            for each in self.member.status()
+            if not each.queue.topic.startswith("%RETRY%")
+        ]

@@ -1,0 +1,1 @@
+"""Fakes of groups that elect their master."""

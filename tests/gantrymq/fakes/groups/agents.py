@@ -1,0 +1,181 @@
+"""A member's agent, with all that is around it, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import final
+
+from gantrymq.fakes.groups.lease_store import LeaseStore
+from gantrymq.ha.disk.epochs import Epoch
+from gantrymq.ha.election.actions import ReadLease, WriteLease
+from gantrymq.ha.election.election import Sighting
+from gantrymq.ha.election.in_sync_replicas import InSync
+from gantrymq.ha.election.leader_elector import Agent
+from gantrymq.ha.election.phase import Phase
+from gantrymq.ha.lease.lease import NOBODY, Lease, LeaseAnswer, Wishes
+from gantrymq.ha.lease.member_id import Place
+from gantrymq.ha.protocol.handshake import Standing
+from gantrymq.ha.protocol.member_frames import Report
+
+ALL = frozenset({1, 2, 3})
+STEP = 0.05
+BEHIND = Standing(4, (Epoch(4, 0),), 0, 400, is_electable=True)
+PLACE = Place(1, ALL, "m1:10911", "m1:10912", process="71" * 16)
+ALONE = Lease("1", holder=NOBODY, epoch=4, in_sync=frozenset({1}))
+
+
+@final
+class Around:
+    """The rest of the member."""
+
+    def __init__(self, *, end: int = 500) -> None:
+        self.end = end
+        self.full: str | None = None
+        self.heirs: set[int] = set()
+        self.is_following = False
+        self.is_on_disk = True
+        self.asked_for_disk = 0
+        self.others: dict[int, Standing] = {2: BEHIND, 3: BEHIND}
+        self.promised: float | None = None
+        self.seen_epoch = 4
+        self.stuck: str | None = None
+        self.takers: set[int] = set()
+        self.now = 0.0
+
+    def standing(self) -> Standing:
+        return Standing(self.seen_epoch, (Epoch(4, 0),), 0, self.end, is_electable=True)
+
+    def new_id(self) -> str:
+        return "d" * 32
+
+    def stray(self) -> str | None:
+        return None
+
+    def sightings(self) -> Mapping[int, Sighting]:
+        return {each: Sighting(said, self.now) for each, said in self.others.items()}
+
+    def stall(self, now: float) -> str | None:
+        return self.stuck
+
+    def trouble(self, now: float) -> str | None:
+        return self.stuck or self.full
+
+    def secure(self, now: float) -> bool:
+        self.asked_for_disk += 1
+        return self.is_on_disk
+
+    def others_take(self) -> bool:
+        return bool(self.takers)
+
+    def hears_master(self) -> bool:
+        return self.is_following
+
+    def promised_since(self) -> float | None:
+        return self.promised
+
+    def heir(self, chosen: int, now: float) -> int:
+        if chosen:
+            return chosen if chosen in self.heirs else NOBODY
+        return min(self.heirs, default=NOBODY)
+
+
+@final
+class Life:
+    """One agent, turned each STEP."""
+
+    def __init__(
+        self, store: LeaseStore, around: Around, *, is_new: bool = False, place: Place = PLACE
+    ) -> None:
+        self.agent = Agent(place, 0.0, is_new=is_new)
+        self.around = around
+        self.delay = 0.0
+        self.now = 0.0
+        self.store = store
+        self._answers: list[tuple[float, int, LeaseAnswer]] = []
+
+    def run(self, seconds: float) -> None:
+        until = self.now + seconds - 1e-9
+        while self.now < until:
+            self.now = round(self.now + STEP, 6)
+            self.turn()
+
+    def turn(self) -> None:
+        self.around.now = self.now
+        due = [each for each in self._answers if each[0] <= self.now]
+        self._answers = [each for each in self._answers if each[0] > self.now]
+        for _, number, answer in due:
+            self.agent.lease_answered(number, answer, self.now)
+        for _ in range(4):
+            self._decide()
+
+    def _decide(self) -> None:
+        agent = self.agent
+        agent.decide(self.around, self.now)
+        if agent.epoch and agent.in_sync is None and agent.lease is not None:
+            agent.in_sync = InSync(1, agent.lease.in_sync, self.now, flushes=False)
+        if not agent.epoch:
+            agent.in_sync = None
+        for action in agent.take_actions():
+            if isinstance(action, (ReadLease, WriteLease)):
+                answer = self.store.carry_out(action)
+                if self.delay:
+                    self._answers.append((self.now + self.delay, action.number, answer))
+                else:
+                    agent.lease_answered(action.number, answer, self.now)
+
+    def is_in(self, phase: Phase) -> bool:
+        return self.agent.phase is phase
+
+    @property
+    def promisers(self) -> frozenset[int]:
+        """Who has to promise."""
+        members = self.agent.must_promise()
+        assert members is not None
+        return members
+
+    @property
+    def may_acknowledge(self) -> bool:
+        return self.now < self.agent.authority(self.around, self.now)
+
+
+def leading(lease: Lease = ALONE) -> Life:
+    """A master."""
+    life = Life(LeaseStore(lease), Around())
+    life.run(1.0)
+    assert life.is_in(Phase.LEADING)
+    return life
+
+
+def pair() -> Life:
+    """A master whose set has member 2 as well."""
+    life = leading()
+    joined(life, 2)
+    life.run(STEP)
+    return life
+
+
+def switch(life: Life, member: int, number: int = 1) -> None:
+    lease = life.store.lease
+    assert lease is not None
+    life.store.edit(replace(lease, wishes=Wishes(switch_to=member, number=number)))
+
+
+def joined(life: Life, member: int) -> None:
+    in_sync = life.agent.in_sync
+    assert in_sync is not None
+    in_sync.heard(member, Report(500, 500), 500, life.now)
+
+
+def runs_beside_2(life: Life, seconds: float) -> None:
+    """Member 2 has everything all the time."""
+    for _ in range(round(seconds / STEP)):
+        if life.agent.in_sync is not None:
+            joined(life, 2)
+        life.run(STEP)
+
+
+def by_promises(life: Life, seconds: float) -> None:
+    for _ in range(int(seconds / STEP)):
+        life.around.promised = life.now
+        runs_beside_2(life, STEP)

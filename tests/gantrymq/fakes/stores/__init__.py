@@ -1,0 +1,1 @@
+"""Stores on disks of the tests."""

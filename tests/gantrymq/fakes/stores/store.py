@@ -1,0 +1,96 @@
+"""A store on a disk of the tests, with a clock of its own, driven by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+
+from gantrymq.store.append.pending_put import PutAnswer
+from gantrymq.store.engine import Store
+from gantrymq.store.settings import FlushDiskType, StoreSettings
+from gantrymq.store.turn import Turn
+from gantrymq.testing.faulty_disk import FaultyDisk
+from gantrymq.testing.memory_background import MemoryBackground
+from gantrymq.testing.memory_disk import MemoryDisk
+from gantrymq.testing.stored_messages import records_of
+from gantrymq.wire.message.record import Record
+
+HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
+SETTINGS = StoreSettings(
+    mapped_file_size_commit_log=4096,
+    mapped_file_size_consume_queue=200,
+    max_hash_slot_num=50,
+    max_index_num=20,
+)
+SYNC = StoreSettings(
+    mapped_file_size_commit_log=4096,
+    mapped_file_size_consume_queue=200,
+    max_hash_slot_num=50,
+    max_index_num=20,
+    flush_disk_type=FlushDiskType.SYNC_FLUSH,
+)
+
+
+def message(number: int, topic: str = "T", queue_id: int = 0) -> Record:
+    return Record(
+        topic.encode(),
+        b"body %d" % number,
+        properties=b"TAGS\x01A\x02KEYS\x01k%d\x02UNIQ_KEY\x01U%d\x02" % (number, number),
+        queue_id=queue_id,
+        born_host=HOST,
+        store_host=HOST,
+    )
+
+
+class OpenedStore:
+    """A store on a disk, with a clock."""
+
+    def __init__(
+        self,
+        disk: FaultyDisk | MemoryDisk,
+        settings: StoreSettings = SETTINGS,
+        *,
+        is_copy: bool = False,
+    ) -> None:
+        self.disk = disk
+        self.background = MemoryBackground(disk)
+        names = map(str, count(20261121012644065))
+        self.store = Store(
+            disk,
+            self.background,
+            settings,
+            new_index_name=names.__next__,
+            local_hour=lambda _: 12,
+            is_copy=is_copy,
+        )
+        self.now = 0.0
+        for _ in self.store.open(self.now):
+            pass
+
+    def turn(self, seconds: float = 0.0) -> Turn:
+        self.now += seconds
+        return self.store.turn(self.now, int(1_700_000_000_000 + self.now * 1000))
+
+    def settle(self) -> Turn:
+        """Whatever the disk has to do is done."""
+        answers: list[PutAnswer] = []
+        while self.background.jobs:
+            self.background.complete_all()
+            answers += self.turn().answers
+        return Turn(answers, (), ())
+
+    def put(self, *numbers: int, topic: str = "T") -> list[int]:
+        taken = [self.store.put(message(number, topic)) for number in numbers]
+        assert all(isinstance(each, int) for each in taken)
+        return [each for each in taken if isinstance(each, int)]
+
+    def close(self) -> Turn:
+        return self.store.close(self.now, int(1_700_000_000_000 + self.now * 1000))
+
+    def bodies(self, topic: str = "T") -> Sequence[bytes]:
+        """What the queue leads to."""
+        return [record.body for record in self.records(topic, 0)]
+
+    def records(self, topic: str, queue_id: int) -> Sequence[Record]:
+        queue = self.store.queues.find(topic, queue_id)
+        return [] if queue is None else list(records_of(self.store, queue))

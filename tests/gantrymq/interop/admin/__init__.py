@@ -1,0 +1,1 @@
+"""mqadmin and gantry side by side."""

@@ -1,0 +1,1 @@
+"""Real clients, and the scenarios that they play."""

@@ -1,0 +1,1 @@
+"""Stores of either side, and metrics."""

@@ -1,0 +1,1 @@
+"""The machines, network and API of a simulated group."""

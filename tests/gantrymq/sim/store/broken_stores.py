@@ -1,0 +1,107 @@
+"""Stores that are broken on purpose, each in one place, for histories to notice.
+
+They are broken by replacing methods, which compiled code that calls them does not look up: so this
+runs on the `.py` of the compiled modules, in a process of its own where those are live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from gantrymq.base.errors import GantryError
+from gantrymq.sim.store.store_history import run
+from gantrymq.sim.store.store_script import script_of
+from gantrymq.store.commitlog.flush import Flusher
+from gantrymq.store.dispatch.dispatch import Dispatcher
+from gantrymq.store.engine import Store
+from gantrymq.store.files import checkpoint
+from gantrymq.store.files.flush_positions import Marks
+from gantrymq.store.files.segments import Segments
+from gantrymq.store.recovery.persistence import Persistence
+from gantrymq.store.recovery.recovery import Recovery
+
+# Each is noticed by one of the first 500 today; the generator may change.
+SEEDS = range(700)
+
+PATCH = pytest.MonkeyPatch()
+
+
+def _flush_counts_when_it_begins() -> None:
+    start = Flusher.start
+
+    def hasty(self: Flusher, now: float) -> None:
+        start(self, now)
+        self.flushed = self._target
+
+    PATCH.setattr(Flusher, "start", hasty)
+
+
+def _mark_is_ahead_of_the_syncs(part: str) -> None:
+    reached = Persistence._reached
+
+    def ahead(self: Persistence) -> Marks:
+        marks = reached(self)
+        if part == "log":
+            return replace(marks, log=self._log.mark)
+        if part == "queues":
+            return replace(marks, queues=marks.log.position)
+        return replace(marks, index=marks.log.position)
+
+    PATCH.setattr(Persistence, "_reached", ahead)
+
+
+def _recovery_leaves_out(step: str) -> None:
+    PATCH.setattr(Segments, step, lambda *_: None)
+
+
+def _consumers_see_what_is_not_on_disk() -> None:
+    PATCH.setattr(Store, "readable", property(lambda store: store._dispatcher.position))
+
+
+def _dispatch_shows_deleted_messages_again() -> None:
+    PATCH.setattr(Dispatcher, "skip", lambda *_: None)
+
+
+def _recovery_trusts_in_what_was_torn() -> None:
+    take_over = Recovery._load_queues
+    PATCH.setattr(Recovery, "_load_queues", lambda self, _, count=0: take_over(self, None))
+
+
+def _start_takes_our_store_for_javas() -> None:
+    PATCH.setattr(checkpoint, "are_told", lambda *_: False)
+
+
+def _nothing() -> None:
+    """The store as it is."""
+
+
+WHOLE = "the store as it is"
+BREAKS: dict[str, Callable[[], None]] = {
+    WHOLE: _nothing,
+    "a flush that counts when it begins": _flush_counts_when_it_begins,
+    "the log's mark ahead of the syncs": partial(_mark_is_ahead_of_the_syncs, "log"),
+    "the queues' mark ahead of the syncs": partial(_mark_is_ahead_of_the_syncs, "queues"),
+    "the index's mark ahead of the syncs": partial(_mark_is_ahead_of_the_syncs, "index"),
+    "a recovery that does not rewrite": partial(_recovery_leaves_out, "rewrite"),
+    "a recovery that does not truncate": partial(_recovery_leaves_out, "truncate"),
+    "a recovery that does not sync folders": partial(_recovery_leaves_out, "_sync_folder"),
+    "consumers that see what is not on disk": _consumers_see_what_is_not_on_disk,
+    "a dispatch that shows deleted messages again": _dispatch_shows_deleted_messages_again,
+    "a start that takes our store for Java's": _start_takes_our_store_for_javas,
+    "a recovery that trusts in what was torn": _recovery_trusts_in_what_was_torn,
+}
+
+
+def is_noticed(name: str, seeds: range = SEEDS) -> bool:
+    """Break this process's store so; whether a history fails."""
+    BREAKS[name]()
+    for seed in seeds:
+        try:
+            run(script_of(seed))
+        except (AssertionError, GantryError):
+            return True
+    return False

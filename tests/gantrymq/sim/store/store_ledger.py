@@ -1,0 +1,169 @@
+"""What a store was given and what it promised: the truth that it is held against.
+
+The timeline has every message that was accepted, in the log's order, also those that were deleted
+since. Its first `durable` ones can never be lost again: somebody was told so, or has seen them.
+`doubtful` are groups that were not accepted, or nobody knows: the beginning of one of them may be
+found behind the timeline after a stop, but nothing else, and never before what was accepted later.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from gantrymq.sim.store.store_script import Kind, Sending
+from gantrymq.store.consumequeue.queue_unit import UNIT
+from gantrymq.wire.message.record import Record, encode
+
+HOST: Final = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
+SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
+DELAYS_MS: Final = (1000, 5000, 10_000)
+
+
+@final
+class Message:
+    """One message: what was sent, and where the store put it."""
+
+    __slots__ = ("_delay", "_tags", "data", "keys", "number", "queue", "record", "sent", "unit")
+
+    def __init__(self, number: int, sending: Sending) -> None:
+        topic = sending.topic.encode()
+        properties = b"".join(
+            b"%s\x01%s\x02" % (name, value.encode())
+            for name, value in (
+                (b"TAGS", sending.tags),
+                (b"KEYS", sending.keys),
+                (b"DELAY", str(sending.delay or "")),
+                (b"UNIQ_KEY", f"unique{number}"),
+            )
+            if value
+        )
+        text = b"%07d " % number
+        body = (text * (sending.body_bytes // len(text) + 1))[: sending.body_bytes]
+        self.number = number
+        self.sent = (topic, sending.queue_id, body, properties, sending.kind.value)
+        self.record = Record(
+            topic,
+            body,
+            properties=properties,
+            queue_id=sending.queue_id,
+            sys_flag=sending.kind.value,
+            born_host=HOST,
+            store_host=HOST,
+        )
+        is_shown = sending.kind in {Kind.PLAIN, Kind.COMMITTED}
+        self.queue = (sending.topic, sending.queue_id) if is_shown else None
+        self.keys = [f"unique{number}", *sending.keys.split()]
+        if sending.kind is Kind.ROLLED_BACK:
+            self.keys = []
+        self._tags = sending.tags
+        self._delay = sending.delay if sending.topic == SCHEDULE_TOPIC else 0
+        self.data = b""
+        self.unit = b""
+
+    @property
+    def position(self) -> int:
+        return self.record.physical_offset
+
+    @property
+    def end(self) -> int:
+        return self.record.physical_offset + len(self.data)
+
+    def place(self) -> None:
+        """The store has placed it: what log and queue must have of it from here on."""
+        record = self.record
+        kept = (record.topic, record.queue_id, record.body, record.properties, record.sys_flag)
+        assert kept == self.sent, f"{self} was changed"
+        self.data = encode(record)
+        code = _hash(self._tags)
+        if self._delay:
+            code = record.store_timestamp_ms + DELAYS_MS[self._delay - 1]
+        self.unit = UNIT.pack(record.physical_offset, len(self.data), code)
+
+    def __repr__(self) -> str:
+        place = f"{self.record.queue_offset} of {self.queue}, at {self.position}"
+        return f"message {self.number} ({place})"
+
+
+@final
+@dataclass
+class Ledger:
+    """Of one directory, over all its lives."""
+
+    timeline: list[Message] = field(default_factory=list)
+    durable: int = 0
+    doubtful: list[list[Message]] = field(default_factory=list)
+    deleted_below: int = 0
+    """How far the log's start was seen."""
+    is_damaged: bool = False
+    """Somebody removed something since the last start."""
+    had_power_cut: bool = False
+    """There was one since the last start."""
+    deleting: set[str] = field(default_factory=set)
+    """Topics that are to be deleted: nobody knows yet whether they are."""
+    deleted: set[str] = field(default_factory=set)
+    """Topics that were, once or more."""
+    count: int = 0
+
+    def message(self, sending: Sending) -> Message:
+        """A new one."""
+        self.count += 1
+        return Message(self.count, sending)
+
+    def accept(self, group: Sequence[Message]) -> None:
+        """The store took these, one behind the other."""
+        for message in group:
+            message.place()
+            before = self.timeline[-1] if self.timeline else None
+            if before is not None:
+                assert message.position >= before.end, f"{message} lies before {before}"
+                stamps = before.record.store_timestamp_ms, message.record.store_timestamp_ms
+                assert stamps[0] <= stamps[1], f"{message} is older than {before}"
+            self.timeline.append(message)
+        self.doubtful.clear()
+
+    def doubt(self, group: Sequence[Message]) -> None:
+        """The store refused these, or stopped while it took them."""
+        for message in group:
+            message.place()
+        self.doubtful.append(list(group))
+
+    def forget(self, topic: str) -> None:
+        """The topic was deleted: its messages have no queue any more, keys they still have."""
+        for message in self.timeline:
+            if message.queue is not None and message.queue[0] == topic:
+                message.queue = None
+        self.deleting.discard(topic)
+        self.deleted.add(topic)
+
+    def promise(self, position: int) -> None:
+        """Everything below this place of the log is safe."""
+        self.durable = max(self.durable, self.count_below(position))
+
+    def count_below(self, position: int) -> int:
+        """How many messages end at or below this place."""
+        return bisect_right(self.timeline, position, key=lambda message: message.end)
+
+    def settle(self, kept: Sequence[Message]) -> None:
+        """A recovery has decided: these are all there are, for good."""
+        self.timeline[:] = kept
+        self.durable = len(kept)
+        self.doubtful.clear()
+
+    def by_queue(self) -> dict[tuple[str, int], list[Message]]:
+        """The messages of each queue, in its order."""
+        queues: dict[tuple[str, int], list[Message]] = {}
+        for message in self.timeline:
+            if message.queue is not None:
+                queues.setdefault(message.queue, []).append(message)
+        return queues
+
+
+def _hash(text: str) -> int:
+    """Java's hash of an ASCII string."""
+    code = 0
+    for letter in text:
+        code = (code * 31 + ord(letter)) & 0xFFFFFFFF
+    return code if code < 1 << 31 else code - (1 << 32)

@@ -1,0 +1,155 @@
+"""Clients that come, go and fall silent, and who is told of it."""
+
+from __future__ import annotations
+
+from gantrymq.broker.core.client.client_watch import QUIET_SECONDS
+from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
+from gantrymq.fakes.brokers.heartbeats import beat, consumer
+from gantrymq.wire.bodies.groups import GroupConfig
+from gantrymq.wire.bodies.heartbeat import BROADCASTING
+from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.headers.client import UnregisterClientRequest
+
+EXPIRY_SECONDS = 120.0
+SCAN_SECONDS = 10.0
+
+
+def told(channel: FakeChannel) -> list[str]:
+    """The groups it was told of."""
+    assert all(each.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED for each in channel.told)
+    assert all(each.is_oneway for each in channel.told)
+    return [(each.ext or {})["consumerGroup"] for each in channel.told]
+
+
+def test_newcomer_is_told_to_all_members_at_once() -> None:
+    broker, one, two = OpenedBroker(), FakeChannel(), FakeChannel()
+    beat(broker, one, consumer("G", "T"), client_id="c")
+    assert told(one) == ["G"]
+    broker.pass_time(1.0)
+    beat(broker, two, consumer("G", "T"), client_id="d")
+    assert told(one) == ["G", "G"]
+    assert told(two) == ["G"]
+
+
+def test_nothing_is_told_when_nothing_changed() -> None:
+    broker, one = OpenedBroker(), FakeChannel()
+    for _ in range(3):
+        beat(broker, one, consumer("G", "T"))
+        broker.pass_time(30.0)
+    assert told(one) == ["G"]
+
+
+def test_new_topic_of_a_group_is_told() -> None:
+    broker, one = OpenedBroker(), FakeChannel()
+    beat(broker, one, consumer("G", "T"))
+    broker.pass_time(1.0)
+    beat(broker, one, consumer("G", "T", "U"))
+    assert told(one) == ["G", "G"]
+
+
+def test_many_newcomers_are_told_together() -> None:
+    broker = OpenedBroker()
+    channels = [FakeChannel() for _ in range(50)]
+    for number, channel in enumerate(channels):
+        beat(broker, channel, consumer("G", "T"), client_id=f"c{number}")
+    broker.pass_time(QUIET_SECONDS)
+    assert told(channels[0]) == ["G", "G"]
+    assert told(channels[-1]) == ["G"]
+
+
+def test_broadcasting_group_is_not_told() -> None:
+    broker, one = OpenedBroker(), FakeChannel()
+    beat(broker, one, consumer("G", "T", model=BROADCASTING))
+    assert told(one) == []
+
+
+def test_group_whose_configuration_forbids_it_is_told_of_lost_members_only() -> None:
+    broker, one, two, three = OpenedBroker(), FakeChannel(), FakeChannel(), FakeChannel()
+    config = GroupConfig(group_name="G", notify_consumer_ids_changed_enable=False)
+    broker.state.groups.put(config, 0)
+    for number, channel in enumerate((one, two, three)):
+        beat(broker, channel, consumer("G", "T"), client_id=f"c{number}")
+    header = UnregisterClientRequest(client_id="c1", consumer_group="G")
+    broker.ask(RequestCode.UNREGISTER_CLIENT, header, channel=two)
+    broker.pass_time(1.0)
+    assert told(one) == []
+    broker.close(three)
+    assert told(one) == ["G"]
+
+
+def test_broker_whose_configuration_forbids_it_tells_nobody() -> None:
+    broker = OpenedBroker(BrokerSettings(notify_consumer_ids_changed_enable=False))
+    one = FakeChannel()
+    beat(broker, one, consumer("G", "T"))
+    assert told(one) == []
+
+
+def test_closed_connection_leaves_at_once_and_the_others_are_told() -> None:
+    broker, one, two = OpenedBroker(), FakeChannel(), FakeChannel()
+    beat(broker, one, consumer("G", "T"), client_id="c")
+    beat(broker, two, consumer("G", "T"), client_id="d")
+    broker.pass_time(1.0)
+    before = len(told(two))
+    broker.close(one)
+    assert broker.state.clients.consumers["G"].client_ids() == ["d"]
+    assert len(told(two)) == before + 1
+
+
+def test_connection_that_is_closing_is_told_nothing() -> None:
+    broker, one, two = OpenedBroker(), FakeChannel(), FakeChannel()
+    beat(broker, one, consumer("G", "T"), client_id="c")
+    broker.pass_time(1.0)
+    one.is_closing = True
+    beat(broker, two, consumer("G", "T"), client_id="d")
+    assert told(one) == ["G"]
+
+
+def test_silent_clients_leave_and_their_connections_are_closed() -> None:
+    broker, consuming, producing = OpenedBroker(), FakeChannel(), FakeChannel()
+    beat(broker, consuming, consumer("G", "T"))
+    beat(broker, producing, producers=("P",))
+    broker.pass_time(EXPIRY_SECONDS - SCAN_SECONDS)
+    assert len(broker.state.clients) == 2
+    broker.pass_time(2 * SCAN_SECONDS)
+    assert len(broker.state.clients) == 0
+    assert consuming.close_reason is not None
+    assert producing.close_reason is not None
+
+
+def test_members_are_told_when_another_falls_silent() -> None:
+    broker, silent, alive = OpenedBroker(), FakeChannel(), FakeChannel()
+    beat(broker, silent, consumer("G", "T"), client_id="c")
+    for _ in range(5):
+        beat(broker, alive, consumer("G", "T"), client_id="d")
+        broker.pass_time(30.0)
+    assert broker.state.clients.consumers["G"].client_ids() == ["d"]
+    assert told(alive) == ["G", "G"]
+    assert alive.close_reason is None
+
+
+def test_connection_stays_when_only_one_of_its_groups_fell_silent() -> None:
+    broker, one = OpenedBroker(), FakeChannel()
+    beat(broker, one, producers=("P", "Q"))
+    for _ in range(5):
+        broker.pass_time(30.0)
+        beat(broker, one, producers=("Q",))
+    assert list(broker.state.clients.producers) == ["Q"]
+    assert one.close_reason is None
+
+
+def test_expiry_is_a_setting() -> None:
+    broker = OpenedBroker(BrokerSettings(channel_expired_timeout=20_000))
+    beat(broker, FakeChannel(), producers=("P",))
+    broker.pass_time(20.0 + SCAN_SECONDS)
+    assert len(broker.state.clients) == 0
+
+
+def test_nobody_connected_is_nothing_to_watch() -> None:
+    broker = OpenedBroker()
+    assert broker.state.client_watch.deadline() == float("inf")
+    channel = FakeChannel()
+    beat(broker, channel, producers=("P",))
+    assert broker.state.client_watch.deadline() <= broker.now + SCAN_SECONDS
+    broker.close(channel)
+    assert broker.state.client_watch.deadline() == float("inf")

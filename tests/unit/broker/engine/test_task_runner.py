@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.base.disk import DiskError, DiskFailure
+from gantrymq.base.stalls import STALL_SECONDS
+from gantrymq.broker.core.engine import tasks
+from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.messages import File, LogLine, Request
+from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
+from gantrymq.fakes.stores.store import message
+from gantrymq.store.files.segments import SyncFailedError
+from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.record.put import PutStatus
+from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.command import Command
+
+
+class Begun:
+    """A work, and what became of it."""
+
+    def __init__(self, broker: OpenedBroker, work: Steps[object]) -> None:
+        self.results: list[object] = []
+        self.failures: list[Exception] = []
+        broker.state.works.start(work, self.results.append, self.failures.append)
+
+
+def test_a_put_is_answered_when_it_is_stored() -> None:
+    broker = OpenedBroker()
+    begun = Begun(broker, tasks.put(message(1)))
+    assert begun.results == []
+    broker.settle()
+    (answer,) = begun.results
+    assert getattr(answer, "status", None) is PutStatus.PUT_OK
+    assert broker.bodies("T") == [b"body 1"]
+
+
+def test_a_put_that_is_refused_goes_on_at_once() -> None:
+    broker = OpenedBroker()
+    illegal = message(1)
+    illegal.body = b""
+    begun = Begun(broker, tasks.put(illegal))
+    (answer,) = begun.results
+    assert getattr(answer, "status", None) is PutStatus.MESSAGE_ILLEGAL
+
+
+def test_several_steps_run_one_after_the_other() -> None:
+    def twice() -> Steps[list[int]]:
+        first = yield from tasks.put(message(1))
+        yield from tasks.wait(5.0)
+        second = yield from tasks.put(message(2))
+        return [first.queue_offset, second.queue_offset]
+
+    broker = OpenedBroker()
+    begun = Begun(broker, twice())
+    broker.settle()
+    assert broker.bodies("T") == [b"body 1"]
+    broker.pass_time(5.0)
+    assert begun.results == [[0, 1]]
+
+
+def test_the_error_of_a_reading_is_raised_where_it_was_asked_for() -> None:
+    def broken() -> Reading[int]:
+        yield None
+        raise DiskError(DiskFailure.BROKEN, "read", "x", "worn out")
+
+    def work() -> Steps[str]:
+        try:
+            yield from tasks.read(broken())
+        except DiskError as error:
+            return f"told: {error.failure.name}"
+        return "nothing happened"
+
+    broker = OpenedBroker()
+    begun = Begun(broker, work())
+    broker.settle()
+    assert begun.results == ["told: BROKEN"]
+
+
+def test_a_client_may_answer_or_not() -> None:
+    broker = OpenedBroker()
+    channel = FakeChannel()
+    answered = Begun(broker, tasks.ask(channel, Command(307), 3.0))
+    silent = Begun(broker, tasks.ask(channel, Command(307), 3.0))
+    broker.settle()
+    broker.client_answers(channel.asked[0], Command(0, remark="here"))
+    broker.client_answers(channel.asked[1], None)
+    (response,) = answered.results
+    assert isinstance(response, Command)
+    assert response.remark == "here"
+    assert silent.results == [None]
+
+
+def test_who_wants_a_file_safe_hears_why_it_is_not() -> None:
+    broker = OpenedBroker()
+    begun = Begun(broker, tasks.saved(File.TOPICS))
+    broker.state.files.take_due(0.0)
+    broker.broker.written(File.TOPICS, "no space", 0.0, 0)
+    assert begun.results == ["no space"]
+
+
+def test_a_work_that_breaks_ends_alone() -> None:
+    def broken() -> Steps[None]:
+        yield from tasks.wait()
+        raise ZeroDivisionError
+
+    broker = OpenedBroker()
+    begun = Begun(broker, broken())
+    other = Begun(broker, tasks.wait())
+    broker.settle()
+    assert [type(error) for error in begun.failures] == [ZeroDivisionError]
+    assert other.results == [None]
+    assert len(broker.state.works) == 0
+
+
+def ending(broker: OpenedBroker, error: Exception) -> None:
+    """A work is due whose owner breaks when it hears that it ended."""
+
+    def then(_: object) -> None:
+        raise error
+
+    broker.state.works.start(tasks.wait(), then, lambda _: None)
+
+
+def test_an_owner_that_breaks_is_told_and_the_broker_goes_on() -> None:
+    broker = OpenedBroker()
+    broker.settle()
+    ending(broker, ValueError("a number of 5000 digits"))
+    other = Begun(broker, tasks.wait())
+    broker.broker.turn(broker.now, broker.wall_ms)
+    (line,) = [each for each in broker.broker.take_effects() if isinstance(each, LogLine)]
+    assert isinstance(line.cause, ValueError)
+    assert other.results == [None]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [AssertionError(), SyncFailedError(DiskError(DiskFailure.BROKEN, "sync", "x", "worn out"))],
+)
+def test_a_broken_invariant_or_a_failed_sync_still_ends_the_turn(error: Exception) -> None:
+    broker = OpenedBroker()
+    broker.settle()
+    ending(broker, error)
+    with pytest.raises(type(error)):
+        broker.broker.turn(broker.now, broker.wall_ms)
+
+
+def test_a_work_that_holds_the_loop_when_it_goes_on_is_counted_by_its_request() -> None:
+    broker = OpenedBroker()
+    time = [0.0]
+    broker.state.stalls.clock = lambda: time[0]
+
+    def slow() -> Steps[None]:
+        yield from tasks.wait()
+        time[0] += STALL_SECONDS
+
+    request = Request(Command(RequestCode.GET_TOPIC_STATS_INFO), broker.channel)
+    broker.state.works.start(slow(), lambda _: None, lambda _: None, request)
+    broker.state.works.start(slow(), lambda _: None, lambda _: None)
+    broker.settle()
+
+    assert dict(broker.state.stalls.counts) == {
+        "GET_TOPIC_STATS_INFO": 1,
+        "work of the broker's own": 1,
+    }

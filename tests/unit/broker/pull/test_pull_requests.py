@@ -1,0 +1,401 @@
+"""Pulls: the checks in their order, the answers, the offset that comes along."""
+
+from dataclasses import replace
+
+import pytest
+
+from gantrymq.broker.core.pull.pulls import begun, read_rest
+from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.fakes.brokers.broker import IDENTITY, OpenedBroker
+from gantrymq.fakes.brokers.heartbeats import beat, consumer
+from gantrymq.fakes.brokers.pulls import (
+    CLASS_FILTER,
+    COMMITS,
+    SUBSCRIBES,
+    SUSPENDS,
+    PulledBroker,
+    bodies,
+    place,
+)
+from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.pull import Pulled, PullQuery, pull
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.groups import GroupConfig
+from gantrymq.wire.bodies.heartbeat import BROADCASTING
+from gantrymq.wire.bodies.shared import TopicConfig
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+
+
+@pytest.fixture
+def pulls() -> PulledBroker:
+    return PulledBroker()
+
+
+def test_what_lies_in_the_queue_is_answered_as_it_lies_in_the_log(pulls: PulledBroker) -> None:
+    pulls.store("a", "b", "c")
+    answer = pulls.ask(1)
+    assert (answer.code, answer.remark) == (ResponseCode.SUCCESS, "FOUND")
+    assert bodies(answer) == ["b", "c"]
+    # The fields of Java 5.3.3, no more.
+    assert answer.ext == {
+        "suggestWhichBrokerId": "0",
+        "nextBeginOffset": "3",
+        "minOffset": "0",
+        "maxOffset": "3",
+        "topicSysFlag": "0",
+        "groupSysFlag": "0",
+    }
+
+
+def test_no_more_messages_come_than_were_asked_for(pulls: PulledBroker) -> None:
+    pulls.store("a", "b", "c")
+    answer = pulls.ask(max_msg_nums=2)
+    assert bodies(answer) == ["a", "b"]
+    assert place(answer) == (2, 0, 3)
+
+
+def test_a_lite_pull_is_a_pull(pulls: PulledBroker) -> None:
+    pulls.store("a")
+    assert bodies(pulls.ask(code=RequestCode.LITE_PULL_MESSAGE, sys_flag=22)) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("queue_id", "offset", "code", "remark", "next_offset"),
+    [
+        (0, 2, 19, "OFFSET_OVERFLOW_ONE", 2),
+        (0, 9, 21, "OFFSET_OVERFLOW_BADLY", 2),
+        (0, -5, 21, "OFFSET_TOO_SMALL", 0),
+        (1, 0, 19, "NO_MESSAGE_IN_QUEUE", 0),
+        (1, 7, 21, "NO_MESSAGE_IN_QUEUE", 0),
+    ],
+)
+def test_where_there_is_nothing_the_answer_says_where_to_go_on(
+    pulls: PulledBroker, queue_id: int, offset: int, code: int, remark: str, next_offset: int
+) -> None:
+    pulls.store("a", "b")
+    answer = pulls.ask(offset, queue_id=queue_id)
+    assert (answer.code, answer.remark) == (code, remark)
+    assert place(answer)[0] == next_offset
+    assert answer.body == b""
+
+
+def test_messages_that_the_filter_holds_back_are_passed_by(pulls: PulledBroker) -> None:
+    pulls.store("a", "b", TAGS="A")
+    answer = pulls.ask(subscription="B || C")
+    assert (answer.code, answer.remark) == (20, "NO_MATCHED_MESSAGE")
+    assert place(answer) == (2, 0, 2)
+
+
+def test_filters_by_tag_and_by_properties_choose(pulls: PulledBroker) -> None:
+    pulls.store("a", TAGS="A", price="3")
+    pulls.store("b", TAGS="B", price="5")
+    assert bodies(pulls.ask(subscription="B || C")) == ["b"]
+    assert bodies(pulls.ask(subscription="price < 4", expression_type="SQL92")) == ["a"]
+
+
+# ---------------------------------------------------------------------- checks
+
+
+def test_a_broker_that_may_not_be_read_says_so_first(pulls: PulledBroker) -> None:
+    pulls = PulledBroker(OpenedBroker(BrokerSettings(broker_permission=2)))
+    answer = pulls.ask(consumer_group="not a name", topic="unknown")
+    assert answer.code == ResponseCode.NO_PERMISSION
+    assert answer.ext == {"forbiddenType": "1"}
+    assert answer.remark is not None
+    assert answer.remark.startswith("the broker[127.0.0.1] pulling message is forbidden")
+    assert pulls.state.groups.find("not a name") is None
+
+
+def test_a_group_is_made_by_its_first_pull_if_that_may_be(pulls: PulledBroker) -> None:
+    pulls.ask()
+    assert pulls.state.groups.find("G") is not None
+    strict = PulledBroker(OpenedBroker(BrokerSettings(auto_create_subscription_group=False)))
+    answer = strict.ask(topic="unknown")
+    assert answer.code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
+    assert answer.remark is not None
+    assert answer.remark.startswith("subscription group [G] does not exist, ")
+
+
+def test_a_group_that_may_not_consume_is_refused(pulls: PulledBroker) -> None:
+    pulls.state.groups.put(GroupConfig(group_name="G", consume_enable=False), 0)
+    answer = pulls.ask(topic="unknown")
+    assert (answer.code, answer.ext) == (16, {"forbiddenType": "2"})
+    assert answer.remark is not None
+    assert answer.remark.startswith("subscription group no permission, G")
+
+
+def test_a_topic_has_to_be_there_and_readable(pulls: PulledBroker) -> None:
+    answer = pulls.ask(topic="unknown", queue_id=99)
+    assert answer.code == ResponseCode.TOPIC_NOT_EXIST
+    assert answer.remark is not None
+    assert answer.remark.startswith("topic[unknown] not exist, apply first please!")
+    pulls.state.topics.put(TopicConfig("W", perm=2), 0)
+    answer = pulls.ask(topic="W", queue_id=99)
+    assert (answer.code, answer.ext) == (16, {"forbiddenType": "3"})
+    assert answer.remark is not None
+    assert answer.remark.startswith("the topic[W] pulling message is forbidden")
+
+
+@pytest.mark.parametrize("queue_id", [-1, 4])
+def test_a_queue_that_the_topic_does_not_have_is_refused(
+    pulls: PulledBroker, queue_id: int
+) -> None:
+    answer = pulls.ask(queue_id=queue_id, subscription="||")
+    assert answer.code == ResponseCode.INVALID_PARAMETER
+    assert answer.remark is not None
+    assert answer.remark.startswith(
+        f"queueId[{queue_id}] is illegal, topic:[T] topicConfig.readQueueNums:[4] consumer:[/127"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "why"),
+    [
+        ("||", "TAG", "names no tag"),
+        ("a >", "SQL92", "at character 4: the end"),
+        ("a", "XPATH", "XPATH filters are unknown"),
+    ],
+)
+def test_a_subscription_that_means_nothing_is_refused(
+    pulls: PulledBroker, text: str, kind: str, why: str
+) -> None:
+    answer = pulls.ask(subscription=text, expression_type=kind)
+    assert answer.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
+    assert answer.remark is not None
+    assert answer.remark.startswith("parse the consumer's subscription failed")
+    assert why in answer.remark
+
+
+def test_filters_by_tag_are_read_up_to_a_length(pulls: PulledBroker) -> None:
+    pulls.store("a", TAGS="A")
+    for length in (1_000, 32_767):
+        text = "A" + "|| B".rjust(length - 1)
+        assert bodies(pulls.ask(subscription=text)) == ["a"]
+    answer = pulls.ask(subscription="A" * 32_768)
+    assert answer.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
+    assert "32768 characters" in (answer.remark or "")
+
+
+def test_classes_do_not_filter_and_the_remark_names_what_does(pulls: PulledBroker) -> None:
+    answer = pulls.ask(sys_flag=SUBSCRIBES | CLASS_FILTER)
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert answer.remark is not None
+    assert "SQL92" in answer.remark
+
+
+def test_filters_by_properties_can_be_switched_off() -> None:
+    pulls = PulledBroker(OpenedBroker(BrokerSettings(enable_property_filter=False)))
+    answer = pulls.ask(subscription="a = 1", expression_type="SQL92")
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert answer.remark is not None
+    assert answer.remark.startswith(
+        "The broker does not support consumer to filter message by SQL92"
+    )
+
+
+def test_a_field_that_is_no_number_is_named(pulls: PulledBroker) -> None:
+    answer = pulls.broker.ask(RequestCode.PULL_MESSAGE, ext={"consumerGroup": "G", "topic": "T"})
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert answer.remark is not None
+    assert "queueId" in answer.remark
+
+
+# ---------------------------------------------------------------------- heartbeats' subscriptions
+
+
+def test_a_pull_without_subscription_goes_by_the_heartbeat(pulls: PulledBroker) -> None:
+    pulls.store("a", TAGS="A")
+    channel = pulls.broker.channel
+    answer = pulls.ask(sys_flag=0)
+    assert answer.code == ResponseCode.SUBSCRIPTION_NOT_EXIST
+    assert answer.remark is not None
+    assert answer.remark.startswith("the consumer's group info not exist")
+    beat(pulls.broker, channel, consumer("G", "other"))
+    answer = pulls.ask(sys_flag=0)
+    assert answer.code == ResponseCode.SUBSCRIPTION_NOT_EXIST
+    assert answer.remark is not None
+    assert answer.remark.startswith("the consumer's subscription not exist")
+    assert "other" in answer.remark
+    beat(pulls.broker, channel, consumer("G", "T", sub_version=5))
+    assert bodies(pulls.ask(sys_flag=0, sub_version=5)) == ["a"]
+    answer = pulls.ask(sys_flag=0, sub_version=6)
+    assert answer.code == ResponseCode.SUBSCRIPTION_NOT_LATEST
+    assert answer.remark is not None
+    assert answer.remark.startswith("the consumer's subscription not latest")
+
+
+def test_broadcasting_can_be_forbidden(pulls: PulledBroker) -> None:
+    pulls.state.groups.put(GroupConfig(group_name="G", consume_broadcast_enable=False), 0)
+    beat(pulls.broker, pulls.broker.channel, consumer("G", "T", model=BROADCASTING))
+    answer = pulls.ask(sys_flag=0)
+    assert (answer.code, answer.ext) == (16, {"forbiddenType": "4"})
+    assert answer.remark is not None
+    assert answer.remark.startswith("the consumer group[G] can not consume by broadcast way")
+
+
+def test_a_group_can_be_forbidden_a_topic(pulls: PulledBroker) -> None:
+    beat(pulls.broker, pulls.broker.channel, consumer("G", "T"))
+    pulls.state.groups.forbid("G", "T", 4, 0)
+    answer = pulls.ask(sys_flag=0)
+    assert (answer.code, answer.ext) == (16, {"forbiddenType": "5"})
+    assert answer.remark == "the consumer group[G] is forbidden for topic[T]"
+
+
+# ---------------------------------------------------------------------- offsets
+
+
+def test_the_offset_that_comes_along_is_committed(pulls: PulledBroker) -> None:
+    pulls.store("a", "b")
+    pulls.ask(1, sys_flag=SUBSCRIBES, commit_offset=1)
+    assert pulls.state.offsets.find("G", "T", 0) is None
+    pulls.ask(1, sys_flag=SUBSCRIBES | COMMITS, commit_offset=1)
+    assert pulls.state.offsets.find("G", "T", 0) == 1
+    assert pulls.state.offsets.pulled("G", "T", 0) == 2
+
+
+def test_a_pull_that_is_refused_commits_nothing(pulls: PulledBroker) -> None:
+    pulls.ask(1, sys_flag=COMMITS, commit_offset=0)
+    assert pulls.state.offsets.find("G", "T", 0) is None
+
+
+def test_a_reset_is_told_once_and_not_undone_by_the_offset_that_comes_along(
+    pulls: PulledBroker,
+) -> None:
+    pulls.store("a", "b", "c")
+    pulls.state.offsets.commit("G", "T", 0, 1)
+    pulls.state.resets.assign("G", "T", 0, 1)
+    answer = pulls.ask(3, sys_flag=SUBSCRIBES | COMMITS, commit_offset=3)
+    assert (answer.code, answer.remark) == (21, "OFFSET_RESET")
+    assert place(answer) == (1, 0, 3)
+    assert pulls.state.offsets.find("G", "T", 0) == 1
+    assert bodies(pulls.ask(1)) == ["b", "c"]
+
+
+# ---------------------------------------------------------------------- slaves, statistics
+
+
+def test_a_slow_consumer_is_sent_to_the_slave_if_that_is_wanted() -> None:
+    pulls = PulledBroker(OpenedBroker(BrokerSettings(slave_read_enable=True)))
+    pulls.state.memory_bytes = 0
+    pulls.store("a", "b")
+    pulls.state.groups.put(GroupConfig(group_name="G", which_broker_when_consume_slowly=7), 0)
+    answer = pulls.ask(max_msg_nums=1)
+    assert answer.ext is not None
+    assert answer.ext["suggestWhichBrokerId"] == "7"
+
+
+def slave_with(*names: str, settings: BrokerSettings | None = None) -> PulledBroker:
+    """A slave whose log has these messages."""
+    pulls = PulledBroker(OpenedBroker(settings))
+    pulls.store(*names)
+    pulls.state.identity = replace(IDENTITY, broker_id=1)
+    pulls.state.serves = False
+    return pulls
+
+
+def suggested(answer: Command) -> str:
+    assert answer.ext is not None
+    return answer.ext["suggestWhichBrokerId"]
+
+
+def test_a_slave_serves_whatever_slave_read_enable_says() -> None:
+    answer = slave_with("a", "b").ask()
+    assert (answer.code, bodies(answer)) == (ResponseCode.SUCCESS, ["a", "b"])
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_slave_sends_consumers_back_to_their_master(reads: bool) -> None:
+    pulls = slave_with("a", settings=BrokerSettings(slave_read_enable=reads))
+    assert suggested(pulls.ask()) == "0"
+
+
+def test_a_slow_consumer_stays_with_a_slave_that_is_to_help() -> None:
+    pulls = slave_with("a", "b", settings=BrokerSettings(slave_read_enable=True))
+    pulls.state.memory_bytes = 0
+    assert suggested(pulls.ask(max_msg_nums=1)) == "1"
+
+
+def test_a_slave_corrects_no_offset() -> None:
+    answer = slave_with("a").ask(9)
+    assert (answer.code, place(answer)[0]) == (20, 9)
+
+
+def test_a_slave_may_be_told_to_correct_offsets() -> None:
+    answer = slave_with("a", settings=BrokerSettings(offset_check_in_slave=True)).ask(9)
+    assert (answer.code, place(answer)[0]) == (ResponseCode.PULL_OFFSET_MOVED, 1)
+
+
+def test_a_pull_waits_on_a_slave_for_what_it_lacks() -> None:
+    """Rather than being asked again at once, for as long as the master is away."""
+    pulls = slave_with("a")
+    request = pulls.send(2, sys_flag=SUBSCRIBES | SUSPENDS, suspend_timeout_millis=15_000)
+    pulls.broker.pass_time(14.0)
+    assert pulls.broker.is_held(request)
+    pulls.broker.pass_time(2.0)
+    answer = pulls.answer(request)
+    assert (answer.code, place(answer)[0], suggested(answer)) == (20, 2, "0")
+
+
+def test_a_pull_that_waits_on_a_slave_gets_what_arrives() -> None:
+    pulls = slave_with("a")
+    request = pulls.send(2, sys_flag=SUBSCRIBES | SUSPENDS, suspend_timeout_millis=15_000)
+    pulls.state.identity = IDENTITY  # so that messages may be put: a slave's come by the log
+    pulls.begin_to_store("b", "c")
+    pulls.state.identity = replace(IDENTITY, broker_id=1)
+    pulls.state.serves = False
+    pulls.broker.settle()
+    assert bodies(pulls.answer(request)) == ["c"]
+
+
+def test_what_was_pulled_is_counted(pulls: PulledBroker) -> None:
+    pulls.store("a", "b")
+    pulls.ask()
+    pulls.ask(2)
+    pulls.send(2, sys_flag=SUBSCRIBES | SUSPENDS)
+    totals = pulls.state.stats.totals
+    assert (totals.found, totals.transferred, totals.missed) == (1, 2, 2)
+
+
+def test_how_long_the_disk_takes_is_counted(pulls: PulledBroker) -> None:
+    pulls.store("a")
+
+    def reading() -> Reading[Pulled]:
+        return pull(pulls.state.store, PullQuery("T", 0, 0, 32), 1 << 30)
+
+    read = read_rest(pulls.state, reading())
+    next(read)
+    pulls.state.now += 0.25
+    with pytest.raises(StopIteration):
+        read.send(begun(reading()))
+    assert pulls.state.stats.longest_read_ms == 250
+
+
+# ---------------------------------------------------------------------- CHECK_CLIENT_CONFIG
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "code"),
+    [
+        ("TAG", "a >", ResponseCode.SUCCESS),
+        ("SQL92", "a > 1", ResponseCode.SUCCESS),
+        ("SQL92", "a >", ResponseCode.SUBSCRIPTION_PARSE_FAILED),
+        ("XPATH", "a", ResponseCode.SUBSCRIPTION_PARSE_FAILED),
+    ],
+)
+def test_a_client_may_ask_whether_its_expression_means_something(
+    pulls: PulledBroker, kind: str, text: str, code: ResponseCode
+) -> None:
+    body = javajson.dumps_standard(
+        {
+            "clientId": "c",
+            "group": "G",
+            "subscriptionData": {"topic": "T", "subString": text, "expressionType": kind},
+        }
+    )
+    assert pulls.broker.ask(RequestCode.CHECK_CLIENT_CONFIG, body=body).code == code
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"subscriptionData":null}'])
+def test_who_asks_nothing_is_told_that_all_is_well(pulls: PulledBroker, body: bytes) -> None:
+    assert pulls.broker.ask(RequestCode.CHECK_CLIENT_CONFIG, body=body).code == 0

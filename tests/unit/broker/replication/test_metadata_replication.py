@@ -1,0 +1,511 @@
+"""What travels with the log: a master's tables, and when they count at those who follow it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gantrymq.acl.plain import plain_acl
+from gantrymq.broker.core.messages import File, SaveFile
+from gantrymq.broker.core.replication.metadata_replication import (
+    ACCOUNTS,
+    CONSUMPTION,
+    DELAYS,
+    LOCKS,
+    PROGRESS,
+    TIMERS,
+    TOPICS,
+)
+from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.fakes.brokers.broker import STORE_SETTINGS
+from gantrymq.fakes.brokers.pops import PoppedBroker
+from gantrymq.fakes.brokers.sends import add_topic, message
+from gantrymq.fakes.groups.members import Member, change_places, pair
+from gantrymq.store.commitlog import log_cut
+from gantrymq.testing.memory_disk import MemoryDisk
+from gantrymq.wire.bodies.consuming.pops import TopicMode
+from gantrymq.wire.bodies.groups import GroupConfig
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.codes import RequestCode
+
+SEND = RequestCode.SEND_MESSAGE_V2
+QUEUE = MessageQueue("T", "broker-a", 0)
+
+
+def sent(member: Member, body: bytes = b"a", **named: str) -> None:
+    member.ask(SEND, message(properties={"UNIQ_KEY": body.decode(), **named}), body)
+
+
+def take(member: Member, name: str, content: bytes) -> None:
+    member.broker.take_table(name, content, member.now, member.wall_ms)
+    member.settle()
+
+
+# ---------------------------------------------------------------------- replaced as a whole
+
+
+def test_topics_and_groups_are_the_masters_and_no_others() -> None:
+    master, follower = pair()
+    add_topic(follower, "Stray")
+    add_topic(master, "T")
+    follower.state.groups.put(GroupConfig(group_name="stray"), follower.wall_ms)
+    master.state.groups.put(GroupConfig(group_name="mine"), master.wall_ms)
+    follower.copy_tables(master)
+    assert follower.state.topics.all == master.state.topics.all
+    assert follower.state.groups.find("stray") is None
+    assert follower.state.groups.find("mine") is not None
+    assert follower.saved[File.TOPICS] == master.state.topics.content()
+
+
+def test_offsets_are_the_masters_and_no_others() -> None:
+    master, follower = pair()
+    follower.state.offsets.commit("stray", "T", 0, 7)
+    master.state.offsets.commit("mine", "T", 0, 3)
+    follower.copy_tables(master)
+    assert follower.state.offsets.find("stray", "T", 0) is None
+    assert follower.state.offsets.find("mine", "T", 0) == 3
+    master.state.offsets.remove(group="mine")
+    follower.copy_tables(master)
+    assert len(follower.state.offsets) == 0
+
+
+def test_filters_and_modes_are_the_masters() -> None:
+    master, follower = pair()
+    mode = TopicMode.from_json({"topic": "T", "consumerGroup": "G", "mode": "POP"})
+    master.state.request_modes.put(mode)
+    follower.copy_tables(master)
+    assert follower.state.request_modes.content() == master.state.request_modes.content()
+    assert follower.state.filters.content() == master.state.filters.content()
+
+
+def test_accounts_that_come_from_elsewhere_are_not_the_masters() -> None:
+    settings = BrokerSettings(acl_enable=True, acl_file="plain_acl.yml", acl_file_read_only=True)
+    member = Member(2, settings)
+    own = member.state.access.content()
+    assert ACCOUNTS not in member.broker.tables()
+    take(member, ACCOUNTS, b"accounts:\n- {accessKey: masters, secretKey: 12345678}\n")
+    assert member.state.access.content() == own
+    assert not member.state.carried.unstored
+
+
+def test_accounts_are_the_masters() -> None:
+    settings = BrokerSettings(acl_enable=True, acl_file="plain_acl.yml")
+    master, follower = Member(1, settings), Member(2, settings)
+    rules = plain_acl.read(b"accounts:\n- accessKey: somebody\n  secretKey: secret-of-somebody\n")
+    master.state.access.replace(rules)
+    take(follower, ACCOUNTS, master.broker.tables()[ACCOUNTS])
+    guard = follower.state.access.guard
+    assert guard is not None
+    assert "somebody" in guard.rules.accounts
+    assert b"somebody" in follower.saved[File.ACL]
+    assert ACCOUNTS not in Member(3).broker.tables()
+
+
+@pytest.mark.parametrize("name", [*sorted(PROGRESS), TOPICS, LOCKS, ACCOUNTS, "of tomorrow"])
+@pytest.mark.parametrize("content", [b"", b"\0" * 8, b"\0" * 20, b"nonsense" * 3])
+def test_what_is_no_table_changes_nothing(name: str, content: bytes) -> None:
+    follower = Member(2)
+    topics, offsets = follower.state.topics.content(), follower.state.offsets.content()
+    take(follower, name, content)
+    follower.pass_time(1.0)
+    assert follower.state.topics.content() == topics
+    assert follower.state.offsets.content() == offsets
+    follower.lead()
+    assert follower.state.identity.is_master
+
+
+# ---------------------------------------------------------------------- stored
+
+
+def test_it_is_known_which_tables_are_not_on_disk_yet() -> None:
+    master, follower = pair()
+    add_topic(master, "U")
+    follower.files_are_stuck = True
+    take(follower, TOPICS, master.broker.tables()[TOPICS])
+    assert follower.broker.unstored_tables == {TOPICS}
+    follower.write(follower.unwritten[0], "the disk is full")
+    follower.settle()
+    assert follower.broker.unstored_tables == {TOPICS}
+    follower.pass_time(1.0)
+    follower.write(follower.unwritten[0])
+    follower.settle()
+    assert not follower.broker.unstored_tables
+
+
+def test_a_table_that_came_meanwhile_has_to_be_stored_too() -> None:
+    master, follower = pair()
+    follower.files_are_stuck = True
+    add_topic(master, "U")
+    take(follower, TOPICS, master.broker.tables()[TOPICS])
+    add_topic(master, "V")
+    take(follower, TOPICS, master.broker.tables()[TOPICS])
+    follower.write(follower.unwritten[0])
+    follower.settle()
+    assert follower.broker.unstored_tables == {TOPICS}
+    follower.write(follower.unwritten[0])
+    follower.settle()
+    assert not follower.broker.unstored_tables
+    assert b'"V"' in follower.saved[File.TOPICS]
+
+
+# ---------------------------------------------------------------------- with the log
+
+
+def test_progress_counts_once_the_log_it_speaks_of_is_on_disk() -> None:
+    master, follower = pair()
+    add_topic(master)
+    sent(master, DELAY="1")
+    master.pass_time(3.0)
+    tables = master.broker.tables()
+    take(follower, DELAYS, tables[DELAYS])
+    follower.pass_time(1.0)
+    assert follower.state.delays.offset(1) == 0
+    follower.copy_log(master, is_flushed=False)
+    follower.disk_is_stuck = True
+    follower.pass_time(0.5)
+    assert follower.state.delays.offset(1) == 0
+    follower.disk_is_stuck = False
+    follower.pass_time(0.5)
+    assert follower.state.delays.offset(1) == 1
+
+
+def test_who_leads_takes_what_its_log_covers_by_then() -> None:
+    master, follower = pair()
+    add_topic(master)
+    sent(master, DELAY="1")
+    master.pass_time(3.0)
+    follower.now = master.now
+    follower.disk_is_stuck = True
+    follower.copy_log(master, is_flushed=False)
+    follower.copy_tables(master)
+    follower.opened.background.complete_all()
+    follower.state.store.turn(follower.now, follower.wall_ms)
+    assert follower.state.delays.offset(1) == 0
+    follower.broker.lead(2, follower.now, follower.wall_ms)
+    assert follower.state.delays.offset(1) == 1
+
+
+def test_who_leads_has_what_was_on_its_way_in() -> None:
+    master, follower = pair()
+    add_topic(master)
+    sent(master)
+    master.state.offsets.commit("G", "T", 0, 1)
+    follower.copy_log(master)
+    follower.files_are_stuck = True
+    take(follower, CONSUMPTION, master.broker.tables()[CONSUMPTION])
+    follower.pass_time(0.1)
+    assert follower.state.offsets.find("G", "T", 0) is None
+    follower.lead(2)
+    assert follower.state.offsets.find("G", "T", 0) == 1
+    follower.state.offsets.commit("G", "T", 0, 0)
+    unstick(follower)
+    assert follower.state.offsets.find("G", "T", 0) == 0  # it does not count once more
+
+
+def test_who_leads_has_the_offsets_that_waited_within_its_queues() -> None:
+    master, follower = pair()
+    add_topic(master)
+    sent(master)
+    master.state.offsets.commit("G", "T", 0, 1)
+    master.state.offsets.commit("H", "T", 0, 99)
+    follower.disk_is_stuck = True
+    follower.copy_log(master, is_flushed=False)
+    take(follower, CONSUMPTION, master.broker.tables()[CONSUMPTION])
+    follower.opened.background.complete_all()
+    follower.state.store.turn(follower.now, follower.wall_ms)
+    assert follower.state.offsets.find("G", "T", 0) is None
+    follower.broker.lead(2, follower.now, follower.wall_ms)
+    assert follower.state.offsets.find("G", "T", 0) == 1
+    assert follower.state.offsets.find("H", "T", 0) == 1
+
+
+def test_a_new_master_writes_offsets_behind_what_is_out_too() -> None:
+    master, follower = pair()
+    pops = PoppedBroker(broker=master)
+    pops.store("a", "b")
+    pops.popped(invisible_time=60_000)
+    follower.copy_log(master)
+    follower.files_are_stuck = True
+    take(follower, CONSUMPTION, master.broker.tables()[CONSUMPTION])
+    follower.pass_time(0.1)
+    follower.lead(2)
+    assert follower.state.offsets.find("G", "T", 0) == 2
+    assert len(follower.state.pops.checkouts) == 2
+    (save,) = written_of(follower, File.POPS)
+    follower.write(save, "the disk is full")
+    follower.pass_time(5.0)
+    assert not written_of(follower, File.OFFSETS)
+    unstick(follower)
+    assert b"0:2" in follower.saved[File.OFFSETS]
+    assert b"[0,1]" in follower.saved[File.POPS]
+
+
+def written_of(member: Member, file: File) -> list[SaveFile]:
+    return [save for save in member.unwritten if save.file is file]
+
+
+def unstick(member: Member) -> None:
+    member.files_are_stuck = False
+    for save in list(member.unwritten):
+        member.write(save)
+    member.pass_time(1.0)
+
+
+def test_a_log_that_waits_to_be_flushed_is_flushed_for_them() -> None:
+    master, follower = pair(store_settings=LAZY)
+    add_topic(master)
+    sent(master, DELAY="1")
+    master.pass_time(3.0)
+    follower.now = master.now
+    follower.copy_log(master, is_flushed=False)
+    follower.copy_tables(master)
+    follower.pass_time(0.2)
+    assert follower.state.delays.offset(1) == 1
+
+
+LAZY = replace(STORE_SETTINGS, flush_commit_log_thorough_interval=1_000_000)
+
+
+def test_of_those_that_wait_the_first_and_the_last_are_kept() -> None:
+    master, follower = pair()
+    add_topic(master)
+    early = Member(3)
+    for number in range(4):
+        sent(master, b"%d" % number, DELAY="1")
+        master.pass_time(2.0)
+        take(follower, DELAYS, master.broker.tables()[DELAYS])
+        if number == 0:
+            early.copy_log(master)
+    follower.copy_log(early)
+    follower.pass_time(1.0)
+    assert follower.state.delays.offset(1) == 1
+    follower.copy_log(master)
+    follower.pass_time(1.0)
+    assert follower.state.delays.offset(1) == 4
+
+
+def test_what_another_master_gave_is_forgotten() -> None:
+    master, follower = pair()
+    add_topic(master)
+    sent(master, DELAY="1")
+    master.pass_time(3.0)
+    take(follower, DELAYS, master.broker.tables()[DELAYS])
+    follower.master_is("127.0.0.1:30911")
+    follower.copy_log(master)
+    follower.pass_time(1.0)
+    assert follower.state.delays.offset(1) == 0
+
+
+def test_progress_goes_back_with_the_masters() -> None:
+    master, follower = pair()
+    add_topic(master)
+    sent(master, DELAY="1")
+    early = master.broker.tables()
+    master.pass_time(3.0)
+    follower.copy(master)
+    assert follower.state.delays.offset(1) == 1
+    take(follower, DELAYS, early[DELAYS])
+    assert follower.state.delays.offset(1) == 0
+
+
+def test_a_table_that_says_nothing_new_is_the_same() -> None:
+    master, _ = pair()
+    add_topic(master)
+    before = master.broker.tables()
+    sent(master)
+    after = master.broker.tables()
+    assert {name for name in before if before[name] != after[name]} == set()
+    master.state.offsets.commit("G", "T", 0, 1)
+    assert master.broker.tables()[CONSUMPTION] != after[CONSUMPTION]
+
+
+def test_offsets_are_written_behind_what_is_out() -> None:
+    master, follower = pair()
+    pops = PoppedBroker(broker=master)
+    pops.store("a", "b")
+    pops.popped(invisible_time=60_000)
+    follower.copy_log(master)
+    follower.files_are_stuck = True
+    take(follower, CONSUMPTION, master.broker.tables()[CONSUMPTION])
+    follower.pass_time(0.2)
+    assert [save.file for save in follower.unwritten] == [File.POPS]
+    assert follower.state.offsets.find("G", "T", 0) is None
+    follower.write(follower.unwritten[0])
+    follower.settle()
+    assert [save.file for save in follower.unwritten] == [File.OFFSETS]
+    assert follower.state.offsets.find("G", "T", 0) == 2
+
+
+def test_what_an_old_master_still_pops_moves_no_offset() -> None:
+    master, follower = pair()
+    pops = PoppedBroker(broker=master)
+    pops.store("a")
+    (popped,) = pops.popped(invisible_time=60_000)
+    follower.copy(master)
+    change_places(master, follower)
+    offset = master.state.offsets.find("G", "T", 0)
+    master.state.pops.store_offset(("G", "T", 0), 99)
+    assert master.state.offsets.find("G", "T", 0) == offset
+    assert popped.body == "a"
+
+
+# ---------------------------------------------------------------------- locks
+
+
+def locked(member: Member, client: str) -> bool:
+    return bool(member.state.locks.lock("G", [QUEUE], client, member.now))
+
+
+def heir_of_a_lock() -> Member:
+    """A master that was a follower when "owner" locked the queue."""
+    master, follower = pair()
+    add_topic(master)
+    sent(master)
+    assert locked(master, "owner")
+    follower.copy_log(master)
+    follower.copy_tables(master)
+    change_places(master, follower)
+    return follower
+
+
+def test_for_a_while_a_queue_goes_to_its_owner_alone() -> None:
+    follower = heir_of_a_lock()
+    assert not locked(follower, "other")
+    assert locked(follower, "owner")
+    follower.pass_time(30.0)
+    assert not locked(follower, "other")  # the owner asked again
+    follower.pass_time(61.0)
+    assert locked(follower, "other")
+
+
+def test_an_owner_that_does_not_ask_loses_the_queue_after_that() -> None:
+    follower = heir_of_a_lock()
+    follower.pass_time(29.9)
+    assert not locked(follower, "other")
+    follower.pass_time(0.2)
+    assert locked(follower, "other")
+
+
+def test_a_queue_whose_owner_nobody_knows_waits_as_long() -> None:
+    master, follower = pair()
+    add_topic(master)
+    sent(master)
+    follower.copy(master)
+    change_places(master, follower)
+    assert not locked(follower, "other")
+    follower.pass_time(30.0)
+    assert locked(follower, "other")
+
+
+def test_an_owner_may_give_its_queue_to_another_one() -> None:
+    follower = heir_of_a_lock()
+    follower.state.locks.unlock("G", [QUEUE], "owner")
+    assert locked(follower, "other")
+
+
+def test_locks_of_the_last_master_but_one_do_not_count() -> None:
+    master, follower = pair()
+    add_topic(master)
+    sent(master)
+    assert locked(master, "owner")
+    follower.copy_log(master)
+    follower.copy_tables(master)
+    master.state.locks.unlock("G", [QUEUE], "owner")
+    follower.copy_tables(master)
+    change_places(master, follower)
+    follower.pass_time(30.0)
+    assert locked(follower, "other")
+
+
+def test_locks_of_an_earlier_reign_do_not_count() -> None:
+    master, follower = pair()
+    add_topic(master)
+    sent(master)
+    assert locked(master, "owner")
+    follower.copy(master)
+    change_places(master, follower)
+    follower.state.locks.unlock("G", [QUEUE], "owner")
+    master.copy(follower)
+    change_places(follower, master, epoch=3)
+    master.pass_time(30.0)
+    assert locked(master, "other")
+
+
+def test_locks_are_the_masters_to_give() -> None:
+    body = (
+        b'{"consumerGroup":"G","clientId":"c","mqSet":[{"topic":"T","brokerName":"broker-a",'
+        b'"queueId":0}]}'
+    )
+    master, follower = pair()
+    add_topic(follower)
+    for code in (RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ):
+        remark = follower.ask(code, body=body).remark or ""
+        assert "Only the master decides" in remark
+        assert master.address in remark
+
+
+# ---------------------------------------------------------------------- who may lead
+
+
+def test_a_member_whose_log_was_cut_needs_the_masters_tables() -> None:
+    master, follower = pair()
+    add_topic(master)
+    sent(master)
+    sent(master)
+    follower.copy(master)
+    assert may_lead(follower)
+    again = restarted(follower, cut_at=follower.opened.records("T", 0)[1].physical_offset)
+    assert not may_lead(again)
+    again.copy_log(master)
+    assert not may_lead(again)
+    again = restarted(again)
+    assert not may_lead(again)
+    again.copy_tables(master, DELAYS, TIMERS)
+    again.pass_time(1.0)
+    assert not may_lead(again)
+    again.copy_tables(master, CONSUMPTION)
+    again.pass_time(1.0)
+    assert may_lead(again)
+    assert may_lead(restarted(again))
+
+
+def test_a_member_that_is_new_needs_them_too_unless_there_is_nothing() -> None:
+    master, _ = pair()
+    add_topic(master)
+    sent(master)
+    follower = Member(3)
+    assert may_lead(follower)
+    follower.copy_log(master)
+    assert not may_lead(follower)
+    follower.copy_tables(master)
+    follower.pass_time(1.0)
+    assert may_lead(follower)
+
+
+def test_who_led_has_what_there_is() -> None:
+    member = Member(1)
+    member.lead()
+    add_topic(member)
+    sent(member)
+    assert may_lead(member)
+    member.follow()
+    assert may_lead(member)
+    assert may_lead(restarted(member))
+
+
+def restarted(member: Member, cut_at: int | None = None) -> Member:
+    """It stops, and starts again on its disk."""
+    member.opened.close()
+    disk = member.opened.disk
+    if cut_at is not None:
+        log_cut.wish(disk, log_cut.Wish(cut_at))
+    if isinstance(disk, MemoryDisk):
+        disk.end_process()
+    again = Member(member.state.identity.member, disk=disk, files=dict(member.saved))
+    again.now = member.now
+    return again
+
+
+def may_lead(member: Member) -> bool:
+    return member.broker.may_lead

@@ -1,0 +1,474 @@
+"""A member of a group becomes master, and is not any more, in the middle of everything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.fakes.brokers.broker import STORE_SETTINGS, FakeChannel, OpenedBroker
+from gantrymq.fakes.brokers.pops import PoppedBroker
+from gantrymq.fakes.brokers.pulls import bodies, pull
+from gantrymq.fakes.brokers.sends import add_topic, message
+from gantrymq.fakes.brokers.transactions import COMMIT, Transactions, asked
+from gantrymq.fakes.groups.members import Member, change_places, pair
+from gantrymq.fakes.groups.reigns import SEND, SUCCESS, WAITS, fed, grouped, led, pause
+from gantrymq.wire.codes import RequestCode, ResponseCode
+
+# ---------------------------------------------------------------------- who it is
+
+
+def test_a_member_that_leads_takes_messages_and_says_who_it_is() -> None:
+    member = Member(3)
+    assert not member.state.identity.is_master
+    member.lead(epoch=7)
+    add_topic(member)
+    assert member.ask(SEND, message(), b"a").code == SUCCESS
+    assert member.state.identity.broker_id == 0
+    assert member.registered
+    assert member.said("is master from now on, epoch 7")
+
+
+def test_a_member_that_follows_goes_by_its_number_again() -> None:
+    member = Member(3)
+    member.lead()
+    member.registered.clear()
+    member.follow()
+    assert member.state.identity.broker_id == 3
+    assert member.registered
+    assert member.said("is not master any more")
+
+
+def test_changes_of_the_role_are_counted() -> None:
+    member = Member(3)
+    member.lead(epoch=7)
+    member.follow()
+    member.lead(epoch=9)
+    assert member.state.reign.changes == {"master": 2, "slave": 1}
+
+
+def test_roles_that_are_fixed_do_not_change() -> None:
+    with pytest.raises(AssertionError, match="fixed"):
+        OpenedBroker().broker.lead(1, 0.0, 0)
+
+
+def test_sends_are_taken_from_buffers_while_it_leads_and_not_longer() -> None:
+    member = led()
+    channel, data = FakeChannel(), fed()
+    assert member.broker.feed(channel, data, 0, member.now, member.wall_ms) == (len(data), 1)
+    member.settle()
+    member.follow()
+    assert member.broker.feed(channel, data, 0, member.now, member.wall_ms) == (0, 0)
+    member.lead(2)
+    assert member.broker.feed(channel, data, 0, member.now, member.wall_ms) == (len(data), 1)
+    member.settle()
+    assert member.bodies("T") == [b"first", b"fed", b"fed"]
+
+
+# ---------------------------------------------------------------------- consumers
+
+
+def test_a_pull_that_is_held_goes_on_whoever_leads() -> None:
+    master, follower = grouped()
+    waits = follower.send(RequestCode.PULL_MESSAGE, pull(1, sys_flag=WAITS))
+    assert follower.is_held(waits)
+    change_places(master, follower)
+    assert follower.is_held(waits)
+    follower.ask(SEND, message(), b"second")
+    answer = follower.answer(waits)
+    assert answer is not None
+    assert answer.code == SUCCESS
+
+
+def test_a_pull_held_at_the_old_master_hears_of_what_it_copies() -> None:
+    master, follower = grouped()
+    waits = master.send(RequestCode.PULL_MESSAGE, pull(1, sys_flag=WAITS))
+    change_places(master, follower)
+    follower.ask(SEND, message(), b"second")
+    assert master.is_held(waits)
+    master.copy_log(follower)
+    assert not master.is_held(waits)
+
+
+def test_a_pull_waits_for_the_safe_mark() -> None:
+    member = led()
+    member.state.store.safe = member.state.store.log.end
+    waits = member.send(RequestCode.PULL_MESSAGE, pull(1, sys_flag=WAITS))
+    member.send(SEND, message(), b"second")
+    assert member.is_held(waits)
+    member.state.store.safe = member.state.store.log.end
+    member.settle()
+    answer = member.answer(waits)
+    assert answer is not None
+    assert bodies(answer) == ["second"]
+
+
+def test_a_consumer_that_has_read_further_is_not_sent_back() -> None:
+    master, follower = grouped()
+    follower.state.store.safe = 0
+    change_places(master, follower)
+    waits = follower.send(RequestCode.PULL_MESSAGE, pull(1, sys_flag=WAITS))
+    assert follower.is_held(waits)
+    assert follower.ask(RequestCode.PULL_MESSAGE, pull(1)).code != ResponseCode.PULL_OFFSET_MOVED
+    follower.state.store.safe = None
+    follower.ask(SEND, message(), b"second")
+    answer = follower.answer(waits)
+    assert answer is not None
+    assert bodies(answer) == ["second"]
+
+
+def test_groups_that_were_ahead_go_on_at_the_ends_of_queues() -> None:
+    master, follower = grouped()
+    for group, offset in (("ahead", 5), ("behind", 0)):
+        follower.state.offsets.commit(group, "T", 0, offset)
+    change_places(master, follower)
+    assert follower.state.offsets.find("ahead", "T", 0) == 1
+    assert follower.state.offsets.find("behind", "T", 0) == 0
+    assert follower.said("group ahead was ahead of this broker's log")
+    assert follower.said("2 were looked at, 1 of 1 groups were moved back")
+    assert not follower.said("group behind")
+
+
+# ---------------------------------------------------------------------- own services
+
+
+def delayed(member: OpenedBroker, body: bytes, level: int = 1) -> None:
+    named = {"UNIQ_KEY": body.decode(), "DELAY": str(level)}
+    assert member.ask(SEND, message(properties=named), body).code == SUCCESS
+
+
+def test_delays_are_delivered_once_by_whoever_leads() -> None:
+    master, follower = grouped()
+    delayed(master, b"early")
+    master.pass_time(2.0)
+    delayed(master, b"late")
+    follower.copy(master)
+    follower.pass_time(5.0)
+    assert follower.bodies("T") == [b"first", b"early"]
+    change_places(master, follower)
+    follower.pass_time(5.0)
+    assert follower.bodies("T") == [b"first", b"early", b"late"]
+    master.pass_time(5.0)
+    assert master.bodies("T") == [b"first", b"early"]
+
+
+def test_a_delivery_that_the_log_lacks_is_made_again() -> None:
+    master, follower = grouped()
+    delayed(master, b"delayed")
+    follower.copy_log(master)
+    master.pass_time(2.0)
+    assert master.bodies("T") == [b"first", b"delayed"]
+    follower.copy_tables(master)
+    change_places(master, follower)
+    follower.pass_time(2.0)
+    assert follower.bodies("T") == [b"first", b"delayed"]
+
+
+def timed(member: OpenedBroker, body: bytes, seconds: int = 2) -> None:
+    named = {"UNIQ_KEY": body.decode(), "TIMER_DELIVER_MS": str(member.wall_ms + seconds * 1000)}
+    assert member.ask(SEND, message(properties=named), body).code == SUCCESS
+
+
+def test_timers_are_delivered_once_by_whoever_leads() -> None:
+    master, follower = grouped()
+    timed(master, b"early")
+    timed(master, b"late", 20)
+    master.pass_time(5.0)
+    follower.copy(master)
+    follower.pass_time(1.0)
+    change_places(master, follower)
+    follower.pass_time(30.0)
+    assert follower.bodies("T") == [b"first", b"early", b"late"]
+
+
+def test_timers_that_were_rolled_are_delivered_once_by_whoever_leads() -> None:
+    master, follower = pair(store_settings=replace(STORE_SETTINGS, file_reserved_time=1))
+    add_topic(master, "T")
+    timed(master, b"soon", 2760)
+    for number in range(20):
+        timed(master, b"%d" % number, 7200)
+    master.pass_time(2710.0)
+    assert master.state.timers.counters["rolled"] == 20
+    follower.copy(master)
+    change_places(master, follower)
+    follower.pass_time(100.0)
+    master.copy(follower)
+    change_places(follower, master, 3)
+    master.pass_time(5000.0)
+    assert sorted(master.bodies("T")) == sorted([b"soon", *(b"%d" % n for n in range(20))])
+
+
+def test_a_timer_whose_delivery_the_log_lacks_is_delivered_again() -> None:
+    master, follower = grouped()
+    timed(master, b"timed")
+    follower.copy_log(master)
+    master.pass_time(5.0)
+    follower.copy_tables(master)
+    change_places(master, follower)
+    follower.pass_time(5.0)
+    assert follower.bodies("T") == [b"first", b"timed"]
+
+
+def test_services_end_with_the_reign_and_begin_anew_with_the_next() -> None:
+    member = led()
+    delayed(member, b"delayed")
+    timed(member, b"timed")
+    member.pass_time(0.5)
+    member.follow()
+    end = member.state.store.log.end
+    member.pass_time(10.0)
+    assert member.state.store.log.end == end
+    assert len(member.state.works) == 0
+    member.lead(2)
+    member.pass_time(10.0)
+    assert sorted(member.bodies("T")) == [b"delayed", b"first", b"timed"]
+
+
+def test_what_waited_is_known_to_masters_alone() -> None:
+    member = led()
+    timed(member, b"timed", 100)
+    Transactions(member).prepare(b"pay")
+    member.pass_time(2.0)
+    assert waiting(member) == (1, True)
+    member.follow()
+    assert waiting(member) == (0, False)
+    member.lead(2)
+    member.pass_time(1.0)
+    assert waiting(member) == (1, True)
+
+
+def waiting(member: Member) -> tuple[int, bool]:
+    """How many timed messages are known, and whether all halves are."""
+    return member.state.timers.count, member.state.halves.is_ready
+
+
+def test_a_delivery_that_is_refused_by_the_end_of_a_reign_is_not_tried_again() -> None:
+    member = led()
+    delayed(member, b"delayed")
+    member.now += 1.5
+    member.broker.turn(member.now, member.wall_ms)  # it is read, or put
+    for _ in range(3):
+        member.opened.background.complete_all()
+        if member.state.store.waiting_bytes:
+            break
+        member.broker.turn(member.now, member.wall_ms)
+    assert member.state.store.waiting_bytes
+    member.follow()
+    assert len(member.state.works) == 0
+    member.pass_time(5.0)
+    assert member.bodies("T") == [b"first"]
+    member.lead(2)
+    member.pass_time(5.0)
+    assert member.bodies("T") == [b"first", b"delayed"]
+
+
+def test_services_wait_until_all_that_was_there_can_be_seen() -> None:
+    master, follower = grouped()
+    delayed(master, b"delayed")
+    follower.copy(master)
+    follower.state.store.safe = 0
+    change_places(master, follower)
+    follower.pass_time(5.0)
+    assert not follower.state.serves
+    assert follower.bodies("T") == [b"first"]
+    follower.state.store.safe = follower.state.store.log.end
+    follower.pass_time(1.0)
+    follower.state.store.safe = None
+    follower.pass_time(1.0)
+    assert follower.bodies("T") == [b"first", b"delayed"]
+
+
+# ---------------------------------------------------------------------- transactions
+
+
+def test_open_transactions_are_known_from_the_log() -> None:
+    master, follower = pair()
+    theirs = Transactions(master)
+    decided, opened = theirs.prepare(b"decided"), theirs.prepare(b"open")
+    assert theirs.code(decided, COMMIT) == SUCCESS
+    follower.copy(master)
+    change_places(master, follower)
+    ours = Transactions(follower)
+    producer = ours.connect()
+    follower.pass_time(300.0)
+    assert {half.number for half in asked(producer)} >= {2}
+    assert not [half for half in asked(producer) if half.number == decided.number]
+    assert ours.delivered() == [b"decided"]
+    assert ours.code(decided, COMMIT) != SUCCESS
+    assert opened.number == 1
+
+
+def test_a_transaction_is_decided_at_the_new_master() -> None:
+    master, follower = pair()
+    half = Transactions(master).prepare(b"pay")
+    follower.copy(master)
+    change_places(master, follower)
+    ours = Transactions(follower)
+    assert ours.code(half, COMMIT) == SUCCESS
+    assert ours.delivered() == [b"pay"]
+
+
+def test_nobody_is_asked_by_a_master_of_yesterday() -> None:
+    master, follower = pair()
+    theirs = Transactions(master)
+    producer = theirs.connect()
+    theirs.prepare(b"pay")
+    follower.copy(master)
+    change_places(master, follower)
+    master.pass_time(300.0)
+    assert not asked(producer)
+    assert not master.state.halves.is_ready
+
+
+# ---------------------------------------------------------------------- pops
+
+
+def test_what_is_out_comes_back_at_the_new_master() -> None:
+    master, follower = pair()
+    theirs, ours = PoppedBroker(broker=master), PoppedBroker(broker=follower)
+    theirs.store("a", "b")
+    acknowledged, lost = theirs.popped(invisible_time=10_000)
+    theirs.ack(acknowledged)
+    follower.copy(master)
+    change_places(master, follower)
+    assert not ours.popped()
+    follower.pass_time(15.0)
+    assert [each.body for each in ours.popped()] == [lost.body]
+
+
+def test_what_was_popped_is_acknowledged_at_the_new_master() -> None:
+    master, follower = pair()
+    theirs, ours = PoppedBroker(broker=master), PoppedBroker(broker=follower)
+    theirs.store("a")
+    (popped,) = theirs.popped(invisible_time=10_000)
+    follower.copy(master)
+    change_places(master, follower)
+    assert ours.ack(popped).code == SUCCESS
+    follower.pass_time(30.0)
+    assert not ours.popped()
+
+
+def test_a_pop_that_waits_is_answered_when_the_reign_ends() -> None:
+    member = led()
+    pops = PoppedBroker(broker=member)
+    waits = pops.pop(queue_id=1)
+    assert member.is_held(waits)
+    member.follow()
+    answer = member.answer(waits)
+    assert answer is not None
+    assert answer.code == ResponseCode.POLLING_TIMEOUT
+
+
+def test_what_was_out_at_the_old_master_is_not_given_out_by_it() -> None:
+    master, follower = pair()
+    theirs = PoppedBroker(broker=master)
+    theirs.store("a")
+    assert theirs.popped(invisible_time=1_000)
+    follower.copy(master)
+    change_places(master, follower)
+    end = master.state.store.log.end
+    master.pass_time(30.0)
+    assert master.state.store.log.end == end
+    assert len(master.state.works) == 0, "nor does it try to"
+
+
+# ---------------------------------------------------------------------- tables that requests change
+
+
+def test_a_new_master_has_its_own_topics_and_the_last_ones() -> None:
+    master, follower = grouped()
+    change_places(master, follower)
+    assert follower.ask(SEND, message(), b"second").code == SUCCESS
+    assert follower.bodies("T") == [b"first", b"second"]
+
+
+def test_a_message_follows_its_predecessor_of_the_last_reign() -> None:
+    master, follower = grouped()
+    change_places(master, follower)
+    answer = follower.ask(SEND, message(), b"second")
+    assert (answer.ext or {})["queueOffset"] == "1"
+    master.copy_log(follower)
+    assert master.bodies("T") == [b"first", b"second"]
+
+
+def test_ten_reigns_lose_nothing() -> None:
+    master, follower = pair(BrokerSettings(auto_create_topic_enable=True))
+    for number in range(10):
+        answer = master.ask(SEND, message(), b"%d" % number)
+        assert answer.code == SUCCESS, answer.remark
+        follower.copy(master)
+        change_places(master, follower, epoch=number + 2)
+        master, follower = follower, master
+    assert master.bodies("T") == [b"%d" % number for number in range(10)]
+
+
+# ---------------------------------------------------------------------- a pause
+
+
+def test_while_it_is_paused_nothing_new_is_put() -> None:
+    member = led()
+    delayed(member, b"delayed")
+    timed(member, b"timed")
+    pause(member, is_paused=True)
+    end = member.state.store.log.end
+    request = member.send(SEND, message(), b"parked")
+    channel, data = FakeChannel(), fed()
+    assert member.broker.feed(channel, data, 0, member.now, member.wall_ms) == (0, 0)
+    member.pass_time(1.9)
+    assert member.state.store.log.end == end
+    assert member.is_held(request)
+
+
+def test_a_pause_that_comes_to_nothing_loses_nothing() -> None:
+    member = led()
+    delayed(member, b"delayed")
+    timed(member, b"timed")
+    pause(member, is_paused=True)
+    request = member.send(SEND, message(), b"parked")
+    member.pass_time(1.5)
+    pause(member, is_paused=False)
+    answer = member.answer(request)
+    assert answer is not None
+    assert answer.code == SUCCESS
+    member.pass_time(5.0)
+    assert sorted(member.bodies("T")) == [b"delayed", b"first", b"parked", b"timed"]
+
+
+def test_a_delivery_under_way_at_a_pause_is_made_once() -> None:
+    member = led()
+    delayed(member, b"delayed")
+    member.disk_is_stuck = True
+    member.pass_time(1.5)
+    pause(member, is_paused=True)
+    member.disk_is_stuck = False
+    member.pass_time(0.5)
+    pause(member, is_paused=False)
+    member.pass_time(5.0)
+    assert member.bodies("T") == [b"first", b"delayed"]
+
+
+def test_a_transaction_can_be_decided_right_after_a_pause() -> None:
+    member = led()
+    transactions = Transactions(member)
+    half = transactions.prepare(b"pay")
+    member.pass_time(1.0)
+    pause(member, is_paused=True)
+    member.pass_time(100.0)
+    pause(member, is_paused=False)
+    assert transactions.code(half, COMMIT) == SUCCESS
+
+
+def test_a_reign_that_is_paused_before_it_serves_serves_later() -> None:
+    master, follower = grouped()
+    delayed(master, b"delayed")
+    follower.copy(master)
+    follower.state.store.safe = 0
+    change_places(master, follower)
+    pause(follower, is_paused=True)
+    follower.state.store.safe = None
+    follower.pass_time(5.0)
+    assert not follower.state.serves
+    pause(follower, is_paused=False)
+    follower.pass_time(1.0)
+    assert follower.bodies("T") == [b"first", b"delayed"]

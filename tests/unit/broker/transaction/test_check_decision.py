@@ -1,0 +1,82 @@
+import pytest
+
+from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.broker.core.transaction.check_decision import Verdict, judge
+from gantrymq.fakes.brokers.transactions import HOST
+from gantrymq.wire.message import properties
+from gantrymq.wire.message.record import Record
+
+NOW = 1_700_000_000_000
+HOUR = 3_600_000
+
+
+def verdict(age_ms: int = 0, stored_ms: int = 60_000, lacks: str = "", **held: str) -> Verdict:
+    said = {"REAL_TOPIC": "T", "REAL_QID": "0", "PGROUP": "g", **held}
+    said.pop(lacks, None)
+    half = Record(
+        b"H",
+        b"b",
+        properties=properties.encode(said),
+        born_timestamp_ms=NOW - age_ms,
+        born_host=HOST,
+        store_timestamp_ms=NOW - stored_ms,
+        store_host=HOST,
+    )
+    return judge(half, BrokerSettings(), 72, NOW)
+
+
+@pytest.mark.parametrize(
+    ("stored_ms", "expected"),
+    [
+        (0, Verdict.WAIT),
+        (5_999, Verdict.WAIT),
+        (6_000, Verdict.CHECK),
+        (-1, Verdict.CHECK),  # the clock went back: nobody knows how old it is
+    ],
+)
+def test_age_is_that_in_the_store(stored_ms: int, expected: Verdict) -> None:
+    assert verdict(stored_ms=stored_ms) is expected
+
+
+def test_a_producers_clock_does_not_make_it_old() -> None:
+    assert verdict(age_ms=HOUR, stored_ms=100) is Verdict.WAIT
+    assert verdict(age_ms=-HOUR, stored_ms=60_000) is Verdict.CHECK
+
+
+@pytest.mark.parametrize(
+    ("text", "age_ms", "expected"),
+    [
+        ("60", 59_999, Verdict.KEEP),
+        ("60", 60_000, Verdict.CHECK),
+        ("0", 0, Verdict.CHECK),
+        ("-5", 0, Verdict.CHECK),
+        ("-1", 0, Verdict.WAIT),
+        ("soon", 0, Verdict.WAIT),
+    ],
+)
+def test_a_producer_may_say_how_long_it_takes(text: str, age_ms: int, expected: Verdict) -> None:
+    assert verdict(age_ms, 100, CHECK_IMMUNITY_TIME_IN_SECONDS=text) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("14", Verdict.CHECK), ("15", Verdict.GIVE_UP), ("x", Verdict.CHECK), ("-9", Verdict.CHECK)],
+)
+def test_checks_are_counted(text: str, expected: Verdict) -> None:
+    assert verdict(TRANSACTION_CHECK_TIMES=text) is expected
+
+
+def test_it_is_not_kept_unasked_for_longer_than_files() -> None:
+    assert verdict(72 * HOUR - 1, CHECK_IMMUNITY_TIME_IN_SECONDS="999999") is Verdict.KEEP
+    assert verdict(72 * HOUR, CHECK_IMMUNITY_TIME_IN_SECONDS="999999") is Verdict.CHECK
+
+
+def test_a_clock_that_is_days_late_does_not_give_it_up() -> None:
+    assert verdict(96 * HOUR) is Verdict.CHECK
+    assert verdict(96 * HOUR, stored_ms=100) is Verdict.WAIT
+    assert verdict(NOW, CHECK_IMMUNITY_TIME_IN_SECONDS="60") is Verdict.CHECK
+
+
+@pytest.mark.parametrize("name", ["REAL_TOPIC", "REAL_QID", "PGROUP"])
+def test_nobody_could_be_asked(name: str) -> None:
+    assert verdict(lacks=name) is Verdict.GIVE_UP

@@ -1,0 +1,69 @@
+"""Where name servers are, and what becomes of it when their list changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.client.core.errors import RouteError
+from gantrymq.client.core.instance.instance import Instance
+from gantrymq.client.core.instance.name_servers import NameServers
+from gantrymq.client.core.instance.settings import ClientSettings
+from gantrymq.fakes.brokers.cluster import NAME_SERVER, Cluster
+
+URL = "http://names.example:8080/rocketmq/nsaddr"
+ELSEWHERE = "127.0.0.1:9999"
+
+
+def instance_of(cluster: Cluster, *addresses: str) -> Instance:
+    names = NameServers(addresses, 0, 3.0, URL)
+    return Instance(ClientSettings(), "me@1", cluster.driver.ports, names)
+
+
+def test_a_page_says_where_they_are() -> None:
+    cluster = Cluster()
+    cluster.driver.pages[URL] = f" {ELSEWHERE} ; {NAME_SERVER};\nmore\n"
+    instance = instance_of(cluster)
+    assert cluster.driver.run(instance.route("T")).publish
+    assert instance.name_servers.addresses == (ELSEWHERE, NAME_SERVER)
+
+
+def test_it_is_looked_at_again() -> None:
+    cluster = Cluster()
+    cluster.driver.pages[URL] = ELSEWHERE
+    instance = instance_of(cluster)
+    instance.start()
+    with pytest.raises(RouteError, match="connect to name servers failed"):
+        cluster.driver.run(instance.route("T"))
+    cluster.driver.pages[URL] = NAME_SERVER
+    cluster.driver.pass_time(120.0)
+    assert cluster.driver.run(instance.route("T")).publish
+
+
+@pytest.mark.parametrize("page", [None, "", " \n"])
+def test_a_page_that_says_nothing_changes_nothing(page: str | None) -> None:
+    cluster = Cluster()
+    cluster.driver.pages[URL] = NAME_SERVER
+    instance = instance_of(cluster)
+    instance.start()
+    cluster.driver.run(instance.route("T"))
+    del cluster.driver.pages[URL]
+    if page is not None:
+        cluster.driver.pages[URL] = page
+    cluster.driver.pass_time(120.0)
+    assert instance.name_servers.addresses == (NAME_SERVER,)
+    assert "those known until now are kept" in cluster.driver.lines[-1]
+
+
+def test_without_any_list_it_is_told_where_it_was_looked_for() -> None:
+    cluster = Cluster()
+    with pytest.raises(RouteError, match=f"the list of name servers at {URL} was not had"):
+        cluster.driver.run(instance_of(cluster).route("T"))
+
+
+def test_those_that_are_given_are_enough() -> None:
+    cluster = Cluster()
+    instance = instance_of(cluster, NAME_SERVER)
+    instance.start()
+    cluster.driver.pass_time(300.0)
+    assert cluster.driver.run(instance.route("T")).publish
+    assert cluster.driver.lines == []

@@ -1,0 +1,137 @@
+"""A master of fixed roles and its slave prove themselves to each other; other peers cannot."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.ha.classic.slave_handshake import Broker, MasterHandshake, SlaveHandshake
+from gantrymq.ha.disk.epochs import Epoch
+from gantrymq.ha.protocol.handshake import FollowersMeeting, MastersMeeting, Member, Standing
+from gantrymq.ha.protocol.member_frames import OPENING, Kind, Letter, encode
+from gantrymq.ha.protocol.proofs import GroupSecret
+
+SECRET = GroupSecret(b"a secret of the group")
+MASTER = Broker("c/a", 0, SECRET, b"m" * 16)
+SLAVE = Broker("c/a", 1, SECRET, b"s" * 16)
+SIZES = {Kind.PROOF: 32, Kind.JOINING: 2, Kind.REPORT: 33, Kind.DATA: 9, Kind.CHALLENGE: 2}
+
+
+def meet(master: Broker = MASTER, slave: Broker = SLAVE, cut: int = 1 << 20) -> MasterHandshake:
+    """Both ends talk until neither has anything to say, however the network cuts that."""
+    masters, slaves = MasterHandshake(master), SlaveHandshake(slave)
+    said = slaves.begin()
+    for _ in range(3):
+        answer = b"".join(masters.receive(each) for each in pieces(said, cut))
+        said = b"".join(slaves.receive(each) for each in pieces(answer, cut))
+    assert slaves.is_done == masters.is_done
+    return masters
+
+
+def pieces(data: bytes, size: int) -> list[bytes]:
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+@given(st.integers(1, 300))
+def test_both_prove_themselves(cut: int) -> None:
+    assert meet(cut=cut).is_done
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"secret": GroupSecret(b"another secret of a group")}, "the master does not know"),
+        ({"group": "c/b"}, "it is of 'c/b with fixed roles', and we are of 'c/a with fixed"),
+        ({"broker_id": 0}, "which is its master's id"),
+        ({"channel": b"another TLS connection"}, "the master does not know"),
+    ],
+)
+def test_a_peer_that_differs_is_refused(change: dict[str, object], told: str) -> None:
+    with pytest.raises(RemoteError, match=told):
+        meet(slave=dataclasses.replace(SLAVE, **change))  # type: ignore[arg-type]
+
+
+def test_a_slave_believes_its_master_first() -> None:
+    """What it has heard from a stranger gets no proof that could be passed on."""
+    slave = SlaveHandshake(SLAVE)
+    stranger = MasterHandshake(dataclasses.replace(MASTER, secret=GroupSecret(b"x" * 16)))
+    with pytest.raises(RemoteError):
+        slave.receive(stranger.receive(slave.begin()))
+
+
+def test_a_proof_is_worth_nothing_on_another_connection() -> None:
+    slave = SlaveHandshake(SLAVE)
+    said = slave.begin()
+    proof = slave.receive(MasterHandshake(MASTER).receive(said))
+    other = MasterHandshake(dataclasses.replace(MASTER, nonce=b"n" * 16))
+    other.receive(said)
+    with pytest.raises(RemoteError, match="the slave, broker 1, does not know"):
+        other.receive(proof)
+    assert not other.is_done
+
+
+def test_a_masters_proof_is_none_of_a_slaves() -> None:
+    master = MasterHandshake(MASTER)
+    challenge = master.receive(SlaveHandshake(SLAVE).begin())
+    stolen = bytes.fromhex(challenge.decode("latin-1").split('"proof":"')[1][:64])
+    with pytest.raises(RemoteError, match="does not know"):
+        master.receive(encode(Letter(Kind.PROOF, stolen)))
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_nothing_comes_before_the_hello(kind: Kind) -> None:
+    master = MasterHandshake(MASTER)
+    with pytest.raises(RemoteError, match="out of place here"):
+        master.receive(OPENING + encode(Letter(kind, bytes(SIZES[kind]))))
+
+
+def test_nothing_comes_with_the_hello() -> None:
+    master = MasterHandshake(MASTER)
+    with pytest.raises(RemoteError, match="a proof is out of place"):
+        master.receive(SlaveHandshake(SLAVE).begin() + encode(Letter(Kind.PROOF, b"\0" * 32)))
+
+
+def test_a_letter_may_not_be_long() -> None:
+    master = MasterHandshake(MASTER)
+    with pytest.raises(RemoteError, match="a frame of kind b'H' and 4097 bytes"):
+        master.receive(OPENING + b"H" + (4097).to_bytes(4, "big"))
+
+
+def test_a_master_of_java_is_told_from_one_that_proves_itself() -> None:
+    with pytest.raises(RemoteError, match="it begins with 00 00 00 00 00 00 00 00"):
+        SlaveHandshake(SLAVE).receive(bytes(12))
+
+
+def test_members_that_elect_and_brokers_of_fixed_roles_do_not_mix() -> None:
+    member = Member("c/a", 1, "boot")
+    meeting = MastersMeeting(member, SECRET, b"m" * 16)
+    hello = Letter(Kind.HELLO, SlaveHandshake(SLAVE).begin()[len(OPENING) + 5 :])
+    with pytest.raises(RemoteError, match="it is of the group"):
+        meeting.take(hello)
+    standing = Standing(1, (Epoch(1, 0),), 0, 0)
+    member = dataclasses.replace(member, number=2)
+    begin = FollowersMeeting(member, SECRET, b"f" * 16, standing).begin()
+    with pytest.raises(RemoteError, match="it is of 'c/a', and we are of"):
+        MasterHandshake(MASTER).receive(begin)
+
+
+@given(st.integers(0, 400), st.integers(1, 255))
+def test_any_damaged_byte_does_no_harm(at: int, flip: int) -> None:
+    """Of all that the slave says one byte is another one: it is refused, or waited for."""
+    slave, master = SlaveHandshake(SLAVE), MasterHandshake(MASTER)
+    said, sent = slave.begin(), 0
+    try:
+        while said:
+            damaged = bytearray(said)
+            if sent <= at < sent + len(said):
+                damaged[at - sent] ^= flip
+            sent += len(said)
+            said = slave.receive(master.receive(bytes(damaged)))
+    except RemoteError:
+        assert not master.is_done
+        return
+    assert master.is_done == (at >= sent), "only what was damaged is not believed"

@@ -1,0 +1,363 @@
+"""A member and its lease, in virtual time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gantrymq.fakes.groups.agents import (
+    ALONE,
+    BEHIND,
+    PLACE,
+    STEP,
+    Around,
+    Life,
+    joined,
+    leading,
+    pair,
+    runs_beside_2,
+)
+from gantrymq.fakes.groups.lease_store import LeaseStore
+from gantrymq.ha.election.in_sync_replicas import PROGRESS_SECONDS
+from gantrymq.ha.election.phase import Phase
+from gantrymq.ha.lease.lease import (
+    AUTHORITY_SECONDS,
+    DURATION_SECONDS,
+    EPOCH_MAX,
+    Wishes,
+)
+from gantrymq.ha.protocol.handshake import Standing
+
+
+def test_a_free_lease_makes_a_master() -> None:
+    life = leading()
+    assert life.store.lease is not None
+    assert (life.store.lease.holder, life.store.lease.epoch) == (1, 5)
+    assert life.store.lease.ha_address == "m1:10912"
+    assert life.may_acknowledge
+
+
+def test_nobody_seeks_it_before_its_log_is_on_its_disk() -> None:
+    life = Life(LeaseStore(ALONE), Around())
+    life.around.is_on_disk = False
+    life.run(1.0)
+    assert life.is_in(Phase.WATCHING)
+    assert not life.store.writes
+    life.around.is_on_disk = True
+    life.run(2 * STEP)
+    assert life.is_in(Phase.LEADING)
+
+
+def test_an_empty_disk_takes_the_group_that_others_know_where_the_lease_says_none() -> None:
+    around = Around()
+    around.others[2] = BEHIND._replace(group="ab" * 16)
+    life = Life(LeaseStore(ALONE), around)
+    life.run(1.0)
+    assert life.store.lease is not None
+    assert life.store.lease.group == "ab" * 16
+
+
+def test_an_epoch_that_no_member_could_read_is_not_sought() -> None:
+    life = Life(LeaseStore(replace(ALONE, epoch=EPOCH_MAX)), Around())
+    life.around.seen_epoch = EPOCH_MAX
+    life.run(3.0)
+    assert life.is_in(Phase.WATCHING)
+    assert not life.store.writes
+
+
+def test_a_held_lease_is_waited_for_by_our_own_clock() -> None:
+    life = Life(LeaseStore(replace(ALONE, holder=2)), Around())
+    life.run(DURATION_SECONDS - STEP)
+    assert life.is_in(Phase.WATCHING)
+    life.run(2 * STEP)
+    assert life.is_in(Phase.LEADING)
+
+
+def test_each_renewal_of_another_master_begins_its_duration_anew() -> None:
+    store = LeaseStore(replace(ALONE, holder=2))
+    life = Life(store, Around())
+    for _ in range(10):
+        assert store.lease is not None
+        store.edit(replace(store.lease, renewals=store.lease.renewals + 1))
+        life.run(1.0)
+    assert life.is_in(Phase.WATCHING)
+
+
+def test_a_master_renews_and_keeps_its_authority() -> None:
+    life = leading()
+    for _ in range(20):
+        life.run(0.5)
+        assert life.may_acknowledge
+    assert len(life.store.writes) <= 1 + 11.0 / 0.8
+
+
+def test_authority_counts_from_when_the_renewal_was_sent() -> None:
+    life = Life(LeaseStore(ALONE), Around())
+    life.delay = 1.2
+    life.run(2 * 1.2 + 2 * STEP)
+    assert life.is_in(Phase.LEADING)
+    authority = life.agent.authority(life.around, life.now)
+    assert authority == pytest.approx(life.now - 1.2 + AUTHORITY_SECONDS, abs=2 * STEP)
+
+
+def test_a_master_whose_lease_store_is_gone_steps_down_before_others_may_take_it() -> None:
+    life = leading()
+    life.store.is_gone = True
+    renewed_at = life.now
+    life.run(AUTHORITY_SECONDS + STEP)
+    assert life.agent.epoch == 0
+    assert not life.may_acknowledge
+    assert life.now < renewed_at + DURATION_SECONDS
+
+
+def test_promises_keep_a_master_going_and_end_with_the_last_one() -> None:
+    life = leading(replace(ALONE, in_sync=frozenset({1, 2})))
+    life.around.others = {}
+    life.store.is_gone = True
+    for _ in range(20):
+        life.around.promised = life.now
+        life.run(0.5)
+        assert life.is_in(Phase.LEADING)
+    assert life.promisers == {2}
+    life.run(AUTHORITY_SECONDS + STEP)
+    assert life.is_in(Phase.WATCHING)
+
+
+def test_who_has_to_promise() -> None:
+    alone = leading()
+    assert alone.promisers == {2, 3}
+    unclean = leading(replace(ALONE, wishes=Wishes(allows_unclean=True)))
+    assert unclean.agent.must_promise() is None
+    pair = replace(ALONE, in_sync=frozenset({1, 3}), wishes=Wishes(allows_unclean=True))
+    life = leading(pair)
+    assert life.promisers == {2, 3}
+
+
+def test_a_promise_is_kept_though_the_lease_has_expired() -> None:
+    life = Life(LeaseStore(replace(ALONE, holder=2)), Around())
+    life.run(3.5)
+    assert life.agent.promise(4, life.now)
+    life.run(DURATION_SECONDS - STEP)
+    assert life.is_in(Phase.WATCHING)
+    life.run(2 * STEP)
+    assert life.is_in(Phase.LEADING)
+
+
+def test_who_seeks_or_leads_promises_nothing() -> None:
+    life = leading()
+    assert not life.agent.promise(9, life.now)
+    seeking = Life(LeaseStore(ALONE), Around())
+    seeking.delay = 0.5
+    seeking.run(0.6)
+    assert seeking.is_in(Phase.SEEKING)
+    assert not seeking.agent.promise(9, seeking.now)
+
+
+def test_a_master_of_an_older_epoch_is_promised_nothing() -> None:
+    life = Life(LeaseStore(replace(ALONE, holder=2)), Around())
+    life.run(1.0)
+    assert not life.agent.promise(3, life.now)
+
+
+def test_another_holder_ends_it() -> None:
+    life = leading()
+    assert life.store.lease is not None
+    life.store.edit(replace(life.store.lease, holder=2, epoch=6))
+    life.run(1.0)
+    assert life.is_in(Phase.WATCHING)
+    assert not life.may_acknowledge
+
+
+def test_an_operators_edit_does_not() -> None:
+    life = leading()
+    assert life.store.lease is not None
+    life.store.edit(replace(life.store.lease, wishes=Wishes(preferred=3)))
+    life.run(2.0)
+    assert life.is_in(Phase.LEADING)
+    assert life.store.lease.wishes.preferred == 3
+
+
+def test_a_new_group_has_a_master_when_all_were_heard() -> None:
+    around = Around()
+    around.others = {}
+    around.seen_epoch = 0
+    life = Life(LeaseStore(), around, is_new=True)
+    life.run(2.0)
+    assert life.store.lease is None
+    assert not life.is_in(Phase.LEADING)
+    new = Standing(0, (), 0, 0, is_electable=True)
+    around.others = {2: new, 3: new}
+    life.run(1.0)
+    assert life.agent.epoch == 1
+
+
+def test_a_lease_that_was_deleted_and_made_anew_counts_from_then_on() -> None:
+    """Somebody may have been master between two looks at nothing."""
+    life = Life(LeaseStore(), Around())
+    life.run(DURATION_SECONDS - 1.0)
+    assert life.store.lease is not None
+    life.store.lease = None
+    life.run(DURATION_SECONDS - 1.0)
+    assert not life.is_in(Phase.LEADING)
+    life.run(2.0)
+    assert life.is_in(Phase.LEADING)
+
+
+def test_a_seek_without_an_answer_is_found_out_by_reading() -> None:
+    life = Life(LeaseStore(ALONE), Around())
+    life.store.is_forgetful = True
+    life.run(0.3)
+    assert not life.is_in(Phase.LEADING)
+    assert not life.may_acknowledge
+    life.store.is_forgetful = False
+    life.run(0.5)
+    assert life.is_in(Phase.LEADING)
+    assert life.agent.epoch == 5
+
+
+# ---------------------------------------------------------------------- the in-sync set
+
+
+def test_a_member_that_has_caught_up_is_taken_into_the_set() -> None:
+    life = leading()
+    joined(life, 2)
+    life.run(STEP)
+    assert life.store.lease is not None
+    assert life.store.lease.in_sync == {1, 2}
+    assert life.agent.in_sync is not None
+    assert life.agent.in_sync.persisted == {1, 2}
+
+
+def test_nobody_is_let_go_before_what_was_acknowledged_is_on_our_disk() -> None:
+    life = pair()
+    life.around.is_on_disk = False
+    life.run(PROGRESS_SECONDS + 3.0)
+    assert life.store.lease is not None
+    assert life.store.lease.in_sync == {1, 2}
+    assert life.may_acknowledge, "it is renewed all the same"
+    life.around.is_on_disk = True
+    life.run(2 * STEP)
+    assert life.store.lease.in_sync == {1}
+
+
+def test_who_comes_waits_for_no_disk() -> None:
+    life = leading()
+    life.around.is_on_disk = False
+    joined(life, 2)
+    life.run(STEP)
+    assert life.store.lease is not None
+    assert life.store.lease.in_sync == {1, 2}
+
+
+def test_our_disk_goes_on_while_nobody_knows_whether_somebody_was_let_go() -> None:
+    """What is acknowledged meanwhile waits for it."""
+    life = pair()
+    life.run(PROGRESS_SECONDS - 2 * STEP)
+    life.store.is_gone = True
+    life.run(1.0)
+    assert life.agent.in_sync is not None
+    assert life.agent.in_sync.size == 1, "it was proposed"
+    before = life.around.asked_for_disk
+    life.run(5 * STEP)
+    assert life.around.asked_for_disk >= before + 5
+
+
+def test_a_set_whose_outcome_is_unknown_counts_both_ways_until_another_version_is_seen() -> None:
+    life = leading()
+    joined(life, 2)
+    life.store.is_gone = True
+    in_sync = life.agent.in_sync
+    assert in_sync is not None
+    life.run(1.0)
+    assert in_sync.counted == {1, 2}
+    assert in_sync.persisted == {1}
+    life.store.is_gone = False
+    joined(life, 2)
+    life.run(0.5)
+    assert in_sync.persisted == {1, 2}
+
+
+def test_a_set_that_was_written_without_an_answer_is_found_out() -> None:
+    life = leading()
+    joined(life, 2)
+    life.store.is_forgetful = True
+    life.run(STEP)
+    life.store.is_forgetful = False
+    life.run(0.5)
+    in_sync = life.agent.in_sync
+    assert in_sync is not None
+    assert in_sync.persisted == in_sync.counted == {1, 2}
+
+
+def test_a_set_that_somebody_else_wrote_counts_as_soon_as_it_is_read() -> None:
+    """An earlier lease of the same reign was restored. Whom it names can be elected by it, and has
+    not got what was acknowledged since: nothing more may be acknowledged without him."""
+    life = leading()
+    assert life.store.lease is not None
+    life.store.edit(replace(life.store.lease, in_sync=frozenset({1, 3})))
+    life.store.is_read_only = True
+    life.run(1.5)
+    in_sync = life.agent.in_sync
+    assert in_sync is not None
+    assert in_sync.persisted == {1, 3}
+    life.store.is_read_only = False
+    life.run(0.5)
+    assert life.store.lease.in_sync == in_sync.counted == {1}
+
+
+def test_a_disk_that_does_not_answer_ends_a_reign_in_time() -> None:
+    life = leading()
+    life.around.stuck = "a sync takes long"
+    life.run(AUTHORITY_SECONDS + 2 * STEP)
+    assert life.is_in(Phase.WATCHING)
+    life.run(5.0)
+    assert life.is_in(Phase.WATCHING)
+    life.around.stuck = None
+    life.run(1.0)
+    assert life.is_in(Phase.LEADING)
+
+
+def test_a_full_disk_ends_no_reign_where_nobody_else_takes_messages() -> None:
+    life = pair()
+    epoch = life.agent.epoch
+    life.around.full = "no space is left"
+    runs_beside_2(life, 10.0)
+    assert life.is_in(Phase.LEADING)
+    assert life.may_acknowledge
+    assert life.agent.epoch == epoch
+
+
+def test_of_two_processes_in_one_seat_the_one_whose_write_was_refused_does_not_lead() -> None:
+    """Both seek the same epoch: the loser reads its own number and the epoch that it sought."""
+    life = Life(LeaseStore(ALONE), Around())
+    life.delay = 0.1
+    life.run(STEP)  # it reads
+    twin = replace(PLACE, process="72" * 16)
+    life.store.edit(ALONE.taken(twin, 5, frozenset({1}), {1: "02" * 16}))
+    life.run(3 * STEP)
+    assert life.is_in(Phase.SEEKING)
+    life.run(1.0)
+    assert life.is_in(Phase.WATCHING)
+    assert not life.store.writes
+
+
+def test_a_master_puts_its_own_lease_in_the_place_of_another_groups() -> None:
+    life = leading()
+    lease = life.store.lease
+    assert lease is not None
+    life.store.edit(replace(lease, group="ee" * 16))
+    life.run(2.0)
+    assert life.agent.epoch == lease.epoch
+    assert life.store.lease is not None
+    assert life.store.lease.group == lease.group
+
+
+def test_a_master_says_again_where_it_is_with_each_renewal() -> None:
+    life = leading()
+    lease = life.store.lease
+    assert lease is not None
+    life.store.edit(replace(lease, address="m9:10911", ha_address="m9:10912"))
+    life.run(1.0)
+    assert life.store.lease is not None
+    assert (life.store.lease.address, life.store.lease.ha_address) == ("m1:10911", "m1:10912")

@@ -1,0 +1,43 @@
+"""What of a Service keeps clients from the master."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.ha.lease.group_service import mistake
+
+PORTS = ("broker", "fast", "ha")
+
+
+def service(*names: str, selector: dict[str, str] | None = None) -> bytes:
+    ports = [{"name": name, "port": 10911} if name else {"port": 10911} for name in names]
+    spec = {"ports": ports} | ({"selector": selector} if selector else {})
+    return json.dumps({"kind": "Service", "spec": spec}).encode()
+
+
+@pytest.mark.parametrize("names", [PORTS, ("broker",)])
+def test_a_service_whose_ports_have_the_right_names_is_right(names: tuple[str, ...]) -> None:
+    assert mistake(service(*names), "orders-broker-0", PORTS) is None
+
+
+@pytest.mark.parametrize("name", ["rocketmq", ""])
+def test_a_port_of_another_name_leads_nowhere(name: str) -> None:
+    told = mistake(service("broker", name), "orders-broker-0", PORTS)
+    assert told == (
+        f"the Service orders-broker-0 has ports called {name!r}, which lead nowhere: the master"
+        " publishes ports called broker, fast, ha, so give the Service's ports these names"
+    )
+
+
+def test_a_selector_leads_to_followers() -> None:
+    told = mistake(service(*PORTS, selector={"app": "x"}), "orders-broker-0", PORTS)
+    assert told is not None
+    assert "take the selector out" in told
+
+
+def test_what_is_no_service_is_told() -> None:
+    with pytest.raises(RemoteError):
+        mistake(b'{"spec": {"ports": 7}}', "orders-broker-0", PORTS)

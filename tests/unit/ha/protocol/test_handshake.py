@@ -1,0 +1,237 @@
+"""Two members meet, and nobody else does."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.ha.disk.epochs import Epoch
+from gantrymq.ha.lease.lease import EPOCH_MAX
+from gantrymq.ha.protocol.handshake import (
+    HEARD_EPOCH_MAX,
+    FollowersMeeting,
+    MastersMeeting,
+    Member,
+    RefusedError,
+    Standing,
+    goes_on,
+    refusal,
+    welcome,
+)
+from gantrymq.ha.protocol.member_frames import Kind, Letter, MemberReader
+from gantrymq.ha.protocol.proofs import GroupSecret
+
+MASTER = Member("broker-a", 1, "boot-1")
+FOLLOWER = Member("broker-a", 2, "boot-2")
+OURS = Standing(3, (Epoch(1, 0), Epoch(3, 500)), 0, 700)
+THEIRS = Standing(4, (Epoch(1, 0), Epoch(4, 600)), 100, 900)
+SECRET = GroupSecret(b"secret")
+
+
+def letters(data: bytes) -> list[Letter]:
+    """Of what one side said from its beginning."""
+    reader = MemberReader(*Kind)
+    heard = list(reader.feed(data))
+    assert not reader.failure
+    return [each for each in heard if isinstance(each, Letter)]
+
+
+class Meeting:
+    """Both sides, and all that each has said."""
+
+    def __init__(
+        self,
+        *,
+        follower: Member = FOLLOWER,
+        followers_secret: GroupSecret = SECRET,
+        masters_nonce: bytes = b"m" * 16,
+    ) -> None:
+        self.follower = FollowersMeeting(follower, followers_secret, b"f" * 16, OURS)
+        self.master = MastersMeeting(MASTER, SECRET, masters_nonce)
+        self.by_follower = self.follower.begin()
+        self.by_master = b""
+
+    def to_master(self, number: int) -> Standing | None:
+        said, standing = self.master.take(letters(self.by_follower)[number])
+        self.by_master += said
+        return standing
+
+    def to_follower(self, number: int) -> Standing | None:
+        said, standing = self.follower.take(letters(self.by_master)[number])
+        self.by_follower += said
+        return standing
+
+    def prove(self) -> Standing | None:
+        assert self.to_master(0) is None
+        assert self.to_follower(0) is None
+        assert self.to_master(1) is None
+        return self.to_master(2)
+
+
+def test_each_learns_the_others_standing() -> None:
+    meeting = Meeting()
+    assert meeting.prove() == OURS
+    assert meeting.master.follower == FOLLOWER
+    meeting.by_master += welcome(THEIRS)
+    assert meeting.to_follower(1) == THEIRS
+
+
+def test_a_follower_may_be_refused() -> None:
+    meeting = Meeting()
+    meeting.prove()
+    theirs = THEIRS._replace(is_electable=False, sure_to=700)
+    meeting.by_master += refusal("stale", "there is a newer master", theirs)
+    with pytest.raises(RefusedError, match="a newer master") as refused:
+        meeting.to_follower(1)
+    assert (refused.value.reason, refused.value.standing) == ("stale", theirs)
+    assert meeting.follower.master == MASTER
+
+
+def test_a_member_that_has_seen_an_epoch_above_the_last_is_heard() -> None:
+    meeting = Meeting()
+    meeting.prove()
+    seen = THEIRS._replace(epoch=EPOCH_MAX + 1)
+    meeting.by_master += welcome(seen)
+    assert meeting.to_follower(1) == seen
+
+
+def test_an_epoch_that_no_group_gets_to_is_refused() -> None:
+    meeting = Meeting()
+    meeting.prove()
+    meeting.by_master += welcome(THEIRS._replace(epoch=HEARD_EPOCH_MAX + 1))
+    with pytest.raises(RemoteError, match="no group gets there"):
+        meeting.to_follower(1)
+
+
+def test_nobody_is_sure_of_more_than_there_is() -> None:
+    meeting = Meeting()
+    meeting.prove()
+    meeting.by_master += welcome(THEIRS._replace(sure_to=THEIRS.end + 1))
+    with pytest.raises(RemoteError, match="is sure to 901"):
+        meeting.to_follower(1)
+
+
+def test_without_the_secret_neither_side_is_believed() -> None:
+    meeting = Meeting(followers_secret=GroupSecret(b"another"))
+    meeting.to_master(0)
+    with pytest.raises(RemoteError, match="does not know the group's secret"):
+        meeting.to_follower(0)
+    true = Meeting()
+    true.to_master(0)
+    true.to_follower(0)
+    (_, proof, _) = letters(true.by_follower)
+    other = Meeting(masters_nonce=b"n" * 16)
+    other.to_master(0)
+    with pytest.raises(RemoteError, match="member 2 does not know"):
+        other.master.take(proof)
+
+
+def test_a_masters_proof_is_none_of_a_followers() -> None:
+    meeting = Meeting()
+    meeting.to_master(0)
+    (challenge,) = letters(meeting.by_master)
+    stolen = bytes.fromhex(challenge.body.decode().split('"proof":"')[1][:64])
+    with pytest.raises(RemoteError, match="does not know"):
+        meeting.master.take(Letter(Kind.PROOF, stolen))
+
+
+@pytest.mark.parametrize(
+    ("follower", "why"),
+    [
+        (Member("broker-b", 2, "x"), "of the group 'broker-b'"),
+        (Member("broker-a", 1, "x"), "which is us"),
+        (Member("broker-a", 0, "x"), "counted from 1"),
+    ],
+)
+def test_who_does_not_belong_here_is_told_why(follower: Member, why: str) -> None:
+    with pytest.raises(RemoteError, match=why):
+        Meeting(follower=follower).to_master(0)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_nothing_is_believed_before_its_turn(number: int) -> None:
+    meeting = Meeting()
+    meeting.to_master(0)
+    meeting.to_follower(0)
+    letter = letters(meeting.by_follower)[number]
+    with pytest.raises(RemoteError, match="out of place"):
+        MastersMeeting(MASTER, SECRET, b"m" * 16).take(letter)
+    with pytest.raises(RemoteError, match="out of place"):
+        FollowersMeeting(FOLLOWER, SECRET, b"f" * 16, OURS).take(Letter(Kind.WELCOME, b"{}"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[]",
+        b"{",
+        b"{}",
+        b'{"epoch":3,"epochs":[[3,500],[1,0]],"start":0,"end":700}',
+        b'{"epoch":3,"epochs":[[1]],"start":0,"end":700}',
+        b'{"epoch":3,"epochs":[],"start":701,"end":700}',
+        b'{"epoch":-3,"epochs":[],"start":0,"end":700}',
+    ],
+)
+def test_a_standing_that_cannot_be_is_refused(body: bytes) -> None:
+    meeting = Meeting()
+    meeting.prove()
+    with pytest.raises(RemoteError):
+        meeting.master.take(Letter(Kind.JOINING, body))
+
+
+@pytest.mark.parametrize(
+    ("epochs", "start", "end", "begins"),
+    [
+        ((), 0, 0, 100),
+        ((Epoch(1, 0),), 700, 700, 100),
+        ((Epoch(1, 0),), 0, 300, 300),
+        ((Epoch(1, 0),), 0, 600, 600),
+        ((Epoch(1, 0), Epoch(4, 600)), 0, 900, 900),
+        ((Epoch(1, 0),), 0, 601, None),
+        ((Epoch(1, 0), Epoch(3, 500)), 0, 600, None),
+        ((Epoch(1, 0), Epoch(4, 600)), 0, 901, None),
+        ((Epoch(2, 0),), 0, 300, None),
+        ((Epoch(1, 0),), 0, 99, None),
+    ],
+)
+def test_a_log_goes_on_with_another_where_it_is_equal_to_its_end(
+    epochs: tuple[Epoch, ...], start: int, end: int, begins: int | None
+) -> None:
+    assert goes_on(Standing(4, epochs, start, end), THEIRS) == begins
+
+
+def test_what_may_be_damaged_is_sent_once_more() -> None:
+    doubtful = Standing(4, (Epoch(1, 0),), 0, 300, is_electable=False, sure_to=200)
+    assert goes_on(doubtful, THEIRS) == 200
+    assert goes_on(doubtful._replace(sure_to=20), THEIRS) == THEIRS.start
+    assert goes_on(doubtful._replace(end=601, sure_to=300), THEIRS) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 3000 + b"]" * 3000,
+        b'{"group":"broker-a","member":2,"boot":"x","nonce":"' + b"0" * 31 + b'"}',
+        b'{"group":"broker-a","member":2,"boot":"x","nonce":"' + "\u0660".encode() * 16 + b'"}',
+        b'{"group":"broker-a","member":1e400,"boot":"x","nonce":"' + b"0" * 32 + b'"}',
+        b"\xff\xfe",
+    ],
+)
+def test_nonsense_from_a_stranger_is_a_remote_error(body: bytes) -> None:
+    with pytest.raises(RemoteError):
+        MastersMeeting(MASTER, SECRET, b"m" * 16).take(Letter(Kind.HELLO, body))
+
+
+def test_text_that_is_no_text_is_borne() -> None:
+    nonce = b'","nonce":"' + b"0" * 32 + b'"}'
+    body = b'{"group":"broker-a","member":2,"boot":"\\ud800' + nonce
+    said, _ = MastersMeeting(MASTER, SECRET, b"m" * 16).take(Letter(Kind.HELLO, body))
+    assert letters(said)[0].kind is Kind.CHALLENGE
+
+
+def test_what_a_member_says_of_itself_is_part_of_its_proof() -> None:
+    meeting = Meeting()
+    meeting.by_follower = meeting.by_follower.replace(b"boot-2", b"boot-3")
+    meeting.to_master(0)
+    with pytest.raises(RemoteError, match="does not know the group's secret"):
+        meeting.to_follower(0)

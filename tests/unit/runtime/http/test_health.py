@@ -1,0 +1,510 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientError, ClientSession
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.metrics.family import Table
+from gantrymq.metrics.samples import Row, Samples, one
+from gantrymq.runtime.clock import VirtualClock
+from gantrymq.runtime.http.health import HealthServer, Readiness
+from gantrymq.runtime.http.http_connections import SCRAPES_MAX, WAITING_MAX, Slots
+from gantrymq.runtime.http.metrics import CONTENT_TYPE, Metrics
+from gantrymq.runtime.pulse import STALL_SECONDS, Pulse
+from gantrymq.runtime.security.bearer_token import BearerTokenFile
+
+TABLE = Table("test", "Test")
+LEVEL = TABLE.gauge("level", "A level")
+SENT = TABLE.counter("sent_total", "Messages sent", ("topic",))
+
+Get = Callable[[str], Awaitable[tuple[int, str]]]
+
+
+@pytest.fixture
+def readiness() -> Readiness:
+    return Readiness()
+
+
+@pytest.fixture
+async def get(readiness: Readiness) -> AsyncIterator[Get]:
+    server = HealthServer(Metrics(), readiness, {"/metrics/4x": lambda: b"old_name 1\n"})
+    host, port = await server.start("127.0.0.1", 0)
+
+    async def get(path: str) -> tuple[int, str]:
+        async with ClientSession() as session, session.get(f"http://{host}:{port}{path}") as reply:
+            return reply.status, await reply.text()
+
+    yield get
+    await server.stop()
+
+
+async def test_a_process_is_alive_even_when_not_ready(get: Get, readiness: Readiness) -> None:
+    readiness.add("routes", lambda: "no broker has registered yet")
+
+    assert await get("/health/live") == (200, "alive\n")
+
+
+async def test_it_is_ready_when_no_check_objects(get: Get, readiness: Readiness) -> None:
+    missing: dict[str, str] = {"routes": "warming up for 12 s"}
+    readiness.add("routes", lambda: missing.get("routes"))
+    readiness.add("disk", lambda: None)
+
+    assert await get("/health/ready") == (503, "not ready\nroutes: warming up for 12 s\n")
+    missing.clear()
+    assert await get("/health/ready") == (200, "ready\n")
+
+
+async def test_metrics_and_the_owner_s_pages(get: Get) -> None:
+    status, text = await get("/metrics")
+
+    assert status == 200
+    assert "process_resident_memory_bytes " in text
+    assert await get("/metrics/4x") == (200, "old_name 1\n")
+    assert (await get("/elsewhere"))[0] == 404
+
+
+async def test_a_token_is_needed_for_metrics_and_not_for_probes(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("a" * 32)
+    other = {"/metrics/other": Metrics(shows_process=False)}
+    token = BearerTokenFile(str(file))
+    server = HealthServer(Metrics(), Readiness(), more_metrics=other, token=token)
+    host, port = await server.start("127.0.0.1", 0)
+    async with ClientSession(f"http://{host}:{port}") as session:
+        for path in ("/metrics", "/metrics/other"):
+            for token_sent, status in (("b" * 32, 401), ("a" * 32, 200)):
+                headers = {"Authorization": f"Bearer {token_sent}"}
+                async with session.get(path, headers=headers) as reply:
+                    assert reply.status == status, path
+            async with session.get(path) as reply:
+                assert (reply.status, reply.headers["WWW-Authenticate"]) == (401, "Bearer")
+        for path in ("/health/live", "/health/ready", "/healthz", "/readyz"):
+            async with session.get(path) as reply:
+                assert reply.status == 200, path
+    await server.stop()
+
+
+async def test_metrics_under_other_names_have_a_path_of_their_own() -> None:
+    other = Metrics(shows_process=False)
+    other.add(lambda: [one(LEVEL, 7)])
+    server = HealthServer(Metrics(), Readiness(), more_metrics={"/metrics/other": other})
+    host, port = await server.start("127.0.0.1", 0)
+    url = f"http://{host}:{port}/metrics/other"
+    async with ClientSession() as session, session.get(url) as reply:
+        assert (await reply.text()).splitlines()[-1] == "level 7.0"
+        assert reply.headers["Content-Type"] == CONTENT_TYPE
+    await server.stop()
+
+
+async def test_a_long_page_arrives_whole() -> None:
+    metrics = Metrics(shows_process=False)
+    rows: list[Row] = [((f"T{number}",), number) for number in range(20_000)]
+    metrics.add(lambda: [Samples(SENT, rows)])
+    server = HealthServer(metrics, Readiness())
+    host, port = await server.start("127.0.0.1", 0)
+    async with ClientSession() as session, session.get(f"http://{host}:{port}/metrics") as reply:
+        text = await reply.text()
+        assert int(reply.headers["Content-Length"]) == len(text)
+    assert text.count("sent_total{") == 20_000
+    await server.stop()
+
+
+async def test_two_who_ask_at_once_are_both_answered() -> None:
+    asked = asyncio.Event()
+    answered = asyncio.Event()
+    metrics = Metrics(shows_process=False)
+    pages = []
+
+    async def prepare() -> None:
+        pages.append(1)
+        asked.set()
+        await answered.wait()
+
+    metrics.prepare(prepare)
+    metrics.add(lambda: [one(LEVEL, 7)])
+    server = HealthServer(metrics, Readiness())
+    host, port = await server.start("127.0.0.1", 0)
+    url = f"http://{host}:{port}/metrics"
+    async with ClientSession() as session, asyncio.TaskGroup() as group:
+        first, second = (group.create_task(_text(session, url)) for _ in range(2))
+        await asked.wait()
+        answered.set()
+    assert first.result().endswith("level 7.0\n")
+    assert second.result().endswith("level 7.0\n")
+    assert pages, "it was prepared"
+    await server.stop()
+
+
+async def _text(session: ClientSession, url: str) -> str:
+    async with session.get(url) as reply:
+        return await reply.text()
+
+
+async def test_scrapes_beyond_the_bound_are_refused_and_the_others_share_one_page() -> None:
+    answered = asyncio.Event()
+    metrics = Metrics(shows_process=False)
+    made = []
+
+    async def prepare() -> None:
+        made.append(1)
+        await answered.wait()
+
+    metrics.prepare(prepare)
+    metrics.add(lambda: [one(LEVEL, 7)])
+    server = HealthServer(metrics, Readiness())
+    host, port = await server.start("127.0.0.1", 0)
+    url = f"http://{host}:{port}/metrics"
+    async with ClientSession() as session, asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_answer(session, url)) for _ in range(SCRAPES_MAX + 20)]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        while sum(task.done() for task in tasks) < 20:
+            await asyncio.wait(
+                [task for task in tasks if not task.done()], return_when=asyncio.FIRST_COMPLETED
+            )
+        answered.set()
+    answers = [task.result() for task in tasks]
+    assert sum(status == 200 and "level 7.0" in text for status, text in answers) == SCRAPES_MAX
+    assert sum(status == 503 and "ask again later" in text for status, text in answers) == 20
+    assert len(made) == 1
+    await server.stop()
+
+
+async def test_a_scraper_that_goes_before_its_answer_is_no_error_of_the_server(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    asked, answered = asyncio.Event(), asyncio.Event()
+    metrics = Metrics()
+
+    async def prepare() -> None:
+        asked.set()
+        await answered.wait()
+
+    metrics.prepare(prepare)
+    server = HealthServer(metrics, Readiness())
+    host, port = await server.start("127.0.0.1", 0)
+    _, writer = await asyncio.open_connection(host, port)
+    writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    await asked.wait()
+
+    async def close_all() -> None:
+        assert server._connections is not None
+        for connection in list(server._connections._of_handler.values()):
+            connection.abort()
+
+    await server._there(close_all())
+    answered.set()
+    await close(writer)
+    await server.stop()
+    assert not caplog.records
+
+
+async def _answer(session: ClientSession, url: str) -> tuple[int, str]:
+    async with session.get(url) as reply:
+        return reply.status, await reply.text()
+
+
+async def test_a_page_that_is_being_made_does_not_hold_up_the_end() -> None:
+    asked = asyncio.Event()
+    metrics = Metrics()
+
+    async def never() -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    metrics.prepare(never)
+    server = HealthServer(metrics, Readiness())
+    host, port = await server.start("127.0.0.1", 0)
+    async with ClientSession() as session:
+        asking = asyncio.ensure_future(_text(session, f"http://{host}:{port}/metrics"))
+        await asked.wait()
+        async with asyncio.timeout(5):
+            await server.stop()
+        with suppress(ClientError):
+            await asking
+
+
+async def test_a_port_in_use_is_a_configuration_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigurationError, match=f"cannot listen on 127.0.0.1:{port}"):
+            await HealthServer(Metrics(), Readiness()).start("127.0.0.1", port)
+
+
+@pytest.fixture
+async def served() -> AsyncIterator[tuple[HealthServer, str, int]]:
+    server = HealthServer(Metrics(), Readiness())
+    host, port = await server.start("127.0.0.1", 0)
+    yield server, host, port
+    await server.stop()
+
+
+async def close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
+
+
+async def test_a_connection_serves_one_answer(served: tuple[HealthServer, str, int]) -> None:
+    _, host, port = served
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    answer = await reader.read()  # to its end
+
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert b"Connection: close" in answer
+    await close(writer)
+
+
+@pytest.mark.parametrize(
+    "request_bytes", [b"POST / \r\n\r\n", b"\xff\xfe\r\n\r\n", b"GET / HTTP/1.1\r\nX\r\n\r\n"]
+)
+async def test_a_request_that_cannot_be_parsed_is_refused_and_not_logged(
+    served: tuple[HealthServer, str, int], caplog: pytest.LogCaptureFixture, request_bytes: bytes
+) -> None:
+    _, host, port = served
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(request_bytes)
+
+    answer = await reader.read()
+
+    assert answer.startswith((b"HTTP/1.0 400", b"HTTP/1.1 400"))
+    assert not caplog.records
+    await close(writer)
+
+
+@pytest.mark.parametrize("expectation", [b"100-continue", b"\xb6", b"nothing"])
+async def test_expectations_of_a_request_without_a_body_are_ignored(
+    served: tuple[HealthServer, str, int], caplog: pytest.LogCaptureFixture, expectation: bytes
+) -> None:
+    _, host, port = served
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(b"GET /health/live HTTP/1.1\r\nHost: x\r\nExpect: " + expectation + b"\r\n\r\n")
+
+    answer = await reader.read()
+
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert not caplog.records
+    await close(writer)
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [(b"GET /nothing", b"404"), (b"POST /metrics", b"405"), (b"HEAD /health/live", b"200")],
+)
+async def test_other_paths_and_methods_are_refused(
+    served: tuple[HealthServer, str, int], line: bytes, status: bytes
+) -> None:
+    _, host, port = served
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(line + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    answer = await reader.read()
+
+    assert answer.startswith(b"HTTP/1.1 " + status)
+    assert b"Connection: close" in answer
+    await close(writer)
+
+
+async def cut_old(server: HealthServer) -> None:
+    """In its own thread, where it is called once a second."""
+
+    async def cut() -> None:
+        assert server._guard is not None
+        server._guard.cancel()
+        server._cut_old()
+
+    await server._there(cut())
+
+
+async def test_half_a_request_has_its_time_and_no_more(
+    served: tuple[HealthServer, str, int],
+) -> None:
+    server, host, port = served
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(b"GET /metrics HT")
+    await asyncio.sleep(0)
+    await accepted(server, 1)
+    await cut_old(server)
+    assert not reader.at_eof()
+    assert server._connections is not None
+    server._connections.waiting = Slots(WAITING_MAX, seconds=0.0)
+    for connection in server._connections._of_handler.values():
+        server._connections.waiting.take(connection, "", 0.0)
+
+    await cut_old(server)
+
+    with suppress(ConnectionResetError):
+        assert await reader.read() == b""
+    await close(writer)
+
+
+async def accepted(server: HealthServer, count: int) -> None:
+    """Until its thread has so many connections."""
+    assert server._connections is not None
+    async with asyncio.timeout(30):
+        while len(server._connections) < count:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+
+
+async def test_silent_connections_beyond_the_bound_close_the_oldest_of_them(
+    served: tuple[HealthServer, str, int],
+) -> None:
+    server, host, port = served
+    held = [await asyncio.open_connection(host, port) for _ in range(WAITING_MAX)]
+    await accepted(server, WAITING_MAX)
+    reader, writer = await asyncio.open_connection(host, port)
+
+    with suppress(ConnectionResetError):
+        assert await held[0][0].read() == b""
+
+    writer.write(b"GET /health/live HTTP/1.0\r\n\r\n")
+    assert (await reader.read()).endswith(b"alive\n")
+    for _, each in [*held, (reader, writer)]:
+        await close(each)
+
+
+async def test_a_thousand_held_connections_leave_probes_their_slots() -> None:
+    server = HealthServer(Metrics(), Readiness())
+    host, port = await server.start("127.0.0.1", 0)
+    held: list[asyncio.StreamWriter] = []
+    try:
+        for number in range(1000):
+            _, writer = await asyncio.open_connection(host, port)
+            held.append(writer)
+            if number % 4 == 0:
+                writer.write(b"GET /metrics HTTP/1.1\r\nHost: ")  # and no more
+            elif number % 4 == 1:
+                writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")  # and does not read
+        for _ in range(30):
+            status, text = await asyncio.to_thread(asked_by_a_thread, port, "/health/live")
+            assert (status, text) == (200, "alive\n")
+    finally:
+        for writer in held:
+            writer.transport.abort()
+        await server.stop()
+
+
+# ---------------------------------------------------------------------- a loop that does not turn
+
+
+def asked_by_a_thread(port: int, path: str) -> tuple[int, str]:
+    """As a kubelet does, while this process's loop is held."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def hold(pulse: Pulse | None, port: int, path: str) -> tuple[int, str]:
+    """Ask from another thread, and hold this thread, and so the loop, until the answer is there."""
+    work = nullcontext() if pulse is None else pulse.work("recovering")
+    with ThreadPoolExecutor(1) as pool, work:
+        return pool.submit(asked_by_a_thread, port, path).result()
+
+
+async def test_it_is_alive_while_its_loop_recovers_a_store(
+    served: tuple[HealthServer, str, int],
+) -> None:
+    server, _, port = served
+    status, text = hold(server.pulse, port, "/health/live")
+    assert (status, text.startswith("alive\nrecovering for ")) == (200, True)
+    status, text = hold(server.pulse, port, "/health/ready")
+    assert (status, text.startswith("not ready\nbusy: recovering for ")) == (503, True)
+
+
+async def test_metrics_that_the_loop_cannot_give_are_told_as_such(
+    served: tuple[HealthServer, str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gantrymq.runtime.http.health.SCRAPE_SECONDS", 0.05)
+    _, _, port = served
+    status, text = hold(None, port, "/metrics")
+    assert (status, text.startswith("the event loop has not turned for ")) == (503, True)
+
+
+async def test_questions_that_wait_for_the_loop_are_under_way_once(
+    served: tuple[HealthServer, str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gantrymq.runtime.http.health.READY_SECONDS", 0.01)
+    server, _, port = served
+    for _ in range(3):
+        assert hold(server.pulse, port, "/health/ready")[0] == 503
+    assert len(server._questions) == 1
+
+
+async def test_a_failing_check_is_an_error_and_no_hang(get: Get, readiness: Readiness) -> None:
+    def fail() -> str:
+        raise ValueError("a bug")
+
+    readiness.add("broken", fail)
+    assert (await get("/health/ready"))[0] == 500
+
+
+@pytest.fixture
+async def stalling() -> AsyncIterator[tuple[VirtualClock, Pulse, int]]:
+    clock = VirtualClock()
+    pulse = Pulse(clock)
+    server = HealthServer(Metrics(), Readiness(), pulse=pulse)
+    _, port = await server.start("127.0.0.1", 0)
+    yield clock, pulse, port
+    await server.stop()
+
+
+async def test_a_loop_that_stalls_in_normal_operation_is_dead(
+    stalling: tuple[VirtualClock, Pulse, int],
+) -> None:
+    clock, _, port = stalling
+    clock.advance(STALL_SECONDS - 1)
+    assert hold(None, port, "/health/live")[0] == 200
+    clock.advance(1)
+    status, text = hold(None, port, "/health/live")
+    assert (status, text) == (503, "stalled\nthe event loop has not turned for 60 s\n")
+
+
+async def test_a_recovery_of_hours_is_no_stall_and_begins_none(
+    stalling: tuple[VirtualClock, Pulse, int],
+) -> None:
+    clock, pulse, port = stalling
+    with pulse.work("recovering the store"):
+        clock.advance(7200)
+        assert hold(pulse, port, "/health/live")[0] == 200
+    assert hold(None, port, "/health/live") == (200, "alive\n")
+
+
+async def test_a_failing_liveness_check_asks_for_a_restart() -> None:
+    liveness = Readiness()
+    silent: dict[str, str] = {"reflector pods": "silent for 91 s"}
+    liveness.add("reflector pods", lambda: silent.get("reflector pods"))
+    server = HealthServer(Metrics(), Readiness(), liveness=liveness)
+    host, port = await server.start("127.0.0.1", 0)
+    url = f"http://{host}:{port}/health/live"
+    try:
+        async with ClientSession() as session:
+            async with session.get(url) as reply:
+                assert reply.status == 503
+                assert await reply.text() == "not alive\nreflector pods: silent for 91 s\n"
+            silent.clear()
+            async with session.get(url) as reply:
+                assert (reply.status, await reply.text()) == (200, "alive\n")
+    finally:
+        await server.stop()
+
+
+@pytest.mark.parametrize(
+    ("path", "alias"), [("/health/live", "/healthz"), ("/health/ready", "/readyz")]
+)
+async def test_probes_have_the_names_that_many_tools_expect(
+    get: Get, readiness: Readiness, path: str, alias: str
+) -> None:
+    readiness.add("disk", lambda: "full")
+    assert await get(alias) == await get(path)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.runtime.net.address import address_of, format_address, is_host_name, parse_address
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (("127.0.0.1", 9876), "127.0.0.1:9876"),
+        (("::1", 9876, 0, 0), "[::1]:9876"),
+        (None, "unknown"),
+        ("/run/socket", "unknown"),
+    ],
+)
+def test_a_socket_s_name_as_text(name: object, text: str) -> None:
+    assert format_address(name) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [("a.b:9876", ("a.b", 9876)), ("[::1]:10911", ("::1", 10911)), ("1.2.3.4:1", ("1.2.3.4", 1))],
+)
+def test_addresses(text: str, target: tuple[str, int]) -> None:
+    assert parse_address(text) == target
+
+
+@pytest.mark.parametrize("text", ["", "host", "host:", ":1", "host:0", "host:70000", "host:-1"])
+def test_an_address_that_is_none_is_a_configuration_error(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="host:port"):
+        parse_address(text)
+
+
+@pytest.mark.parametrize("text", ["broker-1", "a.b", "mq_1.example.org.", "1a", "localhost"])
+def test_names_of_machines(text: str) -> None:
+    assert is_host_name(text)
+
+
+@pytest.mark.parametrize("text", ["", "10.1", "1", "a:1", "a b", "-a", "a/b", "a" * 254, "ä"])
+def test_what_is_no_name_of_a_machine(text: str) -> None:
+    assert not is_host_name(text)
+
+
+def test_the_address_of_a_name() -> None:
+    assert address_of("localhost") in ("127.0.0.1", "::1")
+    assert address_of("too-long-for-a-label" * 4) is None

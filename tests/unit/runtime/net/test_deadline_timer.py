@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from gantrymq.runtime.clock import VirtualClock
+from gantrymq.runtime.net.deadline_timer import SWEEP_SECONDS, Sweep
+
+
+class Member:
+    def __init__(self, deadline: float | None) -> None:
+        self._deadline = deadline
+        self.expired = asyncio.Event()
+
+    def deadline(self) -> float | None:
+        return self._deadline
+
+    def expire(self, now: float) -> None:
+        self._deadline = None
+        self.expired.set()
+
+
+async def test_only_what_is_due_expires_and_the_next_look_is_at_the_earliest_deadline() -> None:
+    clock = VirtualClock()
+    due, soon, late, idle = Member(1.0), Member(1.5), Member(99.0), Member(None)
+    sweep = Sweep(lambda: [due, soon, late, idle], clock.monotonic)
+
+    assert sweep.sweep(1.0) == 1.5
+    assert [member.expired.is_set() for member in (due, soon, late, idle)] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert sweep.sweep(2.0) == 2.0 + SWEEP_SECONDS
+
+
+async def test_an_announced_deadline_is_kept_though_the_sweep_was_due_later() -> None:
+    member = Member(time.monotonic() + 0.005)
+    sweep = Sweep(lambda: [member], time.monotonic)
+    sweep.start()
+
+    sweep.wake_by(time.monotonic() + 0.005)
+
+    await member.expired.wait()
+    sweep.stop()
+
+
+async def test_each_sweep_ends_with_the_owner_s_own_duty_and_arms_the_next() -> None:
+    done = asyncio.Event()
+    sweep = Sweep(list, time.monotonic, lambda now: done.set())
+
+    sweep.wake_by(time.monotonic())
+    await done.wait()
+    await asyncio.sleep(0)
+
+    assert sweep._timer is not None
+    sweep.stop()
+
+
+class Broken:
+    def deadline(self) -> float | None:
+        return 0.0
+
+    def expire(self, now: float) -> None:
+        raise ZeroDivisionError
+
+
+class BrokenDeadline(Broken):
+    def deadline(self) -> float | None:
+        raise ZeroDivisionError
+
+
+@pytest.fixture
+async def said() -> list[object]:
+    """What the loop was told of exceptions."""
+    told: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
+    return told
+
+
+async def test_a_member_that_raises_keeps_no_other_from_its_end(said: list[object]) -> None:
+    member = Member(1.0)
+    sweep = Sweep(lambda: [Broken(), member], VirtualClock().monotonic)
+
+    assert sweep.sweep(2.0) == 2.0 + SWEEP_SECONDS
+
+    assert member.expired.is_set()
+    assert [type(error) for error in said] == [ZeroDivisionError]
+
+
+async def test_whatever_raises_the_next_sweep_is_armed(said: list[object]) -> None:
+    clock = VirtualClock()
+    sweep = Sweep(lambda: [BrokenDeadline()], clock.monotonic)
+    sweep.wake_by(0.0)
+
+    while not said:  # noqa: ASYNC110  # what is awaited has no event, on purpose
+        await asyncio.sleep(0)
+
+    assert sweep._timer is not None
+    assert not sweep._timer.cancelled()
+    sweep.stop()
+
+
+async def test_a_stopped_sweep_stays_stopped() -> None:
+    member = Member(0.0)
+    sweep = Sweep(lambda: [member], time.monotonic)
+    sweep.start()
+
+    sweep.stop()
+    timer = sweep._timer
+    sweep.wake_by(0.0)
+
+    assert timer is not None
+    assert timer.cancelled()
+    assert sweep._timer is timer

@@ -1,0 +1,474 @@
+"""TLS over real sockets, with certificates made here: an authority, a server's, a client's."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import shutil
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from gantrymq.base.memory_account import Kind, MemoryAccount
+from gantrymq.remoting.backoff import BackoffPolicy
+from gantrymq.remoting.events import Reason
+from gantrymq.remoting.failures import RequestError
+from gantrymq.runtime.clock import VirtualClock
+from gantrymq.runtime.net.channel import Channel
+from gantrymq.runtime.net.dialer import Dialer, DialerSettings
+from gantrymq.runtime.net.net import Server
+from gantrymq.runtime.security.certificates import (
+    ClientAuth,
+    ClientTls,
+    Identity,
+    ServerContexts,
+    ServerTls,
+    TlsMode,
+    client_context,
+)
+from gantrymq.runtime.security.client_contexts import ClientContexts
+from gantrymq.runtime.security.tls import Door, DoorError, DoorState
+from gantrymq.wire.command import Command
+from gantrymq.wire.frames import encode
+
+StartServer = Callable[..., Awaitable[Server]]
+
+GARBAGE_RECORD = b"\x17\x03\x03\x00\x20" + bytes(32)
+
+
+class Echo:
+    def __init__(self) -> None:
+        self.served = 0
+        self.closings: asyncio.Queue[Reason] = asyncio.Queue()
+
+    def opened(self, channel: Channel, now: float) -> None: ...
+
+    def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
+        self.served += len(commands)
+        for command in commands:
+            channel.respond(command, Command(0, body=command.body))
+
+    def closed(self, channel: Channel, reason: Reason, now: float) -> None:
+        self.closings.put_nowait(reason)
+
+
+class Authority:
+    """Signs certificates into files."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder = folder
+        self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self.path = str(folder / f"{name}.pem")
+        Path(self.path).write_bytes(self._certificate(self._name, self._key, is_authority=True))
+
+    def issue(self, name: str) -> Identity:
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+        certificate, secret = self.folder / f"{name}.crt", self.folder / f"{name}.key"
+        certificate.write_bytes(self._certificate(subject, key, is_authority=False))
+        secret.write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+        )
+        return Identity(str(certificate), str(secret))
+
+    def _certificate(
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, *, is_authority: bool
+    ) -> bytes:
+        now = datetime.datetime.now(datetime.UTC)
+        day = datetime.timedelta(days=1)
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - day)
+            .not_valid_after(now + day)
+            .add_extension(x509.BasicConstraints(is_authority, None), critical=True)
+            .sign(self._key, hashes.SHA256())
+            .public_bytes(serialization.Encoding.PEM)
+        )
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path, "authority")
+
+
+async def ask(server: Server, tls: ClientTls | None, body: bytes = b"hello") -> bytes:
+    """One request over a connection of its own."""
+    dialer = Dialer(tls=None if tls is None else ClientContexts(tls))
+    host, port = server.addresses["internal"]
+    try:
+        answer = await dialer.connection(f"{host}:{port}").request(Command(1, body=body), 30.0)
+    finally:
+        await dialer.close()
+    return answer.body
+
+
+# ---------------------------------------------------------------------- modes
+
+
+async def test_permissive_takes_plain_and_tls_on_one_port(start_server: StartServer) -> None:
+    server = await start_server(Echo(), tls=ServerContexts(ServerTls()))
+
+    assert await ask(server, None) == b"hello"
+    assert await ask(server, ClientTls()) == b"hello"
+
+
+async def test_enforcing_takes_tls_only(start_server: StartServer) -> None:
+    echo = Echo()
+    server = await start_server(echo, tls=ServerContexts(ServerTls(mode=TlsMode.ENFORCING)))
+
+    assert await ask(server, ClientTls()) == b"hello"
+    assert await echo.closings.get() is Reason.PEER_CLOSED
+    with pytest.raises(RequestError):
+        await ask(server, None)
+    assert await echo.closings.get() is Reason.TLS_REQUIRED
+
+
+async def test_disabled_takes_plain_only(start_server: StartServer) -> None:
+    echo = Echo()
+    server = await start_server(echo, tls=ServerContexts(ServerTls(mode=TlsMode.DISABLED)))
+
+    assert await ask(server, None) == b"hello"
+    assert await echo.closings.get() is Reason.PEER_CLOSED
+    with pytest.raises(RequestError):
+        await ask(server, ClientTls())
+    assert await echo.closings.get() is Reason.TLS_DISABLED
+
+
+async def test_where_both_are_welcome_the_peer_speaks_first(start_server: StartServer) -> None:
+    server = await start_server(Echo(), tls=ServerContexts(ServerTls()))
+    reader, writer = await asyncio.open_connection(*server.addresses["internal"])
+    while not server.channels:  # noqa: ASYNC110  # it is open when the server has seen it
+        await asyncio.sleep(0)
+    [channel] = server.channels
+    channel.notify(Command(40, body=b"news"))
+    await asyncio.sleep(0)
+    assert channel.bytes_out == 0
+
+    writer.write(encode(Command(1, body=b"question")))
+    received = b""
+    while b"question" not in received:
+        received += await reader.read(65_536)
+
+    assert b"news" in received
+    writer.close()
+    await writer.wait_closed()
+
+
+async def test_a_large_frame_comes_through_both_ways(start_server: StartServer) -> None:
+    server = await start_server(Echo(), tls=ServerContexts(ServerTls()))
+    body = bytes(range(256)) * (65_536 - 1)
+
+    assert await ask(server, ClientTls(), body) == body
+
+
+async def test_the_client_hello_may_come_in_pieces(start_server: StartServer) -> None:
+    server = await start_server(Echo(), tls=ServerContexts(ServerTls()))
+    reader, writer = await asyncio.open_connection(*server.addresses["internal"])
+    door = Door.of_client(client_context(ClientTls()))
+    hello = door.take_output()
+    for position in range(len(hello)):
+        writer.write(hello[position : position + 1])
+        await asyncio.sleep(0)
+    while door.state is not DoorState.OPEN:
+        door.receive(await reader.read(65_536))
+    for piece in door.encrypt([encode(Command(1, body=b"pieces"))]):
+        writer.write(piece)
+
+    plain = b""
+    while not plain.endswith(b"pieces"):
+        plain += door.receive(await reader.read(65_536))
+
+    writer.close()
+    await writer.wait_closed()
+
+
+async def test_a_last_request_before_the_goodbye_is_served(start_server: StartServer) -> None:
+    echo = Echo()
+    server = await start_server(echo, tls=ServerContexts(ServerTls()))
+    reader, writer = await asyncio.open_connection(*server.addresses["internal"])
+    door = Door.of_client(client_context(ClientTls()))
+    writer.write(door.take_output())
+    while door.state is not DoorState.OPEN:
+        door.receive(await reader.read(65_536))
+    [unregister] = door.encrypt([encode(Command(35, flag=2))])
+    door.close()
+    writer.write(unregister + door.take_output())
+
+    assert await echo.closings.get() is Reason.PEER_CLOSED
+    assert echo.served == 1
+    writer.close()
+    await writer.wait_closed()
+
+
+# ---------------------------------------------------------------------- certificates
+
+
+async def test_a_client_trusts_whom_the_authority_signed(
+    start_server: StartServer, authority: Authority, tmp_path: Path
+) -> None:
+    settings = ServerTls(test_mode=False, identity=authority.issue("server"))
+    server = await start_server(Echo(), tls=ServerContexts(settings))
+    other = Authority(tmp_path, "stranger")
+
+    trusting = ClientTls(test_mode=False, auth_server=True, trust_cert_path=authority.path)
+    assert await ask(server, trusting) == b"hello"
+    with pytest.raises(RequestError, match=r"self.signed|unable to get local issuer"):
+        await ask(server, ClientTls(test_mode=False, auth_server=True, trust_cert_path=other.path))
+
+
+@pytest.mark.parametrize("client_auth", [ClientAuth.OPTIONAL, ClientAuth.REQUIRE])
+async def test_mutual_tls(
+    client_auth: ClientAuth, start_server: StartServer, authority: Authority, tmp_path: Path
+) -> None:
+    echo = Echo()
+    settings = ServerTls(
+        mode=TlsMode.ENFORCING,
+        test_mode=False,
+        identity=authority.issue("server"),
+        client_auth=client_auth,
+        trust_cert_path=authority.path,
+    )
+    server = await start_server(echo, tls=ServerContexts(settings))
+    known = ClientTls(test_mode=False, identity=authority.issue("client"))
+    unknown = ClientTls(test_mode=False, identity=Authority(tmp_path, "stranger").issue("intruder"))
+
+    assert await ask(server, known) == b"hello"
+    assert await echo.closings.get() is Reason.PEER_CLOSED
+    with pytest.raises(RequestError):
+        await ask(server, unknown)
+    assert await echo.closings.get() is Reason.HANDSHAKE_FAILED
+    if client_auth is ClientAuth.OPTIONAL:
+        assert await ask(server, ClientTls()) == b"hello"
+    else:
+        with pytest.raises(RequestError):
+            await ask(server, ClientTls())
+
+
+async def test_a_reload_serves_new_connections_and_leaves_old_ones_alone(
+    start_server: StartServer, authority: Authority, tmp_path: Path
+) -> None:
+    identity = authority.issue("server")
+    contexts = ServerContexts(ServerTls(test_mode=False, identity=identity))
+    server = await start_server(Echo(), tls=contexts)
+    trusting = ClientTls(test_mode=False, auth_server=True, trust_cert_path=authority.path)
+    dialer = Dialer(tls=ClientContexts(trusting))
+    old = dialer.connection("{}:{}".format(*server.addresses["internal"]))
+    await old.request(Command(1), 30.0)
+
+    successor = Authority(tmp_path, "successor")
+    assert successor.issue("server") == identity
+    contexts.reload()
+
+    assert (await old.request(Command(1, body=b"still"), 30.0)).body == b"still"
+    with pytest.raises(RequestError):
+        await ask(server, trusting)
+    assert await ask(
+        server, ClientTls(test_mode=False, auth_server=True, trust_cert_path=successor.path)
+    )
+    await dialer.close()
+
+
+async def test_a_dialer_trusts_whom_its_file_names_now(
+    start_server: StartServer, authority: Authority, tmp_path: Path
+) -> None:
+    contexts = ServerContexts(ServerTls(test_mode=False, identity=authority.issue("server")))
+    server = await start_server(Echo(), tls=contexts)
+    address = "{}:{}".format(*server.addresses["internal"])
+    named = tmp_path / "trusted.pem"
+    shutil.copyfile(Authority(tmp_path, "stranger").path, named)
+    trusting = ClientTls(test_mode=False, auth_server=True, trust_cert_path=str(named))
+    backoff = BackoffPolicy(first_seconds=0.0)
+    dialer = Dialer(settings=DialerSettings(backoff=backoff), tls=ClientContexts(trusting))
+
+    with pytest.raises(RequestError, match="handshake_failed"):
+        await dialer.connection(address).request(Command(1), 30.0)
+    shutil.copyfile(authority.path, named)
+
+    assert (await dialer.connection(address).request(Command(1, body=b"now"), 30.0)).body == b"now"
+    await dialer.close()
+
+
+# ---------------------------------------------------------------------- hostile peers
+
+
+@pytest.mark.parametrize(
+    ("garbage", "reason"),
+    [
+        (b"\x16\x03\x01\x00\x10" + b"\xee" * 16, Reason.HANDSHAKE_FAILED),
+        (b"\x16" * 40, Reason.HANDSHAKE_FAILED),
+        (b"GET / HTTP/1.1\r\n\r\n", Reason.GARBAGE),
+    ],
+    ids=["record", "bytes", "http"],
+)
+async def test_garbage_ends_the_connection(
+    garbage: bytes, reason: Reason, start_server: StartServer
+) -> None:
+    echo = Echo()
+    server = await start_server(echo, tls=ServerContexts(ServerTls()))
+    _, writer = await asyncio.open_connection(*server.addresses["internal"])
+    writer.write(garbage)
+
+    assert await echo.closings.get() is reason
+    assert server.counters.closed["internal", reason] == 1
+    writer.transport.abort()
+
+
+async def client_of(server: Server) -> tuple[Door, asyncio.StreamReader, asyncio.StreamWriter]:
+    """One whose handshake is over."""
+    reader, writer = await asyncio.open_connection(*server.addresses["internal"])
+    door = Door.of_client(client_context(ClientTls()))
+    writer.write(door.take_output())
+    while door.state is not DoorState.OPEN:
+        door.receive(await reader.read(65_536))
+    return door, reader, writer
+
+
+async def test_garbage_after_the_handshake_ends_the_connection(
+    start_server: StartServer,
+) -> None:
+    echo = Echo()
+    server = await start_server(echo, tls=ServerContexts(ServerTls()))
+    door, _, writer = await client_of(server)
+    writer.write(door.take_output() + GARBAGE_RECORD)
+
+    assert await echo.closings.get() is Reason.GARBAGE
+    writer.transport.abort()
+
+
+async def test_garbage_ends_a_connection_that_has_answers_to_come(
+    start_server: StartServer,
+) -> None:
+    """They cannot be encrypted any more: TLS has ended, and the client has been told so."""
+    echo = Echo()
+    server = await start_server(echo, tls=ServerContexts(ServerTls()))
+    door, reader, writer = await client_of(server)
+    writer.write(b"".join(door.encrypt([encode(Command(1))])))
+    await reader.read(65_536)  # the answer, behind what belongs to the handshake
+    (channel,) = server.channels
+    channel.notify(Command(2))
+    channel.data_received(GARBAGE_RECORD)
+    assert await echo.closings.get() is Reason.GARBAGE
+    assert await reader.read() != b""  # the alert
+    writer.transport.abort()
+
+
+async def test_a_handshake_has_a_deadline_from_its_first_byte(start_server: StartServer) -> None:
+    echo = Echo()
+    clock = VirtualClock()
+    server = await start_server(echo, tls=ServerContexts(ServerTls()), clock=clock)
+    _, writer = await asyncio.open_connection(*server.addresses["internal"])
+    clock.advance(100.0)
+    writer.write(Door.of_client(client_context(ClientTls())).take_output()[:50])
+    while not any(channel.bytes_in for channel in server.channels):  # noqa: ASYNC110
+        await asyncio.sleep(0)
+
+    clock.advance(9.9)
+    server.sweep.sweep(clock.monotonic())
+    assert echo.closings.empty()
+    clock.advance(0.2)
+    server.sweep.sweep(clock.monotonic())
+
+    assert await echo.closings.get() is Reason.HANDSHAKE_SLOW
+    writer.transport.abort()
+
+
+async def test_many_incomplete_handshakes_cost_the_greediest_its_connection(
+    start_server: StartServer,
+) -> None:
+    """Nobody knows yet who they are."""
+    echo = Echo()
+    tls = ServerContexts(ServerTls())
+    server = await start_server(echo, tls=tls, memory=MemoryAccount(2 << 20, share_min=0))
+    hello = b"\x01" + (120_000).to_bytes(3, "big") + bytes(90_000)
+    pieces = [hello[at : at + 16_000] for at in range(0, len(hello), 16_000)]
+    records = [b"\x16\x03\x01" + len(each).to_bytes(2, "big") + each for each in pieces]
+    writers = []
+    for _ in range(8):
+        _, writer = await asyncio.open_connection(*server.addresses["internal"])
+        writer.write(b"".join(records))
+        writers.append(writer)
+
+    assert await echo.closings.get() is Reason.MEMORY_BUDGET
+    for writer in writers:
+        writer.transport.abort()
+
+
+async def test_handshakes_that_are_only_begun_cost_what_openssl_takes_for_them(
+    start_server: StartServer,
+) -> None:
+    """Each has sent a few bytes: those alone would let a thousand times as many in."""
+    echo = Echo()
+    tls = ServerContexts(ServerTls())
+    memory = MemoryAccount(960 * 1024, share_min=0)
+    server = await start_server(echo, tls=tls, memory=memory)
+    writers = []
+    for _ in range(12):
+        _, writer = await asyncio.open_connection(*server.addresses["internal"])
+        writer.write(b"\x16\x03\x01\x40\x00")
+        writers.append(writer)
+
+    async with asyncio.timeout(10):  # far more than it takes
+        assert await echo.closings.get() is Reason.MEMORY_BUDGET
+    for writer in writers:
+        writer.transport.abort()
+
+
+async def test_an_open_connection_costs_less_than_one_that_shakes_hands(
+    start_server: StartServer,
+) -> None:
+    echo = Echo()
+    server = await start_server(echo, tls=ServerContexts(ServerTls()))
+    reader, writer = await asyncio.open_connection(
+        *server.addresses["internal"], ssl=client_context(ClientTls()), server_hostname="localhost"
+    )
+    writer.write(encode(Command(1)))
+    await reader.readexactly(4)
+    assert server.memory.held_of(Kind.CONNECTIONS) == 18 * 1024
+    writer.close()
+    await echo.closings.get()
+    assert server.memory.held_of(Kind.CONNECTIONS) == 0
+
+
+def test_a_plain_connection_costs_nothing_for_tls() -> None:
+    door = Door.of_server(ServerContexts(ServerTls()))
+    assert door.held_bytes == 0
+    door.receive(b"\x00\x00")
+    assert door.held_bytes == 0
+
+
+def test_a_plain_peer_s_bytes_pass_untouched_from_the_first_on() -> None:
+    door = Door.of_server(ServerContexts(ServerTls()))
+
+    assert door.receive(b"\x00\x00") == b"\x00\x00"
+    assert door.receive(b"\x16") == b"\x16"  # only the first byte of a connection decides
+    assert door.is_plain
+
+
+def test_a_disabled_door_names_the_setting() -> None:
+    with pytest.raises(DoorError, match=r"tls\.server\.mode is disabled"):
+        Door.of_server(ServerContexts(ServerTls(mode=TlsMode.DISABLED))).receive(b"\x16\x03")
+
+
+def test_the_large_library_is_not_loaded_before_a_client_hello() -> None:
+    script = (
+        "import sys; from gantrymq.runtime.security.certificates import ServerContexts, ServerTls;"
+        "from gantrymq.runtime import net;"
+        "c = ServerContexts(ServerTls()); assert 'cryptography' not in sys.modules;"
+        "c.context(); assert 'cryptography' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)

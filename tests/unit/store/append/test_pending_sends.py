@@ -1,0 +1,53 @@
+"""What sends are told that the kernel took."""
+
+from __future__ import annotations
+
+from gantrymq.store.append.pending_sends import Sends
+from gantrymq.store.record.put import PutStatus
+from gantrymq.wire import frames
+from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.frames import FrameReader
+
+EXT = {"msgId": "AA", "queueId": "1", "MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}
+
+
+def reply(opaque: int, encoding: int) -> bytes:
+    return frames.encode(Command(0, opaque=opaque, flag=1, ext=dict(EXT), encoding=encoding))
+
+
+REPLIES = reply(7, 0) + reply(8, 1)
+
+
+def told(status: PutStatus) -> list[Command]:
+    answer = Sends(3, REPLIES).answer(status, "no space")
+    assert (answer.number, answer.status) == (3, status)
+    return FrameReader().feed(answer.replies)
+
+
+def test_where_all_went_well_the_replies_are_the_kernels() -> None:
+    assert Sends(3, REPLIES).answer(PutStatus.PUT_OK).replies is REPLIES
+
+
+def test_what_is_stored_but_not_safe_keeps_its_place_and_gets_another_code() -> None:
+    first, second = told(PutStatus.FLUSH_DISK_TIMEOUT)
+    assert (first.opaque, second.opaque) == (7, 8)
+    assert (first.encoding, second.encoding) == (0, 1)
+    for one in (first, second):
+        assert (one.code, one.flag) == (ResponseCode.FLUSH_DISK_TIMEOUT, 1)
+        assert one.ext == EXT
+        assert one.remark == "no space"
+
+
+def test_what_is_not_stored_is_refused() -> None:
+    first, second = told(PutStatus.SERVICE_NOT_AVAILABLE)
+    assert (first.opaque, second.opaque) == (7, 8)
+    assert (first.encoding, second.encoding) == (0, 1)
+    for one in (first, second):
+        assert one.code == ResponseCode.SERVICE_NOT_AVAILABLE
+        assert one.remark == "no space"
+        assert one.ext == {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}
+
+
+def test_oneway_sends_are_told_nothing() -> None:
+    assert Sends(3, b"").answer(PutStatus.SERVICE_NOT_AVAILABLE, "why").replies == b""

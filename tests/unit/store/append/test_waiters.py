@@ -1,0 +1,159 @@
+"""Who waits for disk and members, and what they are told."""
+
+from __future__ import annotations
+
+from gantrymq.fakes.stores.store import message
+from gantrymq.store.append.pending_put import Put
+from gantrymq.store.append.waiters import Waiters
+from gantrymq.store.commitlog.flush import Released
+from gantrymq.store.record.put import PutStatus
+from gantrymq.store.settings import StoreSettings
+
+
+def waiters(*, for_members: bool = True) -> Waiters:
+    made = Waiters(StoreSettings())
+    made.for_members = for_members
+    return made
+
+
+def put(number: int) -> Put:
+    return Put(number, [message(number)], is_batch=False, waits=True)
+
+
+def wait(on: Waiters, number: int, end: int, *, for_disk: bool = False) -> None:
+    assert on.wait([put(number)], end, 0.0, for_disk=for_disk) == number
+
+
+def told(by: Waiters) -> list[tuple[int, PutStatus]]:
+    return [(answer.number, answer.status) for answer in by.take_answers()]
+
+
+def test_what_waits_for_nothing_is_answered_once() -> None:
+    made = waiters(for_members=False)
+    assert not waiters().has_answers
+    made.answer(put(1), PutStatus.PUT_OK)
+    made.answer(put(2), PutStatus.SERVICE_NOT_AVAILABLE, "full")
+    assert made.has_answers
+    assert made.deadline() == float("-inf")
+    stored, refused = made.take_answers()
+    assert (stored.number, stored.status, stored.remark) == (1, PutStatus.PUT_OK, "")
+    assert (refused.number, refused.status) == (2, PutStatus.SERVICE_NOT_AVAILABLE)
+    assert refused.remark == "full"
+    assert made.deadline() == float("inf")
+    assert not made.take_answers()
+
+
+def test_they_are_answered_in_order_up_to_where_a_member_is() -> None:
+    made = waiters()
+    for number in (1, 2, 3):
+        wait(made, number, number * 100)
+    made.replicated(250)
+    assert told(made) == [(1, PutStatus.PUT_OK), (2, PutStatus.PUT_OK)]
+    assert made.deadline() == 3.0
+
+
+def test_what_was_written_together_is_answered_together_in_its_order() -> None:
+    made = waiters()
+    group = made.wait([put(1), put(2), put(4)], 300, 0.0, for_disk=True)
+    assert made.wait([put(3), put(5)], 500, 0.0, for_disk=True) != group
+    made.replicated(500)
+    assert told(made) == []
+    made.flushed(Released(group, in_time=False))
+    assert told(made) == [(number, PutStatus.FLUSH_DISK_TIMEOUT) for number in (1, 2, 4)]
+    assert not made.is_empty
+    made.dismiss()
+    assert told(made) == [(number, PutStatus.FLUSH_SLAVE_TIMEOUT) for number in (3, 5)]
+
+
+def test_where_a_member_is_never_goes_back() -> None:
+    made = waiters()
+    made.replicated(250)
+    made.replicated(100)
+    wait(made, 1, 250)
+    assert told(made) == [(1, PutStatus.PUT_OK)]
+
+
+def test_answers_are_due_at_once() -> None:
+    made = waiters()
+    assert made.deadline() == float("inf")
+    made.missing = "nobody"
+    wait(made, 1, 100)
+    assert made.deadline() == float("-inf")
+    (answer,) = made.take_answers()
+    assert (answer.status, answer.remark) == (PutStatus.SLAVE_NOT_AVAILABLE, "nobody")
+    assert answer.positions == [0]
+
+
+def test_a_missing_member_does_not_spare_the_disk() -> None:
+    made = waiters()
+    made.missing = "nobody"
+    wait(made, 1, 100, for_disk=True)
+    assert told(made) == []
+    made.flushed(Released(1, in_time=True))
+    assert told(made) == [(1, PutStatus.SLAVE_NOT_AVAILABLE)]
+
+
+def test_who_waits_already_is_told_that_there_is_nobody_to_wait_for() -> None:
+    made = waiters()
+    wait(made, 1, 100)
+    wait(made, 2, 200)
+    wait(made, 3, 300, for_disk=True)
+    made.replicated(100)
+    made.miss("nobody")
+    assert made.deadline() == float("-inf")
+    assert told(made) == [(1, PutStatus.PUT_OK), (2, PutStatus.SLAVE_NOT_AVAILABLE)]
+    assert made.deadline() == float("inf")
+    made.flushed(Released(3, in_time=True))
+    assert told(made) == [(3, PutStatus.SLAVE_NOT_AVAILABLE)]
+    assert made.is_empty
+
+
+def test_who_waits_already_waits_on_where_somebody_may_come_back() -> None:
+    made = waiters()
+    wait(made, 1, 100)
+    made.missing = "nobody now"
+    assert told(made) == []
+    made.missing = None
+    made.replicated(100)
+    assert told(made) == [(1, PutStatus.PUT_OK)]
+
+
+def test_a_late_disk_is_told_where_a_member_was_in_time() -> None:
+    made = waiters()
+    wait(made, 1, 100, for_disk=True)
+    made.replicated(100)
+    made.flushed(Released(1, in_time=False))
+    assert told(made) == [(1, PutStatus.FLUSH_DISK_TIMEOUT)]
+
+
+def test_without_members_the_disk_is_enough() -> None:
+    made = waiters(for_members=False)
+    wait(made, 1, 100, for_disk=True)
+    made.flushed(Released(1, in_time=True))
+    assert told(made) == [(1, PutStatus.PUT_OK)]
+
+
+def test_who_waits_for_members_when_the_store_stops_is_told_so() -> None:
+    made = waiters()
+    wait(made, 1, 100)
+    wait(made, 2, 200, for_disk=True)
+    made.replicated(100)
+    made.give_up()
+    assert told(made) == [(1, PutStatus.PUT_OK), (2, PutStatus.FLUSH_SLAVE_TIMEOUT)]
+
+
+def test_who_is_dismissed_is_told_once_and_not_that_all_is_well() -> None:
+    made = waiters()
+    made.answer(put(1), PutStatus.PUT_OK)
+    made.answer(put(2), PutStatus.FLUSH_DISK_TIMEOUT)
+    wait(made, 3, 100, for_disk=True)
+    made.dismiss([put(4)])
+    assert told(made) == [
+        (1, PutStatus.FLUSH_SLAVE_TIMEOUT),
+        (2, PutStatus.FLUSH_DISK_TIMEOUT),
+        (3, PutStatus.FLUSH_SLAVE_TIMEOUT),
+        (4, PutStatus.SERVICE_NOT_AVAILABLE),
+    ]
+    made.flushed(Released(3, in_time=True))
+    made.replicated(100)
+    assert told(made) == []

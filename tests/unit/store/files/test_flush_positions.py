@@ -1,0 +1,256 @@
+"""The mark is true wherever it is read from, and one of two slots always is."""
+
+from __future__ import annotations
+
+import contextlib
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gantrymq.base.disk import DiskError
+from gantrymq.store.files.flush_positions import (
+    INTERVAL_BYTES,
+    INTERVAL_SECONDS,
+    SLOT_BYTES,
+    SYNC_SECONDS,
+    LogMark,
+    Marks,
+    MarksFile,
+    Slot,
+    decode_slot,
+    encode_slot,
+)
+from gantrymq.store.files.segments import SyncFailedError
+from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
+from gantrymq.testing.memory_background import MemoryBackground
+from gantrymq.testing.unsynced import lose_all
+
+INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
+EXAMPLE = """
+    47464d31 d5e02ba3 0000000000000001 0000000000000077 0000000000000000 0000018bcfe5687b
+    0000000000000077 0000000000000000 0000000000000004
+    0000000000000000 0000000040000000 00000000005b8d80
+"""
+SIZE = 1 << 30
+QUEUE_SIZE = 6_000_000
+
+
+def marks(position: int, stamp: int = 0) -> Marks:
+    return Marks(LogMark(position, 0, stamp))
+
+
+def opened(disk: FaultyDisk, background: MemoryBackground | None = None) -> MarksFile:
+    return MarksFile(disk, background or MemoryBackground(disk), SIZE, QUEUE_SIZE)
+
+
+def complete(background: MemoryBackground, file: MarksFile) -> None:
+    background.complete_all()
+    for completion in background.take_completions():
+        assert file.take(completion)
+
+
+def test_the_documented_example() -> None:
+    data = bytes.fromhex(EXAMPLE)
+    slot = Slot(1, Marks(LogMark(0x77, 0, 1700000000123), 0x77, 0, 4), SIZE, QUEUE_SIZE)
+    assert decode_slot(data) == slot
+    assert encode_slot(slot) == data
+
+
+@given(st.lists(INT64, min_size=10, max_size=10))
+def test_slots_come_back(numbers: list[int]) -> None:
+    slot = Slot(numbers[0], Marks(LogMark(*numbers[1:4]), *numbers[4:8]), numbers[8], numbers[9])
+    assert decode_slot(encode_slot(slot)) == slot
+
+
+def test_no_damaged_or_short_slot_is_believed() -> None:
+    data = encode_slot(Slot(7, marks(1 << 40, 1700000000123), SIZE, QUEUE_SIZE))
+    for at in range(len(data)):
+        assert decode_slot(data[:at]) is None
+        for bit in range(8):
+            damaged = data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :]
+            assert decode_slot(damaged) is None
+    assert decode_slot(bytes(SLOT_BYTES)) is None
+
+
+def test_a_new_store_has_no_mark() -> None:
+    assert opened(FaultyDisk()).marks is None
+
+
+def test_it_is_written_now_and_then() -> None:
+    disk = FaultyDisk()
+    background = MemoryBackground(disk)
+    file = opened(disk, background)
+    file.advance(marks(100, 1), now=10.0)
+    complete(background, file)
+    file.advance(marks(200, 2), now=10.0 + INTERVAL_SECONDS / 2)
+    assert opened(disk).marks == marks(100, 1)
+    file.advance(marks(300, 3), now=10.0 + INTERVAL_SECONDS)
+    assert opened(disk).marks == marks(300, 3)
+    file.advance(marks(300 + INTERVAL_BYTES, 4), now=10.0 + INTERVAL_SECONDS)
+    assert opened(disk).marks == marks(300 + INTERVAL_BYTES, 4)
+
+
+def test_it_never_goes_down_by_itself() -> None:
+    disk = FaultyDisk()
+    file = opened(disk)
+    file.advance(marks(100, 1), now=10.0)
+    file.advance(marks(50, 1), now=99.0)
+    assert opened(disk).marks == marks(100, 1)
+
+
+def test_marks_are_synced_in_the_background_now_and_then_and_safe_afterwards() -> None:
+    disk = FaultyDisk()
+    background = MemoryBackground(disk)
+    file = opened(disk, background)
+    file.advance(marks(1, 1), now=0.0)
+    assert len(background.jobs) == 1
+    assert file.safe != marks(1, 1)
+    background.complete_all()
+    (completion,) = background.take_completions()
+    assert file.take(completion)
+    assert not file.take(completion)
+    assert file.safe == marks(1, 1)
+    file.advance(marks(2, 2), now=SYNC_SECONDS / 2)
+    assert not background.jobs
+    file.advance(marks(2, 2), now=SYNC_SECONDS)
+    assert len(background.jobs) == 1
+
+
+def test_what_is_being_synced_is_not_written_over() -> None:
+    disk = FaultyDisk()
+    background = MemoryBackground(disk)
+    file = opened(disk, background)
+    file.advance(marks(1, 1), now=0.0)
+    file.advance(marks(2 + INTERVAL_BYTES, 2), now=99.0)
+    assert len(background.jobs) == 1
+    assert opened(disk).marks == marks(1, 1)
+    complete(background, file)
+    file.advance(marks(3, 3), now=99.0)
+    assert opened(disk).marks == marks(3, 3)
+
+
+def test_after_a_failed_sync_nothing_more_is_called_safe() -> None:
+    disk = FaultyDisk()
+    background = MemoryBackground(disk)
+    file = opened(disk, background)
+    disk.fail("sync")
+    file.advance(marks(1, 1), now=0.0)
+    background.complete_all()
+    (completion,) = background.take_completions()
+    assert file.take(completion)
+    file.advance(marks(2, 2), now=100.0)
+    assert not background.jobs
+    assert file.safe is None
+
+
+class Lives:
+    """Of processes that write marks to a disk that fails; each ends by a kill or a power cut."""
+
+    def __init__(self, seed: int) -> None:
+        self.choose = Random(seed).randrange
+        self.disk = FaultyDisk(self.choose)
+        self.settled = self.highest = 100
+        opened(self.disk).settle(marks(100))
+
+    def live(self) -> None:
+        """From a start to an end of any kind."""
+        background = MemoryBackground(self.disk)
+        file = opened(self.disk, background)
+        found = file.marks
+        assert found is not None
+        assert self.settled <= found.log.position <= self.highest
+        self.disk.crash_at = self.disk.operations + 1 + self.choose(25)
+        with contextlib.suppress(PowerCut, SyncFailedError, DiskError):
+            self.settle(file, found.log.position)
+            self.go_on(file, background)
+        self.disk = self.disk.kill() if self.choose(2) else self.disk.crash()
+
+    def go_on(self, file: MarksFile, background: MemoryBackground) -> None:
+        for number in range(self.choose(15)):
+            if not self.choose(8):
+                self.disk.fail(("write", "sync")[self.choose(2)])
+            self.highest += 1
+            file.advance(marks(self.highest), number * INTERVAL_SECONDS)
+            if self.choose(3):
+                complete(background, file)
+        complete(background, file)
+        if not self.choose(3):
+            self.settle(file, self.settled + self.choose(3))
+
+    def settle(self, file: MarksFile, position: int) -> None:
+        """Up or down, for good; while it is being done it may be either."""
+        self.settled, self.highest = min(self.settled, position), max(self.highest, position)
+        file.settle(marks(position))
+        self.settled = self.highest = position
+
+
+def test_after_a_start_there_are_marks_and_those_that_went_down_do_not_rise_again() -> None:
+    for seed in range(300):
+        lives = Lives(seed)
+        for _ in range(8):
+            lives.live()
+
+
+def test_what_was_found_is_on_disk_before_the_other_slot_is_written() -> None:
+    disk = FaultyDisk(lose_all)
+    opened(disk).settle(marks(1))
+    background = MemoryBackground(disk)
+    file = opened(disk, background)
+    file.settle(marks(2))
+    file.advance(marks(3), now=0.0)  # and it is killed before this is synced
+    disk = disk.kill()
+    file = opened(disk)
+    assert file.marks == marks(3)
+    disk.crash_at = disk.operations + 3  # written, synced, and the next one written
+    with contextlib.suppress(PowerCut):
+        file.settle(marks(4))
+    assert opened(disk.crash()).marks == marks(3)
+
+
+def test_a_mark_that_cannot_be_settled_ends_the_process() -> None:
+    disk = FaultyDisk()
+    file = opened(disk)
+    disk.fail("sync")
+    with pytest.raises(SyncFailedError):
+        file.settle(marks(1, 1))
+
+
+def test_a_mark_that_cannot_be_written_leaves_those_that_are_safe() -> None:
+    disk = FaultyDisk(lambda count: count // 2)
+    background = MemoryBackground(disk)
+    file = opened(disk, background)
+    file.settle(marks(100, 1))
+    for now in (10.0, 20.0):
+        disk.fail("write")
+        assert file.advance(marks(200, 2), now) is not None
+        assert file.marks == opened(disk).marks == marks(100, 1)
+        assert not file.is_syncing
+    assert file.advance(marks(200, 2), 30.0) is None
+    complete(background, file)
+    assert opened(disk).marks == marks(200, 2)
+
+
+def test_a_slot_that_a_refused_write_tore_is_not_taken_for_the_one_before() -> None:
+    disk = FaultyDisk(lambda count: count // 8)
+    background = MemoryBackground(disk)
+    file = opened(disk, background)
+    file.settle(marks(100, 1))
+    file.advance(marks(200, 2), now=0.0)
+    complete(background, file)
+    file.advance(marks(300, 3), now=INTERVAL_SECONDS)
+    disk.fail("write")
+    file.advance(marks(400, 4), now=SYNC_SECONDS - INTERVAL_SECONDS / 2)
+    file.advance(marks(400, 4), now=SYNC_SECONDS)
+    assert not background.jobs
+    assert file.marks == file.safe == opened(disk).marks == marks(200, 2)
+
+
+def test_the_size_of_the_files_is_known_once_a_mark_was_written_with_it() -> None:
+    disk = FaultyDisk()
+    file = opened(disk)
+    assert not file.are_sizes_known
+    file.settle(marks(0, 0))
+    assert opened(disk).are_sizes_known
+    assert not MarksFile(disk, MemoryBackground(disk), SIZE * 2, QUEUE_SIZE).are_sizes_known

@@ -1,0 +1,73 @@
+"""What is on disk of a store, while the disk is full or fails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gantrymq.base.disk import DiskFailure
+from gantrymq.fakes.stores.store import SETTINGS, SYNC, OpenedStore
+from gantrymq.store.files.segments import SyncFailedError
+from gantrymq.store.record.put import PutStatus
+from gantrymq.testing.faulty_disk import FaultyDisk
+from gantrymq.testing.unsynced import keep_all, lose_all
+
+THOROUGH_SECONDS = 61.0
+
+
+def with_units(disk: FaultyDisk) -> OpenedStore:
+    """A store whose units are due to be written, the log being flushed."""
+    opened = OpenedStore(disk)
+    opened.put(1)
+    opened.turn()
+    opened.turn(11.0)
+    opened.settle()
+    return opened
+
+
+def test_a_disk_that_takes_no_units_is_not_asked_all_the_time() -> None:
+    disk = FaultyDisk()
+    opened = with_units(disk)
+    disk.fail("write", DiskFailure.NO_SPACE, path="consumequeue/T/0/00000000000000000000")
+    opened.turn(THOROUGH_SECONDS)
+    assert opened.now < opened.store.deadline() <= opened.now + 1.0
+    opened.turn(0.5)
+    opened.settle()
+    queue = opened.store.queues.find("T", 0)
+    assert queue is not None
+    assert queue.synced == queue.end == 1
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+def test_nothing_stays_due_for_ever(has_index: bool) -> None:
+    """Each turn does what it was due for, or it would be followed by the next one at once."""
+    opened = OpenedStore(FaultyDisk(), replace(SETTINGS, message_index_enable=has_index))
+    for number in range(5):
+        opened.put(number)
+        opened.turn(THOROUGH_SECONDS)
+        opened.settle()
+        assert opened.store.deadline() > opened.now
+
+
+def test_a_folder_that_cannot_be_synced_ends_everything() -> None:
+    disk = FaultyDisk()
+    opened = with_units(disk)
+    disk.fail("sync_folder", path="consumequeue/T/0")
+    with pytest.raises(SyncFailedError):
+        opened.turn(THOROUGH_SECONDS)
+
+
+def test_a_stop_that_is_refused_space_has_synced_whom_it_answers() -> None:
+    disk = FaultyDisk(lambda count: count - 1)  # what is refused was written, and is in the way
+    opened = OpenedStore(disk, SYNC)
+    opened.put(1)
+    opened.turn()
+    disk.fail("write", path="commitlog/00000000000000000000", times=100)
+    opened.put(2)
+    opened.turn()
+    disk.choose = keep_all  # and no zero is written over it
+    (answer,) = opened.close().answers
+    assert answer.status is PutStatus.PUT_OK
+    disk.choose = lose_all
+    assert OpenedStore(disk.crash(), SYNC).bodies()[0] == b"body 1"

@@ -1,0 +1,180 @@
+"""What keeps a store from writing, and when it is over."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.base.disk import DiskError, DiskFailure
+from gantrymq.fakes.stores.store import SETTINGS, SYNC, OpenedStore
+from gantrymq.store.append.replica_appender import CopyRefused
+from gantrymq.store.commitlog.log_refusal import BELIEVED_SECONDS
+from gantrymq.store.consumequeue.queue_flush import UNWRITTEN_BYTES_MAX
+from gantrymq.store.dispatch.deletions import Deletions
+from gantrymq.store.dispatch.dispatch_notifier import Arrivals
+from gantrymq.store.record.put import PutStatus, Refused
+from gantrymq.store.recovery.persistence import Persistence
+from gantrymq.store.retention.disk_watch import LOOK_SECONDS
+from gantrymq.store.retention.write_health import NOT_OPEN, STUCK_SECONDS, Obstacles
+from gantrymq.store.settings import StoreSettings
+from gantrymq.testing.memory_disk import MemoryDisk
+
+FULL = DiskError(DiskFailure.NO_SPACE, "write", "consumequeue/T/0")
+BROKEN = DiskError(DiskFailure.BROKEN, "write", "consumequeue/T/0")
+REFUSED = Refused(PutStatus.SERVICE_NOT_AVAILABLE, "the log is not written")
+
+
+class Watched:
+    """The obstacles of an open store, whose parts fail when they are told to."""
+
+    def __init__(self, settings: StoreSettings = SETTINGS) -> None:
+        self.disk = MemoryDisk()
+        self.opened = OpenedStore(self.disk, settings)
+        store = self.opened.store
+        self.arrivals, self.deletions, self.queues = store._arrivals, store._deletions, store.queues
+        assert store._persistence is not None
+        self.persistence: Persistence = store._persistence
+        self.watch = store.watch
+        self.obstacles = Obstacles(
+            store.log, self.queues, self.arrivals, self.deletions, self.watch
+        )
+        self.obstacles.opened(self.persistence)
+
+    def text(self) -> str:
+        """Why nothing is written now; "" while it is."""
+        refused = self.obstacles.to_writing()
+        if refused is None:
+            return ""
+        assert refused.status is PutStatus.SERVICE_NOT_AVAILABLE
+        return refused.text
+
+    def turn(self, now: float, *, is_copy: bool = False) -> str | None:
+        """What trouble there is behind it."""
+        self.obstacles.turn(now, is_copy=is_copy)
+        return self.obstacles.trouble(now)
+
+
+# ---------------------------------------------------------------------- what there is
+
+
+def test_there_is_none_of_a_store_that_is_well() -> None:
+    watched = Watched()
+    assert not watched.text()
+    assert watched.obstacles.refusal() is None
+    assert watched.turn(0.0) is None
+
+
+def test_a_store_that_is_not_open_is_one() -> None:
+    watched = Watched()
+    watched.obstacles.closed()
+    assert watched.obstacles.to_writing() is watched.obstacles.refusal() is NOT_OPEN
+    assert watched.obstacles.stall(0.0) == watched.obstacles.trouble(0.0) == "the store is not open"
+
+
+def test_queues_that_cannot_be_written_are_one_until_they_can() -> None:
+    watched = Watched()
+    watched.arrivals.failure = BROKEN
+    assert f"Queues cannot be written: {BROKEN}" in watched.text()
+    watched.arrivals.failure = None
+    assert not watched.text()
+    watched.deletions.failure = BROKEN
+    assert f"Queues cannot be written: {BROKEN}" in watched.text()
+    assert watched.text() == watched.obstacles.trouble(0.0)
+
+
+def test_too_many_units_that_are_not_written_are_one() -> None:
+    watched = Watched()
+    watched.persistence.failure = BROKEN
+    watched.queues.unwritten_bytes = 2 * UNWRITTEN_BYTES_MAX
+    assert not watched.text(), "they wait in memory"
+    watched.queues.unwritten_bytes += 1
+    assert str(BROKEN) in watched.text()
+    watched.persistence.failure = None
+    assert "the disk does not answer" in watched.text()
+
+
+def test_a_sync_that_takes_long_is_a_stall() -> None:
+    watched = Watched(SYNC)
+    watched.opened.put(1)
+    watched.opened.turn()
+    assert watched.obstacles.stall(STUCK_SECONDS - 0.1) is None
+    stall = watched.obstacles.stall(STUCK_SECONDS)
+    assert stall == "a sync of the log has been under way for 2.0 s"
+    assert watched.obstacles.trouble(STUCK_SECONDS) == stall
+    assert not watched.text(), "messages may be put"
+
+
+# ---------------------------------------------------------------------- the log
+
+
+def test_a_log_that_refused_is_trouble_and_may_be_written_again() -> None:
+    watched = Watched()
+    watched.obstacles.note(REFUSED, 0.0)
+    assert not watched.text()
+    assert watched.obstacles.refusal() is REFUSED
+    assert watched.obstacles.trouble(0.0) == REFUSED.text
+    watched.obstacles.note(None, 0.0)
+    assert watched.obstacles.refusal() is None
+
+
+def test_a_log_that_refused_has_the_disk_looked_at() -> None:
+    watched = Watched()
+    watched.turn(0.0)
+    assert watched.watch.deadline() == LOOK_SECONDS
+    watched.obstacles.note(REFUSED, 0.0)
+    assert watched.watch.deadline() < 0.0
+
+
+def test_a_copy_of_another_log_is_no_trouble_of_the_disk() -> None:
+    watched = Watched()
+    watched.obstacles.note_copy(CopyRefused("no space", is_diverged=False), 0.0)
+    assert watched.obstacles.trouble(0.0) == "no space"
+    watched.obstacles.note_copy(CopyRefused("another log", is_diverged=True), 0.0)
+    assert watched.obstacles.trouble(0.0) is None
+    watched.obstacles.note_copy(CopyRefused("no space", is_diverged=False), 0.0)
+    watched.obstacles.note_copy(None, 0.0)
+    assert watched.obstacles.trouble(0.0) is None
+
+
+def test_in_another_role_the_log_is_tried_anew() -> None:
+    watched = Watched()
+    watched.obstacles.note(REFUSED, 0.0)
+    watched.obstacles.forget(0.0)
+    assert watched.obstacles.refusal() is None
+
+
+def test_a_copy_believes_its_disk_again_after_a_while_and_a_master_tries_it() -> None:
+    for is_copy in (True, False):
+        watched = Watched()
+        watched.obstacles.note(REFUSED, 0.0)
+        assert watched.turn(BELIEVED_SECONDS - 0.1, is_copy=is_copy) == REFUSED.text
+        trouble = watched.turn(BELIEVED_SECONDS, is_copy=is_copy)
+        assert trouble == (None if is_copy else REFUSED.text)
+
+
+def test_a_copy_that_had_no_room_believes_its_disk_once_it_has() -> None:
+    watched = Watched()
+    full, watched.disk.total_bytes = watched.disk.total_bytes, 0
+    watched.obstacles.note(REFUSED, 0.0)
+    assert watched.turn(0.0, is_copy=True) is not None
+    watched.disk.total_bytes = full
+    assert watched.turn(LOOK_SECONDS, is_copy=True) is None
+
+
+# ---------------------------------------------------------------------- space
+
+
+@pytest.mark.parametrize("part", ["arrivals", "deletions", "persistence"])
+def test_units_that_find_no_space_have_the_reserve_given_up(part: str) -> None:
+    watched = Watched()
+    parts: dict[str, Arrivals | Deletions | Persistence] = {
+        "arrivals": watched.arrivals,
+        "deletions": watched.deletions,
+        "persistence": watched.persistence,
+    }
+    parts[part].failure = BROKEN
+    watched.turn(0.0)
+    assert watched.watch.refusal() is None, "it is not for want of space"
+    parts[part].failure = FULL
+    watched.turn(0.0)
+    parts[part].failure = None
+    assert "gantry/reserve" in watched.text()
