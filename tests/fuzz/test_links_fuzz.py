@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 from gantrymq.fakes.groups.group import SECRET, Master, filled, member, standing
 from gantrymq.ha.disk.epochs import Epoch
-from gantrymq.ha.member.incoming_link import MemberFollower
+from gantrymq.ha.member.incoming_link import IncomingLink
 from gantrymq.ha.member.member_events import Refused, Welcomed
-from gantrymq.ha.member.outgoing_link import MemberFollowing
+from gantrymq.ha.member.outgoing_link import OutgoingLink
 from gantrymq.ha.protocol import handshake
 from gantrymq.ha.protocol.events import Copied, Ended
-from gantrymq.ha.protocol.handshake import FollowersMeeting, MastersMeeting, Standing
+from gantrymq.ha.protocol.handshake import FollowersMeeting, MastersMeeting, MemberReport
 from gantrymq.ha.protocol.member_frames import (
     OPENING,
-    Beat,
+    Heartbeat,
     Kind,
     Letter,
     MemberReader,
@@ -26,8 +26,8 @@ from gantrymq.ha.protocol.member_frames import (
 
 Fuzz = Callable[[list[bytes], Callable[[bytes], None]], None]
 
-OURS = Standing(1, (Epoch(1, 0),), 0, 100)
-EMPTY = Standing(1, (), 0, 0)
+OURS = MemberReport(1, (Epoch(1, 0),), 0, 100)
+EMPTY = MemberReport(1, (), 0, 0)
 
 
 def letters(data: bytes) -> list[Letter]:
@@ -55,7 +55,7 @@ def test_what_followers_say(fuzz: Fuzz) -> None:
     def check(data: bytes) -> None:
         for before in (b"", whole):
             met = MastersMeeting(member(1), SECRET, b"m" * 16)
-            link = MemberFollower(1, "10.0.0.9:40000", met, master.store, 0.0)
+            link = IncomingLink(1, "10.0.0.9:40000", met, master.store, 0.0)
             if before:
                 link.receive(before, 0.0)
                 link.welcome(ours, 0.0)
@@ -72,17 +72,17 @@ def test_what_followers_say(fuzz: Fuzz) -> None:
 def test_what_masters_say(fuzz: Fuzz) -> None:
     """Strangers, and masters that have proven who they are."""
     _, (challenge,) = meeting()
-    welcome = handshake.welcome(Standing(1, (Epoch(1, 0),), 0, 900))
+    welcome = handshake.welcome(MemberReport(1, (Epoch(1, 0),), 0, 900))
     refusal = handshake.refusal("not-master", "member 1 is not master", OURS)
     data = encode_data_head(100, 3) + b"abc"
     table = encode_table_head(1, "offsets", 2) + b"{}"
-    beat = encode(Beat(1, 900, 50, 0))
+    beat = encode(Heartbeat(1, 900, 50, 0))
 
     def check(said: bytes) -> None:
         for before in (b"", challenge + welcome):
-            link = MemberFollowing(member(2), SECRET, b"f" * 16, OURS, 0.0)
+            link = OutgoingLink(member(2), SECRET, b"f" * 16, OURS, 0.0)
             if before:
-                link = MemberFollowing(member(2), SECRET, b"f" * 16, EMPTY, 0.0)
+                link = OutgoingLink(member(2), SECRET, b"f" * 16, EMPTY, 0.0)
                 link.receive(before, 0.0)
             position = 0 if before else 100
             events = link.receive(said, 0.0)

@@ -14,7 +14,7 @@ from gantrymq.ha.lease.lease import Lease
 from gantrymq.ha.lease.lease_object import ObjectName
 from gantrymq.ha.member import disk_decision, persistent_state
 from gantrymq.ha.member.disk_decision import Choice, Decision
-from gantrymq.ha.member.persistent_state import Kept
+from gantrymq.ha.member.persistent_state import PersistentState
 from gantrymq.testing.memory_disk import MemoryDisk
 from tools.formats import specimen
 from tools.formats.checked_file import HEAD, json_lines
@@ -42,7 +42,9 @@ def epochs_example() -> Sequence[str]:
 def member_example() -> Sequence[str]:
     """A member that has seen epoch 4."""
     disk = MemoryDisk()
-    persistent_state.write(disk, Kept(epoch=4, boot="3f1e9c20", is_partial=False, sure_to=73216))
+    persistent_state.write(
+        disk, PersistentState(epoch=4, boot="3f1e9c20", is_partial=False, sure_to=73216)
+    )
     return json_lines(specimen.content_on(disk, persistent_state.PATH))
 
 

@@ -43,7 +43,7 @@ from gantrymq.broker.readiness import store_reason
 from gantrymq.broker.setup import disk_decisions
 from gantrymq.broker.setup.link_security import LinkSecurity
 from gantrymq.broker.turn_loop import Rounds
-from gantrymq.ha.lease.lease_deadline import Authority
+from gantrymq.ha.lease.lease_deadline import LeaseDeadline
 from gantrymq.metrics.samples import Source
 from gantrymq.metrics.tables import exporter4
 from gantrymq.remoting.connections import ConnectionLimits, parse_networks
@@ -194,7 +194,7 @@ class BrokerHost:
             self._errands.carry_out,
             self._fail,
             self._replication.turn,
-            self._member.authority if self._member else Authority(),
+            self._member.authority if self._member else LeaseDeadline(),
         )
 
     def _make_errands(self) -> Errands:

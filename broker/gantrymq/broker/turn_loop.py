@@ -20,7 +20,7 @@ from typing import Final, final
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import Answer, Effect, Release, Replies, Request
 from gantrymq.broker.core.send.send_forwarder import SENDS
-from gantrymq.ha.lease.lease_deadline import Authority
+from gantrymq.ha.lease.lease_deadline import LeaseDeadline
 from gantrymq.remoting.events import Reason
 from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.net.channel import Channel
@@ -61,14 +61,14 @@ class Rounds:
         carry_out: Callable[[Effect, float], None],
         fail: Callable[[Exception], None],
         after_turn: Callable[[float], bool],
-        authority: Authority | None = None,
+        authority: LeaseDeadline | None = None,
     ) -> None:
         """`carry_out` executes all effects other than responses; `fail` is called when the core
         cannot continue, and stops the loop; `after_turn` runs after each turn's responses, and
         returns whether it has more to do. Without an `authority` there is no acknowledgement
         deadline."""
         self._after_turn: Callable[[float], bool] = after_turn
-        self._authority: Authority = authority or Authority()
+        self._authority: LeaseDeadline = authority or LeaseDeadline()
         self._core: Broker = core
         self._clock: Clock = clock
         self._outbox: Outbox = outbox

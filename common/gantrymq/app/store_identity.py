@@ -68,7 +68,7 @@ def _identity(disk: FolderDisk, arguments: argparse.Namespace) -> int:
     reading = _Reading(disk)
     who = reading.of(identity.read, None) or identity.Identity()
     epochs: Epochs = reading.of(epoch_file.read, _NO_EPOCHS)
-    highest = reading.of(persistent_state.read, persistent_state.Kept()).epoch
+    highest = reading.of(persistent_state.read, persistent_state.PersistentState()).epoch
     lease = reading.of(lease_copy.read, None)
     waiting = reading.of(disk_decision.read, None)
     if arguments.output == "json":

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from gantrymq.ha.member import persistent_state
-from gantrymq.ha.member.persistent_state import Kept
+from gantrymq.ha.member.persistent_state import PersistentState
 from gantrymq.sim.nodes.group_volumes import Volume, blank
 from gantrymq.store.layout import OWN
 from gantrymq.testing.faulty_disk import Faults
 from gantrymq.testing.unsynced import lose_all
 
-OLD, NEW, LAST = (Kept(epoch, "boot") for epoch in (1, 2, 3))
+OLD, NEW, LAST = (PersistentState(epoch, "boot") for epoch in (1, 2, 3))
 
 
 def lying() -> Volume:

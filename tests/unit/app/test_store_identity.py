@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Path:
     disk = FolderDisk(tmp_path)
     disk.make_folder("commitlog")
     identity.write(disk, Identity(DISK, THEIRS))
-    persistent_state.write(disk, persistent_state.Kept(9, "boot"))
+    persistent_state.write(disk, persistent_state.PersistentState(9, "boot"))
     epoch_file.write(disk, tuple(Epoch(number, number * 100) for number in range(1, 9)))
     lease_copy.write(disk, Lease("", 2, "h:1", "h:2", 9, frozenset({1, 2}), group=THEIRS))
     disk.close()

@@ -13,7 +13,7 @@ from gantrymq.fakes.brokers import broker as fakes_broker
 from gantrymq.fakes.brokers.broker import STORE_SETTINGS, OpenedBroker
 from gantrymq.fakes.brokers.sends import UNIQUE, add_topic, message
 from gantrymq.fakes.brokers.transactions import COMMIT, Transactions
-from gantrymq.ha.classic.log_senders import Followers
+from gantrymq.ha.classic.log_senders import LogSenders
 from gantrymq.ha.settings import HaSettings
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.wire import frames
@@ -36,7 +36,7 @@ class SyncMaster:
     def __init__(self, store_settings: StoreSettings = STORE_SETTINGS) -> None:
         settings = BrokerSettings(broker_role=BrokerRole.SYNC_MASTER)
         self.broker = OpenedBroker(settings, store_settings)
-        self.followers = Followers(self.broker.state.store, HaSettings(waits=True))
+        self.followers = LogSenders(self.broker.state.store, HaSettings(waits=True))
         add_topic(self.broker)
 
     def connect(self) -> None:

@@ -13,7 +13,7 @@ from gantrymq.broker.core.messages import HELD, AskBroker, CloseChannel, Effect,
 from gantrymq.broker.turn_loop import REPLICATION, Rounds
 from gantrymq.fakes.brokers.broker import START_MS, STORE_SETTINGS, FakeChannel, OpenedBroker
 from gantrymq.fakes.brokers.sends import add_topic, message
-from gantrymq.ha.lease.lease_deadline import Authority
+from gantrymq.ha.lease.lease_deadline import LeaseDeadline
 from gantrymq.remoting.events import Ended
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.session import Session
@@ -95,7 +95,7 @@ class Loop:
         self.has_more = False
         self.is_general = False
         self.turns = 0
-        self.authority = Authority()
+        self.authority = LeaseDeadline()
         self.rounds = Rounds(
             self.opened_broker.broker,
             self.clock,

@@ -27,7 +27,7 @@ from gantrymq.ha.lease.lease import (
     NOBODY,
     RENEW_SECONDS,
     Lease,
-    Wishes,
+    OperatorRequests,
 )
 
 
@@ -141,7 +141,7 @@ def test_promises_keep_nobody_going_whose_disk_stalls_while_others_take_messages
 def test_a_switchover_ends_in_its_time_where_the_lease_store_is_gone_meanwhile() -> None:
     life = pair()
     assert life.store.lease is not None
-    life.store.edit(replace(life.store.lease, wishes=Wishes(switch_to=2, number=1)))
+    life.store.edit(replace(life.store.lease, wishes=OperatorRequests(switch_to=2, number=1)))
     while not life.is_in(Phase.HANDING_OVER):
         runs_beside_2(life, STEP)
     life.store.is_gone = True
@@ -172,7 +172,7 @@ def test_a_full_disk_at_the_end_of_an_outage_is_handed_over_in_order() -> None:
 LOOKED_SECONDS = 5.0
 
 FENCED = Lease(fenced=frozenset({1}))
-WANTED = Lease(wishes=Wishes(switch_to=2, number=1))
+WANTED = Lease(wishes=OperatorRequests(switch_to=2, number=1))
 
 
 def is_moved(life: Life, cause: str | Lease) -> None:

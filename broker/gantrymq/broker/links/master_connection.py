@@ -1,4 +1,4 @@
-"""Implements a slave's connection to its master: the I/O for one `Following`.
+"""Implements a slave's connection to its master: the I/O for one `LogReceiver`.
 
 Received bytes are in the slave's log before the next report names them. The connection may use TLS,
 and if this slave has a secret both ends prove that they know it before the slave reports anything
@@ -13,7 +13,7 @@ from typing import Final, Protocol, final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.setup.link_security import LinkSecurity
-from gantrymq.ha.classic.log_receiver import Following
+from gantrymq.ha.classic.log_receiver import LogReceiver
 from gantrymq.ha.classic.slave_admission import PROOF_SECONDS
 from gantrymq.ha.classic.slave_handshake import SlaveHandshake
 from gantrymq.ha.protocol.events import Ended, Ending, FollowingEvent
@@ -81,10 +81,10 @@ class Copier:
         self.last_read_ms: int = 0
         self.last_write_ms: int = 0
 
-    def begin(self) -> Following:
+    def begin(self) -> LogReceiver:
         """Begin to follow on a connection, after the master's proof if one is required."""
         end = self.store.begin_copy()
-        return Following(end or 0, self.settings, self.clock.monotonic(), is_empty=end is None)
+        return LogReceiver(end or 0, self.settings, self.clock.monotonic(), is_empty=end is None)
 
 
 @final
@@ -112,7 +112,7 @@ class MasterConnection:
         """`begun` is done once the master is followed, or never will be."""
         self.begun: asyncio.Future[None] = begun
         self.ended: asyncio.Future[Ended] = ended
-        self.link: Following | None = None
+        self.link: LogReceiver | None = None
         """None until the master is followed."""
         self._door: Door | None = owner.security.outgoing()
         self._handshake: SlaveHandshake | None = None

@@ -14,7 +14,7 @@ from gantrymq.broker.links.replication_dialer import ReplicationDialer
 from gantrymq.broker.links.replication_listener import ReplicationListener
 from gantrymq.broker.links.slave_connections import SlaveConnections
 from gantrymq.broker.setup.link_security import LinkSecurity
-from gantrymq.ha.classic.log_senders import Followers
+from gantrymq.ha.classic.log_senders import LogSenders
 from gantrymq.ha.settings import HaSettings
 from gantrymq.ha.status import FollowerStatus, FollowingStatus
 from gantrymq.runtime.clock import Clock
@@ -56,7 +56,7 @@ class BrokerReplication:
         """Listen for slaves; the store is open, and nothing was appended yet."""
         if self._dialer is not None:
             return
-        followers = Followers(self._store, self._chosen)
+        followers = LogSenders(self._store, self._chosen)
         slaves = SlaveConnections(
             followers,
             self._security,

@@ -14,8 +14,8 @@ from typing import Final, Protocol, final
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.links.unauthenticated_links import UnprovenConnections
 from gantrymq.broker.setup.link_security import LinkSecurity
-from gantrymq.ha.classic.log_sender import Follower
-from gantrymq.ha.classic.log_senders import FOLLOWERS_MAX, Followers
+from gantrymq.ha.classic.log_sender import LogSender
+from gantrymq.ha.classic.log_senders import FOLLOWERS_MAX, LogSenders
 from gantrymq.ha.classic.slave_admission import SlaveAdmission
 from gantrymq.ha.protocol.events import Ended, Ending, FollowerEvent
 from gantrymq.runtime.clock import Clock
@@ -61,7 +61,7 @@ class SlaveConnections:
 
     def __init__(
         self,
-        followers: Followers,
+        followers: LogSenders,
         security: LinkSecurity,
         silence_seconds: float,
         clock: Clock,
@@ -69,7 +69,7 @@ class SlaveConnections:
         log: Log,
     ) -> None:
         self.clock: Clock = clock
-        self.followers: Followers = followers
+        self.followers: LogSenders = followers
         self.log_moves: Callable[[], None] = log_moves
         self.security: LinkSecurity = security
         self._connections: dict[SlaveConnection, None] = {}
@@ -106,7 +106,7 @@ class SlaveConnections:
         if crowded is not None:
             crowded.end(Ended(Ending.UNPROVEN, "it said nothing, and others came"))
 
-    def admitted(self, connection: SlaveConnection, *, is_proven: bool) -> Follower | None:
+    def admitted(self, connection: SlaveConnection, *, is_proven: bool) -> LogSender | None:
         """Make the connection a slave's; None if there are too many slaves and it has to be
         closed."""
         self._unproven.remove(connection)
@@ -150,7 +150,7 @@ class SlaveConnection:
     def __init__(self, owner: SlaveConnections) -> None:
         self.address: str = "unknown"
         self.host: str = ""
-        self.follower: Follower | None = None
+        self.follower: LogSender | None = None
         """None until the connection is admitted."""
         self._admission: SlaveAdmission = owner.admission()
         self._door: Door | None = owner.security.incoming()
@@ -279,7 +279,7 @@ class SlaveConnection:
         self._write(said)
         self._hear(self.follower, admission.first)
 
-    def _hear(self, follower: Follower, data: bytes) -> None:
+    def _hear(self, follower: LogSender, data: bytes) -> None:
         owner = self._owner
         self._see(owner.followers.heard(follower, data, owner.clock.monotonic()))
         owner.log_moves()

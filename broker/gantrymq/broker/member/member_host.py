@@ -40,11 +40,11 @@ from gantrymq.ha.election.actions import (
     WriteLease,
 )
 from gantrymq.ha.lease.endpoint_slice import Endpoint
-from gantrymq.ha.lease.lease_deadline import Authority
+from gantrymq.ha.lease.lease_deadline import LeaseDeadline
 from gantrymq.ha.lease.lease_object import ObjectName
 from gantrymq.ha.member.link_settings import LinkSettings
 from gantrymq.ha.member.member import Member, MemberSettings
-from gantrymq.ha.member.replica_state import Chronicle, note_doubt
+from gantrymq.ha.member.replica_state import ReplicaState, note_doubt
 from gantrymq.ha.protocol.handshake import NONCE_BYTES
 from gantrymq.ha.protocol.handshake import Member as MemberName
 from gantrymq.ha.status import FollowerStatus, FollowingStatus
@@ -84,7 +84,7 @@ class MemberHost:
     ) -> None:
         self.address: tuple[str, int] | None = None
         """The address at which members connect; None if there is none."""
-        self.authority = Authority(-NEVER)
+        self.authority = LeaseDeadline(-NEVER)
         self.restart: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Why this process has to stop and start again."""
         self._apis: list[KubeApi] = []
@@ -173,7 +173,7 @@ class MemberHost:
     def store_opened(self) -> None:
         """Record what a crash of the machine may have damaged, before anything else can fail: the
         next start takes what this one recovered for flushed."""
-        Chronicle(self._disk, self._store, page_cache_of(self._setup.root))
+        ReplicaState(self._disk, self._store, page_cache_of(self._setup.root))
 
     async def leave(self) -> None:
         """Hand over before this process ends."""

@@ -20,7 +20,7 @@ from gantrymq.ha.settings import HaSettings
 
 
 @final
-class Following:
+class LogReceiver:
     """The protocol state of one connection: bytes and time go in, events and output come out."""
 
     __slots__ = (

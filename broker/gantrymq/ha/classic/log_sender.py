@@ -34,7 +34,7 @@ BEGIN_ANEW: Final = "empty its store, and it begins anew with the last file"
 
 
 @final
-class Follower:
+class LogSender:
     """The protocol state of one connection: bytes and time go in, events and output come out."""
 
     __slots__ = (

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
-from gantrymq.ha.classic.log_sender import Follower
+from gantrymq.ha.classic.log_sender import LogSender
 from gantrymq.ha.protocol import log_stream
 from gantrymq.ha.protocol.events import Ended, Ending, FollowerEvent
 from gantrymq.ha.settings import HaSettings
@@ -36,13 +36,13 @@ ALONE: Final = (
 
 
 @final
-class Followers:
+class LogSenders:
     """The slaves of one open store."""
 
     __slots__ = ("_followers", "_handed_out", "_last_number", "_settings", "_store")
 
     def __init__(self, store: Store, settings: HaSettings) -> None:
-        self._followers: dict[int, Follower] = {}
+        self._followers: dict[int, LogSender] = {}
         self._handed_out = store.log.end
         self._last_number = 0
         self._settings = settings
@@ -50,13 +50,13 @@ class Followers:
         store.waiters.for_members = settings.waits
         self._judge()
 
-    def opened(self, address: str, now: float) -> Follower | None:
+    def opened(self, address: str, now: float) -> LogSender | None:
         """Add a connection; None if there are too many and it has to be closed."""
         if len(self._followers) >= FOLLOWERS_MAX:
             return None
         self._last_number += 1
         sent = [each.stream.sent for each in self._followers.values()]
-        follower = Follower(
+        follower = LogSender(
             self._last_number,
             address,
             self._store,
@@ -67,7 +67,7 @@ class Followers:
         self._followers[follower.number] = follower
         return follower
 
-    def heard(self, follower: Follower, data: bytes, now: float) -> Sequence[FollowerEvent]:
+    def heard(self, follower: LogSender, data: bytes, now: float) -> Sequence[FollowerEvent]:
         """Process bytes from a slave; sends that this acknowledges are answered in the next
         turn."""
         events = follower.receive(data, now)
@@ -75,14 +75,14 @@ class Followers:
         self._judge()
         return events
 
-    def closed(self, follower: Follower, ending: Ending, now: float) -> None:
+    def closed(self, follower: LogSender, ending: Ending, now: float) -> None:
         """Remove a closed connection."""
         follower.closed(ending, now)
         self._followers.pop(follower.number, None)
         self._handed_out = max(self._handed_out, follower.stream.sent)
         self._judge()
 
-    def turn(self, now: float) -> Sequence[tuple[Follower, Ended]]:
+    def turn(self, now: float) -> Sequence[tuple[LogSender, Ended]]:
         """Make output for all slaves that are behind. Returns the connections that have to be
         closed."""
         if not self._followers:
@@ -90,7 +90,7 @@ class Followers:
         if self._store.log_readings.is_due:
             streams = {number: each.stream for number, each in self._followers.items()}
             log_stream.turn(self._store.log_readings, streams)
-        over: list[tuple[Follower, Ended]] = []
+        over: list[tuple[LogSender, Ended]] = []
         for follower in self._followers.values():
             for event in follower.fill(now):
                 assert isinstance(event, Ended)

@@ -10,21 +10,21 @@ from __future__ import annotations
 from typing import Final, final
 
 from gantrymq.ha.election.election import Verdict, View, judge
-from gantrymq.ha.election.election_context import Surroundings
-from gantrymq.ha.election.lease_client_state import LeaseDesk
+from gantrymq.ha.election.election_context import ElectionContext
+from gantrymq.ha.election.lease_client_state import LeaseClientState
 from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Lease
-from gantrymq.ha.lease.member_id import Place
+from gantrymq.ha.lease.member_id import MemberId
 
 NEVER: Final = float("inf")
 
 
 @final
-class Candidacy:
+class CandidatePolicy:
     """The candidate policy of one member."""
 
     __slots__ = ("_place", "_promised_until", "again_at")
 
-    def __init__(self, place: Place, now: float, *, is_new: bool) -> None:
+    def __init__(self, place: MemberId, now: float, *, is_new: bool) -> None:
         """`is_new`: this disk has never been used by a member, so there can be no earlier
         promises."""
         self._place = place
@@ -36,7 +36,7 @@ class Candidacy:
         """Promise not to seek the lease for its duration."""
         self._promised_until = now + DURATION_SECONDS
 
-    def judge(self, desk: LeaseDesk, around: Surroundings, now: float) -> Verdict | None:
+    def judge(self, desk: LeaseClientState, around: ElectionContext, now: float) -> Verdict | None:
         """The verdict on seeking the lease; None if a promise forbids it."""
         lease = desk.lease
         if lease and now < self._promised_until and self._may_others_lead(lease, around):
@@ -58,7 +58,7 @@ class Candidacy:
         self.again_at = verdict.again_at
         return verdict
 
-    def _may_others_lead(self, lease: Lease, around: Surroundings) -> bool:
+    def _may_others_lead(self, lease: Lease, around: ElectionContext) -> bool:
         """Whether the master that received the promise may continue. A master that released its
         lease may not, unless the lease was set back to an earlier state or edited."""
         if lease.doubt is not None or lease.epoch < around.standing().epoch:

@@ -6,7 +6,7 @@ A member may become master if all of these hold:
                                member's clock; a lease that this member itself holds is free for it
     the member is eligible     it is in the set that the lease names, is not fenced, and its disk
                                responds; if its disk is full, others go first, for a limited time
-    its log is complete        it has everything that was acknowledged: `Standing.is_electable`
+    its log is complete        it has everything that was acknowledged: `MemberReport.is_electable`
     no other log is longer     among the in-sync members that report; a member with a longer log is
                                waited for, for a limited time
     its disk is the right one  the one that the lease names for this member; a disk of another group
@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
 from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Lease
-from gantrymq.ha.protocol.handshake import Standing
+from gantrymq.ha.protocol.handshake import MemberReport
 
 # How long a report of another member describes the present.
 FRESH_SECONDS: Final = 1.0
@@ -61,7 +61,7 @@ NEVER: Final = float("inf")
 class Sighting:
     """The last report of another member, and when it arrived."""
 
-    standing: Standing
+    standing: MemberReport
     at: float
 
 
@@ -71,7 +71,7 @@ class View(NamedTuple):
 
     me: int
     configured: frozenset[int]
-    standing: Standing
+    standing: MemberReport
     """This member's own report; its epoch is the highest this member has seen."""
     lease: Lease | None
     """The Lease as it was last read; None if there is none."""
@@ -141,7 +141,7 @@ def _judge(view: View, lease: Lease, now: float) -> Verdict:
     return _judge_set(view, lease, free_at, now)
 
 
-def fresh(sightings: Mapping[int, Sighting], now: float) -> Mapping[int, Standing]:
+def fresh(sightings: Mapping[int, Sighting], now: float) -> Mapping[int, MemberReport]:
     """The reports that are recent enough to describe the present."""
     return {
         member: sighting.standing
@@ -178,7 +178,7 @@ def _why_not(view: View, lease: Lease, now: float) -> str | None:
     return None
 
 
-def _heard(view: View, lease: Lease, now: float) -> dict[int, Standing]:
+def _heard(view: View, lease: Lease, now: float) -> dict[int, MemberReport]:
     """The reports of other members, except those with a disk of another group."""
     group = lease.group or view.standing.group
     heard = fresh(view.sightings, now)
@@ -256,7 +256,7 @@ def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
 
 
 def _judge_torn(
-    view: View, lease: Lease, said: Mapping[int, Standing], free_at: float, now: float
+    view: View, lease: Lease, said: Mapping[int, MemberReport], free_at: float, now: float
 ) -> Verdict:
     """The decision of an in-sync member that may lack messages while other members do not
     report."""
@@ -299,7 +299,7 @@ def _unclean(text: str, epoch: int) -> Verdict:
     )
 
 
-def _is_replaced(member: int, standing: Standing, lease: Lease) -> bool:
+def _is_replaced(member: int, standing: MemberReport, lease: Lease) -> bool:
     """Whether the disk of this in-sync member has lost its data. Another disk with its number
     proves nothing about that one: its process may run elsewhere, or be about to start."""
     return not standing.epochs and lease.names(member, standing.disk)
@@ -343,7 +343,7 @@ def _judge_all(view: View, lease: Lease, now: float) -> Verdict:
 def _judge_able(
     view: View,
     lease: Lease,
-    able: Mapping[int, Standing],
+    able: Mapping[int, MemberReport],
     others: frozenset[int],
     known: int,
     again_at: float,
@@ -373,7 +373,9 @@ def _who_is_missing(view: View, lease: Lease, missing: frozenset[int], now: floa
     )
 
 
-def _missing(view: View, lease: Lease, heard: Mapping[int, Standing], now: float) -> frozenset[int]:
+def _missing(
+    view: View, lease: Lease, heard: Mapping[int, MemberReport], now: float
+) -> frozenset[int]:
     """The members whose logs are not known. If the lease is not trusted, a new disk of an in-sync
     member says nothing about the old disk; if it is trusted, all in-sync members have new disks."""
     there = {**heard, view.me: view.standing}
@@ -384,13 +386,13 @@ def _missing(view: View, lease: Lease, heard: Mapping[int, Standing], now: float
     return missing | (others & lease.in_sync)
 
 
-def _is_whole(standing: Standing, epoch: int) -> bool:
+def _is_whole(standing: MemberReport, epoch: int) -> bool:
     """Whether a log has everything that was acknowledged. A member that has seen no epoch although
     this one has begun has a new disk, and has not learned yet that it lacks messages."""
     return standing.is_electable and (standing.epoch > 0 or epoch == 0)
 
 
-def _extent(standing: Standing, lease: Lease, *, by_log: bool) -> tuple[bool, int, int]:
+def _extent(standing: MemberReport, lease: Lease, *, by_log: bool) -> tuple[bool, int, int]:
     """Ranks a log. Within the set a complete log ranks above a longer one. `by_log`: the set is not
     known, or none of its members is present; then the log that goes furthest has everything that
     any set had."""
@@ -399,7 +401,7 @@ def _extent(standing: Standing, lease: Lease, *, by_log: bool) -> tuple[bool, in
 
 
 def _better(
-    view: View, lease: Lease, others: Mapping[int, Standing], *, by_log: bool = False
+    view: View, lease: Lease, others: Mapping[int, MemberReport], *, by_log: bool = False
 ) -> int:
     """The other member that should become master instead of this one; NOBODY if there is none. Of
     two equal logs the one with the longer undoubted part wins: the rest of the other may be damaged
@@ -409,7 +411,7 @@ def _better(
     seen = max([view.standing.epoch, *(each.epoch for each in others.values())])
     epoch = seen if by_log else lease.epoch
 
-    def rank(member: int, standing: Standing) -> tuple[object, ...]:
+    def rank(member: int, standing: MemberReport) -> tuple[object, ...]:
         extent = _extent(standing, lease, by_log=by_log)
         is_preferred = member == lease.wishes.preferred
         may_lead, is_whole = member not in lease.fenced, _is_whole(standing, epoch)
@@ -421,10 +423,10 @@ def _better(
     return best
 
 
-def _longer(view: View, lease: Lease, others: Mapping[int, Standing]) -> int:
+def _longer(view: View, lease: Lease, others: Mapping[int, MemberReport]) -> int:
     """A member that has more than this one; NOBODY if there is none."""
 
-    def extent(standing: Standing) -> tuple[bool, int, int]:
+    def extent(standing: MemberReport) -> tuple[bool, int, int]:
         return _extent(standing, lease, by_log=False)
 
     best = max(others, key=lambda each: extent(others[each]), default=NOBODY)

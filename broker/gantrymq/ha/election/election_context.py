@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from gantrymq.ha.election.election import Sighting
-from gantrymq.ha.protocol.handshake import Standing
+from gantrymq.ha.protocol.handshake import MemberReport
 
 
-class Surroundings(Protocol):
+class ElectionContext(Protocol):
     """Implemented by the member. Each answer describes the current moment."""
 
-    def standing(self) -> Standing:
+    def standing(self) -> MemberReport:
         """What this member reports about its own log."""
 
     def sightings(self) -> Mapping[int, Sighting]:

@@ -69,7 +69,7 @@ class _Progress:
 
 
 @final
-class InSync:
+class InSyncReplicas:
     """The in-sync set of one master in its epoch, owned by the member."""
 
     __slots__ = (

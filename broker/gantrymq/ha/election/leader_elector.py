@@ -21,12 +21,12 @@ from dataclasses import replace
 from typing import Final, final
 
 from gantrymq.ha.election.actions import Action, Say
-from gantrymq.ha.election.candidate_policy import Candidacy
+from gantrymq.ha.election.candidate_policy import CandidatePolicy
 from gantrymq.ha.election.election import Verdict, groups_heard
-from gantrymq.ha.election.election_context import Surroundings
-from gantrymq.ha.election.in_sync_replicas import InSync
-from gantrymq.ha.election.lease_client_state import LeaseDesk, Outcome
-from gantrymq.ha.election.lease_timer import ASK_AFTER_SECONDS, Tenure
+from gantrymq.ha.election.election_context import ElectionContext
+from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
+from gantrymq.ha.election.lease_client_state import LeaseClientState, Outcome
+from gantrymq.ha.election.lease_timer import ASK_AFTER_SECONDS, LeaseTimer
 from gantrymq.ha.election.phase import Phase
 from gantrymq.ha.election.switchover import Switchover
 from gantrymq.ha.lease.lease import (
@@ -37,7 +37,7 @@ from gantrymq.ha.lease.lease import (
     LeaseAnswer,
     Unanswered,
 )
-from gantrymq.ha.lease.member_id import Place
+from gantrymq.ha.lease.member_id import MemberId
 
 # A hand-over that takes longer is given up, and the master continues.
 HANDOVER_SECONDS: Final = 1.0
@@ -52,7 +52,7 @@ NEVER: Final = float("inf")
 
 
 @final
-class Agent:
+class LeaderElector:
     """The leader elector of one member. The member calls `decide` after every event and at
     `deadline`."""
 
@@ -78,13 +78,13 @@ class Agent:
     )
 
     def __init__(
-        self, place: Place, now: float, *, is_new: bool, kept: Lease | None = None
+        self, place: MemberId, now: float, *, is_new: bool, kept: Lease | None = None
     ) -> None:
         """`is_new`: this disk has never been used by a member, so it can have promised nothing.
         `kept`: the lease that this disk has seen last."""
-        self._candidacy = Candidacy(place, now, is_new=is_new)
+        self._candidacy = CandidatePolicy(place, now, is_new=is_new)
         self._chosen = NOBODY
-        self._desk = LeaseDesk(now, kept)
+        self._desk = LeaseClientState(now, kept)
         self._handing_by = NEVER
         self._leaves_by = NEVER
         self._place = place
@@ -93,14 +93,14 @@ class Agent:
         self._said = ""
         self._sought = 0
         self._switchover = Switchover(place.number)
-        self._tenure = Tenure(place)
+        self._tenure = LeaseTimer(place)
         self._words: list[Say] = []
         self._yields = False
         """Whether this member lets the lease go because its disk does not respond."""
         self._yields_at = -NEVER
         self.epoch = 0
         """The epoch of which this member is master; 0 while it is not."""
-        self.in_sync: InSync | None = None
+        self.in_sync: InSyncReplicas | None = None
         """The in-sync set of the epoch that this member leads; the member sets and clears it."""
         self.is_leaving = False
         """Whether this process is about to end: it follows no other master, and its master is
@@ -130,7 +130,7 @@ class Agent:
         """Whether the lease of the current master has not expired by this member's clock."""
         return now < self._desk.expires_at
 
-    def authority(self, around: Surroundings, now: float) -> float:
+    def authority(self, around: ElectionContext, now: float) -> float:
         """Until when this member may acknowledge."""
         if not self.epoch:
             return -NEVER
@@ -228,7 +228,7 @@ class Agent:
 
     # ------------------------------------------------------------------ decisions
 
-    def decide(self, around: Surroundings, now: float) -> None:
+    def decide(self, around: ElectionContext, now: float) -> None:
         """Do everything that is due."""
         if self.epoch and now >= self.authority(around, now):
             self.step_down("the lease could not be renewed in time", now)
@@ -244,7 +244,7 @@ class Agent:
         know."""
         return NEVER if self.has_successor else self._desk.look_at(is_urgent=True)
 
-    def deadline(self, around: Surroundings, now: float) -> float:
+    def deadline(self, around: ElectionContext, now: float) -> float:
         """When `decide` has something to do, if no event occurs before."""
         due = NEVER
         for each in self._times(around, now):
@@ -252,7 +252,7 @@ class Agent:
                 due = each
         return due
 
-    def _times(self, around: Surroundings, now: float) -> Sequence[float]:
+    def _times(self, around: ElectionContext, now: float) -> Sequence[float]:
         """The times at which something is due. Work that was due and could not be done waits for an
         answer."""
         desk = self._desk
@@ -277,7 +277,7 @@ class Agent:
 
     # ------------------------------------------------------------------ watching
 
-    def _watch(self, around: Surroundings, now: float) -> None:
+    def _watch(self, around: ElectionContext, now: float) -> None:
         desk = self._desk
         if desk.is_busy:
             return
@@ -293,12 +293,12 @@ class Agent:
         else:
             self._judge(around, now)
 
-    def _look_at(self, around: Surroundings) -> float:
+    def _look_at(self, around: ElectionContext) -> float:
         """When to read the lease again."""
         is_quiet = around.hears_master() or self.phase is Phase.SEEKING
         return self._desk.look_at(is_urgent=not is_quiet)
 
-    def _judge(self, around: Surroundings, now: float) -> None:
+    def _judge(self, around: ElectionContext, now: float) -> None:
         """Seek the lease if this member may become master."""
         verdict = self._candidacy.judge(self._desk, around, now)
         if verdict is None:
@@ -314,7 +314,7 @@ class Agent:
         elif not around.hears_master():
             self._say(f"not master: {verdict.reason}")
 
-    def _make(self, around: Surroundings, now: float) -> None:
+    def _make(self, around: ElectionContext, now: float) -> None:
         """Create a lease that only names the group. If the group has no UUID, make one."""
         known = self.lease
         blank = Lease(group=around.standing().group or around.new_id())
@@ -322,7 +322,7 @@ class Agent:
             blank = replace(blank, wishes=known.wishes, fenced=known.fenced)
         self._desk.write(blank, now)
 
-    def _seek(self, verdict: Verdict, around: Surroundings, now: float) -> None:
+    def _seek(self, verdict: Verdict, around: ElectionContext, now: float) -> None:
         """Write this member as master, with the in-sync members that are present; the others return
         to the set once they have everything again."""
         if verdict.epoch > EPOCH_MAX:
@@ -345,7 +345,7 @@ class Agent:
 
     # ------------------------------------------------------------------ leading
 
-    def _lead(self, around: Surroundings, now: float) -> None:
+    def _lead(self, around: ElectionContext, now: float) -> None:
         desk, in_sync = self._desk, self.in_sync
         if in_sync is None:
             return
@@ -368,7 +368,7 @@ class Agent:
         elif not desk.is_stale:
             self._write_on(around, in_sync, now)
 
-    def _write_on(self, around: Surroundings, in_sync: InSync, now: float) -> None:
+    def _write_on(self, around: ElectionContext, in_sync: InSyncReplicas, now: float) -> None:
         """Renew the lease, with the current in-sync set."""
         stall = around.stall(now)
         if stall is not None:
@@ -385,7 +385,9 @@ class Agent:
         elif now >= self._desk.tried_at + RENEW_SECONDS:
             self._renew(now)
 
-    def _wanted(self, around: Surroundings, in_sync: InSync, now: float) -> frozenset[int] | None:
+    def _wanted(
+        self, around: ElectionContext, in_sync: InSyncReplicas, now: float
+    ) -> frozenset[int] | None:
         """The set to propose. Before a member is removed, everything acknowledged is flushed
         here."""
         wanted = in_sync.wanted(now)
@@ -450,14 +452,14 @@ class Agent:
         self._handing_by = now + HANDOVER_SECONDS
         self._say(f"handing over to {f'member {chosen}' if chosen else 'whoever is in sync'}")
 
-    def _can_be_taken(self, around: Surroundings, now: float) -> bool:
+    def _can_be_taken(self, around: ElectionContext, now: float) -> bool:
         """Whether the lease can presumably be written, so that a successor can take it: the last
         write succeeded a moment ago. A member with a stalled disk does not renew; then the last
         request decides."""
         desk, stalls = self._desk, around.stall(now) is not None
         return not desk.is_stale if stalls else now < desk.written_at + ASK_AFTER_SECONDS
 
-    def _consider_yielding(self, around: Surroundings, now: float) -> None:
+    def _consider_yielding(self, around: ElectionContext, now: float) -> None:
         """Hand over to a member that can accept messages, if this one cannot. If no member can,
         stay master even with a full disk: without a master consumers could not read on."""
         trouble = around.trouble(now)
@@ -469,14 +471,16 @@ class Agent:
             self._say(f"somebody else is to be master: {trouble}", is_warning=True)
             self._begin_handover(NOBODY, now)
 
-    def _consider_switch(self, around: Surroundings, in_sync: InSync, now: float) -> None:
+    def _consider_switch(
+        self, around: ElectionContext, in_sync: InSyncReplicas, now: float
+    ) -> None:
         """Carry out an operator's switchover request."""
         lease = self.lease
         heir = None if lease is None else self._switchover.heir(lease, in_sync.persisted, now)
         if heir is not None and self._can_be_taken(around, now):
             self._begin_handover(heir, now)
 
-    def _hand_over(self, around: Surroundings, now: float) -> None:
+    def _hand_over(self, around: ElectionContext, now: float) -> None:
         """Release the lease once a member has everything, or the time is over."""
         desk, lease, heir = self._desk, self.lease, around.heir(self._chosen, now)
         is_over, is_stale = now >= self._handing_by, desk.is_stale
@@ -499,7 +503,7 @@ class Agent:
             self._switchover.give_up(now)
         self._say(f"the switchover was given up: {reason}", is_warning=True)
 
-    def _leave(self, around: Surroundings, now: float) -> None:
+    def _leave(self, around: ElectionContext, now: float) -> None:
         """Remove this member from the lease. If it follows a master, the master closes the
         connection once no acknowledgement waits for this member."""
         lease, me, disk = self.lease, self._place.number, around.standing().disk

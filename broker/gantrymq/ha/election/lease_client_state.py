@@ -56,7 +56,7 @@ class _Asked:
 
 
 @final
-class LeaseDesk:
+class LeaseClientState:
     """The Lease client of one member."""
 
     __slots__ = (

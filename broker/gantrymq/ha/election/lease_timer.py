@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from gantrymq.ha.election.in_sync_replicas import InSync
+from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.lease.lease import AUTHORITY_SECONDS, RENEW_SECONDS, Lease
-from gantrymq.ha.lease.member_id import Place
+from gantrymq.ha.lease.member_id import MemberId
 
 # If a renewal takes longer than this, the master asks the other members for promises.
 ASK_AFTER_SECONDS: Final = RENEW_SECONDS + 0.4
@@ -20,12 +20,12 @@ NEVER: Final = float("inf")
 
 
 @final
-class Tenure:
+class LeaseTimer:
     """The renewals of one member while it is master."""
 
     __slots__ = ("_place", "_renewed_at")
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: MemberId) -> None:
         self._place = place
         self._renewed_at = -NEVER
 
@@ -48,7 +48,7 @@ class Tenure:
         since = self._renewed_at
         return max(since, promised_since or since) + AUTHORITY_SECONDS
 
-    def must_promise(self, lease: Lease, in_sync: InSync) -> frozenset[int] | None:
+    def must_promise(self, lease: Lease, in_sync: InSyncReplicas) -> frozenset[int] | None:
         """The members whose promises let the master continue without the lease; None if no promises
         suffice."""
         me, configured = self._place.number, self._place.configured

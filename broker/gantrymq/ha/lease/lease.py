@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias, final
 
-from gantrymq.ha.lease.member_id import Place
+from gantrymq.ha.lease.member_id import MemberId
 
 # The object contains the duration, and every member measures it by its own clock. The figures are
 # those of docs/design/replication.md.
@@ -51,7 +51,7 @@ class Mark(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class OperatorRequests:
     """An operator's requests, written by operators only."""
 
     preferred: int = NOBODY
@@ -87,13 +87,13 @@ class Lease:
     """The number of renewals: it changes even if nothing else does."""
     granted: int = 0
     """The number of the last switchover that was carried out or given up."""
-    wishes: Wishes = field(default_factory=Wishes)
+    wishes: OperatorRequests = field(default_factory=OperatorRequests)
     group: str = ""
     """"" while the group has no UUID, or its members run a version without group UUIDs."""
     disks: Mapping[int, str] = field(default_factory=lambda: NO_DISKS)
     """By in-sync member; "" or absent where the disk is not known."""
     writer: str = ""
-    """The process of the holder, as `Place.process`; "" if its version does not write it."""
+    """The process of the holder, as `MemberId.process`; "" if its version does not write it."""
     doubt: str | None = None
     """Why the Lease that was read is not trusted, though it is this group's. The other fields then
     hold the last trusted content, with the version and the wishes of what was read."""
@@ -113,12 +113,12 @@ class Lease:
         number."""
         return self.holder == member and self.disks.get(member, "") in ("", disk)
 
-    def is_by(self, place: Place) -> bool:
+    def is_by(self, place: MemberId) -> bool:
         """Whether this very process wrote itself as the holder."""
         return self.holder == place.number and self.writer == place.process
 
     def taken(
-        self, by: Place, epoch: int, in_sync: frozenset[int], disks: Mapping[int, str] = NO_DISKS
+        self, by: MemberId, epoch: int, in_sync: frozenset[int], disks: Mapping[int, str] = NO_DISKS
     ) -> Lease:
         """The lease with this member as the new master."""
         return replace(
@@ -139,7 +139,7 @@ class Lease:
 
     def renewed(
         self,
-        by: Place,
+        by: MemberId,
         in_sync: frozenset[int],
         granted: int,
         disks: Mapping[int, str] = NO_DISKS,

@@ -13,7 +13,7 @@ ALWAYS: Final = float("inf")
 
 
 @final
-class Authority:
+class LeaseDeadline:
     """The acknowledgement deadline of one broker. A broker with a fixed role has no deadline."""
 
     __slots__ = ("until",)

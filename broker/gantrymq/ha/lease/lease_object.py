@@ -42,7 +42,7 @@ from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.ha.disk.identity import is_uuid
-from gantrymq.ha.lease.lease import DURATION_SECONDS, EPOCH_MAX, NOBODY, Lease, Wishes
+from gantrymq.ha.lease.lease import DURATION_SECONDS, EPOCH_MAX, NOBODY, Lease, OperatorRequests
 from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import Json, JsonObject, object_of, required_text_field, text_field
 
@@ -150,9 +150,9 @@ def _written(notes: _Notes, lease: Lease) -> Lease:
     )
 
 
-def _wishes(notes: _Notes) -> tuple[Wishes, frozenset[int]]:
+def _wishes(notes: _Notes) -> tuple[OperatorRequests, frozenset[int]]:
     """An operator's requests, and the fenced members."""
-    wishes = Wishes(
+    wishes = OperatorRequests(
         notes.wished_number("preferred"),
         notes.wished_number("switch-to"),
         notes.wished_number("switch-number", SWITCH_NUMBER_MAX),

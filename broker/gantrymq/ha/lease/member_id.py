@@ -8,7 +8,7 @@ from typing import final
 
 @final
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemberId:
     """The identity of one member within its group."""
 
     number: int

@@ -30,10 +30,10 @@ from gantrymq.ha.member.link_settings import HEARTBEAT_SECONDS, SILENCE_SECONDS
 from gantrymq.ha.member.member_events import MemberFollowerEvent, Met, Reported
 from gantrymq.ha.protocol import handshake
 from gantrymq.ha.protocol.events import Ended, Ending
-from gantrymq.ha.protocol.handshake import MastersMeeting, Member, Standing, goes_on
+from gantrymq.ha.protocol.handshake import MastersMeeting, Member, MemberReport, goes_on
 from gantrymq.ha.protocol.log_stream import OUTPUT_BYTES_MAX, LogStream
 from gantrymq.ha.protocol.member_frames import (
-    Beat,
+    Heartbeat,
     Kind,
     Letter,
     MemberReader,
@@ -84,7 +84,7 @@ class _Owed:
 
 
 @final
-class MemberFollower:
+class IncomingLink:
     """The protocol state of one link: bytes and time go in, events and output come out."""
 
     __slots__ = (
@@ -133,7 +133,7 @@ class MemberFollower:
         self.has_reported = False
         """Whether `report` was sent by the follower, rather than derived from the handshake."""
         self.report = Report(0, 0)
-        self.standing: Standing | None = None
+        self.standing: MemberReport | None = None
         """The follower's standing at the handshake."""
         self.stream = LogStream(number, store.log, store.log_readings, COLD_BYTES)
         self._has_beat = False
@@ -149,7 +149,7 @@ class MemberFollower:
         self._rate = Rate(now)
         self._reader = MemberReader(Kind.HELLO)
         self._store = store
-        self._told: tuple[Beat, float] | None = None
+        self._told: tuple[Heartbeat, float] | None = None
         """The last beat, and when it was made."""
         self._unstored: deque[tuple[int, int]] = deque()
         """Of each table that was sent and not stored: its number on this link, and the owner's
@@ -188,7 +188,7 @@ class MemberFollower:
             events.append(Reported(self.report))
         return events
 
-    def welcome(self, standing: Standing, now: float) -> None:
+    def welcome(self, standing: MemberReport, now: float) -> None:
         """Accept the follower. `standing` describes this master's log."""
         theirs = self.standing
         assert theirs is not None
@@ -204,7 +204,7 @@ class MemberFollower:
         self.log_start = begins if theirs.is_empty else theirs.start
         self.report = Report(0 if theirs.is_empty else theirs.sure_end, 0)
 
-    def refuse(self, reason: str, words: str, standing: Standing) -> None:
+    def refuse(self, reason: str, words: str, standing: MemberReport) -> None:
         """Refuse the follower. The link ends once the refusal was taken: the connection has to be
         closed, not aborted."""
         assert self.phase is Phase.MET
@@ -304,7 +304,7 @@ class MemberFollower:
                 due_at = at + (BESIDE_SECONDS if self._output else NEWS_SECONDS)
             if now < due_at and asked <= told.asked:
                 return
-        beat = Beat(epoch, self._store.log.end, safe, asked)
+        beat = Heartbeat(epoch, self._store.log.end, safe, asked)
         self._told = beat, now
         self._news_at = float("inf")
         self._has_beat = True

@@ -29,14 +29,14 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from gantrymq.base.errors import LocalError
-from gantrymq.ha.election.in_sync_replicas import InSync
-from gantrymq.ha.member.incoming_link import MemberFollower, Phase
+from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
+from gantrymq.ha.member.incoming_link import IncomingLink, Phase
 from gantrymq.ha.member.link_settings import LinkSettings
 from gantrymq.ha.member.member_events import MemberFollowersEvent, Met, NewerEpoch, Reported
 from gantrymq.ha.member.seat_conflicts import SeatConflicts
 from gantrymq.ha.protocol import log_stream
 from gantrymq.ha.protocol.events import Ended, Ending
-from gantrymq.ha.protocol.handshake import MastersMeeting, Member, Standing
+from gantrymq.ha.protocol.handshake import MastersMeeting, Member, MemberReport
 from gantrymq.ha.protocol.member_frames import TABLE_BYTES_MAX, Report
 from gantrymq.ha.status import FollowerStatus
 from gantrymq.store.engine import Store
@@ -63,7 +63,7 @@ class _Reign:
     """The state of the epoch in which this member is master."""
 
     epoch: int
-    in_sync: InSync
+    in_sync: InSyncReplicas
     tables_at: float
     safe: int
     held: int
@@ -85,7 +85,7 @@ class _Reign:
 
 
 @final
-class MemberFollowers:
+class IncomingLinks:
     """The incoming links of one member whose store is open."""
 
     __slots__ = (
@@ -104,17 +104,17 @@ class MemberFollowers:
         self,
         store: Store,
         settings: LinkSettings,
-        standing: Callable[[], Standing],
+        standing: Callable[[], MemberReport],
         nonce: Callable[[], bytes],
     ) -> None:
         """`standing` returns this member's current standing; `nonce` returns bytes never returned
         before."""
-        self._current: dict[int, MemberFollower] = {}
+        self._current: dict[int, IncomingLink] = {}
         """By member, the link that counts."""
         self._last_table = 0
-        self._links: dict[int, MemberFollower] = {}
+        self._links: dict[int, IncomingLink] = {}
         self._nonce = nonce
-        self._over: list[tuple[MemberFollower, Ended]] = []
+        self._over: list[tuple[IncomingLink, Ended]] = []
         """Links that were ended, and that the owner does not know of yet."""
         self._reign: _Reign | None = None
         self._settings = settings
@@ -123,7 +123,7 @@ class MemberFollowers:
 
     # ------------------------------------------------------------------ epochs led
 
-    def lead(self, epoch: int, in_sync: InSync, now: float) -> None:
+    def lead(self, epoch: int, in_sync: InSyncReplicas, now: float) -> None:
         """Become master. The position that consumers of the store can read up to now is safe."""
         assert self._reign is None
         store = self._store
@@ -149,7 +149,7 @@ class MemberFollowers:
 
     # ------------------------------------------------------------------ connections
 
-    def opened(self, number: int, address: str, now: float) -> MemberFollower | None:
+    def opened(self, number: int, address: str, now: float) -> IncomingLink | None:
         """Add a connection with this number, which was never used before. None if there are too
         many and it has to be closed."""
         if len(self._links) >= LINKS_MAX:
@@ -160,11 +160,11 @@ class MemberFollowers:
             del self._links[stranger.number]
         settings = self._settings
         meeting = MastersMeeting(settings.me, settings.secret, self._nonce())
-        link = MemberFollower(number, address, meeting, self._store, now)
+        link = IncomingLink(number, address, meeting, self._store, now)
         self._links[number] = link
         return link
 
-    def _stranger(self) -> MemberFollower | None:
+    def _stranger(self) -> IncomingLink | None:
         """The link that makes room: of the links without proof the oldest of the address that has
         most of them, so that a flood from one address displaces only its own links."""
         meeting = [each for each in self._links.values() if each.phase is Phase.MEETING]
@@ -177,9 +177,7 @@ class MemberFollowers:
                 return each
         return None
 
-    def heard(
-        self, link: MemberFollower, data: bytes, now: float
-    ) -> Sequence[MemberFollowersEvent]:
+    def heard(self, link: IncomingLink, data: bytes, now: float) -> Sequence[MemberFollowersEvent]:
         """Process received bytes; sends that this acknowledges are answered in the store's next
         turn."""
         events: list[MemberFollowersEvent] = []
@@ -195,14 +193,14 @@ class MemberFollowers:
                     events.append(event)
         return events
 
-    def closed(self, link: MemberFollower) -> None:
+    def closed(self, link: IncomingLink) -> None:
         """Remove a closed connection."""
         link.closed()
         self._lose(link)
         self._links.pop(link.number, None)
 
     def _answer(
-        self, link: MemberFollower, member: Member, theirs: Standing, now: float
+        self, link: IncomingLink, member: Member, theirs: MemberReport, now: float
     ) -> Sequence[NewerEpoch]:
         """Accept or refuse a peer that has proved to be a member of the group."""
         ours, reign = self._standing(), self._reign
@@ -240,7 +238,7 @@ class MemberFollowers:
         return ()
 
     def _seat_of(
-        self, reign: _Reign, number: int, disk: str, former: MemberFollower | None
+        self, reign: _Reign, number: int, disk: str, former: IncomingLink | None
     ) -> str | None:
         """Why a process with this disk may not follow as this member; None if it may."""
         counted = reign.in_sync.other_disk(number, disk)
@@ -256,13 +254,13 @@ class MemberFollowers:
             f" disk {former.standing.disk}, so this one, with {disk or 'none'}, is to be stopped"
         )
 
-    def _end(self, link: MemberFollower, ending: Ending, text: str) -> None:
+    def _end(self, link: IncomingLink, ending: Ending, text: str) -> None:
         """End a link; the owner is told in the next turn."""
         if not link.is_over:
             self._over.append((link, link.end(ending, text)))
             self._lose(link)
 
-    def _lose(self, link: MemberFollower) -> None:
+    def _lose(self, link: IncomingLink) -> None:
         """Stop counting the link as its member's."""
         if link.standing is None or self._current.get(link.member.number) is not link:
             return
@@ -272,7 +270,7 @@ class MemberFollowers:
 
     # ------------------------------------------------------------------ reports
 
-    def _count(self, link: MemberFollower, report: Report, now: float) -> None:
+    def _count(self, link: IncomingLink, report: Report, now: float) -> None:
         """Record a report of a follower."""
         reign, number = self._reign, link.member.number
         assert reign is not None
@@ -284,7 +282,7 @@ class MemberFollowers:
             reign.in_sync.heard(number, report, self._store.log.end, now)
             self._settle()
 
-    def _is_sound(self, reign: _Reign, link: MemberFollower, report: Report) -> bool:
+    def _is_sound(self, reign: _Reign, link: IncomingLink, report: Report) -> bool:
         """Whether the follower's log counts for the in-sync set. An in-sync member that comes back
         with less than all members had has lost data: unless it soon catches up, it is removed
         instead of delaying all sends. A member outside the set needs the whole log from its
@@ -328,7 +326,7 @@ class MemberFollowers:
         """The position up to which queues and index include the log."""
         return self._store.log.end - self._store.dispatch_behind
 
-    def _missing(self, in_sync: InSync) -> str | None:
+    def _missing(self, in_sync: InSyncReplicas) -> str | None:
         """Why nothing is acknowledged now; None if enough members are in sync."""
         if in_sync.size >= self._settings.min_in_sync:
             return None
@@ -341,7 +339,7 @@ class MemberFollowers:
 
     # ------------------------------------------------------------------ the turn
 
-    def turn(self, now: float) -> Sequence[tuple[MemberFollower, Ended]]:
+    def turn(self, now: float) -> Sequence[tuple[IncomingLink, Ended]]:
         """Make output for all followers that are behind. Returns the links that have to be
         closed."""
         reign = self._reign

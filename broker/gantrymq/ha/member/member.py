@@ -21,19 +21,19 @@ from gantrymq.base.disk import Disk
 from gantrymq.ha.disk.identity import Identity
 from gantrymq.ha.election.actions import Action, HangUp, Publish, Say
 from gantrymq.ha.election.election import Sighting
-from gantrymq.ha.election.in_sync_replicas import InSync
-from gantrymq.ha.election.leader_elector import Agent
+from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
+from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.election.phase import Phase
 from gantrymq.ha.lease.lease import NOBODY, Lease, LeaseAnswer
-from gantrymq.ha.lease.member_id import Place
-from gantrymq.ha.member.incoming_link import MemberFollower
-from gantrymq.ha.member.incoming_links import MemberFollowers
+from gantrymq.ha.lease.member_id import MemberId
+from gantrymq.ha.member.incoming_link import IncomingLink
+from gantrymq.ha.member.incoming_links import IncomingLinks
 from gantrymq.ha.member.link_settings import LinkSettings
 from gantrymq.ha.member.member_events import Met, NewerEpoch
-from gantrymq.ha.member.outgoing_links import Dials
-from gantrymq.ha.member.replica_state import Chronicle
+from gantrymq.ha.member.outgoing_links import OutgoingLinks
+from gantrymq.ha.member.replica_state import ReplicaState
 from gantrymq.ha.protocol.events import Ended
-from gantrymq.ha.protocol.handshake import Standing
+from gantrymq.ha.protocol.handshake import MemberReport
 from gantrymq.ha.roles import Roles
 from gantrymq.ha.status import FollowerStatus
 from gantrymq.store.engine import Store
@@ -115,13 +115,13 @@ class Member:
         self._actions: list[Action] = []
         self._ask_at = NEVER
         self._asked = 0
-        self._chronicle = Chronicle(disk, store, boot)
+        self._chronicle = ReplicaState(disk, store, boot)
         process = nonce().hex()
         self._chronicle.identify(process)  # names a new disk: this UUID is unique
         self._conflicts: Sequence[str] = ()
         """The conflicts that were logged last."""
-        self._guests: dict[int, MemberFollower] = {}
-        self._in_sync: InSync | None = None
+        self._guests: dict[int, IncomingLink] = {}
+        self._in_sync: InSyncReplicas | None = None
         self._is_paused = False
         self._last_guest = 0
         self._led = 0
@@ -137,10 +137,12 @@ class Member:
         it."""
         addresses, known = settings.ha_addresses, self._chronicle
         configured, ha_address = frozenset(addresses), addresses[number]
-        place = Place(number, configured, settings.address, ha_address, process)
-        self.agent = agent = Agent(place, now, is_new=known.is_new, kept=known.lease)
-        self._dials = Dials(link, addresses, nonce, known, self.standing, agent, store, roles)
-        self._followers = MemberFollowers(store, link, self.standing, nonce)
+        place = MemberId(number, configured, settings.address, ha_address, process)
+        self.agent = agent = LeaderElector(place, now, is_new=known.is_new, kept=known.lease)
+        self._dials = OutgoingLinks(
+            link, addresses, nonce, known, self.standing, agent, store, roles
+        )
+        self._followers = IncomingLinks(store, link, self.standing, nonce)
         store.safe = store.log.start  # until a master reports the safe position
 
     # ------------------------------------------------------------------ state
@@ -262,7 +264,7 @@ class Member:
         self._chronicle.begin(epoch)
         link = self._settings.link
         lease = agent.lease
-        in_sync = InSync(
+        in_sync = InSyncReplicas(
             link.me.number, lease.in_sync, now, flushes=link.flushes, disks=lease.disks
         )
         agent.in_sync = self._in_sync = in_sync
@@ -307,7 +309,7 @@ class Member:
 
     # ------------------------------------------------------------------ called by the elector
 
-    def standing(self) -> Standing:
+    def standing(self) -> MemberReport:
         standing = self._chronicle.standing()
         return standing if self._roles.may_lead else standing._replace(is_electable=False)
 
@@ -497,7 +499,7 @@ class Member:
         """All links, including those that are still connecting."""
         return [*self._guests, *self._dials.numbers]
 
-    def _end(self, guest: MemberFollower, ended: Ended) -> None:
+    def _end(self, guest: IncomingLink, ended: Ended) -> None:
         if self._guests.pop(guest.number, None) is not None:
             self._followers.closed(guest)
             self._actions.append(HangUp(guest.number, ended.text))

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, final
 
 from gantrymq.ha.protocol.events import Copied, Ended
-from gantrymq.ha.protocol.handshake import Member, Standing
-from gantrymq.ha.protocol.member_frames import Beat, Report
+from gantrymq.ha.protocol.handshake import Member, MemberReport
+from gantrymq.ha.protocol.member_frames import Heartbeat, Report
 
 
 @final
@@ -20,7 +20,7 @@ class Met:
     """The peer that connected has proved that it is this member, and has reported its log."""
 
     member: Member
-    standing: Standing
+    standing: MemberReport
 
 
 @final
@@ -47,7 +47,7 @@ class Welcomed:
     anew."""
 
     master: Member
-    standing: Standing
+    standing: MemberReport
     parting: int | None
     begins: int | None
 
@@ -60,7 +60,7 @@ class Refused:
     member: Member
     reason: str
     words: str
-    standing: Standing
+    standing: MemberReport
 
 
 @final
@@ -68,7 +68,7 @@ class Refused:
 class Beaten:
     """A heartbeat of the master; the last of several that arrived together."""
 
-    beat: Beat
+    beat: Heartbeat
 
 
 @final

@@ -22,11 +22,17 @@ from gantrymq.ha.disk.epochs import parting
 from gantrymq.ha.member.link_settings import HEARTBEAT_SECONDS, SILENCE_SECONDS
 from gantrymq.ha.member.member_events import Beaten, MemberFollowingEvent, Refused, Tabled, Welcomed
 from gantrymq.ha.protocol.events import Copied, Ended, Ending
-from gantrymq.ha.protocol.handshake import FollowersMeeting, Member, RefusedError, Standing, goes_on
+from gantrymq.ha.protocol.handshake import (
+    FollowersMeeting,
+    Member,
+    MemberReport,
+    RefusedError,
+    goes_on,
+)
 from gantrymq.ha.protocol.member_frames import (
-    Beat,
     Data,
     Frame,
+    Heartbeat,
     Kind,
     Letter,
     MemberReader,
@@ -39,7 +45,7 @@ from gantrymq.ha.protocol.rate import Rate
 
 
 @final
-class MemberFollowing:
+class OutgoingLink:
     """The protocol state of one link: bytes and time go in, events and output come out."""
 
     __slots__ = (
@@ -62,12 +68,12 @@ class MemberFollowing:
     )
 
     def __init__(
-        self, me: Member, secret: GroupSecret, nonce: bytes, standing: Standing, now: float
+        self, me: Member, secret: GroupSecret, nonce: bytes, standing: MemberReport, now: float
     ) -> None:
         """`nonce` is used for this connection only. This log must not change before the welcome."""
         self.is_over = False
         self.is_welcome = False
-        self._beat: Beat | None = None
+        self._beat: Heartbeat | None = None
         self._expected = 0
         """The position of the next bytes of the log."""
         self._has_copied = False
@@ -180,7 +186,7 @@ class MemberFollowing:
         match frame:
             case Data(position, data):
                 self._copy(position, data, events, now)
-            case Beat():
+            case Heartbeat():
                 self._beat = frame
             case Table(number, name, content):
                 self._hand_on(events, now)
@@ -211,7 +217,7 @@ class MemberFollowing:
                 self._enter(meeting.master, standing, events, now)
 
     def _enter(
-        self, master: Member, theirs: Standing, events: list[MemberFollowingEvent], now: float
+        self, master: Member, theirs: MemberReport, events: list[MemberFollowingEvent], now: float
     ) -> None:
         """The master accepts this member."""
         ours = self._standing

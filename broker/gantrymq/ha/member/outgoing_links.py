@@ -19,16 +19,16 @@ from typing import Final, final
 from gantrymq.base.disk import DiskError
 from gantrymq.ha.election.actions import Action, Dial, HangUp, Restart, Say
 from gantrymq.ha.election.election import FRESH_SECONDS, UNCLEAN_SECONDS, Sighting
-from gantrymq.ha.election.leader_elector import Agent
+from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.election.phase import Phase
 from gantrymq.ha.lease.lease import NOBODY
 from gantrymq.ha.member.link_settings import LinkSettings
 from gantrymq.ha.member.member_events import Beaten, Refused, Tabled, Welcomed
-from gantrymq.ha.member.outgoing_link import MemberFollowing
-from gantrymq.ha.member.replica_state import Chronicle
+from gantrymq.ha.member.outgoing_link import OutgoingLink
+from gantrymq.ha.member.replica_state import ReplicaState
 from gantrymq.ha.protocol.events import Copied, Ended
-from gantrymq.ha.protocol.handshake import Standing
-from gantrymq.ha.protocol.member_frames import Beat
+from gantrymq.ha.protocol.handshake import MemberReport
+from gantrymq.ha.protocol.member_frames import Heartbeat
 from gantrymq.ha.roles import Roles
 from gantrymq.store.engine import Store
 
@@ -49,14 +49,14 @@ class _Dialed:
 
     def __init__(self, member: int, address: str) -> None:
         self.address = address
-        self.following: MemberFollowing | None = None
+        self.following: OutgoingLink | None = None
         """Set once the connection is established."""
         self.is_welcome = False
         self.member = member
 
 
 @final
-class Dials:
+class OutgoingLinks:
     """The outgoing links of one member. They have odd numbers, incoming links even ones."""
 
     __slots__ = (
@@ -89,9 +89,9 @@ class Dials:
         settings: LinkSettings,
         addresses: Mapping[int, str],
         nonce: Callable[[], bytes],
-        chronicle: Chronicle,
-        standing: Callable[[], Standing],
-        agent: Agent,
+        chronicle: ReplicaState,
+        standing: Callable[[], MemberReport],
+        agent: LeaderElector,
         store: Store,
         roles: Roles,
     ) -> None:
@@ -142,13 +142,13 @@ class Dials:
         """How much is missing of the log that the master had when this link began."""
         return 0 if self._goal is None else max(0, self._goal - self._store.log.end)
 
-    def saw(self, member: int, standing: Standing, now: float) -> None:
+    def saw(self, member: int, standing: MemberReport, now: float) -> None:
         """Record the report of another member, whichever side opened the link."""
         known = self.sightings.get(member)
         if known is None or not self._counts(known, member, standing, now):
             self.sightings[member] = Sighting(standing, now)
 
-    def _counts(self, known: Sighting, member: int, other: Standing, now: float) -> bool:
+    def _counts(self, known: Sighting, member: int, other: MemberReport, now: float) -> bool:
         """Whether the known report of a member counts rather than a new one from another disk. If
         two processes use one number, the disk that the lease names counts. Without a lease the disk
         that knows the group counts: the other one could create a group that has none of the
@@ -294,7 +294,7 @@ class Dials:
         link = self._links.get(number)
         if link is not None:
             settings, standing = self._settings, self._standing()
-            link.following = MemberFollowing(
+            link.following = OutgoingLink(
                 settings.me, settings.secret, self._nonce(), standing, now
             )
 
@@ -382,7 +382,7 @@ class Dials:
         self._part(said.parting, said.standing, now)
         self._hang_up(number, "our logs have parted")
 
-    def _part(self, parting: int | None, master: Standing, now: float) -> None:
+    def _part(self, parting: int | None, master: MemberReport, now: float) -> None:
         """Remove what the master's log does not have, if that is allowed."""
         log = self._store.log
         if parting is not None and parting > log.start and parting >= master.start:
@@ -440,7 +440,7 @@ class Dials:
             self._hang_up(number, refused.text)
             self._next[self._master] = now + 1.0
 
-    def _beaten(self, number: int, beat: Beat, now: float) -> None:
+    def _beaten(self, number: int, beat: Heartbeat, now: float) -> None:
         if beat.epoch < self._chronicle.epoch:
             self._hang_up(number, f"a master of epoch {beat.epoch}: a newer one was seen")
             return

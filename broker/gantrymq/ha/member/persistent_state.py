@@ -36,7 +36,7 @@ _FILE: Final = JsonFile(
 
 @final
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PersistentState:
     """The content of the file. The default is a directory that no member has used."""
 
     epoch: int = 0
@@ -45,13 +45,13 @@ class Kept:
     sure_to: int | None = None
 
 
-def read(disk: Disk) -> Kept:
+def read(disk: Disk) -> PersistentState:
     """Raises StoreRefusedError if the file is damaged: a member that lost its state could
     acknowledge messages that other members do not have."""
-    return _FILE.read(disk, _parse) or Kept()
+    return _FILE.read(disk, _parse) or PersistentState()
 
 
-def write(disk: Disk, kept: Kept) -> None:
+def write(disk: Disk, kept: PersistentState) -> None:
     """Write the file and fsync it before returning."""
     said: JsonObject = {"epoch": kept.epoch, "boot": kept.boot, "isPartial": kept.is_partial}
     if kept.sure_to is not None:
@@ -59,7 +59,7 @@ def write(disk: Disk, kept: Kept) -> None:
     _FILE.write(disk, said)
 
 
-def _parse(said: JsonObject) -> Kept:
+def _parse(said: JsonObject) -> PersistentState:
     epoch, boot = long_field(said, "epoch", 0), required_text_field(said, "boot")
     sure_to = long_field(said, "sureTo") if "sureTo" in said else None
-    return Kept(epoch, boot, said.get("isPartial") is True, sure_to)
+    return PersistentState(epoch, boot, said.get("isPartial") is True, sure_to)

@@ -28,7 +28,7 @@ from gantrymq.ha.disk.identity import Identity
 from gantrymq.ha.lease import lease_copy
 from gantrymq.ha.lease.lease import Lease, Mark
 from gantrymq.ha.member import persistent_state
-from gantrymq.ha.protocol.handshake import Standing
+from gantrymq.ha.protocol.handshake import MemberReport
 from gantrymq.store.commitlog import log_cut
 from gantrymq.store.commitlog.log_cut import Wish
 from gantrymq.store.engine import Store
@@ -68,7 +68,7 @@ def _save(
 
 
 @final
-class Chronicle:
+class ReplicaState:
     """The replica state of one open store, owned by its member."""
 
     __slots__ = (
@@ -130,11 +130,11 @@ class Chronicle:
         """The end of the part of the log that is certainly undamaged."""
         return self._store.log.end if self._sure_to is None else self._sure_to
 
-    def standing(self) -> Standing:
+    def standing(self) -> MemberReport:
         """What this member reports about its log to other members."""
         log = self._store.log
         reached = tuple(each for each in self._epochs if each.start <= log.end)
-        return Standing(
+        return MemberReport(
             self.epoch,
             reached,
             log.start,
@@ -228,7 +228,7 @@ class Chronicle:
 
     # ------------------------------------------------------------------ files
 
-    def _keep(self, now: persistent_state.Kept) -> None:
+    def _keep(self, now: persistent_state.PersistentState) -> None:
         self._save(persistent_state.write, now)
         self._kept = now
 

@@ -61,7 +61,7 @@ class Member:
 
 
 @final
-class Standing(NamedTuple):
+class MemberReport(NamedTuple):
     """What a member reports about itself: the highest epoch it has seen; the epochs, start and end
     of its log; whether it certainly has all it ever acknowledged, and from where on the log may be
     damaged; its disk, the disk's group, and the age of the Lease it has seen. It is a tuple because
@@ -90,7 +90,7 @@ class Standing(NamedTuple):
         return self.start == self.end
 
 
-def goes_on(follower: Standing, master: Standing) -> int | None:
+def goes_on(follower: MemberReport, master: MemberReport) -> int | None:
     """The position from which the master sends its log to the follower: the end of the follower's
     log, or the start of its doubtful part, which is compared. None if the follower has bytes that
     the master does not have, or lacks bytes that the master has deleted."""
@@ -107,7 +107,7 @@ def goes_on(follower: Standing, master: Standing) -> int | None:
 class RefusedError(RemoteError):
     """The peer is not a master for this follower; `reason` is one word, for programs."""
 
-    def __init__(self, reason: str, words: str, standing: Standing) -> None:
+    def __init__(self, reason: str, words: str, standing: MemberReport) -> None:
         self.reason = reason
         self.standing = standing
         super().__init__(words)
@@ -119,7 +119,9 @@ class FollowersMeeting:
 
     __slots__ = ("_master", "_me", "_nonce", "_secret", "_standing")
 
-    def __init__(self, me: Member, secret: GroupSecret, nonce: bytes, standing: Standing) -> None:
+    def __init__(
+        self, me: Member, secret: GroupSecret, nonce: bytes, standing: MemberReport
+    ) -> None:
         self._me = me
         self._nonce = nonce
         self._secret = secret
@@ -136,7 +138,7 @@ class FollowersMeeting:
         """The first bytes to send."""
         return OPENING + _letter(Kind.HELLO, _introduction(self._me, self._nonce))
 
-    def take(self, letter: Letter) -> tuple[bytes, Standing | None]:
+    def take(self, letter: Letter) -> tuple[bytes, MemberReport | None]:
         """The bytes to send, and the master's standing once it is known. Raises RemoteError."""
         said = _read(letter)
         if letter.kind is Kind.CHALLENGE and self._master is None:
@@ -177,7 +179,7 @@ class MastersMeeting:
         assert self._follower is not None
         return self._follower
 
-    def take(self, letter: Letter) -> tuple[bytes, Standing | None]:
+    def take(self, letter: Letter) -> tuple[bytes, MemberReport | None]:
         """The bytes to send, and the follower's standing once it is known. Raises RemoteError."""
         follower = self._follower
         if letter.kind is Kind.HELLO and follower is None:
@@ -202,12 +204,12 @@ class MastersMeeting:
         return OPENING + _letter(Kind.CHALLENGE, introduction)
 
 
-def welcome(standing: Standing) -> bytes:
+def welcome(standing: MemberReport) -> bytes:
     """Tells the follower that it may follow, and with which log it has to compare its own."""
     return _letter(Kind.WELCOME, _stood(standing))
 
 
-def refusal(reason: str, words: str, standing: Standing) -> bytes:
+def refusal(reason: str, words: str, standing: MemberReport) -> bytes:
     return _letter(Kind.REFUSAL, _stood(standing) | {"reason": reason, "text": words})
 
 
@@ -270,7 +272,7 @@ def hexadecimal(said: JsonObject, name: str) -> str:
     return value
 
 
-def _stood(standing: Standing) -> JsonObject:
+def _stood(standing: MemberReport) -> JsonObject:
     said: JsonObject = {
         "epoch": standing.epoch,
         "epochs": [[each.number, each.start] for each in standing.epochs],
@@ -284,7 +286,7 @@ def _stood(standing: Standing) -> JsonObject:
     return said if standing.sure_to is None else said | {"sureTo": standing.sure_to}
 
 
-def _standing(said: JsonObject) -> Standing:
+def _standing(said: JsonObject) -> MemberReport:
     epochs = []
     for each in list_of(said.get("epochs"), "epochs"):
         numbers = [long_of(number, "epochs") for number in list_of(each, "epochs")]
@@ -294,7 +296,7 @@ def _standing(said: JsonObject) -> Standing:
     for before, after in pairwise(epochs):
         if before.number >= after.number or before.start >= after.start:
             raise RemoteError(f"{after} behind {before}: numbers and positions rise")
-    standing = Standing(
+    standing = MemberReport(
         long_field(said, "epoch", -1),
         tuple(epochs),
         long_field(said, "start", -1),

@@ -99,7 +99,7 @@ class Report(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Beat:
+class Heartbeat:
     """A heartbeat of the master: the end of its log, the position up to which consumers may read,
     and the number of its last question for a promise (`asked`), which rises."""
 
@@ -137,7 +137,7 @@ class Letter:
     body: bytes
 
 
-Frame = Report | Beat | Table | Data | Letter
+Frame = Report | Heartbeat | Table | Data | Letter
 
 
 def encode_data_head(position: int, size: int) -> bytes:
@@ -152,13 +152,13 @@ def encode_table_head(number: int, name: str, size: int) -> bytes:
     return _HEAD.pack(Kind.TABLE.value, len(body) + size) + body
 
 
-def encode(frame: Report | Beat | Letter) -> bytes:
+def encode(frame: Report | Heartbeat | Letter) -> bytes:
     """The bytes of a small frame; the log's bytes and tables are sent without copying them."""
     if isinstance(frame, Report):
         numbers = (frame.received, frame.flushed, frame.promised, frame.stored)
         flags = _LEAVING * frame.is_leaving | _REFUSING * frame.is_refusing
         return _framed(Kind.REPORT, _REPORT.pack(*numbers, flags))
-    if isinstance(frame, Beat):
+    if isinstance(frame, Heartbeat):
         return _framed(Kind.BEAT, _BEAT.pack(frame.epoch, frame.end, frame.safe, frame.asked))
     return _framed(frame.kind, frame.body)
 
@@ -267,7 +267,7 @@ class MemberReader:
             case Kind.REPORT:
                 return _report(body)
             case Kind.BEAT:
-                return Beat(*_BEAT.unpack(body))
+                return Heartbeat(*_BEAT.unpack(body))
             case Kind.TABLE:
                 return self._table(body)
             case kind:

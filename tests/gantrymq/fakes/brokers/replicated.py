@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gantrymq.fakes.stores.store import SETTINGS, OpenedStore
-from gantrymq.ha.classic.log_receiver import Following
-from gantrymq.ha.classic.log_sender import Follower
-from gantrymq.ha.classic.log_senders import Followers
+from gantrymq.ha.classic.log_receiver import LogReceiver
+from gantrymq.ha.classic.log_sender import LogSender
+from gantrymq.ha.classic.log_senders import LogSenders
 from gantrymq.ha.protocol.events import Copied, Ended
 from gantrymq.ha.settings import HaSettings
 from gantrymq.store.settings import StoreSettings
@@ -27,9 +27,9 @@ class Master(OpenedStore):
         ha: HaSettings = HaSettings(),  # noqa: B008 - frozen
     ) -> None:
         super().__init__(FaultyDisk() if disk is None else disk, settings)
-        self.followers = Followers(self.store, ha)
+        self.followers = LogSenders(self.store, ha)
 
-    def connect(self, *reports: int) -> Follower:
+    def connect(self, *reports: int) -> LogSender:
         """A slave that says where its log ends."""
         follower = self.followers.opened("10.0.0.9:40000", self.now)
         assert follower is not None
@@ -37,13 +37,13 @@ class Master(OpenedStore):
             self.hear(follower, position)
         return follower
 
-    def hear(self, follower: Follower, position: int) -> list[Ended]:
+    def hear(self, follower: LogSender, position: int) -> list[Ended]:
         """What the report ends."""
         data = position.to_bytes(8, signed=True)
         events = self.followers.heard(follower, data, self.now)
         return [event for event in events if isinstance(event, Ended)]
 
-    def send(self, follower: Follower) -> bytes:
+    def send(self, follower: LogSender) -> bytes:
         """What a turn has for it, cold bytes among that."""
         sent = b""
         for _ in range(100):
@@ -68,9 +68,9 @@ class Slave(OpenedStore):
         super().__init__(FaultyDisk() if disk is None else disk, settings, is_copy=True)
         self.link = self.connect()
 
-    def connect(self) -> Following:
+    def connect(self) -> LogReceiver:
         begin = self.store.begin_copy()
-        self.link = Following(begin or 0, HaSettings(), self.now, is_empty=begin is None)
+        self.link = LogReceiver(begin or 0, HaSettings(), self.now, is_empty=begin is None)
         return self.link
 
     def receive(self, data: bytes) -> Sequence[Ended]:

@@ -10,18 +10,18 @@ from gantrymq.fakes.groups.lease_store import LeaseStore
 from gantrymq.ha.disk.epochs import Epoch
 from gantrymq.ha.election.actions import ReadLease, WriteLease
 from gantrymq.ha.election.election import Sighting
-from gantrymq.ha.election.in_sync_replicas import InSync
-from gantrymq.ha.election.leader_elector import Agent
+from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
+from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.election.phase import Phase
-from gantrymq.ha.lease.lease import NOBODY, Lease, LeaseAnswer, Wishes
-from gantrymq.ha.lease.member_id import Place
-from gantrymq.ha.protocol.handshake import Standing
+from gantrymq.ha.lease.lease import NOBODY, Lease, LeaseAnswer, OperatorRequests
+from gantrymq.ha.lease.member_id import MemberId
+from gantrymq.ha.protocol.handshake import MemberReport
 from gantrymq.ha.protocol.member_frames import Report
 
 ALL = frozenset({1, 2, 3})
 STEP = 0.05
-BEHIND = Standing(4, (Epoch(4, 0),), 0, 400, is_electable=True)
-PLACE = Place(1, ALL, "m1:10911", "m1:10912", process="71" * 16)
+BEHIND = MemberReport(4, (Epoch(4, 0),), 0, 400, is_electable=True)
+PLACE = MemberId(1, ALL, "m1:10911", "m1:10912", process="71" * 16)
 ALONE = Lease("1", holder=NOBODY, epoch=4, in_sync=frozenset({1}))
 
 
@@ -36,15 +36,15 @@ class Around:
         self.is_following = False
         self.is_on_disk = True
         self.asked_for_disk = 0
-        self.others: dict[int, Standing] = {2: BEHIND, 3: BEHIND}
+        self.others: dict[int, MemberReport] = {2: BEHIND, 3: BEHIND}
         self.promised: float | None = None
         self.seen_epoch = 4
         self.stuck: str | None = None
         self.takers: set[int] = set()
         self.now = 0.0
 
-    def standing(self) -> Standing:
-        return Standing(self.seen_epoch, (Epoch(4, 0),), 0, self.end, is_electable=True)
+    def standing(self) -> MemberReport:
+        return MemberReport(self.seen_epoch, (Epoch(4, 0),), 0, self.end, is_electable=True)
 
     def new_id(self) -> str:
         return "d" * 32
@@ -85,9 +85,9 @@ class Life:
     """One agent, turned each STEP."""
 
     def __init__(
-        self, store: LeaseStore, around: Around, *, is_new: bool = False, place: Place = PLACE
+        self, store: LeaseStore, around: Around, *, is_new: bool = False, place: MemberId = PLACE
     ) -> None:
-        self.agent = Agent(place, 0.0, is_new=is_new)
+        self.agent = LeaderElector(place, 0.0, is_new=is_new)
         self.around = around
         self.delay = 0.0
         self.now = 0.0
@@ -113,7 +113,7 @@ class Life:
         agent = self.agent
         agent.decide(self.around, self.now)
         if agent.epoch and agent.in_sync is None and agent.lease is not None:
-            agent.in_sync = InSync(1, agent.lease.in_sync, self.now, flushes=False)
+            agent.in_sync = InSyncReplicas(1, agent.lease.in_sync, self.now, flushes=False)
         if not agent.epoch:
             agent.in_sync = None
         for action in agent.take_actions():
@@ -158,7 +158,7 @@ def pair() -> Life:
 def switch(life: Life, member: int, number: int = 1) -> None:
     lease = life.store.lease
     assert lease is not None
-    life.store.edit(replace(lease, wishes=Wishes(switch_to=member, number=number)))
+    life.store.edit(replace(lease, wishes=OperatorRequests(switch_to=member, number=number)))
 
 
 def joined(life: Life, member: int) -> None:

@@ -8,9 +8,9 @@ from itertools import count
 from gantrymq.fakes.brokers.replicated import bytes_of_log
 from gantrymq.fakes.stores.store import SETTINGS, OpenedStore
 from gantrymq.ha.disk.epochs import Epoch, Epochs
-from gantrymq.ha.election.in_sync_replicas import InSync
-from gantrymq.ha.member.incoming_link import MemberFollower
-from gantrymq.ha.member.incoming_links import MemberFollowers
+from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
+from gantrymq.ha.member.incoming_link import IncomingLink
+from gantrymq.ha.member.incoming_links import IncomingLinks
 from gantrymq.ha.member.link_settings import LinkSettings
 from gantrymq.ha.member.member_events import (
     Beaten,
@@ -19,10 +19,10 @@ from gantrymq.ha.member.member_events import (
     Tabled,
     Welcomed,
 )
-from gantrymq.ha.member.outgoing_link import MemberFollowing
+from gantrymq.ha.member.outgoing_link import OutgoingLink
 from gantrymq.ha.protocol.events import Copied, Ended
-from gantrymq.ha.protocol.handshake import Member, Standing
-from gantrymq.ha.protocol.member_frames import Beat
+from gantrymq.ha.protocol.handshake import Member, MemberReport
+from gantrymq.ha.protocol.member_frames import Heartbeat
 from gantrymq.ha.protocol.proofs import GroupSecret
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
@@ -60,17 +60,17 @@ class Master(OpenedStore):
         self.epoch = EPOCH
         self.epochs: Epochs = (Epoch(EPOCH, self.store.log.start),)
         self.group = ""
-        self.in_sync = InSync(1, in_sync or {1, 2}, self.now, flushes=flushes)
-        self.followers = MemberFollowers(self.store, links, self.standing, _NONCES.__next__)
+        self.in_sync = InSyncReplicas(1, in_sync or {1, 2}, self.now, flushes=flushes)
+        self.followers = IncomingLinks(self.store, links, self.standing, _NONCES.__next__)
         self._last_link = 0
         if leads:
             self.followers.lead(self.epoch, self.in_sync, self.now)
             self.followers.tables({}, self.now)
 
-    def standing(self) -> Standing:
+    def standing(self) -> MemberReport:
         return standing(self, self.epoch, self.epochs)._replace(group=self.group)
 
-    def opened(self, address: str = "10.0.0.9:40000") -> MemberFollower:
+    def opened(self, address: str = "10.0.0.9:40000") -> IncomingLink:
         self._last_link += 1
         link = self.followers.opened(self._last_link, address, self.now)
         assert link is not None
@@ -108,17 +108,17 @@ class Follower(OpenedStore):
         self.epoch = epoch
         self.epochs = epochs
         self.promises = True
-        self.beat: Beat | None = None
+        self.beat: Heartbeat | None = None
         self.tables: dict[str, bytes] = {}
         self.stored = 0
         self.link = self.dial()
 
-    def standing(self) -> Standing:
+    def standing(self) -> MemberReport:
         return standing(self, self.epoch, () if self.store.log.is_empty else self.epochs)
 
-    def dial(self, secret: GroupSecret = SECRET) -> MemberFollowing:
+    def dial(self, secret: GroupSecret = SECRET) -> OutgoingLink:
         me = member(self.number)
-        self.link = MemberFollowing(me, secret, next(_NONCES), self.standing(), self.now)
+        self.link = OutgoingLink(me, secret, next(_NONCES), self.standing(), self.now)
         return self.link
 
     def receive(self, data: bytes) -> Sequence[MemberFollowingEvent]:
@@ -197,9 +197,9 @@ def connected(master: Master, follower: Follower, sizes: Sequence[int] = ()) -> 
     return Pipe(follower, master, sizes).run()
 
 
-def standing(opened: OpenedStore, epoch: int, epochs: Epochs) -> Standing:
+def standing(opened: OpenedStore, epoch: int, epochs: Epochs) -> MemberReport:
     log = opened.store.log
-    return Standing(epoch, epochs, log.start, log.end)
+    return MemberReport(epoch, epochs, log.start, log.end)
 
 
 def filled(master: Master, messages: int, first: int = 0) -> Master:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gantrymq.broker.core.client.locks import Locks
 from gantrymq.broker.core.offset import commits
 from gantrymq.ha.lease.lease import Found, LeaseAnswer
-from gantrymq.ha.member.incoming_links import MemberFollowers
+from gantrymq.ha.member.incoming_links import IncomingLinks
 from gantrymq.namesrv.core.messages import Channel
 from gantrymq.namesrv.core.routing.brokers import MASTER_ID
 from gantrymq.namesrv.core.routing.brokers import Member as Registered
@@ -22,7 +22,7 @@ LATE_GUARD_SECONDS = 3.0
 
 
 def changes_are_answered_at_once() -> None:
-    PATCH.setattr(MemberFollowers, "lacking", lambda self, number: ())
+    PATCH.setattr(IncomingLinks, "lacking", lambda self, number: ())
 
 
 def offsets_are_not_clamped() -> None:

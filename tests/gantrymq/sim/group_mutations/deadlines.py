@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gantrymq.ha.election import election, lease_timer
 from gantrymq.ha.election.election import View
-from gantrymq.ha.election.leader_elector import Agent
-from gantrymq.ha.election.lease_client_state import LeaseDesk
+from gantrymq.ha.election.leader_elector import LeaderElector
+from gantrymq.ha.election.lease_client_state import LeaseClientState
 from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Lease, LeaseAnswer
 from gantrymq.ha.member.member import Member
 from gantrymq.sim.group_mutations.patch import PATCH
@@ -13,16 +13,16 @@ from gantrymq.sim.nodes.group_process import BrokerProcess
 
 
 def lease_is_timed_from_the_reply() -> None:
-    answered = LeaseDesk.answered
+    answered = LeaseClientState.answered
 
     def late(
-        self: LeaseDesk, number: int, answer: LeaseAnswer, now: float, *, leads: bool
+        self: LeaseClientState, number: int, answer: LeaseAnswer, now: float, *, leads: bool
     ) -> object:
         if self._asked is not None:
             self._asked.sent_at = now
         return answered(self, number, answer, now, leads=leads)
 
-    PATCH.setattr(LeaseDesk, "answered", late)
+    PATCH.setattr(LeaseClientState, "answered", late)
 
 
 def observers_go_by_the_holders_clock() -> None:
@@ -44,29 +44,29 @@ def alone_without_promises() -> None:
     waits for that."""
     PATCH.setattr(election, "UNCLEAN_SECONDS", 2.0)
 
-    def must_promise(self: Agent) -> frozenset[int] | None:
+    def must_promise(self: LeaderElector) -> frozenset[int] | None:
         in_sync = self.in_sync
         return None if in_sync is None else in_sync.counted - {self._place.number}
 
-    authority = Agent.authority
+    authority = LeaderElector.authority
 
-    def alone(self: Agent, around: object, now: float) -> float:
+    def alone(self: LeaderElector, around: object, now: float) -> float:
         is_alone = self.epoch and self.must_promise() == frozenset()
         return now + 1.0 if is_alone else authority(self, around, now)  # type: ignore[arg-type]
 
-    PATCH.setattr(Agent, "must_promise", must_promise)
-    PATCH.setattr(Agent, "authority", alone)
+    PATCH.setattr(LeaderElector, "must_promise", must_promise)
+    PATCH.setattr(LeaderElector, "authority", alone)
 
 
 def promises_do_not_bind() -> None:
-    def promise(self: Agent, epoch: int, now: float) -> bool:
+    def promise(self: LeaderElector, epoch: int, now: float) -> bool:
         return True
 
-    PATCH.setattr(Agent, "promise", promise)
+    PATCH.setattr(LeaderElector, "promise", promise)
 
 
 def nobody_is_asked_for_promises() -> None:
-    PATCH.setattr(Agent, "asks_promises", lambda self, now: False)
+    PATCH.setattr(LeaderElector, "asks_promises", lambda self, now: False)
 
 
 def authority_lasts_as_long_as_the_lease() -> None:

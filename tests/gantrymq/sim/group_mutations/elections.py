@@ -7,13 +7,13 @@ from dataclasses import replace
 from gantrymq.ha.election import election
 from gantrymq.ha.election.election import Verdict, View, judge
 from gantrymq.ha.lease.lease import NOBODY, Lease
-from gantrymq.ha.member.replica_state import Chronicle
-from gantrymq.ha.protocol.handshake import Standing
+from gantrymq.ha.member.replica_state import ReplicaState
+from gantrymq.ha.protocol.handshake import MemberReport
 from gantrymq.sim.group_mutations.patch import PATCH
 
 
 def whoever_lacks_something_is_electable() -> None:
-    PATCH.setattr(Chronicle, "is_electable", property(lambda self: True))
+    PATCH.setattr(ReplicaState, "is_electable", property(lambda self: True))
 
 
 def not_all_of_the_set_have_to_be_heard() -> None:
@@ -51,7 +51,7 @@ def fenced_members_are_elected() -> None:
 
 
 def a_second_disk_in_a_seat_is_a_sign_that_the_first_is_gone() -> None:
-    def replaced(member: int, standing: Standing, lease: Lease) -> bool:
+    def replaced(member: int, standing: MemberReport, lease: Lease) -> bool:
         return not standing.epochs or not lease.names(member, standing.disk)
 
     PATCH.setattr(election, "_is_replaced", replaced)

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 
 from gantrymq.ha.election import election
 from gantrymq.ha.election.election import Verdict, View
-from gantrymq.ha.election.in_sync_replicas import InSync
+from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.lease.lease import Lease
 from gantrymq.ha.member.member import Member
-from gantrymq.ha.protocol.handshake import Standing
+from gantrymq.ha.protocol.handshake import MemberReport
 from gantrymq.sim.group_mutations.patch import PATCH
 from gantrymq.sim.nodes.group_node import Node
 
 
 def foreign_disks_vote() -> None:
-    def heard(view: View, lease: Lease, now: float) -> Mapping[int, Standing]:
+    def heard(view: View, lease: Lease, now: float) -> Mapping[int, MemberReport]:
         return election.fresh(view.sightings, now)
 
     PATCH.setattr(Member, "stray", lambda self: None)
@@ -27,7 +27,7 @@ def seats_count_with_any_disk() -> None:
         return member in self.in_sync
 
     PATCH.setattr(Lease, "names", names)
-    PATCH.setattr(InSync, "other_disk", lambda self, member, disk: None)
+    PATCH.setattr(InSyncReplicas, "other_disk", lambda self, member, disk: None)
 
 
 def mounts_do_not_count() -> None:

@@ -4,54 +4,56 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gantrymq.ha.election.in_sync_replicas import InSync
-from gantrymq.ha.election.leader_elector import Agent
+from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
+from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.lease.lease import Lease, LeaseAnswer, Unanswered
-from gantrymq.ha.member.incoming_links import MemberFollowers
+from gantrymq.ha.member.incoming_links import IncomingLinks
 from gantrymq.ha.member.member import Member
 from gantrymq.ha.protocol.member_frames import Report
 from gantrymq.sim.group_mutations.patch import PATCH
 
 
 def shrink_counts_before_it_is_persisted() -> None:
-    def counted(self: InSync) -> frozenset[int]:
+    def counted(self: InSyncReplicas) -> frozenset[int]:
         return self.persisted if self._proposed is None else self._proposed
 
-    PATCH.setattr(InSync, "counted", property(counted))
+    PATCH.setattr(InSyncReplicas, "counted", property(counted))
 
 
 def grow_counts_when_it_is_persisted() -> None:
-    PATCH.setattr(InSync, "counted", property(lambda self: self.persisted))
+    PATCH.setattr(InSyncReplicas, "counted", property(lambda self: self.persisted))
 
 
 def unknown_outcome_is_taken_for_a_failure() -> None:
-    answered = Agent.lease_answered
+    answered = LeaderElector.lease_answered
 
-    def hasty(self: Agent, number: int, answer: LeaseAnswer, now: float) -> None:
+    def hasty(self: LeaderElector, number: int, answer: LeaseAnswer, now: float) -> None:
         answered(self, number, answer, now)
         if isinstance(answer, Unanswered) and self._proposal is not None and self.lease:
             self._settle(self.lease)
 
-    PATCH.setattr(Agent, "lease_answered", hasty)
+    PATCH.setattr(LeaderElector, "lease_answered", hasty)
 
 
 def members_join_before_they_have_everything() -> None:
-    heard = InSync.heard
+    heard = InSyncReplicas.heard
 
-    def hasty(self: InSync, member: int, report: Report, log_end: int, now: float) -> None:
+    def hasty(self: InSyncReplicas, member: int, report: Report, log_end: int, now: float) -> None:
         heard(self, member, report, 0, now)
 
-    PATCH.setattr(InSync, "heard", hasty)
-    PATCH.setattr(InSync, "_has_joined", lambda self, progress: progress.joins_at is not None)
+    PATCH.setattr(InSyncReplicas, "heard", hasty)
+    PATCH.setattr(
+        InSyncReplicas, "_has_joined", lambda self, progress: progress.joins_at is not None
+    )
 
 
 def memory_counts_while_the_set_shrinks() -> None:
     """What is acknowledged until a member is out of the set need not be on the master's disk."""
-    PATCH.setattr(InSync, "prepare", lambda self, wanted: None)
+    PATCH.setattr(InSyncReplicas, "prepare", lambda self, wanted: None)
 
 
 def too_small_a_set_is_no_matter() -> None:
-    PATCH.setattr(MemberFollowers, "_missing", lambda self, in_sync: None)
+    PATCH.setattr(IncomingLinks, "_missing", lambda self, in_sync: None)
 
 
 def goes_before_our_disk_has_it(while_it_leads: bool) -> None:

@@ -9,7 +9,7 @@ from gantrymq.ha.election.election import Verdict, View
 from gantrymq.ha.lease import lease_object
 from gantrymq.ha.lease.lease import Lease
 from gantrymq.ha.lease.lease_object import LeaseObject
-from gantrymq.ha.member.replica_state import Chronicle
+from gantrymq.ha.member.replica_state import ReplicaState
 from gantrymq.sim.group_mutations.patch import PATCH
 
 
@@ -21,7 +21,7 @@ def any_change_renews() -> None:
 
 
 def copies_are_not_kept() -> None:
-    PATCH.setattr(Chronicle, "note_lease", lambda self, lease: None)
+    PATCH.setattr(ReplicaState, "note_lease", lambda self, lease: None)
 
 
 def seals_are_ignored() -> None:

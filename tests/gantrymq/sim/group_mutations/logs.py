@@ -9,16 +9,16 @@ from typing import Final
 from gantrymq.broker.core.replication.role_controller import Reign
 from gantrymq.ha.disk import epoch_file
 from gantrymq.ha.disk.epochs import Epochs
-from gantrymq.ha.election.in_sync_replicas import InSync
+from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.member import outgoing_link
-from gantrymq.ha.member.incoming_link import MemberFollower
-from gantrymq.ha.member.incoming_links import MemberFollowers
+from gantrymq.ha.member.incoming_link import IncomingLink
+from gantrymq.ha.member.incoming_links import IncomingLinks
 from gantrymq.ha.member.member import Member
-from gantrymq.ha.member.outgoing_link import MemberFollowing
-from gantrymq.ha.member.outgoing_links import Dials
-from gantrymq.ha.member.replica_state import Chronicle
+from gantrymq.ha.member.outgoing_link import OutgoingLink
+from gantrymq.ha.member.outgoing_links import OutgoingLinks
+from gantrymq.ha.member.replica_state import ReplicaState
 from gantrymq.ha.protocol.events import Ended
-from gantrymq.ha.protocol.handshake import Standing
+from gantrymq.ha.protocol.handshake import MemberReport
 from gantrymq.sim.group_mutations.patch import PATCH
 from gantrymq.store.engine import Store
 from gantrymq.store.files.segments import Segments
@@ -36,10 +36,10 @@ def cuts_at_the_wrong_place() -> None:
 
 
 def acknowledges_before_the_sync() -> None:
-    report = MemberFollowing.report
+    report = OutgoingLink.report
 
     def hasty(
-        self: MemberFollowing,
+        self: OutgoingLink,
         received: int,
         flushed: int,
         promised: int,
@@ -49,7 +49,7 @@ def acknowledges_before_the_sync() -> None:
     ) -> None:
         report(self, received, received, promised, stored, now, **states)
 
-    PATCH.setattr(MemberFollowing, "report", hasty)
+    PATCH.setattr(OutgoingLink, "report", hasty)
 
 
 def recovery_takes_what_it_finds_for_flushed() -> None:
@@ -72,31 +72,31 @@ def old_masters_go_on_writing() -> None:
 
 def parked_sends_come_before_the_set() -> None:
     """They are written when it is not known yet who has to have them."""
-    lead, turn = MemberFollowers.lead, MemberFollowers.turn
+    lead, turn = IncomingLinks.lead, IncomingLinks.turn
 
-    def careless(self: MemberFollowers, epoch: int, in_sync: InSync, now: float) -> None:
+    def careless(self: IncomingLinks, epoch: int, in_sync: InSyncReplicas, now: float) -> None:
         lead(self, epoch, in_sync, now)
         self._store.waiters.for_members = False
 
-    def later(self: MemberFollowers, now: float) -> Sequence[tuple[MemberFollower, Ended]]:
+    def later(self: IncomingLinks, now: float) -> Sequence[tuple[IncomingLink, Ended]]:
         if self._reign is not None:
             self._store.waiters.for_members = True
         return turn(self, now)
 
-    PATCH.setattr(MemberFollowers, "lead", careless)
-    PATCH.setattr(MemberFollowers, "turn", later)
+    PATCH.setattr(IncomingLinks, "lead", careless)
+    PATCH.setattr(IncomingLinks, "turn", later)
 
 
 def doubtful_tails_are_taken_as_they_are() -> None:
-    PATCH.setattr(Chronicle, "sure_end", property(lambda self: self._store.log.end))
+    PATCH.setattr(ReplicaState, "sure_end", property(lambda self: self._store.log.end))
 
 
 def epochs_are_written_after_the_first_append() -> None:
     """The file of them is, a second behind it."""
-    begin, lead_on, write = Chronicle.begin, Member._lead_on, epoch_file.write
-    unwritten: dict[Chronicle, float] = {}
+    begin, lead_on, write = ReplicaState.begin, Member._lead_on, epoch_file.write
+    unwritten: dict[ReplicaState, float] = {}
 
-    def careless(self: Chronicle, epoch: int) -> None:
+    def careless(self: ReplicaState, epoch: int) -> None:
         PATCH.setattr(epoch_file, "write", lambda disk, epochs: None)
         begin(self, epoch)
         PATCH.setattr(epoch_file, "write", write)
@@ -111,15 +111,15 @@ def epochs_are_written_after_the_first_append() -> None:
             del unwritten[chronicle]
             chronicle._write(chronicle._epochs)
 
-    PATCH.setattr(Chronicle, "begin", careless)
+    PATCH.setattr(ReplicaState, "begin", careless)
     PATCH.setattr(Member, "_lead_on", later)
 
 
 def members_of_the_set_copy_anew() -> None:
     """They do not wait until they are out of it."""
-    part = Dials._part
+    part = OutgoingLinks._part
 
-    def hasty(self: Dials, parting: int | None, master: Standing, now: float) -> None:
+    def hasty(self: OutgoingLinks, parting: int | None, master: MemberReport, now: float) -> None:
         desk = self._agent._desk
         lease = desk.lease
         assert lease is not None
@@ -128,4 +128,4 @@ def members_of_the_set_copy_anew() -> None:
         part(self, parting, master, now)
         desk.lease = lease
 
-    PATCH.setattr(Dials, "_part", hasty)
+    PATCH.setattr(OutgoingLinks, "_part", hasty)

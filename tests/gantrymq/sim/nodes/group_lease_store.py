@@ -22,8 +22,8 @@ from gantrymq.ha.lease.lease import (
     Lease,
     LeaseAnswer,
     Missing,
+    OperatorRequests,
     Unanswered,
-    Wishes,
     Written,
 )
 from gantrymq.ha.lease.lease_object import OBJECT_BYTES_MAX, PREFIX, LeaseObject, ObjectName
@@ -218,7 +218,7 @@ class LeaseStore:
 
     # ------------------------------------------------------------------ an operator
 
-    def wish(self, change: Callable[[Wishes], Wishes]) -> None:
+    def wish(self, change: Callable[[OperatorRequests], OperatorRequests]) -> None:
         """He changes his wishes, and nothing else."""
         if self.lease is not None:
             wishes = change(self.lease.wishes)
@@ -284,13 +284,13 @@ class LeaseStore:
 
 
 def _content(lease: Lease) -> Lease:
-    return replace(lease, version="", renewals=0, wishes=Wishes(), fenced=frozenset())
+    return replace(lease, version="", renewals=0, wishes=OperatorRequests(), fenced=frozenset())
 
 
 def shown(lease: Lease) -> str:
     """In one line."""
     fenced = f" fenced {sorted(lease.fenced)}" if lease.fenced else ""
-    wishes = f" {lease.wishes}" if lease.wishes != Wishes() else ""
+    wishes = f" {lease.wishes}" if lease.wishes != OperatorRequests() else ""
     doubt = f" ({lease.doubt})" if lease.doubt else ""
     return (
         f"version {lease.version} holder {lease.holder} epoch {lease.epoch}"

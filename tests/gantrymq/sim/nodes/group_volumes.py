@@ -22,7 +22,7 @@ from gantrymq.ha.disk import epoch_file, identity
 from gantrymq.ha.disk.epochs import Epoch
 from gantrymq.ha.disk.identity import Identity
 from gantrymq.ha.member import persistent_state
-from gantrymq.ha.member.persistent_state import Kept
+from gantrymq.ha.member.persistent_state import PersistentState
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import Faults, FaultyDisk
 from gantrymq.testing.memory_disk import Storage
@@ -110,7 +110,9 @@ def foreign(seat: int, settings: StoreSettings, choose: Chooser, random: Random)
     store.close()
     epochs = tuple(Epoch(1 + 40 * at, start) for at, start in enumerate(ends[:-1]))
     epoch_file.write(volume.disk, epochs)
-    persistent_state.write(volume.disk, Kept(epochs[-1].number, "boot of another machine"))
+    persistent_state.write(
+        volume.disk, PersistentState(epochs[-1].number, "boot of another machine")
+    )
     identity.write(volume.disk, Identity(random.randbytes(16).hex(), random.randbytes(16).hex()))
     volume.unmount()
     volume.disk.choose = choose

@@ -14,7 +14,7 @@ from gantrymq.acl.signature.signature import Credentials
 from gantrymq.broker.configuration import Setup, load
 from gantrymq.broker.server import BrokerHost
 from gantrymq.fakes.hosts import running
-from gantrymq.ha.classic.log_sender import Follower
+from gantrymq.ha.classic.log_sender import LogSender
 from gantrymq.ha.classic.log_senders import FOLLOWERS_MAX
 from gantrymq.runtime.net.dialer import Dialer
 from gantrymq.runtime.security.certificates import ClientTls, self_signed
@@ -334,7 +334,7 @@ def sealed(master: BrokerHost) -> list[bool]:
     """Whether the links of its slaves use TLS."""
     slaves = master._replication._slaves  # type: ignore[union-attr]
     assert slaves is not None
-    return [each.is_sealed for each in slaves.all() if isinstance(each.follower, Follower)]
+    return [each.is_sealed for each in slaves.all() if isinstance(each.follower, LogSender)]
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ from gantrymq.broker.member.lease_client import OWNER, PROBLEMS, LeaseClient
 from gantrymq.fakes.groups.lease_api import Fault, LeaseApi
 from gantrymq.ha.lease.lease import Conflict, Found, Lease, Missing, Unanswered, Written
 from gantrymq.ha.lease.lease_object import OBJECT_BYTES_MAX, ObjectName
-from gantrymq.ha.lease.member_id import Place
+from gantrymq.ha.lease.member_id import MemberId
 from gantrymq.runtime.http import kube_api
 from gantrymq.runtime.http.kube_api import ApiPlace, KubeApi
 
 PLACE = ObjectName("mq", "main-broker-0")
 KEY = ("leases", "mq", "main-broker-0")
-PLACE_OF_TWO = Place(2, frozenset({1, 2}), "10.0.0.2:10911", "10.0.0.2:10912", "72" * 16)
+PLACE_OF_TWO = MemberId(2, frozenset({1, 2}), "10.0.0.2:10911", "10.0.0.2:10912", "72" * 16)
 FIRST = Lease("", 1, "10.0.0.1:10911", "10.0.0.1:10912", 1, frozenset({1, 2}))
 
 

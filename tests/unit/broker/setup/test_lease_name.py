@@ -7,7 +7,7 @@ import pytest
 from gantrymq.broker.setup.lease_name import default_name, note, places, plain_name
 from gantrymq.ha.lease.lease_object import ObjectName
 from gantrymq.ha.member import persistent_state
-from gantrymq.ha.member.persistent_state import Kept
+from gantrymq.ha.member.persistent_state import PersistentState
 from gantrymq.testing.faulty_disk import FaultyDisk
 
 NOW = ObjectName("mq", default_name("main", "broker-a"))
@@ -42,7 +42,7 @@ def test_a_new_disk_goes_by_which_lease_exists() -> None:
 
 def test_a_disk_of_an_earlier_version_keeps_the_plain_name() -> None:
     disk = FaultyDisk()
-    persistent_state.write(disk, Kept(epoch=3, boot="b"))
+    persistent_state.write(disk, PersistentState(epoch=3, boot="b"))
     assert places(disk, NOW, FORMER) == (FORMER, None)
 
 
@@ -51,7 +51,7 @@ def test_what_was_settled_stays_whatever_the_epoch(place: ObjectName) -> None:
     disk = FaultyDisk()
     note(disk, place)
     assert places(disk, NOW, FORMER) == (place, None)
-    persistent_state.write(disk, Kept(epoch=3, boot="b"))
+    persistent_state.write(disk, PersistentState(epoch=3, boot="b"))
     assert places(disk.crash(), NOW, FORMER) == (place, None)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.ha.classic.frames import encode_head, encode_report
-from gantrymq.ha.classic.log_receiver import Following
+from gantrymq.ha.classic.log_receiver import LogReceiver
 from gantrymq.ha.protocol.events import Copied, Ended, Ending
 from gantrymq.ha.settings import HaSettings
 
@@ -17,15 +17,15 @@ def frame(position: int, data: bytes = b"") -> bytes:
     return encode_head(position, len(data)) + data
 
 
-def following(end: int = 100) -> Following:
-    link = Following(end, HA, 0.0, is_empty=not end)
+def following(end: int = 100) -> LogReceiver:
+    link = LogReceiver(end, HA, 0.0, is_empty=not end)
     link.take_output()
     return link
 
 
 def test_the_first_report_leaves_at_once() -> None:
-    assert Following(100, HA, 0.0, is_empty=False).take_output() == [encode_report(100)]
-    assert Following(4096, HA, 0.0, is_empty=True).take_output() == [encode_report(0)]
+    assert LogReceiver(100, HA, 0.0, is_empty=False).take_output() == [encode_report(100)]
+    assert LogReceiver(4096, HA, 0.0, is_empty=True).take_output() == [encode_report(0)]
 
 
 def test_frames_behind_each_other_are_handed_on_as_one() -> None:

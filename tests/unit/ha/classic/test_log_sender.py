@@ -9,7 +9,7 @@ from gantrymq.base.disk import DiskFailure
 from gantrymq.fakes.brokers.replicated import Master, cold
 from gantrymq.fakes.stores.store import SETTINGS, message
 from gantrymq.ha.classic.frames import FrameReader
-from gantrymq.ha.classic.log_senders import Followers
+from gantrymq.ha.classic.log_senders import LogSenders
 from gantrymq.ha.protocol.events import Ended, Ending
 from gantrymq.ha.protocol.log_stream import OUTPUT_BYTES_MAX
 from gantrymq.ha.settings import HaSettings
@@ -23,7 +23,7 @@ def filled(count: int = 60, ha: HaSettings = HaSettings()) -> Master:  # noqa: B
     for number in range(count):
         master.put(number)
         master.turn()
-    master.followers = Followers(master.store, ha)
+    master.followers = LogSenders(master.store, ha)
     return master
 
 
@@ -184,7 +184,7 @@ def test_a_slave_that_does_not_read_costs_no_more_memory() -> None:
         record.body = bytes(60_000)
         master.store.put(record)
         master.turn()
-    master.followers = Followers(master.store, HaSettings())
+    master.followers = LogSenders(master.store, HaSettings())
     follower = master.connect(1)
     for _ in range(50):
         master.turn()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gantrymq.base.errors import RemoteError
 from gantrymq.ha.classic.slave_handshake import Broker, MasterHandshake, SlaveHandshake
 from gantrymq.ha.disk.epochs import Epoch
-from gantrymq.ha.protocol.handshake import FollowersMeeting, MastersMeeting, Member, Standing
+from gantrymq.ha.protocol.handshake import FollowersMeeting, MastersMeeting, Member, MemberReport
 from gantrymq.ha.protocol.member_frames import OPENING, Kind, Letter, encode
 from gantrymq.ha.protocol.proofs import GroupSecret
 
@@ -112,7 +112,7 @@ def test_members_that_elect_and_brokers_of_fixed_roles_do_not_mix() -> None:
     hello = Letter(Kind.HELLO, SlaveHandshake(SLAVE).begin()[len(OPENING) + 5 :])
     with pytest.raises(RemoteError, match="it is of the group"):
         meeting.take(hello)
-    standing = Standing(1, (Epoch(1, 0),), 0, 0)
+    standing = MemberReport(1, (Epoch(1, 0),), 0, 0)
     member = dataclasses.replace(member, number=2)
     begin = FollowersMeeting(member, SECRET, b"f" * 16, standing).begin()
     with pytest.raises(RemoteError, match="it is of 'c/a', and we are of"):

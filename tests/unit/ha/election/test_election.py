@@ -17,9 +17,9 @@ from gantrymq.ha.election.election import (
     View,
     judge,
 )
-from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Lease, Mark, Wishes
-from gantrymq.ha.lease.member_id import Place
-from gantrymq.ha.protocol.handshake import Standing
+from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Lease, Mark, OperatorRequests
+from gantrymq.ha.lease.member_id import MemberId
+from gantrymq.ha.protocol.handshake import MemberReport
 
 ALL = frozenset({1, 2, 3})
 LEASE = Lease("7", holder=1, epoch=4, in_sync=ALL)
@@ -28,8 +28,10 @@ CHANGED_AT = 100.0
 LATER = CHANGED_AT + 3600.0
 
 
-def standing(end: int = 500, *, epoch: int = 4, last: int = 4, electable: bool = True) -> Standing:
-    return Standing(epoch, (Epoch(last, 0),), 0, end, is_electable=electable)
+def standing(
+    end: int = 500, *, epoch: int = 4, last: int = 4, electable: bool = True
+) -> MemberReport:
+    return MemberReport(epoch, (Epoch(last, 0),), 0, end, is_electable=electable)
 
 
 def verdict(
@@ -37,8 +39,8 @@ def verdict(
     now: float = LATER,
     *,
     me: int = 2,
-    ours: Standing | None = None,
-    others: Mapping[int, Standing] | None = None,
+    ours: MemberReport | None = None,
+    others: Mapping[int, MemberReport] | None = None,
     stall: str | None = None,
     trouble: str | None = None,
     touched_at: float = CHANGED_AT,
@@ -86,7 +88,7 @@ def test_and_those_outside_of_it_who_may_know_that_the_lease_is_an_old_one() -> 
     [standing(501), standing(10, epoch=5, last=5)],
     ids=["a longer log", "a log of a later epoch"],
 )
-def test_who_has_more_goes_first_but_is_not_waited_for_for_good(better: Standing) -> None:
+def test_who_has_more_goes_first_but_is_not_waited_for_for_good(better: MemberReport) -> None:
     lease = replace(FREE, epoch=better.epoch)
     ours = standing(epoch=better.epoch)
     others = {1: standing(1), 3: better}
@@ -98,7 +100,7 @@ def test_who_has_more_goes_first_but_is_not_waited_for_for_good(better: Standing
 
 
 def test_the_preferred_one_goes_first_where_logs_are_equal() -> None:
-    lease = replace(FREE, wishes=Wishes(preferred=3))
+    lease = replace(FREE, wishes=OperatorRequests(preferred=3))
     others = {1: standing(), 3: standing()}
     assert verdict(lease, CHANGED_AT + 1, others=others).epoch == 0
     assert verdict(lease, CHANGED_AT + 1, me=3, others={1: standing(), 2: standing()}).epoch == 5
@@ -122,7 +124,7 @@ def test_who_leaves_counts_and_is_not_waited_for() -> None:
     chosen = replace(FREE, heir=2, leaver=1)
     assert verdict(chosen, CHANGED_AT).in_sync == {3}
     assert verdict(chosen, me=1).epoch, "where nobody else takes it"
-    taken = chosen.taken(Place(2, ALL, "m2:10911", "m2:10912", "72" * 16), 5, frozenset({3}))
+    taken = chosen.taken(MemberId(2, ALL, "m2:10911", "m2:10912", "72" * 16), 5, frozenset({3}))
     assert (taken.heir, taken.leaver) == (NOBODY, NOBODY)
 
 
@@ -193,7 +195,7 @@ def test_where_all_machines_went_down_the_longest_log_is_taken_once_all_were_hea
     assert verdict(FREE, ours=ours, others={1: shorter, 3: shorter}).epoch == 5
 
 
-NEW = Standing(4, (), 0, 0, is_electable=False)
+NEW = MemberReport(4, (), 0, 0, is_electable=False)
 """A disk that has nothing of what its group had."""
 
 
@@ -232,7 +234,7 @@ def test_a_master_that_comes_back_within_its_lease_goes_on_unless_another_log_is
 
 
 def test_an_unclean_election_is_opt_in_and_comes_late() -> None:
-    lease = replace(LEASE, in_sync=frozenset({1}), wishes=Wishes(allows_unclean=True))
+    lease = replace(LEASE, in_sync=frozenset({1}), wishes=OperatorRequests(allows_unclean=True))
     free_at = CHANGED_AT + DURATION_SECONDS
     assert verdict(lease, free_at + 1).epoch == 0
     late = verdict(lease, free_at + UNCLEAN_SECONDS)
@@ -243,12 +245,12 @@ def test_an_unclean_election_is_opt_in_and_comes_late() -> None:
 
 
 def test_no_unclean_election_while_a_member_of_the_set_is_there() -> None:
-    lease = replace(LEASE, in_sync=frozenset({1}), wishes=Wishes(allows_unclean=True))
+    lease = replace(LEASE, in_sync=frozenset({1}), wishes=OperatorRequests(allows_unclean=True))
     assert verdict(lease, others={1: standing(1)}).epoch == 0
 
 
 def test_an_unclean_election_takes_the_log_that_goes_furthest_whole_or_not() -> None:
-    lease = replace(FREE, in_sync=frozenset({1}), wishes=Wishes(allows_unclean=True))
+    lease = replace(FREE, in_sync=frozenset({1}), wishes=OperatorRequests(allows_unclean=True))
     longer, whole = standing(501, electable=False), standing(500)
     assert verdict(lease, ours=longer, others={3: whole}).epoch == 5
     assert verdict(lease, ours=whole, others={3: longer}).epoch == 0
@@ -330,7 +332,10 @@ def test_a_lease_that_was_set_back_to_our_own_is_waited_for_as_any_other() -> No
     [
         (FREE, CHANGED_AT + COURTESY_SECONDS),
         (replace(FREE, epoch=3), LATER),
-        (replace(FREE, in_sync=frozenset({3}), wishes=Wishes(allows_unclean=True)), LATER),
+        (
+            replace(FREE, in_sync=frozenset({3}), wishes=OperatorRequests(allows_unclean=True)),
+            LATER,
+        ),
     ],
     ids=["of the set", "set back", "unclean"],
 )
@@ -342,7 +347,7 @@ def test_who_is_fenced_goes_before_nobody_who_has_as_much(lease: Lease, now: flo
 
 
 def test_a_member_that_knows_of_no_epoch_counts_for_nothing() -> None:
-    new = Standing(0, (), 0, 0, is_electable=True)
+    new = MemberReport(0, (), 0, 0, is_electable=True)
     lost = standing(electable=False)
     assert verdict(FREE, others={1: standing(), 3: new}).in_sync == {1}
     longest = standing(501, electable=False)
@@ -355,7 +360,7 @@ OURS, ANOTHER, GROUP = "01" * 16, "02" * 16, "ab" * 16
 NAMED = replace(FREE, group=GROUP, disks={1: "d1" * 16, 2: OURS, 3: "d3" * 16})
 
 
-def on(disk: str, standing: Standing, group: str = GROUP) -> Standing:
+def on(disk: str, standing: MemberReport, group: str = GROUP) -> MemberReport:
     return standing._replace(disk=disk, group=group)
 
 
@@ -403,9 +408,9 @@ def test_where_it_is_doubted_each_member_has_to_be_heard_with_its_disk() -> None
 
 def test_members_that_know_different_leases_choose_the_same_one_where_none_is_believed() -> None:
     """Two that held each other for the better one would wait for good."""
-    torn = on(OURS, Standing(1, (), 0, 0, is_electable=False))
-    new = on("d3" * 16, Standing(0, (), 0, 0, is_electable=True), "")
-    third = on("d1" * 16, Standing(1, (), 0, 0, is_electable=False))
+    torn = on(OURS, MemberReport(1, (), 0, 0, is_electable=False))
+    new = on("d3" * 16, MemberReport(0, (), 0, 0, is_electable=True), "")
+    third = on("d1" * 16, MemberReport(1, (), 0, 0, is_electable=False))
     chosen = []
     for me, ours, epoch in ((2, torn, 0), (3, new, 1)):
         lease = replace(NAMED, epoch=epoch, in_sync=frozenset(), doubt="it was edited")
@@ -427,7 +432,7 @@ def test_an_empty_disk_does_not_choose_among_groups_where_the_lease_says_none() 
 
 
 def test_an_operators_word_ends_that_after_a_while() -> None:
-    doubted = replace(NAMED, doubt="it was deleted", wishes=Wishes(allows_unclean=True))
+    doubted = replace(NAMED, doubt="it was deleted", wishes=OperatorRequests(allows_unclean=True))
     ours, others = on(OURS, standing(500)), {1: on("d1" * 16, standing(400))}
     early = verdict(doubted, CHANGED_AT + DURATION_SECONDS, ours=ours, others=others)
     assert early.epoch == 0
@@ -438,7 +443,7 @@ def test_an_operators_word_ends_that_after_a_while() -> None:
 
 def test_and_where_the_rest_of_the_set_is_not_heard() -> None:
     torn = on(OURS, standing(500, electable=False))
-    willing = replace(NAMED, wishes=Wishes(allows_unclean=True))
+    willing = replace(NAMED, wishes=OperatorRequests(allows_unclean=True))
     early = verdict(willing, CHANGED_AT + 1.0, ours=torn)
     assert early.epoch == 0
     late = verdict(willing, early.again_at, ours=torn)
@@ -481,8 +486,8 @@ def test_the_lease_of_an_earlier_life_is_given_up_where_another_has_more() -> No
     assert not verdict(NAMED, ours=torn, others=others).is_given_up
 
 
-def blank() -> Standing:
-    return Standing(0, (), 0, 0, is_electable=True)
+def blank() -> MemberReport:
+    return MemberReport(0, (), 0, 0, is_electable=True)
 
 
 def test_a_fenced_member_with_more_is_not_waited_for_where_loss_is_allowed() -> None:
@@ -490,7 +495,7 @@ def test_a_fenced_member_with_more_is_not_waited_for_where_loss_is_allowed() -> 
     ours = on(OURS, standing(500))
     others = {1: on("d1" * 16, standing(900)), 3: on("d3" * 16, standing(400))}
     assert "member 1 has more" in verdict(doubted, ours=ours, others=others).reason
-    willing = replace(doubted, wishes=Wishes(allows_unclean=True))
+    willing = replace(doubted, wishes=OperatorRequests(allows_unclean=True))
     early = verdict(willing, CHANGED_AT + DURATION_SECONDS, ours=ours, others=others)
     assert early.epoch == 0
     late = verdict(willing, early.again_at, ours=ours, others=others)

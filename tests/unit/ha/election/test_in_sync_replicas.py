@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantrymq.ha.election.in_sync_replicas import LAG_SECONDS, PROGRESS_SECONDS, InSync
+from gantrymq.ha.election.in_sync_replicas import LAG_SECONDS, PROGRESS_SECONDS, InSyncReplicas
 from gantrymq.ha.protocol.member_frames import Report
 
 ME = 1
@@ -16,8 +16,8 @@ def has(end: int, flushed: int | None = None) -> Report:
     return Report(end, end if flushed is None else flushed)
 
 
-def of(*members: int, flushes: bool = False) -> InSync:
-    return InSync(ME, set(members), 0.0, flushes=flushes)
+def of(*members: int, flushes: bool = False) -> InSyncReplicas:
+    return InSyncReplicas(ME, set(members), 0.0, flushes=flushes)
 
 
 def test_all_members_of_the_set_have_what_is_acknowledged() -> None:

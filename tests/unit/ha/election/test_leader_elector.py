@@ -25,9 +25,9 @@ from gantrymq.ha.lease.lease import (
     AUTHORITY_SECONDS,
     DURATION_SECONDS,
     EPOCH_MAX,
-    Wishes,
+    OperatorRequests,
 )
-from gantrymq.ha.protocol.handshake import Standing
+from gantrymq.ha.protocol.handshake import MemberReport
 
 
 def test_a_free_lease_makes_a_master() -> None:
@@ -127,9 +127,9 @@ def test_promises_keep_a_master_going_and_end_with_the_last_one() -> None:
 def test_who_has_to_promise() -> None:
     alone = leading()
     assert alone.promisers == {2, 3}
-    unclean = leading(replace(ALONE, wishes=Wishes(allows_unclean=True)))
+    unclean = leading(replace(ALONE, wishes=OperatorRequests(allows_unclean=True)))
     assert unclean.agent.must_promise() is None
-    pair = replace(ALONE, in_sync=frozenset({1, 3}), wishes=Wishes(allows_unclean=True))
+    pair = replace(ALONE, in_sync=frozenset({1, 3}), wishes=OperatorRequests(allows_unclean=True))
     life = leading(pair)
     assert life.promisers == {2, 3}
 
@@ -172,7 +172,7 @@ def test_another_holder_ends_it() -> None:
 def test_an_operators_edit_does_not() -> None:
     life = leading()
     assert life.store.lease is not None
-    life.store.edit(replace(life.store.lease, wishes=Wishes(preferred=3)))
+    life.store.edit(replace(life.store.lease, wishes=OperatorRequests(preferred=3)))
     life.run(2.0)
     assert life.is_in(Phase.LEADING)
     assert life.store.lease.wishes.preferred == 3
@@ -186,7 +186,7 @@ def test_a_new_group_has_a_master_when_all_were_heard() -> None:
     life.run(2.0)
     assert life.store.lease is None
     assert not life.is_in(Phase.LEADING)
-    new = Standing(0, (), 0, 0, is_electable=True)
+    new = MemberReport(0, (), 0, 0, is_electable=True)
     around.others = {2: new, 3: new}
     life.run(1.0)
     assert life.agent.epoch == 1

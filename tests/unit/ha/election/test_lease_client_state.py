@@ -7,18 +7,18 @@ from dataclasses import replace
 import pytest
 
 from gantrymq.ha.election.actions import WriteLease
-from gantrymq.ha.election.lease_client_state import LeaseDesk, Outcome
+from gantrymq.ha.election.lease_client_state import LeaseClientState, Outcome
 from gantrymq.ha.lease.lease import (
     Conflict,
     Found,
     Lease,
     LeaseAnswer,
     Missing,
+    OperatorRequests,
     Unanswered,
-    Wishes,
     Written,
 )
-from gantrymq.ha.lease.member_id import Place
+from gantrymq.ha.lease.member_id import MemberId
 
 LEASE = Lease(
     "7",
@@ -32,18 +32,18 @@ LEASE = Lease(
     disks={1: "01" * 16, 2: "02" * 16},
     writer="71" * 16,
 )
-PLACE = Place(1, frozenset({1, 2}), LEASE.address, LEASE.ha_address, LEASE.writer)
+PLACE = MemberId(1, frozenset({1, 2}), LEASE.address, LEASE.ha_address, LEASE.writer)
 
 
-def read(desk: LeaseDesk, answer: LeaseAnswer, now: float) -> Lease | None:
+def read(desk: LeaseClientState, answer: LeaseAnswer, now: float) -> Lease | None:
     desk.read(now)
     (asked,) = desk.take_actions()
     assert desk.answered(asked.number, answer, now) is Outcome.READ
     return desk.lease
 
 
-def knowing(lease: Lease = LEASE) -> LeaseDesk:
-    desk = LeaseDesk(0.0)
+def knowing(lease: Lease = LEASE) -> LeaseClientState:
+    desk = LeaseClientState(0.0)
     assert read(desk, Found(lease), 1.0) == lease
     return desk
 
@@ -61,8 +61,8 @@ def test_a_renewal_is_a_change_of_holder_epoch_or_renewals(changed: Lease) -> No
 def test_no_other_change_is_one() -> None:
     desk = knowing()
     read(desk, Found(replace(LEASE, version="8")), 2.0)
-    read(desk, Found(replace(LEASE, version="9", wishes=Wishes(preferred=2))), 3.0)
-    read(desk, Found(replace(LEASE, version="9", wishes=Wishes(preferred=2))), 4.0)
+    read(desk, Found(replace(LEASE, version="9", wishes=OperatorRequests(preferred=2))), 3.0)
+    read(desk, Found(replace(LEASE, version="9", wishes=OperatorRequests(preferred=2))), 4.0)
     assert (desk.changed_at, desk.touched_at) == (1.0, 3.0)
     assert desk.lease is not None
     assert (desk.lease.version, desk.lease.wishes.preferred) == ("9", 2)
@@ -86,7 +86,7 @@ def test_no_other_change_is_one() -> None:
 )
 def test_what_contradicts_what_is_known_does_not_take_its_place(found: Lease) -> None:
     desk = knowing()
-    lease = read(desk, Found(replace(found, wishes=Wishes(preferred=2))), 2.0)
+    lease = read(desk, Found(replace(found, wishes=OperatorRequests(preferred=2))), 2.0)
     assert lease is not None
     assert lease.doubt
     assert lease.claimed == found.in_sync
@@ -122,7 +122,7 @@ def test_a_master_doubts_the_lease_of_another_group_in_the_place_of_its_own() ->
 
 
 def test_an_earlier_life_remembers_for_this_one() -> None:
-    desk = LeaseDesk(0.0, LEASE)
+    desk = LeaseClientState(0.0, LEASE)
     lease = read(desk, Found(replace(LEASE, version="8", renewals=20)), 1.0)
     assert lease is not None
     assert lease.doubt
@@ -133,7 +133,7 @@ def test_a_lease_that_was_doubted_when_none_was_known_contradicts_no_later_one(
     between: list[LeaseAnswer],
 ) -> None:
     """As a member with a new disk reads it, just after the epoch was edited."""
-    desk = LeaseDesk(0.0)
+    desk = LeaseClientState(0.0)
     edited = replace(LEASE, version="8", epoch=999_999_999, doubt="its seal is broken")
     for answer in [Found(edited), *between]:
         read(desk, answer, 1.0)
@@ -146,7 +146,7 @@ def test_a_lease_that_was_doubted_when_none_was_known_contradicts_no_later_one(
 
 
 def test_a_copy_of_a_version_that_knew_no_writer_contradicts_none() -> None:
-    desk = LeaseDesk(0.0, replace(LEASE, writer=""))
+    desk = LeaseClientState(0.0, replace(LEASE, writer=""))
     assert read(desk, Found(LEASE), 1.0) == LEASE
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gantrymq.ha.election.in_sync_replicas import InSync
-from gantrymq.ha.election.lease_timer import ASK_AFTER_SECONDS, Tenure
-from gantrymq.ha.lease.lease import AUTHORITY_SECONDS, Lease, Wishes
-from gantrymq.ha.lease.member_id import Place
+from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
+from gantrymq.ha.election.lease_timer import ASK_AFTER_SECONDS, LeaseTimer
+from gantrymq.ha.lease.lease import AUTHORITY_SECONDS, Lease, OperatorRequests
+from gantrymq.ha.lease.member_id import MemberId
 
-PLACE = Place(1, frozenset({1, 2, 3}), "m1:10911", "m1:10912", process="71" * 16)
-UNCLEAN = replace(Lease(), wishes=Wishes(allows_unclean=True))
+PLACE = MemberId(1, frozenset({1, 2, 3}), "m1:10911", "m1:10912", process="71" * 16)
+UNCLEAN = replace(Lease(), wishes=OperatorRequests(allows_unclean=True))
 
 
 def test_it_counts_from_when_the_renewal_was_sent() -> None:
-    tenure = Tenure(PLACE)
+    tenure = LeaseTimer(PLACE)
     assert tenure.ends_at(None) == float("-inf")
     tenure.renew(10.0)
     assert tenure.ends_at(None) == 10.0 + AUTHORITY_SECONDS
@@ -24,19 +24,25 @@ def test_it_counts_from_when_the_renewal_was_sent() -> None:
 
 
 def test_promises_make_it_longer_and_never_shorter() -> None:
-    tenure = Tenure(PLACE)
+    tenure = LeaseTimer(PLACE)
     tenure.renew(10.0)
     assert tenure.ends_at(12.0) == 12.0 + AUTHORITY_SECONDS
     assert tenure.ends_at(9.0) == 10.0 + AUTHORITY_SECONDS
 
 
 def test_all_of_the_set_have_to_promise_and_all_there_are_to_one_that_is_alone() -> None:
-    tenure = Tenure(PLACE)
-    assert tenure.must_promise(Lease(), InSync(1, {1, 2}, 0.0, flushes=False)) == frozenset({2})
-    assert tenure.must_promise(Lease(), InSync(1, {1}, 0.0, flushes=False)) == frozenset({2, 3})
+    tenure = LeaseTimer(PLACE)
+    assert tenure.must_promise(Lease(), InSyncReplicas(1, {1, 2}, 0.0, flushes=False)) == frozenset(
+        {2}
+    )
+    assert tenure.must_promise(Lease(), InSyncReplicas(1, {1}, 0.0, flushes=False)) == frozenset(
+        {2, 3}
+    )
 
 
 def test_where_others_may_be_master_all_have_to_promise() -> None:
-    tenure = Tenure(PLACE)
-    assert tenure.must_promise(UNCLEAN, InSync(1, {1, 2}, 0.0, flushes=False)) == frozenset({2, 3})
-    assert tenure.must_promise(UNCLEAN, InSync(1, {1}, 0.0, flushes=False)) is None
+    tenure = LeaseTimer(PLACE)
+    assert tenure.must_promise(UNCLEAN, InSyncReplicas(1, {1, 2}, 0.0, flushes=False)) == frozenset(
+        {2, 3}
+    )
+    assert tenure.must_promise(UNCLEAN, InSyncReplicas(1, {1}, 0.0, flushes=False)) is None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gantrymq.ha.election.switchover import SWITCH_SECONDS, Switchover
-from gantrymq.ha.lease.lease import NOBODY, Lease, Wishes
+from gantrymq.ha.lease.lease import NOBODY, Lease, OperatorRequests
 
 LEASE = Lease("1", holder=1, in_sync=frozenset({1, 2, 3}))
-TO_TWO = replace(LEASE, wishes=Wishes(switch_to=2, number=5))
+TO_TWO = replace(LEASE, wishes=OperatorRequests(switch_to=2, number=5))
 
 
 def test_nothing_is_to_be_done_where_nothing_is_wished_for() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gantrymq.ha.lease import lease_copy
-from gantrymq.ha.lease.lease import Lease, Wishes
+from gantrymq.ha.lease.lease import Lease, OperatorRequests
 from gantrymq.store.layout import StoreRefusedError
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.wire.jsonvalue import JsonObject
@@ -51,7 +51,9 @@ def test_what_is_written_survives_a_loss_of_power() -> None:
 
 
 def test_what_an_operator_wants_and_the_version_are_not_kept() -> None:
-    noisy = replace(LEASE, version="77", fenced=frozenset({2}), wishes=Wishes(preferred=2))
+    noisy = replace(
+        LEASE, version="77", fenced=frozenset({2}), wishes=OperatorRequests(preferred=2)
+    )
     assert lease_copy.decode(lease_copy.encode(noisy)) == LEASE
 
 

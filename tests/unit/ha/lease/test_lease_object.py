@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.ha.lease.lease import EPOCH_MAX, Lease, Wishes
+from gantrymq.ha.lease.lease import EPOCH_MAX, Lease, OperatorRequests
 from gantrymq.ha.lease.lease_object import (
     OBJECT_BYTES_MAX,
     SWITCH_NUMBER_MAX,
@@ -26,7 +26,7 @@ from gantrymq.ha.lease.lease_object import (
 PLACE = ObjectName("mq", "main-broker-0")
 LEASE = Lease(
     "7", 2, "10.0.0.2:10911", "10.0.0.2:10912", 5, frozenset({1, 2}), frozenset({3}),
-    1, 3, 99, 4, Wishes(preferred=1, switch_to=2, number=4, allows_unclean=True),
+    1, 3, 99, 4, OperatorRequests(preferred=1, switch_to=2, number=4, allows_unclean=True),
     group="ab" * 16, disks={1: "01" * 16, 2: "02" * 16}, writer="71" * 16,
 )  # fmt: skip
 
@@ -44,7 +44,9 @@ leases = st.builds(
     heir=numbers,
     renewals=numbers,
     granted=numbers,
-    wishes=st.builds(Wishes, numbers, numbers, st.integers(0, SWITCH_NUMBER_MAX), st.booleans()),
+    wishes=st.builds(
+        OperatorRequests, numbers, numbers, st.integers(0, SWITCH_NUMBER_MAX), st.booleans()
+    ),
     group=st.sampled_from(["", "ab" * 16]),
     disks=st.dictionaries(st.integers(1, 64), st.sampled_from(["01" * 16, "02" * 16]), max_size=3),
 )
@@ -139,7 +141,7 @@ def test_an_operator_may_make_it_with_wishes_alone() -> None:
         "kind": "Lease",
         "metadata": {"resourceVersion": "1", "annotations": {"gantrymq.dev/preferred": "2"}},
     })  # fmt: skip
-    assert read(data.encode()).lease == Lease("1", wishes=Wishes(preferred=2))
+    assert read(data.encode()).lease == Lease("1", wishes=OperatorRequests(preferred=2))
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from gantrymq.fakes.groups.group import SECRET, Master, filled, member, standing
 from gantrymq.fakes.stores.store import message
 from gantrymq.ha.disk.epochs import Epoch
-from gantrymq.ha.member.incoming_link import UNSTORED_MAX, MemberFollower
+from gantrymq.ha.member.incoming_link import UNSTORED_MAX, IncomingLink
 from gantrymq.ha.member.member_events import Met, Reported
 from gantrymq.ha.protocol.events import Ended, Ending
-from gantrymq.ha.protocol.handshake import FollowersMeeting, MastersMeeting, Standing
+from gantrymq.ha.protocol.handshake import FollowersMeeting, MastersMeeting, MemberReport
 from gantrymq.ha.protocol.log_stream import OUTPUT_BYTES_MAX
 from gantrymq.ha.protocol.member_frames import (
     OPENING,
-    Beat,
     Data,
     Frame,
+    Heartbeat,
     Kind,
     Letter,
     MemberReader,
@@ -30,7 +30,7 @@ from gantrymq.ha.protocol.member_frames import (
 )
 from gantrymq.store.settings import StoreSettings
 
-EMPTY = Standing(1, (), 0, 0)
+EMPTY = MemberReport(1, (), 0, 0)
 MASTER = filled(Master({1}), 60)
 END = MASTER.store.log.end
 
@@ -38,11 +38,11 @@ END = MASTER.store.log.end
 class Met2:
     """Member 2 as the master sees it, and what it was sent."""
 
-    def __init__(self, theirs: Standing = EMPTY, master: Master = MASTER) -> None:
+    def __init__(self, theirs: MemberReport = EMPTY, master: Master = MASTER) -> None:
         self.master = master
         master.now = 0.0
         meeting = MastersMeeting(member(1), SECRET, b"m" * 16)
-        self.link = MemberFollower(9, "10.0.0.9:40000", meeting, master.store, 0.0)
+        self.link = IncomingLink(9, "10.0.0.9:40000", meeting, master.store, 0.0)
         self.reader = MemberReader(*Kind)
         self.said = b""
         follower = FollowersMeeting(member(2), SECRET, b"f" * 16, theirs)
@@ -90,7 +90,7 @@ def test_every_damaged_byte_before_the_proof_ends_it() -> None:
             damaged = bytearray(said)
             damaged[at] ^= flip
             meeting = MastersMeeting(member(1), SECRET, b"m" * 16)
-            link = MemberFollower(9, "10.0.0.9:40000", meeting, MASTER.store, 0.0)
+            link = IncomingLink(9, "10.0.0.9:40000", meeting, MASTER.store, 0.0)
             events = link.receive(bytes(damaged), 0.0)
             for event in events:
                 if isinstance(event, Met):
@@ -104,7 +104,7 @@ def test_every_damaged_byte_before_the_proof_ends_it() -> None:
 def test_a_meeting_may_be_cut_anywhere(sizes: list[int]) -> None:
     said = Met2().said
     meeting = MastersMeeting(member(1), SECRET, b"m" * 16)
-    link = MemberFollower(9, "10.0.0.9:40000", meeting, MASTER.store, 0.0)
+    link = IncomingLink(9, "10.0.0.9:40000", meeting, MASTER.store, 0.0)
     events: list[object] = []
     for size in [*sizes, len(said)]:
         events += link.receive(said[:size], 0.0)
@@ -115,7 +115,7 @@ def test_a_meeting_may_be_cut_anywhere(sizes: list[int]) -> None:
 @given(st.binary(min_size=8, max_size=60).filter(lambda data: not data.startswith(OPENING)))
 def test_garbage_is_nobody(data: bytes) -> None:
     meeting = MastersMeeting(member(1), SECRET, b"m" * 16)
-    link = MemberFollower(9, "10.0.0.9:40000", meeting, MASTER.store, 0.0)
+    link = IncomingLink(9, "10.0.0.9:40000", meeting, MASTER.store, 0.0)
     (ended,) = link.receive(data, 0.0)
     assert isinstance(ended, Ended)
     assert ended.ending is Ending.GARBAGE
@@ -125,7 +125,7 @@ def test_garbage_is_nobody(data: bytes) -> None:
 
 def test_more_is_not_held_of_a_stranger_than_it_needs() -> None:
     meeting = MastersMeeting(member(1), SECRET, b"m" * 16)
-    link = MemberFollower(9, "10.0.0.9:40000", meeting, MASTER.store, 0.0)
+    link = IncomingLink(9, "10.0.0.9:40000", meeting, MASTER.store, 0.0)
     (ended,) = link.receive(OPENING + b"J" + (1 << 20).to_bytes(4), 0.0)
     assert isinstance(ended, Ended)
     assert "out of place" in ended.text
@@ -133,7 +133,7 @@ def test_more_is_not_held_of_a_stranger_than_it_needs() -> None:
 
 def test_who_does_not_get_through_the_meeting_in_time_is_closed() -> None:
     meeting = MastersMeeting(member(1), SECRET, b"m" * 16)
-    link = MemberFollower(9, "10.0.0.9:40000", meeting, MASTER.store, 0.0)
+    link = IncomingLink(9, "10.0.0.9:40000", meeting, MASTER.store, 0.0)
     for now, byte in enumerate(OPENING[:2]):
         link.receive(bytes([byte]), float(now))
     assert link.deadline() == 3.0
@@ -158,7 +158,7 @@ def test_a_refused_one_is_told_and_then_closed() -> None:
 
 
 def test_who_is_leaving_cannot_take_that_back() -> None:
-    met = Met2(Standing(1, (Epoch(1, 0),), 0, 120)).welcome()
+    met = Met2(MemberReport(1, (Epoch(1, 0),), 0, 120)).welcome()
     met.all_of_log()
     leaving = Report(200, 100, is_leaving=True)
     assert met.say(encode(leaving)) == [Reported(leaving)]
@@ -181,7 +181,7 @@ def test_who_is_leaving_cannot_take_that_back() -> None:
     ],
 )
 def test_what_cannot_be_ends_the_link_and_counts_for_nothing(report: Report) -> None:
-    met = Met2(Standing(1, (Epoch(1, 0),), 0, 120)).welcome()
+    met = Met2(MemberReport(1, (Epoch(1, 0),), 0, 120)).welcome()
     met.all_of_log()
     sound = Report(200, 100)
     assert met.say(encode(sound)) == [Reported(sound)]
@@ -212,7 +212,7 @@ def test_whatever_it_says_it_has_no_more_than_it_was_sent(reports: list[Report])
 
 
 def test_logs_that_have_parted_are_sent_nothing_and_count_for_nothing() -> None:
-    met = Met2(Standing(1, (Epoch(7, 0),), 0, 120)).welcome()
+    met = Met2(MemberReport(1, (Epoch(7, 0),), 0, 120)).welcome()
     assert not met.link.has_room
     assert not met.say(encode(Report(120, 120)))
     assert met.link.report == Report(0, 0)
@@ -234,8 +234,8 @@ def test_what_is_sent_is_bounded_and_nothing_is_made_for_who_takes_nothing() -> 
     sent = met.frames()
     held = sum(len(each.data) for each in sent if isinstance(each, Data))
     assert OUTPUT_BYTES_MAX - 1000 <= held <= OUTPUT_BYTES_MAX
-    assert [each for each in sent if isinstance(each, Beat)] == [
-        Beat(1, master.store.log.end, 0, 0)
+    assert [each for each in sent if isinstance(each, Heartbeat)] == [
+        Heartbeat(1, master.store.log.end, 0, 0)
     ]
     met.link.is_held_up = True
     met.link.fill(1.0)
@@ -252,10 +252,10 @@ def test_what_is_sent_is_bounded_and_nothing_is_made_for_who_takes_nothing() -> 
 
 def settled() -> Met2:
     """It has everything, and was told so."""
-    met = Met2(Standing(1, (Epoch(1, 0),), 0, END)).welcome()
+    met = Met2(MemberReport(1, (Epoch(1, 0),), 0, END)).welcome()
     assert met.link.deadline() < 0, "the first beat leaves at once"
     met.link.beat(1, 100, 0, 0.0)
-    assert met.frames()[-1] == Beat(1, END, 100, 0)
+    assert met.frames()[-1] == Heartbeat(1, END, 100, 0)
     return met
 
 
@@ -265,7 +265,7 @@ def test_a_beat_leaves_every_half_second() -> None:
     met.link.beat(1, 100, 0, 0.4)
     assert not met.frames()
     met.link.beat(1, 100, 0, 0.5)
-    assert met.frames() == [Beat(1, END, 100, 0)]
+    assert met.frames() == [Heartbeat(1, END, 100, 0)]
     assert met.link.deadline() == 1.0
 
 
@@ -276,7 +276,7 @@ def test_a_safe_mark_that_moves_is_told_soon_and_not_each_time() -> None:
     assert not met.frames()
     assert met.link.deadline() == 0.02
     met.link.beat(1, 130, 0, 0.02)
-    assert met.frames() == [Beat(1, END, 130, 0)]
+    assert met.frames() == [Heartbeat(1, END, 130, 0)]
 
 
 def test_a_safe_mark_leaves_sooner_beside_other_output_and_not_beside_each() -> None:
@@ -287,13 +287,13 @@ def test_a_safe_mark_leaves_sooner_beside_other_output_and_not_beside_each() -> 
         met.link.fill(milliseconds / 1000)
         met.link.beat(1, 100 + milliseconds, 0, milliseconds / 1000)
         told.append(met.frames()[1:])
-    assert told == [[], [Beat(1, END, 106, 0)], [], [Beat(1, END, 112, 0)]]
+    assert told == [[], [Heartbeat(1, END, 106, 0)], [], [Heartbeat(1, END, 112, 0)]]
 
 
 def test_a_question_is_asked_at_once_and_may_be_answered_then() -> None:
     met = settled()
     met.link.beat(1, 100, 7, 0.001)
-    assert met.frames() == [Beat(1, END, 100, 7)]
+    assert met.frames() == [Heartbeat(1, END, 100, 7)]
     answer = Report(END, 0, promised=7)
     assert met.say(encode(answer)) == [Reported(answer)]
 

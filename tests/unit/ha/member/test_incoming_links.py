@@ -19,7 +19,7 @@ from gantrymq.fakes.groups.group import (
 from gantrymq.fakes.stores.store import SYNC
 from gantrymq.ha.member.incoming_links import LINKS_MAX, RETURN_SECONDS
 from gantrymq.ha.member.member_events import Beaten, Met, NewerEpoch, Refused
-from gantrymq.ha.member.outgoing_link import MemberFollowing
+from gantrymq.ha.member.outgoing_link import OutgoingLink
 from gantrymq.ha.protocol.events import Ended, Ending
 from gantrymq.ha.protocol.member_frames import Report
 from gantrymq.ha.protocol.proofs import GroupSecret
@@ -117,7 +117,7 @@ def test_strangers_change_nothing() -> None:
     (ended,) = master.followers.heard(link, b"\0" * 64, master.now)
     assert isinstance(ended, Ended)
     secret, standing = GroupSecret(b"another"), Follower().standing()
-    stranger = MemberFollowing(member(2), secret, b"x" * 16, standing, 0.0)
+    stranger = OutgoingLink(member(2), secret, b"x" * 16, standing, 0.0)
     link = master.opened()
     master.followers.heard(link, b"".join(stranger.take_output()), master.now)
     (told,) = stranger.receive(b"".join(link.take_output()), 0.0)

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from gantrymq.fakes.groups.electing import Group, Node
-from gantrymq.ha.lease.lease import Wishes
+from gantrymq.ha.lease.lease import OperatorRequests
 from gantrymq.ha.member import incoming_link
 from gantrymq.store.commitlog.truncated_tails import kept_tails
 from gantrymq.testing.faulty_disk import FaultyDisk
@@ -275,7 +275,7 @@ def test_a_switchover_takes_no_time_and_loses_nothing() -> None:
     chosen = others(group)[-1]
     lease = group.lease.lease
     assert lease is not None
-    group.lease.edit(replace(lease, wishes=Wishes(switch_to=chosen.number, number=1)))
+    group.lease.edit(replace(lease, wishes=OperatorRequests(switch_to=chosen.number, number=1)))
     while old.is_master:
         group.run(0.02)
     before = group.now
@@ -296,7 +296,9 @@ def test_who_handed_over_learns_soon_where_sends_go() -> None:
         chosen, lease = others(group)[-1], group.lease.lease
         assert lease is not None
         group.run(0.1 * number)
-        group.lease.edit(replace(lease, wishes=Wishes(switch_to=chosen.number, number=number)))
+        group.lease.edit(
+            replace(lease, wishes=OperatorRequests(switch_to=chosen.number, number=number))
+        )
         while group.master is not chosen:
             group.run(0.02)
         before = group.now

@@ -10,7 +10,7 @@ import pytest
 from gantrymq.fakes.groups.electing import Group, Node
 from gantrymq.ha.disk import identity
 from gantrymq.ha.lease import lease_copy
-from gantrymq.ha.lease.lease import DURATION_SECONDS, Lease, Wishes
+from gantrymq.ha.lease.lease import DURATION_SECONDS, Lease, OperatorRequests
 from gantrymq.testing.faulty_disk import FaultyDisk
 
 ALL = frozenset({1, 2, 3})
@@ -56,7 +56,7 @@ def older_group(epochs: int) -> Group:
     """Which had so many masters, and messages of its own."""
     group = well(1, 2, 3, messages=0)
     for epoch in range(2, epochs + 1):
-        wish = Wishes(switch_to=epoch % 3 + 1, number=epoch)
+        wish = OperatorRequests(switch_to=epoch % 3 + 1, number=epoch)
         group.lease.edit(replace(lease_of(group), wishes=wish))
         group.run(3.0)
         group.until("well")
@@ -227,7 +227,7 @@ def test_unclean_elections_help_the_last_of_the_set(allows: bool) -> None:
     group = well(1, 2)
     for node in group.nodes.values():
         node.lose_power()
-    wish = Wishes(allows_unclean=allows)
+    wish = OperatorRequests(allows_unclean=allows)
     group.lease.edit(replace(lease_of(group), wishes=wish))
     group.nodes[2].start()
     group.run(40.0)
@@ -245,6 +245,6 @@ def test_and_where_the_lease_is_gone_and_a_member_with_it(allows: bool) -> None:
     group.nodes[2].start()
     group.run(18.0)
     assert group.master is None
-    group.lease.edit(replace(lease_of(group), wishes=Wishes(allows_unclean=allows)))
+    group.lease.edit(replace(lease_of(group), wishes=OperatorRequests(allows_unclean=allows)))
     group.run(30.0)
     assert (group.master is not None) == allows, group.story()

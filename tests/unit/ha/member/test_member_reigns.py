@@ -10,7 +10,7 @@ from gantrymq.fakes.groups.electing import Group, Node
 from gantrymq.fakes.stores.store import SETTINGS
 from gantrymq.ha.election.in_sync_replicas import PROGRESS_SECONDS
 from gantrymq.ha.election.phase import Phase
-from gantrymq.ha.lease.lease import NOBODY, Wishes
+from gantrymq.ha.lease.lease import NOBODY, OperatorRequests
 from gantrymq.store.settings import FlushDiskType
 from gantrymq.testing.unsynced import lose_all
 
@@ -68,7 +68,7 @@ def test_a_master_that_is_back_waits_for_nobody_who_has_as_much(why: str) -> Non
 def switched_to(group: Group, number: int) -> None:
     lease = group.lease.lease
     assert lease is not None
-    group.lease.edit(replace(lease, wishes=Wishes(switch_to=number, number=1)))
+    group.lease.edit(replace(lease, wishes=OperatorRequests(switch_to=number, number=1)))
     limit = group.now + 5.0
     while lease.holder != number or not group.is_well():
         group.run(0.05)

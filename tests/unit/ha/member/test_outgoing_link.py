@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from gantrymq.fakes.groups.group import SECRET, member
 from gantrymq.ha.disk.epochs import Epoch
 from gantrymq.ha.member.member_events import Beaten, Refused, Tabled, Welcomed
-from gantrymq.ha.member.outgoing_link import MemberFollowing
+from gantrymq.ha.member.outgoing_link import OutgoingLink
 from gantrymq.ha.protocol import handshake
 from gantrymq.ha.protocol.events import Copied, Ended, Ending
-from gantrymq.ha.protocol.handshake import MastersMeeting, Standing
+from gantrymq.ha.protocol.handshake import MastersMeeting, MemberReport
 from gantrymq.ha.protocol.member_frames import (
-    Beat,
+    Heartbeat,
     Kind,
     Letter,
     MemberReader,
@@ -26,9 +26,9 @@ from gantrymq.ha.protocol.member_frames import (
 )
 from gantrymq.ha.protocol.proofs import GroupSecret
 
-OURS = Standing(1, (Epoch(1, 0),), 0, 100)
-THEIRS = Standing(3, (Epoch(1, 0), Epoch(3, 100)), 0, 900)
-EMPTY = Standing(1, (), 0, 0)
+OURS = MemberReport(1, (Epoch(1, 0),), 0, 100)
+THEIRS = MemberReport(3, (Epoch(1, 0), Epoch(3, 100)), 0, 900)
+EMPTY = MemberReport(1, (), 0, 0)
 
 
 def data(position: int, content: bytes) -> bytes:
@@ -42,8 +42,8 @@ def table(number: int, content: bytes = b"{}") -> bytes:
 class Dialed:
     """A link, and what it has said."""
 
-    def __init__(self, ours: Standing = OURS) -> None:
-        self.link = MemberFollowing(member(2), SECRET, b"f" * 16, ours, 0.0)
+    def __init__(self, ours: MemberReport = OURS) -> None:
+        self.link = OutgoingLink(member(2), SECRET, b"f" * 16, ours, 0.0)
         self.meeting = MastersMeeting(member(1), SECRET, b"m" * 16)
         self.reader = MemberReader(*Kind)
         self.challenge = b""
@@ -58,7 +58,7 @@ class Dialed:
             self.meeting.take(frame)
         return self
 
-    def welcome(self, theirs: Standing = THEIRS) -> Dialed:
+    def welcome(self, theirs: MemberReport = THEIRS) -> Dialed:
         self.meet()
         (welcomed,) = self.link.receive(handshake.welcome(theirs), 0.0)
         assert isinstance(welcomed, Welcomed)
@@ -73,9 +73,9 @@ def test_it_learns_where_the_logs_part() -> None:
     for ours, parting, begins in (
         (OURS, 100, 100),
         (EMPTY, None, 0),
-        (Standing(2, (Epoch(1, 0), Epoch(2, 50)), 0, 100), 50, None),
-        (Standing(1, (Epoch(1, 0),), 0, 101), 100, None),
-        (Standing(2, (Epoch(2, 0),), 0, 100), None, None),
+        (MemberReport(2, (Epoch(1, 0), Epoch(2, 50)), 0, 100), 50, None),
+        (MemberReport(1, (Epoch(1, 0),), 0, 101), 100, None),
+        (MemberReport(2, (Epoch(2, 0),), 0, 100), None, None),
     ):
         dialed = Dialed(ours).meet()
         (welcomed,) = dialed.link.receive(handshake.welcome(THEIRS), 0.0)
@@ -83,7 +83,7 @@ def test_it_learns_where_the_logs_part() -> None:
 
 
 def test_nothing_is_sent_where_the_logs_have_parted() -> None:
-    dialed = Dialed(Standing(2, (Epoch(2, 0),), 0, 100)).welcome()
+    dialed = Dialed(MemberReport(2, (Epoch(2, 0),), 0, 100)).welcome()
     (ended,) = dialed.link.receive(data(100, b"abc"), 1.0)
     assert isinstance(ended, Ended)
     assert ended.ending is Ending.GARBAGE
@@ -114,7 +114,7 @@ def test_every_damaged_byte_of_the_meeting_is_found_or_does_no_harm() -> None:
         for flip in (1, 0x80):
             damaged = bytearray(whole)
             damaged[at] ^= flip
-            link = MemberFollowing(member(2), SECRET, b"f" * 16, OURS, 0.0)
+            link = OutgoingLink(member(2), SECRET, b"f" * 16, OURS, 0.0)
             for event in link.receive(bytes(damaged), 0.0):
                 assert not isinstance(event, Copied | Tabled | Beaten)
                 assert not isinstance(event, Welcomed) or event.master == member(1)
@@ -122,13 +122,13 @@ def test_every_damaged_byte_of_the_meeting_is_found_or_does_no_harm() -> None:
 
 def test_what_comes_together_is_handed_on_in_order() -> None:
     dialed = Dialed().welcome()
-    beats = encode(Beat(3, 900, 50, 0)) + encode(Beat(3, 905, 60, 1))
+    beats = encode(Heartbeat(3, 900, 50, 0)) + encode(Heartbeat(3, 905, 60, 1))
     said = data(100, b"abc") + data(103, b"de") + table(1) + beats + data(105, b"f")
     assert dialed.link.receive(said, 1.0) == [
         Copied(100, b"abcde"),
         Tabled(1, "offsets", b"{}"),
         Copied(105, b"f"),
-        Beaten(Beat(3, 905, 60, 1)),
+        Beaten(Heartbeat(3, 905, 60, 1)),
     ]
 
 
@@ -192,7 +192,9 @@ def test_nothing_is_reported_before_the_welcome() -> None:
 
 
 def test_an_empty_log_has_nothing_wherever_it_begins() -> None:
-    dialed = Dialed(Standing(1, (), 8192, 8192)).welcome(Standing(3, (Epoch(1, 0),), 4096, 9000))
+    dialed = Dialed(MemberReport(1, (), 8192, 8192)).welcome(
+        MemberReport(3, (Epoch(1, 0),), 4096, 9000)
+    )
     dialed.link.report(8192, 8192, 0, 0, 0.1)
     assert not dialed.frames()
     assert dialed.link.receive(data(4096, b"abc"), 0.2) == [Copied(4096, b"abc")]
@@ -219,7 +221,7 @@ def test_a_master_that_never_finishes_the_meeting_is_left() -> None:
 
 @given(st.binary(max_size=200))
 def test_garbage_is_handed_on_to_nobody(garbage: bytes) -> None:
-    link = MemberFollowing(member(2), SECRET, b"f" * 16, OURS, 0.0)
+    link = OutgoingLink(member(2), SECRET, b"f" * 16, OURS, 0.0)
     for event in link.receive(garbage, 1.0):
         assert isinstance(event, Ended)
 
@@ -229,7 +231,7 @@ def test_data_may_be_cut_anywhere(bodies: list[bytes], sizes: list[int]) -> None
     dialed = Dialed().welcome()
     position, said = 100, b""
     for body in bodies:
-        said += data(position, body) + encode(Beat(3, 900, 50, 0))
+        said += data(position, body) + encode(Heartbeat(3, 900, 50, 0))
         position += len(body)
     copied = b""
     for size in [*sizes, len(said)]:

@@ -9,7 +9,7 @@ from gantrymq.fakes.stores.store import OpenedStore
 from gantrymq.ha.disk import epoch_file
 from gantrymq.ha.disk.epochs import Epoch
 from gantrymq.ha.member import persistent_state
-from gantrymq.ha.member.replica_state import Chronicle, note_doubt
+from gantrymq.ha.member.replica_state import ReplicaState, note_doubt
 from gantrymq.store.commitlog import log_cut
 from gantrymq.store.commitlog.log_cut import Wish
 from gantrymq.testing.faulty_disk import FaultyDisk
@@ -20,29 +20,29 @@ def killed() -> FaultyDisk:
     """The disk of a member that has seen an epoch, and whose machine lost its power."""
     disk = FaultyDisk()
     opened = OpenedStore(disk, is_copy=True)
-    Chronicle(disk, opened.store, "first boot").see(1)
+    ReplicaState(disk, opened.store, "first boot").see(1)
     return disk.crash()
 
 
 def test_a_log_that_lost_its_end_is_not_whole() -> None:
     disk = killed()
-    assert not Chronicle(disk, OpenedStore(disk, is_copy=True).store, "next").is_electable
+    assert not ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next").is_electable
 
 
 def test_a_clean_stop_behind_that_does_not_make_it_whole() -> None:
     disk = killed()
     opened = OpenedStore(disk, is_copy=True)
-    Chronicle(disk, opened.store, "next")
+    ReplicaState(disk, opened.store, "next")
     opened.close()
     disk = disk.kill()
     again = OpenedStore(disk, is_copy=True)
     assert again.store.report.is_clean
-    assert not Chronicle(disk, again.store, "next").is_electable
+    assert not ReplicaState(disk, again.store, "next").is_electable
 
 
 def test_a_disk_that_knew_of_no_epoch_is_not_whole_when_it_hears_of_one() -> None:
     disk = FaultyDisk()
-    chronicle = Chronicle(disk, OpenedStore(disk, is_copy=True).store, "boot")
+    chronicle = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "boot")
     before = chronicle.is_electable
     chronicle.see(3)
     then = chronicle.is_electable
@@ -52,24 +52,24 @@ def test_a_disk_that_knew_of_no_epoch_is_not_whole_when_it_hears_of_one() -> Non
 
 
 def test_catching_up_does_and_so_does_leading() -> None:
-    for become_whole in (Chronicle.caught_up, lambda chronicle: chronicle.begin(2)):
+    for become_whole in (ReplicaState.caught_up, lambda chronicle: chronicle.begin(2)):
         disk = killed()
-        chronicle = Chronicle(disk, OpenedStore(disk, is_copy=True).store, "next")
+        chronicle = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next")
         become_whole(chronicle)
         assert chronicle.is_electable
         disk = disk.kill()
-        assert Chronicle(disk, OpenedStore(disk, is_copy=True).store, "next").is_electable
+        assert ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next").is_electable
 
 
 def test_another_boot_behind_a_clean_stop_takes_nothing_with_it() -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk, is_copy=True)
-    chronicle = Chronicle(disk, opened.store, "first boot")
+    chronicle = ReplicaState(disk, opened.store, "first boot")
     chronicle.see(1)
     chronicle.caught_up()
     opened.close()
     disk = disk.crash()
-    assert Chronicle(disk, OpenedStore(disk, is_copy=True).store, "next").is_electable
+    assert ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next").is_electable
 
 
 def with_a_doubtful_end() -> tuple[FaultyDisk, int]:
@@ -77,7 +77,7 @@ def with_a_doubtful_end() -> tuple[FaultyDisk, int]:
     where that one begins."""
     disk = FaultyDisk()
     opened = OpenedStore(disk)
-    Chronicle(disk, opened.store, "first boot").begin(1)
+    ReplicaState(disk, opened.store, "first boot").begin(1)
     opened.put(1)
     opened.turn()
     opened.close()
@@ -93,23 +93,23 @@ def test_what_the_machine_went_down_with_is_doubtful() -> None:
     disk, start = with_a_doubtful_end()
     opened = OpenedStore(disk, is_copy=True)
     assert opened.store.log.end > start
-    chronicle = Chronicle(disk, opened.store, "next")
+    chronicle = ReplicaState(disk, opened.store, "next")
     assert chronicle.sure_end == chronicle.standing().sure_to == start
 
 
 def test_and_stays_so_over_starts_until_it_is_cut() -> None:
     disk, start = with_a_doubtful_end()
     opened = OpenedStore(disk, is_copy=True)
-    Chronicle(disk, opened.store, "next")
+    ReplicaState(disk, opened.store, "next")
     opened.close()
     disk = disk.kill()
-    chronicle = Chronicle(disk, OpenedStore(disk, is_copy=True).store, "next")
+    chronicle = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next")
     assert chronicle.sure_end == start
     chronicle.cut(start)
     disk = disk.kill()
     opened = OpenedStore(disk, is_copy=True)
     assert opened.store.log.end == start
-    assert Chronicle(disk, opened.store, "next").standing().sure_to is None
+    assert ReplicaState(disk, opened.store, "next").standing().sure_to is None
 
 
 def test_and_though_the_first_start_behind_it_failed_once_the_store_was_open() -> None:
@@ -118,7 +118,7 @@ def test_and_though_the_first_start_behind_it_failed_once_the_store_was_open() -
     assert OpenedStore(disk, is_copy=True).store.log.end > start
     disk = disk.kill()
     note_doubt(disk, "next")
-    chronicle = Chronicle(disk, OpenedStore(disk, is_copy=True).store, "next")
+    chronicle = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next")
     assert chronicle.sure_end == start
     assert not chronicle.is_electable
 
@@ -127,14 +127,14 @@ def test_nothing_is_doubtful_behind_a_clean_stop_or_a_kill() -> None:
     for boot, end in (("next", OpenedStore.close), ("first boot", OpenedStore.turn)):
         disk = FaultyDisk()
         opened = OpenedStore(disk)
-        Chronicle(disk, opened.store, "first boot").begin(1)
+        ReplicaState(disk, opened.store, "first boot").begin(1)
         opened.put(1)
         opened.turn()
         end(opened)
         disk = disk.kill()
         note_doubt(disk, boot)
         again = OpenedStore(disk, is_copy=True)
-        assert Chronicle(disk, again.store, boot).standing().sure_to is None
+        assert ReplicaState(disk, again.store, boot).standing().sure_to is None
 
 
 def test_a_full_disk_does_not_keep_it_from_being_noted() -> None:
@@ -148,22 +148,22 @@ def test_a_full_disk_does_not_keep_it_from_being_noted() -> None:
 def test_or_until_all_of_it_was_compared_with_a_masters() -> None:
     disk, start = with_a_doubtful_end()
     opened = OpenedStore(disk, is_copy=True)
-    chronicle = Chronicle(disk, opened.store, "next")
+    chronicle = ReplicaState(disk, opened.store, "next")
     chronicle.compared(start + 10)
     assert chronicle.sure_end == start + 10
-    assert Chronicle(disk, opened.store, "next").sure_end == start
+    assert ReplicaState(disk, opened.store, "next").sure_end == start
     chronicle.compared(opened.store.log.end)
-    assert Chronicle(disk, opened.store, "next").standing().sure_to is None
+    assert ReplicaState(disk, opened.store, "next").standing().sure_to is None
 
 
 def test_it_is_not_forgotten_before_its_epoch_is_on_the_disk() -> None:
     disk, start = with_a_doubtful_end()
-    chronicle = Chronicle(disk, OpenedStore(disk, is_copy=True).store, "next")
+    chronicle = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next")
     disk.fail("rename", path=f"{epoch_file.PATH}.new")
     with pytest.raises(DiskError):
         chronicle.begin(2)
     disk = disk.kill()
-    again = Chronicle(disk, OpenedStore(disk, is_copy=True).store, "next")
+    again = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next")
     assert again.sure_end == start
     assert not again.is_electable
 
@@ -171,7 +171,7 @@ def test_it_is_not_forgotten_before_its_epoch_is_on_the_disk() -> None:
 def test_a_cut_makes_nothing_below_it_surer() -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk)
-    Chronicle(disk, opened.store, "first boot").begin(1)
+    ReplicaState(disk, opened.store, "first boot").begin(1)
     start = opened.store.log.end
     ends = []
     for number in (1, 2):
@@ -182,13 +182,13 @@ def test_a_cut_makes_nothing_below_it_surer() -> None:
     disk = disk.crash()
     opened = OpenedStore(disk, is_copy=True)
     assert opened.store.log.end == ends[0]
-    assert Chronicle(disk, opened.store, "next").sure_end == start
+    assert ReplicaState(disk, opened.store, "next").sure_end == start
 
 
 def test_who_leads_with_it_makes_it_the_beginning_of_its_epoch() -> None:
     disk, start = with_a_doubtful_end()
     opened = OpenedStore(disk, is_copy=True)
-    chronicle = Chronicle(disk, opened.store, "next")
+    chronicle = ReplicaState(disk, opened.store, "next")
     chronicle.begin(2)
     assert chronicle.standing().epochs == (Epoch(1, 0), Epoch(2, start))
     assert chronicle.standing().sure_to is None

@@ -12,8 +12,8 @@ from gantrymq.ha.protocol.handshake import (
     FollowersMeeting,
     MastersMeeting,
     Member,
+    MemberReport,
     RefusedError,
-    Standing,
     goes_on,
     refusal,
     welcome,
@@ -23,8 +23,8 @@ from gantrymq.ha.protocol.proofs import GroupSecret
 
 MASTER = Member("broker-a", 1, "boot-1")
 FOLLOWER = Member("broker-a", 2, "boot-2")
-OURS = Standing(3, (Epoch(1, 0), Epoch(3, 500)), 0, 700)
-THEIRS = Standing(4, (Epoch(1, 0), Epoch(4, 600)), 100, 900)
+OURS = MemberReport(3, (Epoch(1, 0), Epoch(3, 500)), 0, 700)
+THEIRS = MemberReport(4, (Epoch(1, 0), Epoch(4, 600)), 100, 900)
 SECRET = GroupSecret(b"secret")
 
 
@@ -51,17 +51,17 @@ class Meeting:
         self.by_follower = self.follower.begin()
         self.by_master = b""
 
-    def to_master(self, number: int) -> Standing | None:
+    def to_master(self, number: int) -> MemberReport | None:
         said, standing = self.master.take(letters(self.by_follower)[number])
         self.by_master += said
         return standing
 
-    def to_follower(self, number: int) -> Standing | None:
+    def to_follower(self, number: int) -> MemberReport | None:
         said, standing = self.follower.take(letters(self.by_master)[number])
         self.by_follower += said
         return standing
 
-    def prove(self) -> Standing | None:
+    def prove(self) -> MemberReport | None:
         assert self.to_master(0) is None
         assert self.to_follower(0) is None
         assert self.to_master(1) is None
@@ -197,11 +197,11 @@ def test_a_standing_that_cannot_be_is_refused(body: bytes) -> None:
 def test_a_log_goes_on_with_another_where_it_is_equal_to_its_end(
     epochs: tuple[Epoch, ...], start: int, end: int, begins: int | None
 ) -> None:
-    assert goes_on(Standing(4, epochs, start, end), THEIRS) == begins
+    assert goes_on(MemberReport(4, epochs, start, end), THEIRS) == begins
 
 
 def test_what_may_be_damaged_is_sent_once_more() -> None:
-    doubtful = Standing(4, (Epoch(1, 0),), 0, 300, is_electable=False, sure_to=200)
+    doubtful = MemberReport(4, (Epoch(1, 0),), 0, 300, is_electable=False, sure_to=200)
     assert goes_on(doubtful, THEIRS) == 200
     assert goes_on(doubtful._replace(sure_to=20), THEIRS) == THEIRS.start
     assert goes_on(doubtful._replace(end=601, sure_to=300), THEIRS) is None

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from gantrymq.ha.protocol.member_frames import (
     OPENING,
-    Beat,
     Data,
     Frame,
+    Heartbeat,
     Kind,
     Letter,
     MemberReader,
@@ -24,7 +24,7 @@ from gantrymq.ha.protocol.member_frames import (
 number = st.integers(0, (1 << 63) - 1)
 frame = st.one_of(
     st.builds(Report, number, number, number, number),
-    st.builds(Beat, number, number, number, number),
+    st.builds(Heartbeat, number, number, number, number),
     st.builds(Table, number, st.text(min_size=1, max_size=9), st.binary(max_size=40)),
     st.builds(Data, st.integers(0, 1 << 40), st.binary(min_size=1, max_size=40)),
     st.builds(
