@@ -28,9 +28,9 @@ from gantrymq.base.disk import Background, Disk, DiskError
 from gantrymq.base.errors import GantryError, LocalError
 from gantrymq.metrics.histogram import Histogram
 from gantrymq.store.append.kernel import Fed, Kernel
-from gantrymq.store.append.replica_appender import Copies, CopyRefused
+from gantrymq.store.append.replica_appender import CopyRefused, ReplicaAppender
 from gantrymq.store.append.waiters import Waiters
-from gantrymq.store.append.write_batcher import Intake, Pending
+from gantrymq.store.append.write_batcher import Pending, WriteBatcher
 from gantrymq.store.append.write_group import TopicSize
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.commitlog.tail import TAIL_BYTES
@@ -38,15 +38,15 @@ from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.consumequeue.replaced_queues import ReplacedQueues
 from gantrymq.store.dispatch.deletions import Deletions
 from gantrymq.store.dispatch.dispatch import Dispatcher
-from gantrymq.store.dispatch.dispatch_notifier import Arrivals
+from gantrymq.store.dispatch.dispatch_notifier import DispatchNotifier
 from gantrymq.store.files.checkpoint import CheckpointFile
-from gantrymq.store.files.directory_lock import Claim
-from gantrymq.store.files.flush_positions import MarksFile
+from gantrymq.store.files.directory_lock import DirectoryLock
+from gantrymq.store.files.flush_positions import FlushPositionsFile
 from gantrymq.store.files.reserve import Reserve
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSizes
-from gantrymq.store.read.async_reader import Readings
+from gantrymq.store.read.async_reader import AsyncReader
 from gantrymq.store.read.topic_ages import TopicAges
 from gantrymq.store.read.work_meter import WorkMeter, standing
 from gantrymq.store.record.delay_levels import DelayLevels
@@ -55,7 +55,7 @@ from gantrymq.store.recovery.persistence import Persistence
 from gantrymq.store.recovery.recovery import Parts, Progress, Recovery, Report
 from gantrymq.store.retention.disk_watch import DiskWatch
 from gantrymq.store.retention.retention import Retention
-from gantrymq.store.retention.write_health import Obstacles
+from gantrymq.store.retention.write_health import WriteHealth
 from gantrymq.store.sessions.refusals import NO_SESSIONS, session_refused
 from gantrymq.store.sessions.snapshot import SnapshotWriter
 from gantrymq.store.sessions.table import ProducerSessions, SessionSend
@@ -144,12 +144,12 @@ class Store:
         """Consumers see no record from this position on, for a new master may still truncate it.
         None: no limit."""
         self.disk, self.settings = disk, settings
-        self._claim = Claim(disk)
+        self._claim = DirectoryLock(disk)
         self.queues = Queues(disk, settings.mapped_file_size_consume_queue)
         self.index = Index(disk, sizes, new_index_name)
         self.filter_meter = WorkMeter(monotonic)
-        self.readings = Readings(background, meter=self.filter_meter)
-        self.log_readings = Readings(background)
+        self.readings = AsyncReader(background, meter=self.filter_meter)
+        self.log_readings = AsyncReader(background)
         self.watch = DiskWatch(disk.usage, self._reserve, settings)
         self.report = Report(is_clean=False)
         self._make_parts(levels)
@@ -164,10 +164,10 @@ class Store:
         self._dispatcher = dispatcher = Dispatcher(self.queues, index, replaced, self.sessions)
         self._deletions = Deletions(disk, log, self.queues, dispatcher)
         self.ages = TopicAges(self, background)
-        self._arrivals = Arrivals(log, dispatcher, levels, is_copy=self._is_copy)
-        self._obstacles = Obstacles(log, self.queues, self._arrivals, self._deletions, self.watch)
-        self._copies = Copies(log, levels, self._arrivals.dispatch)
-        self._intake = Intake(log, self.queues, dispatcher, levels)
+        self._arrivals = DispatchNotifier(log, dispatcher, levels, is_copy=self._is_copy)
+        self._obstacles = WriteHealth(log, self.queues, self._arrivals, self._deletions, self.watch)
+        self._copies = ReplicaAppender(log, levels, self._arrivals.dispatch)
+        self._intake = WriteBatcher(log, self.queues, dispatcher, levels)
         self._persistence: Persistence | None = None
         self.retention: Retention | None = None
 
@@ -187,7 +187,7 @@ class Store:
 
     def _recover(self, now: float) -> Iterator[Progress]:
         disk, settings = self.disk, self.settings
-        marks = MarksFile(
+        marks = FlushPositionsFile(
             disk, self._background, settings.mapped_file_size_commit_log, self.queues.file_bytes
         )
         checkpoint = CheckpointFile(disk, self._background)

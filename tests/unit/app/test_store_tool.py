@@ -23,7 +23,7 @@ from gantrymq.fakes.stores.store import OpenedStore
 from gantrymq.fakes.stores.store_damage import tree
 from gantrymq.runtime.storage.disk import FolderDisk
 from gantrymq.store.commitlog import log_cut
-from gantrymq.store.commitlog.log_cut import Wish
+from gantrymq.store.commitlog.log_cut import TruncationRequest
 from gantrymq.testing.memory_disk import MemoryDisk
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
@@ -359,8 +359,8 @@ def test_a_member_can_cut_its_log_after_a_repair(store: Path) -> None:
     damage(store, LOG, 497 + 90)
     assert gantry("repair", store, "--keep", "older", "--yes").returncode == 0
     disk = FolderDisk(store)
-    log_cut.wish(disk, Wish(497, epoch=5))
-    assert log_cut.wished(disk) == Wish(497, epoch=5)
+    log_cut.wish(disk, TruncationRequest(497, epoch=5))
+    assert log_cut.wished(disk) == TruncationRequest(497, epoch=5)
 
 
 def test_an_interrupted_log_is_left_without_a_decision(store: Path) -> None:

@@ -198,7 +198,7 @@ def cut_off(
     copy(master, slave)
     if is_flushed:
         flush(slave)
-    log_cut.wish(disk, log_cut.Wish(other.store.log.end))
+    log_cut.wish(disk, log_cut.TruncationRequest(other.store.log.end))
     return other
 
 
@@ -257,7 +257,7 @@ def test_a_note_that_cannot_be_read_has_all_queues_looked_at(stop: str) -> None:
         if stop == "clean, and no marks":
             disk.remove(flush_positions.PATH)
         Slave(disk).close()
-        log_cut.wish(disk, log_cut.Wish(other.store.log.end))
+        log_cut.wish(disk, log_cut.TruncationRequest(other.store.log.end))
     slave = Slave(disk.kill())
     assert_equal(slave, other)
     other.store.lead(other.now)
@@ -334,7 +334,7 @@ def test_what_this_store_deleted_itself_does_not_come_back() -> None:
     end = master.store.log.end
     sent(master, DELETED, 0)
     flush(master)
-    log_cut.wish(disk, log_cut.Wish(end))
+    log_cut.wish(disk, log_cut.TruncationRequest(end))
     assert counts(Slave(disk.kill())) == [0, 0, 0, 0]
 
 
@@ -376,7 +376,7 @@ def test_a_cut_leaves_what_others_show_who_never_had_what_was_cut(
         if at in flushes:
             flush(slave)
     copy(master, slave)
-    log_cut.wish(disk, log_cut.Wish(other.store.log.end))
+    log_cut.wish(disk, log_cut.TruncationRequest(other.store.log.end))
     slave = Slave(disk.crash() if is_power else disk.kill())
     copy(other, slave)
     assert_equal(slave, other)

@@ -135,7 +135,7 @@ def cut_to_nothing(disk: FaultyDisk, gone: int) -> None:
     flush(slave)
     remove_files(slave, gone)
     slave.close()
-    log_cut.wish(disk, log_cut.Wish(0))
+    log_cut.wish(disk, log_cut.TruncationRequest(0))
 
 
 def keyed(disk: FaultyDisk, count: int) -> list[int]:
@@ -149,7 +149,7 @@ def keyed(disk: FaultyDisk, count: int) -> list[int]:
 
 def cut_behind(disk: FaultyDisk, count: int) -> None:
     """The log goes on with another one behind so many messages."""
-    log_cut.wish(disk, log_cut.Wish(keyed(disk, 100)[count]))
+    log_cut.wish(disk, log_cut.TruncationRequest(keyed(disk, 100)[count]))
 
 
 def with_one_file_of_keys(disk: FaultyDisk, count: int) -> None:

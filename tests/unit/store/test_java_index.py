@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.index.index_flush import IndexFlush
@@ -54,7 +54,7 @@ def test_dispatching_a_java_log_makes_javas_files(
     index = Index(ours, SIZES, lambda: next(names))
     index.load(is_clean=True, flushed_ms=0)
     dispatch(index, log_records(java))
-    IndexFlush(index, MemoryBackground(ours), 0.0, LogMark()).flush(LogMark(1 << 60))
+    IndexFlush(index, MemoryBackground(ours), 0.0, LogPosition()).flush(LogPosition(1 << 60))
     assert indexed(ours) == indexed(java)
     assert not index.unsafe()
 
@@ -112,5 +112,5 @@ def test_stops_in_between_do_not_change_the_files(
         part = [each for each in log_records(java) if done < each.physical_offset < stop]
         dispatch(index, iter(part))
         done = part[-1].physical_offset if part else done
-        IndexFlush(index, MemoryBackground(ours), 0.0, LogMark()).flush(LogMark(1 << 60))
+        IndexFlush(index, MemoryBackground(ours), 0.0, LogPosition()).flush(LogPosition(1 << 60))
     assert indexed(ours) == indexed(java)

@@ -10,7 +10,7 @@ import pytest
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.consumequeue.queue_times import Boundary
 from gantrymq.store.consumequeue.queues import Queues
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.read import lookups
@@ -41,7 +41,7 @@ class Store:
         self.log = CommitLog(disk, MemoryBackground(disk), self.settings)
         self.log.load()
         last = self.messages[-1]
-        self.log.resume(LogMark(last["offset"] + last["size"], last["offset"]))
+        self.log.resume(LogPosition(last["offset"] + last["size"], last["offset"]))
         self.queues = Queues(disk, 400)
         self.queues.load(0)
         self.index = Index(disk, IndexSizes(200, 100), lambda: "unused")

@@ -18,7 +18,7 @@ from typing import Final, final
 from gantrymq.base.disk import DiskError
 from gantrymq.ha.protocol.events import Ending
 from gantrymq.store.commitlog.commitlog import CommitLog
-from gantrymq.store.read.async_reader import Readings
+from gantrymq.store.read.async_reader import AsyncReader
 from gantrymq.store.read.readable_store import log_bytes
 from gantrymq.store.read.reading_result import Finished
 
@@ -44,7 +44,7 @@ class LogStream:
         "sent",
     )
 
-    def __init__(self, number: int, log: CommitLog, readings: Readings, cold_bytes: int) -> None:
+    def __init__(self, number: int, log: CommitLog, readings: AsyncReader, cold_bytes: int) -> None:
         """Reads from the disk are larger than the pieces sent, as each costs an iteration of the
         event loop."""
         self.failure: tuple[Ending, str] | None = None
@@ -135,7 +135,7 @@ class LogStream:
         self.failure = Ending.DISK, f"the log cannot be read at {self.sent}: {cause}"
 
 
-def turn(readings: Readings, streams: Mapping[int, LogStream]) -> None:
+def turn(readings: AsyncReader, streams: Mapping[int, LogStream]) -> None:
     """Deliver completed disk reads to their streams; called once a turn."""
     readings.turn()
     for finished in readings.take_finished():

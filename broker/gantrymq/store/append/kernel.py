@@ -28,12 +28,12 @@ from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store.append.kernel_counts import KernelCounts, SizeCounts
 from gantrymq.store.append.send_reply import ReplyWriter
-from gantrymq.store.append.write_group import Group
+from gantrymq.store.append.write_group import WriteGroup
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.record import send_binary
 from gantrymq.store.record.batch_parts import read_parts
-from gantrymq.store.record.dispatch_entry import SCHEDULE_TOPIC, Entry, tag_hash
+from gantrymq.store.record.dispatch_entry import SCHEDULE_TOPIC, DispatchEntry, tag_hash
 from gantrymq.store.record.plain_properties import are_plain
 from gantrymq.store.record.property_scan import PropertyScan
 from gantrymq.store.record.put import batch_log_bytes_max
@@ -69,7 +69,7 @@ class Fed:
         """The offset in the buffer of the first frame that was not taken."""
         self.count: int = count
         self.first_entry: int = first_entry
-        """The index in `Group.entries` of the first entry that was added."""
+        """The index in `WriteGroup.entries` of the first entry that was added."""
         self.number: int = 0
         """The store's number for the answer to these sends; 0 if none was taken."""
         self.replies: bytes = replies
@@ -176,7 +176,7 @@ class Kernel:
         self._left.clear()
         return counts
 
-    def feed(self, group: Group, data: bytes, start: int, born_host: bytes) -> Fed:
+    def feed(self, group: WriteGroup, data: bytes, start: int, born_host: bytes) -> Fed:
         """Take the frames in data[start:] into the group, up to the first that is not plain."""
         replies = BytesWriter()
         self._records.begin(born_host)
@@ -211,7 +211,9 @@ class Kernel:
             return 0  # a separate statement: otherwise mypyc boxes the length
         return length
 
-    def _take(self, group: Group, data: bytes, at: i64, end: i64, replies: BytesWriter) -> bool:
+    def _take(
+        self, group: WriteGroup, data: bytes, at: i64, end: i64, replies: BytesWriter
+    ) -> bool:
         """Store the request in `_fields` and write its reply; False if it is not plain."""
         fields = self._fields
         topic = self._served.get(fields.topic)
@@ -238,7 +240,7 @@ class Kernel:
         """The counts to which the request in `_fields` belongs. `_scan` has just read it."""
         return topic.fifo if self._scan.has_sharding_key else topic.normal
 
-    def _take_one(self, group: Group, topic: _Topic, queue: ConsumeQueue, body: bytes) -> i64:
+    def _take_one(self, group: WriteGroup, topic: _Topic, queue: ConsumeQueue, body: bytes) -> i64:
         """Take one message. Return the size of its record, or 0 if the kernel does not take it."""
         fields = self._fields
         properties = codec.join(fields.properties, self._added)
@@ -254,7 +256,7 @@ class Kernel:
         return size
 
     def _take_batch(
-        self, group: Group, topic: _Topic, queue: ConsumeQueue, data: bytes, at: i64, end: i64
+        self, group: WriteGroup, topic: _Topic, queue: ConsumeQueue, data: bytes, at: i64, end: i64
     ) -> i64:
         """Take all messages of the batch in data[at:end] into one file of the log, or none of them.
         Return the size of their records, or 0."""
@@ -319,7 +321,7 @@ class Kernel:
 
     def _store(
         self,
-        group: Group,
+        group: WriteGroup,
         topic: _Topic,
         queue: ConsumeQueue,
         body: bytes,
@@ -342,7 +344,7 @@ class Kernel:
             store_timestamp_ms=arena.store_timestamp_ms,
         )
         arena.took(size)
-        entry = Entry(
+        entry = DispatchEntry(
             topic.name,
             fields.queue_id,
             queue_offset,
@@ -356,7 +358,7 @@ class Kernel:
         )
         group.entries.append(entry)
 
-    def _reply(self, entries: list[Entry], first: i64, replies: BytesWriter) -> None:
+    def _reply(self, entries: list[DispatchEntry], first: i64, replies: BytesWriter) -> None:
         opaque = self._fields.opaque
         unique_key = self._scan.unique_key
         if self._is_json:

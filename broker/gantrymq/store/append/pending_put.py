@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import final
 
-from gantrymq.store.append.write_group import Group
+from gantrymq.store.append.write_group import WriteGroup
 from gantrymq.store.record.put import PutStatus
 from gantrymq.wire.message import sys_flag
 from gantrymq.wire.message.record import Record
@@ -86,7 +86,7 @@ class Put:
         transaction = sys_flag.transaction_type(self.messages[0].sys_flag)
         return transaction in (sys_flag.TRANSACTION_NONE, sys_flag.TRANSACTION_COMMIT)
 
-    def lay_out(self, group: Group, queue_offset: int) -> None:
+    def lay_out(self, group: WriteGroup, queue_offset: int) -> None:
         """Set the queue offsets, from this one on, and the log positions."""
         if not self.is_batch:
             message = self.messages[0]

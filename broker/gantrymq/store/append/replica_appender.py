@@ -18,10 +18,10 @@ from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import LocalError
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.commitlog.log_entries import EntryReader
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.read.readable_store import RECORD_BYTES_MAX
 from gantrymq.store.record.delay_levels import DelayLevels
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.store.record.put import Refused
 from gantrymq.store.record.walk import Found, Step
 from gantrymq.store.recovery.persistence import Persistence
@@ -46,7 +46,7 @@ WRONG_SIZE: Final = (
 
 
 @final
-class Copies:
+class ReplicaAppender:
     """Received bytes on their way into the log. `dispatch` is called with the written records."""
 
     __slots__ = (
@@ -64,10 +64,10 @@ class Copies:
         self,
         log: CommitLog,
         levels: DelayLevels,
-        dispatch: Callable[[Sequence[Entry]], None],
+        dispatch: Callable[[Sequence[DispatchEntry]], None],
     ) -> None:
         self._blank_end: int = 0
-        self._dispatch: Callable[[Sequence[Entry]], None] = dispatch
+        self._dispatch: Callable[[Sequence[DispatchEntry]], None] = dispatch
         self._end: int = 0
         self._log: CommitLog = log
         self._reader = EntryReader(log.segments.file_bytes, levels)
@@ -136,7 +136,7 @@ class Copies:
         read = self._reader.read(data, start)
         if read.found:
             last = read.found[-1]
-            mark = LogMark(read.end, last.physical_offset, last.store_timestamp_ms)
+            mark = LogPosition(read.end, last.physical_offset, last.store_timestamp_ms)
             size = read.end - start
             refused = self._log.copy(start, data[:size] if size < len(data) else data, mark, now)
             if refused is not None:

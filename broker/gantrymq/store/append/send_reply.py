@@ -15,7 +15,7 @@ from typing import Final, final
 from librt.strings import BytesWriter, write_i16_be, write_i32_be
 from mypy_extensions import i16, i32, i64, u8
 
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.wire.codes import LanguageCode
 from gantrymq.wire.version import OWN_VERSION
 
@@ -59,7 +59,12 @@ class ReplyWriter:
         self._binary_tail: bytes = tail.getvalue()
 
     def write_json(
-        self, writer: BytesWriter, opaque: i64, entries: list[Entry], first: i64, unique_key: bytes
+        self,
+        writer: BytesWriter,
+        opaque: i64,
+        entries: list[DispatchEntry],
+        first: i64,
+        unique_key: bytes,
     ) -> None:
         """Write the reply to the send whose messages are entries[first:]."""
         entry = entries[first]
@@ -84,7 +89,12 @@ class ReplyWriter:
         _set_i32(writer, start + 4, length - 8)
 
     def write_binary(
-        self, writer: BytesWriter, opaque: i64, entries: list[Entry], first: i64, unique_key: bytes
+        self,
+        writer: BytesWriter,
+        opaque: i64,
+        entries: list[DispatchEntry],
+        first: i64,
+        unique_key: bytes,
     ) -> None:
         """The same in the binary encoding."""
         entry = entries[first]
@@ -114,7 +124,9 @@ class ReplyWriter:
         _set_i32(writer, start + 4, (length - 8) | _BINARY)
         _set_i32(writer, start + _EXT_AT - 4, length - _EXT_AT)
 
-    def _write_more_ids(self, writer: BytesWriter, entries: list[Entry], first: i64) -> None:
+    def _write_more_ids(
+        self, writer: BytesWriter, entries: list[DispatchEntry], first: i64
+    ) -> None:
         """Write the ids of the messages behind the first."""
         at = first
         while at < len(entries):

@@ -15,7 +15,7 @@ from typing import TypeAlias, final
 from gantrymq.store.append.kernel import Fed, Kernel
 from gantrymq.store.append.pending_put import Confirmation, Put
 from gantrymq.store.append.pending_sends import Sends
-from gantrymq.store.append.write_group import Group, TopicSize
+from gantrymq.store.append.write_group import TopicSize, WriteGroup
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queue_folder import folder_fault
@@ -30,7 +30,7 @@ Pending: TypeAlias = "Put | Sends | Confirmation"
 
 
 @final
-class Intake:
+class WriteBatcher:
     """The next group of one store, which owns it."""
 
     __slots__ = (
@@ -51,7 +51,7 @@ class Intake:
     ) -> None:
         self._confirmations: list[Confirmation] = []
         self._dispatcher: Dispatcher = dispatcher
-        self._group: Group | None = None
+        self._group: WriteGroup | None = None
         self._last_number: int = 0
         self._levels: DelayLevels = levels
         self._log: CommitLog = log
@@ -101,7 +101,7 @@ class Intake:
     def feed(self, kernel: Kernel, data: bytes, start: int, born_host: bytes, wall_ms: int) -> Fed:
         """Take the sends in data[start:] that the kernel accepts; `Fed.number` is their number."""
         if self._group is None:
-            self._group = Group(self._log.start_group(wall_ms), self._levels)
+            self._group = WriteGroup(self._log.start_group(wall_ms), self._levels)
         fed = kernel.feed(self._group, data, start, born_host)
         if fed.count:
             self._last_number = fed.number = self._last_number + 1
@@ -115,13 +115,13 @@ class Intake:
         group = self._group
         return [] if group is None else group.sizes_from(fed.first_entry)
 
-    def take(self, wall_ms: int) -> tuple[Group, Sequence[Pending]]:
+    def take(self, wall_ms: int) -> tuple[WriteGroup, Sequence[Pending]]:
         """The group, laid out, and the sends that wait for it, in order."""
         group, sends, puts = self._group, self._sends, self._puts
         confirmations, self._confirmations = self._confirmations, []
         self._group, self._sends, self._puts, self._put_bytes = None, [], [], 0
         if group is None:
-            group = Group(self._log.start_group(wall_ms), self._levels)
+            group = WriteGroup(self._log.start_group(wall_ms), self._levels)
         self._lay_out(puts, group)
         return group, [*sends, *puts, *confirmations]
 
@@ -131,7 +131,7 @@ class Intake:
         group.end()
         return pending
 
-    def _lay_out(self, puts: Sequence[Put], group: Group) -> None:
+    def _lay_out(self, puts: Sequence[Put], group: WriteGroup) -> None:
         """Assign queue offsets and log positions to the messages that were put."""
         new_ends: dict[tuple[bytes, int], int] = {}
         for put in puts:

@@ -17,7 +17,7 @@ from mypy_extensions import i64
 from gantrymq.store.commitlog.arena import Arena
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.record.delay_levels import DelayLevels
-from gantrymq.store.record.dispatch_entry import Entry, of_record
+from gantrymq.store.record.dispatch_entry import DispatchEntry, of_record
 from gantrymq.store.record.property_scan import PropertyScan
 from gantrymq.wire.message.record import Record
 
@@ -35,7 +35,7 @@ class TopicSize:
 
 
 @final
-class Group:
+class WriteGroup:
     """The messages of one turn, in one arena."""
 
     __slots__ = ("_levels", "_queues", "_scan", "arena", "entries")
@@ -44,7 +44,7 @@ class Group:
         self._levels: DelayLevels = levels
         self._scan: PropertyScan | None = None
         self.arena: Arena = arena
-        self.entries: list[Entry] = []
+        self.entries: list[DispatchEntry] = []
         self._queues: list[ConsumeQueue] = []
 
     def number(self, queue: ConsumeQueue, count: i64) -> i64:

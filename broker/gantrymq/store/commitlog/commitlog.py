@@ -21,7 +21,7 @@ from gantrymq.base.errors import LocalError
 from gantrymq.store.commitlog.arena import Arena
 from gantrymq.store.commitlog.log_blocks import BLOCK_BYTES, LogBlocks
 from gantrymq.store.commitlog.tail import TAIL_BYTES, Tail
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.files.segments import WINDOW_BYTES, Segments
 from gantrymq.store.layout import COMMIT_LOG
 from gantrymq.store.record.put import Refused, disk_refused
@@ -86,7 +86,7 @@ class CommitLog:
         self.segments.load(is_size_known=is_size_known)
         self.end = self.segments.first
 
-    def resume(self, mark: LogMark) -> None:
+    def resume(self, mark: LogPosition) -> None:
         """Set the end of the log.
 
         The caller has made sure, with `segments.truncate`, that only zeros lie behind it.
@@ -95,9 +95,9 @@ class CommitLog:
         self._end_at(mark)
 
     @property
-    def mark(self) -> LogMark:
+    def mark(self) -> LogPosition:
         """The end of the log and its last record."""
-        return LogMark(self.end, self.last_record, self.store_timestamp_ms)
+        return LogPosition(self.end, self.last_record, self.store_timestamp_ms)
 
     @property
     def is_empty(self) -> bool:
@@ -146,7 +146,7 @@ class CommitLog:
         self.prepare(now)
         return None
 
-    def copy(self, position: int, data: bytes, mark: LogMark, now: float) -> Refused | None:
+    def copy(self, position: int, data: bytes, mark: LogPosition, now: float) -> Refused | None:
         """Write whole records of a master's log, whose end and last record are `mark`. `position`
         is the end of the log, or the end of the blank that `fill` has written behind it."""
         assert position >= self.end and position + len(data) == mark.position  # noqa: PT018 - one row
@@ -195,7 +195,7 @@ class CommitLog:
         self.segments.place(position)
         self._tail.clear()
         self._blocks.clear()
-        self._end_at(LogMark(position))
+        self._end_at(LogPosition(position))
 
     def prepare(self, now: float) -> None:
         """Reserve disk space ahead. The owner calls this once; later `write` does."""
@@ -211,7 +211,7 @@ class CommitLog:
         """Whether the completion was one of the log's own tickets."""
         return self.segments.take(completion, now)
 
-    def truncate(self, mark: LogMark) -> None:
+    def truncate(self, mark: LogPosition) -> None:
         """Cut everything behind a record, and sync that; blocks.
 
         The caller must first save a flush position of the log that is not above `mark`.
@@ -286,7 +286,7 @@ class CommitLog:
         return."""
         return self.segments.ask_read(position, self._clip(position, size))
 
-    def _end_at(self, mark: LogMark) -> None:
+    def _end_at(self, mark: LogPosition) -> None:
         self.end = mark.position
         self.last_record = mark.record_start
         self.store_timestamp_ms = mark.store_timestamp_ms

@@ -33,10 +33,16 @@ from isal.isal_zlib import crc32
 from gantrymq.base.disk import Disk
 from gantrymq.store.commitlog.log_entries import EntryReader
 from gantrymq.store.commitlog.log_walk import LogWalk
-from gantrymq.store.commitlog.truncated_tails import TAILS, UNFINISHED, KeptTail, make_room, path_of
+from gantrymq.store.commitlog.truncated_tails import (
+    TAILS,
+    UNFINISHED,
+    TruncatedTail,
+    make_room,
+    path_of,
+)
 from gantrymq.store.files import atomic_file
-from gantrymq.store.files.dirty_queues import UnsettledNote
-from gantrymq.store.files.flush_positions import VOID, LogMark, MarksFile
+from gantrymq.store.files.dirty_queues import DirtyQueues
+from gantrymq.store.files.flush_positions import VOID, FlushPositionsFile, LogPosition
 from gantrymq.store.files.segments import Segments
 from gantrymq.store.layout import OWN, StoreRefusedError
 
@@ -50,7 +56,7 @@ _WISH: Final = struct.Struct(">qqq")
 
 @final
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TruncationRequest:
     """A request to truncate the log at this position, because an epoch's master has another log."""
 
     position: int
@@ -60,13 +66,13 @@ class Wish:
     epoch: int = 0
 
 
-def wish(disk: Disk, wanted: Wish) -> None:
+def wish(disk: Disk, wanted: TruncationRequest) -> None:
     """Make the next start truncate the log. The request is synced when this returns."""
     body = _WISH.pack(wanted.position, wanted.shared, wanted.epoch)
     atomic_file.replace(disk, PATH, MAGIC + _CRC.pack(crc32(body)) + body)
 
 
-def wished(disk: Disk) -> Wish | None:
+def wished(disk: Disk) -> TruncationRequest | None:
     """The truncation that is requested, or None."""
     data = atomic_file.content(disk, PATH, 1 << 10)
     if data is None:
@@ -77,11 +83,11 @@ def wished(disk: Disk) -> Wish | None:
             f"{PATH} is damaged: it tells where to cut the log of a member that is to follow"
             " another master; remove it, and the member finds out again"
         )
-    return Wish(*_WISH.unpack(body))
+    return TruncationRequest(*_WISH.unpack(body))
 
 
 @final
-class LogCut:
+class LogTruncation:
     """One requested truncation. The log's files are loaded, but not read yet."""
 
     __slots__ = (
@@ -100,9 +106,9 @@ class LogCut:
         self,
         disk: Disk,
         segments: Segments,
-        marks: MarksFile,
+        marks: FlushPositionsFile,
         reader: EntryReader,
-        wanted: Wish,
+        wanted: TruncationRequest,
         tails_bytes_max: int,
     ) -> None:
         """At most `tails_bytes_max` bytes of tails are kept, unless this one alone is longer."""
@@ -114,7 +120,7 @@ class LogCut:
         self._wish = wanted
         self.kept = ""
         """The path of the saved tail, or ""."""
-        self.gone: Sequence[KeptTail] = ()
+        self.gone: Sequence[TruncatedTail] = ()
         """The older tails that were deleted to make room."""
         self.leaves_nothing = False
         """Whether the log has no record any more."""
@@ -123,9 +129,9 @@ class LogCut:
         """Save the tail, then cut the log. Yields how many bytes of the tail are saved, and of how
         many. The caller calls `end` next."""
         place = self._place(self._wish.position)
-        self.leaves_nothing = place == LogMark(place.position)
+        self.leaves_nothing = place == LogPosition(place.position)
         yield from self._keep_tail(max(place.position, self._place(self._wish.shared).position))
-        UnsettledNote(self._disk).write()  # from here on queues may be longer than the log
+        DirtyQueues(self._disk).write()  # from here on queues may be longer than the log
         marks = self._marks.marks
         if marks is None:
             self._marks.settle(VOID)
@@ -141,19 +147,19 @@ class LogCut:
         atomic_file.remove(self._disk, PATH)
         self._disk.sync_folder(OWN)
 
-    def _place(self, position: int) -> LogMark:
+    def _place(self, position: int) -> LogPosition:
         """The end of the last record that lies whole below the position."""
         segments = self._segments
         start = segments.start_of(max(segments.first, min(position, segments.past) - 1))
         while True:
-            mark = LogMark(start)
+            mark = LogPosition(start)
             walk = LogWalk(segments, self._reader, mark)
             for entries in walk.chunks():
                 for entry in entries:
                     end = entry.physical_offset + entry.size
                     if end > position:
                         break
-                    mark = LogMark(end, entry.physical_offset, entry.store_timestamp_ms)
+                    mark = LogPosition(end, entry.physical_offset, entry.store_timestamp_ms)
                 if walk.position >= position:
                     break
             if mark.record_start or start == segments.first:
@@ -189,7 +195,7 @@ class LogCut:
 
     def _end(self, start: int) -> int:
         """The end of the log; equal to `start` only if an earlier attempt has cut it."""
-        walk = LogWalk(self._segments, self._reader, LogMark(start))
+        walk = LogWalk(self._segments, self._reader, LogPosition(start))
         for _ in walk.chunks():
             pass
         return walk.mark.position

@@ -18,7 +18,7 @@ from mypy_extensions import i64
 
 from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.record.delay_levels import DelayLevels
-from gantrymq.store.record.dispatch_entry import Entry, tags_code
+from gantrymq.store.record.dispatch_entry import DispatchEntry, tags_code
 from gantrymq.store.record.property_scan import PropertyScan
 from gantrymq.store.record.walk import Found, Step, has_hole, look
 
@@ -28,13 +28,13 @@ _SMALLEST: Final = 91
 
 
 @final
-class Entries:
+class LogEntries:
     """The entries of a part of the log, in its order."""
 
     __slots__ = ("end", "found", "stop")
 
-    def __init__(self, found: list[Entry], end: int, stop: Step | None) -> None:
-        self.found: list[Entry] = found
+    def __init__(self, found: list[DispatchEntry], end: int, stop: Step | None) -> None:
+        self.found: list[DispatchEntry] = found
         self.end: int = end
         """The end of the last record: where to continue, unless `stop` says otherwise."""
         self.stop: Step | None = stop
@@ -57,12 +57,12 @@ class EntryReader:
         self._scan: PropertyScan = PropertyScan()
         self._topic: bytes = b""
 
-    def read(self, data: bytes, position: int, *, flushed: int = POSITION_MAX) -> Entries:
+    def read(self, data: bytes, position: int, *, flushed: int = POSITION_MAX) -> LogEntries:
         """The records in `data`, whose log position is `position`, up to the first that is not one.
 
         A record below `flushed` cannot have been torn.
         """
-        found: list[Entry] = []
+        found: list[DispatchEntry] = []
         start: i64 = i64(position)
         mark: i64 = i64(flushed)
         end: i64 = len(data)
@@ -70,10 +70,10 @@ class EntryReader:
         while at < end:
             entry = self._entry(data, at, start + at, mark)
             if entry is None:
-                return Entries(found, int(start + at), self._judge(data, at, start + at, mark))
+                return LogEntries(found, int(start + at), self._judge(data, at, start + at, mark))
             found.append(entry)
             at += entry.size
-        return Entries(found, int(start + at), None)
+        return LogEntries(found, int(start + at), None)
 
     def _judge(self, data: bytes, at: i64, position: i64, flushed: i64) -> Step:
         """What lies at `data[at]`, where the quick reader found no record."""
@@ -88,7 +88,7 @@ class EntryReader:
         assert step.found is not Found.RECORD, "a sound record was taken for none"
         return step
 
-    def _entry(self, data: bytes, at: i64, position: i64, flushed: i64) -> Entry | None:
+    def _entry(self, data: bytes, at: i64, position: i64, flushed: i64) -> DispatchEntry | None:
         """The entry of a sound record at `data[at]`, or None."""
         room = min(len(data) - at, self._file_bytes - position % self._file_bytes)
         size = _size(data, at, room)
@@ -110,7 +110,7 @@ class EntryReader:
         scan = self._scan
         scan.read(data, topic_end + 2, at + size)
         store_ms = read_i64_be(data, store_time_at)
-        return Entry(
+        return DispatchEntry(
             topic,
             i64(read_i32_be(data, at + 12)),
             read_i64_be(data, at + 20),

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final, final
 
 from gantrymq.store.commitlog.log_entries import EntryReader
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.files.segments import Segments
 from gantrymq.store.layout import POSITION_MAX
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.store.record.walk import Found, Step
 
 CHUNK_BYTES: Final = 1 << 20
@@ -39,7 +39,7 @@ class LogWalk:
         self,
         segments: Segments,
         reader: EntryReader,
-        mark: LogMark,
+        mark: LogPosition,
         *,
         flushed: int = POSITION_MAX,
         until: int = POSITION_MAX,
@@ -55,7 +55,7 @@ class LogWalk:
         self.position = mark.position
         self.stop: Step | None = None
 
-    def chunks(self) -> Iterator[Sequence[Entry]]:
+    def chunks(self) -> Iterator[Sequence[DispatchEntry]]:
         """The records, as many at a time as one read from the disk contains."""
         size = CHUNK_BYTES
         while self.position < self._past and self.stop is None:
@@ -68,7 +68,7 @@ class LogWalk:
                 self.mark = _behind(entries.found[-1])
                 yield entries.found
 
-    def end_before(self, entries: Sequence[Entry], at: int, reason: str) -> None:
+    def end_before(self, entries: Sequence[DispatchEntry], at: int, reason: str) -> None:
         """End the walk before record number `at` of the last chunk, `entries`: it is not sound
         after all."""
         self.mark = _behind(entries[at - 1]) if at else self._before
@@ -92,7 +92,7 @@ class LogWalk:
         return CHUNK_BYTES
 
 
-def _behind(entry: Entry) -> LogMark:
+def _behind(entry: DispatchEntry) -> LogPosition:
     """The end of this record."""
     start = int(entry.physical_offset)
-    return LogMark(start + int(entry.size), start, int(entry.store_timestamp_ms))
+    return LogPosition(start + int(entry.size), start, int(entry.store_timestamp_ms))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import final
 
 from gantrymq.store.files.checkpoint import Checkpoint
-from gantrymq.store.files.flush_positions import LogMark, Marks
+from gantrymq.store.files.flush_positions import FlushPositions, LogPosition
 from gantrymq.store.files.segments import Segments
 from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.record.walk import Found, Step, look
@@ -28,7 +28,7 @@ from gantrymq.wire.message.record import RECORD_BYTES_MIN
 class Start:
     """What is known about the log before it is read."""
 
-    walk: LogMark
+    walk: LogPosition
     """Records from here on are checked and dispatched."""
     flushed: int
     """The log below is fsynced; what is kept above is written again."""
@@ -46,10 +46,10 @@ def record_at(segments: Segments, position: int) -> Step | None:
     return step
 
 
-def are_valid(marks: Marks, segments: Segments) -> bool:
+def are_valid(marks: FlushPositions, segments: Segments) -> bool:
     """Whether the log still has the record that the marks name."""
     log = marks.log
-    if log == LogMark(log.position):  # the log was empty
+    if log == LogPosition(log.position):  # the log was empty
         return segments.first == log.position
     step = record_at(segments, log.record_start)
     if step is None or step.record is None:
@@ -58,17 +58,17 @@ def are_valid(marks: Marks, segments: Segments) -> bool:
     return ends_there and step.record.store_timestamp_ms == log.store_timestamp_ms
 
 
-def start_by_marks(marks: Marks, first: int, redone_from: int) -> Start:
+def start_by_marks(marks: FlushPositions, first: int, redone_from: int) -> Start:
     """`redone_from`: queues and index are complete below it."""
     position = max(redone_from, first)
-    walk = marks.log if position >= marks.log.position else LogMark(position)
+    walk = marks.log if position >= marks.log.position else LogPosition(position)
     return Start(walk, marks.log.position, marks.log.position)
 
 
 def start_after_java(segments: Segments, newest_known: int) -> Start:
     """After a clean stop; `newest_known` is where the newest record of any queue ends."""
     position = max(segments.first, segments.start_of(max(0, newest_known - 1)))
-    return Start(LogMark(position), POSITION_MAX, POSITION_MAX)
+    return Start(LogPosition(position), POSITION_MAX, POSITION_MAX)
 
 
 def start_after_javas_crash(segments: Segments, checkpoint: Checkpoint, *, safe: bool) -> Start:
@@ -81,4 +81,4 @@ def start_after_javas_crash(segments: Segments, checkpoint: Checkpoint, *, safe:
             break
         position -= segments.file_bytes
     position = max(position, segments.first)
-    return Start(LogMark(position), position, POSITION_MAX)
+    return Start(LogPosition(position), position, POSITION_MAX)

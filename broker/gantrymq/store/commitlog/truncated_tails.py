@@ -33,7 +33,7 @@ _NAME: Final = re.compile(
 
 @final
 @dataclass(frozen=True, slots=True)
-class KeptTail:
+class TruncatedTail:
     """One truncated tail, as its file's name describes it."""
 
     start: int
@@ -54,7 +54,7 @@ def path_of(start: int, end: int, epoch: int, crc: int) -> str:
     return f"{TAILS}/{start:0{NAME_DIGITS}d}-{end:0{NAME_DIGITS}d}-{epoch}-{crc:08x}"
 
 
-def kept_tails(disk: Disk) -> Sequence[KeptTail]:
+def kept_tails(disk: Disk) -> Sequence[TruncatedTail]:
     """All truncated tails, the oldest first."""
     found = []
     for each in disk.list(TAILS):
@@ -62,11 +62,13 @@ def kept_tails(disk: Disk) -> Sequence[KeptTail]:
         if parts is not None and not each.is_folder:
             start, end, epoch = (int(parts[group]) for group in (1, 2, 3))
             crc = int(parts[4], 16)
-            found.append(KeptTail(start, end, epoch, crc, each.size, each.modified_ms))
+            found.append(TruncatedTail(start, end, epoch, crc, each.size, each.modified_ms))
     return sorted(found, key=lambda tail: (tail.epoch, tail.kept_ms, tail.start))
 
 
-def make_room(disk: Disk, start: int, end: int, epoch: int, bytes_max: int) -> Sequence[KeptTail]:
+def make_room(
+    disk: Disk, start: int, end: int, epoch: int, bytes_max: int
+) -> Sequence[TruncatedTail]:
     """Delete the oldest tails until one more fits into the bounds; return the deleted ones."""
     for each in disk.list(TAILS):
         if each.name.endswith(UNFINISHED):

@@ -20,7 +20,7 @@ from typing import Final, final
 from gantrymq.base.disk import Background, Completion, DiskError
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queues import Queues
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 
 NEVER: Final = float("inf")
 
@@ -98,7 +98,7 @@ class QueueFlush:
         background: Background,
         policy: QueueFlushPolicy,
         now: float,
-        flushed: LogMark,
+        flushed: LogPosition,
     ) -> None:
         """`flushed`: every queue has the units of everything below it on disk."""
         self._queues = queues
@@ -133,7 +133,7 @@ class QueueFlush:
         next_round = NEVER if self.is_under_way else self._next_round
         return min(next_round, self._next_removal) if self._queues.has_deleted else next_round
 
-    def turn(self, now: float, on_disk: LogMark) -> None:
+    def turn(self, now: float, on_disk: LogPosition) -> None:
         """Advance the round, after the turn's writes. `on_disk` is the log position that is both
         dispatched and synced.
 
@@ -162,13 +162,13 @@ class QueueFlush:
                 raise
             self._next_removal = now + REMOVAL_RETRY_SECONDS
 
-    def cut(self, end: LogMark) -> None:
+    def cut(self, end: LogPosition) -> None:
         """Lower the positions, since the log is about to be cut here. Call it before the queues are
         cut."""
         self.flushed = min(self.flushed, end, key=_position)
         self._mark = min(self._mark, end, key=_position)
 
-    def restart(self, begin: LogMark) -> None:
+    def restart(self, begin: LogPosition) -> None:
         """Continue at `begin`, where a log without records begins now; a round under way counts for
         it."""
         self.flushed = self._mark = begin
@@ -189,7 +189,7 @@ class QueueFlush:
             self._end_if_done()
         return True
 
-    def _begin(self, now: float, on_disk: LogMark) -> None:
+    def _begin(self, now: float, on_disk: LogPosition) -> None:
         self._is_thorough = now >= self._next_thorough or self._is_far_behind(on_disk)
         least_bytes = 1 if self._is_thorough else self._policy.least_pages * PAGE_BYTES
         self._mark = on_disk if self._queues.is_settled else self.flushed
@@ -203,7 +203,7 @@ class QueueFlush:
         if self._is_thorough:
             self._next_thorough = now + self._policy.thorough_interval_ms / 1000
 
-    def _is_far_behind(self, on_disk: LogMark) -> bool:
+    def _is_far_behind(self, on_disk: LogPosition) -> bool:
         allowed = BEHIND_BYTES + BEHIND_BYTES_A_QUEUE * len(self._queues.unsynced)
         return on_disk.position - self.flushed.position > allowed
 
@@ -229,5 +229,5 @@ class QueueFlush:
             self.queue_count = self._mark_count
 
 
-def _position(mark: LogMark) -> int:
+def _position(mark: LogPosition) -> int:
     return mark.position

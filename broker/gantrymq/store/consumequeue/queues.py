@@ -35,7 +35,7 @@ from gantrymq.store.consumequeue.queue_folder import (
 )
 from gantrymq.store.consumequeue.queue_snapshot import UNKNOWN_MS, TopicState, discard
 from gantrymq.store.consumequeue.queue_unit import UNIT_BYTES
-from gantrymq.store.files.dirty_queues import UnsettledNote
+from gantrymq.store.files.dirty_queues import DirtyQueues
 from gantrymq.store.files.open_files import OPEN_FILES_MAX, OpenFiles
 from gantrymq.store.layout import CONSUME_QUEUE, POSITION_MAX
 
@@ -73,7 +73,7 @@ class Queues:
         self._crash: AfterCrash | None = None
         self._cut_to: int = -1
         self._deleted: dict[tuple[str, int], None] = {}
-        self._note: UnsettledNote = UnsettledNote(disk)
+        self._note: DirtyQueues = DirtyQueues(disk)
         self.removing: str = ""
         """The path of a file that is being removed elsewhere, or "". It is unknown whether the file
         still exists, so no new one may get this name before the removal has ended."""

@@ -30,9 +30,9 @@ from gantrymq.store.consumequeue.queue_folder import folder_fault
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.consumequeue.replaced_queues import ReplacedQueues
 from gantrymq.store.dispatch.deleted_topics import Deleted
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.store.sessions.table import ProducerSessions
 from gantrymq.wire import java_string
 
@@ -90,10 +90,10 @@ class Dispatcher:
         write."""
 
     @property
-    def mark(self) -> LogMark:
-        return LogMark(self.position, self.record_start, self.store_timestamp_ms)
+    def mark(self) -> LogPosition:
+        return LogPosition(self.position, self.record_start, self.store_timestamp_ms)
 
-    def start_at(self, mark: LogMark) -> None:
+    def start_at(self, mark: LogPosition) -> None:
         """Continue at this mark: everything below is dispatched."""
         self.position = mark.position
         self.record_start = mark.record_start
@@ -104,7 +104,7 @@ class Dispatcher:
         self._skipped = dict(topics)
         self._skipped_below = max([each.position for each in topics.values()], default=0)
 
-    def dispatch(self, entries: Sequence[Entry]) -> None:
+    def dispatch(self, entries: Sequence[DispatchEntry]) -> None:
         """Dispatch the next records of the log. After a DiskError continue from `position`."""
         for entry in entries:
             if entry.has_unit:
@@ -116,7 +116,7 @@ class Dispatcher:
             self.position = entry.physical_offset + entry.size
             self.store_timestamp_ms = entry.store_timestamp_ms
 
-    def unit(self, entry: Entry) -> None:
+    def unit(self, entry: DispatchEntry) -> None:
         """Add the record's unit to its queue."""
         if entry.physical_offset < self._skipped_below and self._is_skipped(entry):
             return
@@ -143,7 +143,7 @@ class Dispatcher:
             else:
                 self.gaps[queue.topic, queue.queue_id] = None
 
-    def keys(self, entry: Entry) -> None:
+    def keys(self, entry: DispatchEntry) -> None:
         """Enter the record's keys in the index."""
         index = self._index
         if index is None or not entry.has_keys or entry.physical_offset < self.index_from:
@@ -166,7 +166,7 @@ class Dispatcher:
             queue.has_news = False
         return [(queue.topic, queue.queue_id) for queue in arrived]
 
-    def _is_skipped(self, entry: Entry) -> bool:
+    def _is_skipped(self, entry: DispatchEntry) -> bool:
         deleted = self._skipped.get(java_string.utf8_text(entry.topic))
         place = int(entry.physical_offset), int(entry.store_timestamp_ms)
         return deleted is not None and deleted.covers(*place)

@@ -24,7 +24,7 @@ from gantrymq.store.commitlog.log_walk import LogWalk
 from gantrymq.store.dispatch.dispatch import Dispatcher
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.record.delay_levels import DelayLevels
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 
 # Each one is a group. If the log is not readable for long, for example because followers lag, later
 # groups are merged into one.
@@ -32,7 +32,7 @@ UNTOLD_MAX: Final = 1024
 
 
 @final
-class Arrivals:
+class DispatchNotifier:
     """The arrivals of one store, which owns it."""
 
     __slots__ = (
@@ -90,7 +90,7 @@ class Arrivals:
         self._takes_over = False
         self._is_copy = self._dispatcher.begins_anew = True
 
-    def dispatch(self, entries: Sequence[Entry]) -> None:
+    def dispatch(self, entries: Sequence[DispatchEntry]) -> None:
         """Dispatch what was just written. If that fails, `catch_up` continues from there."""
         if self.failure is not None:
             return  # what could not be dispatched comes first

@@ -17,7 +17,7 @@ from gantrymq.store.settings import StoreSettings
 
 
 @final
-class Claim:
+class DirectoryLock:
     """The lock of one store's directory. Nothing is touched before `take`."""
 
     __slots__ = ("_disk", "is_clean")

@@ -16,7 +16,7 @@ PATH: Final = f"{OWN}/unsettled"
 
 
 @final
-class UnsettledNote:
+class DirtyQueues:
     """The note for the queues of one store."""
 
     __slots__ = ("_disk", "stands")

@@ -56,7 +56,7 @@ INTERVAL_BYTES: Final = 16 << 20
 SYNC_SECONDS: Final = 10.0
 
 
-class LogMark(NamedTuple):
+class LogPosition(NamedTuple):
     """The end of the log and its last record. If `record_start` and the time are 0, there is no
     record, and the log begins at `position`."""
 
@@ -67,19 +67,19 @@ class LogMark(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Marks:
+class FlushPositions:
     """What is on disk: the log below `log`, the units of all records below `queues`, the keys of
     all records below `index`, and the numbers of queues and index files. `queues` and `index` are
     never above `log`."""
 
-    log: LogMark
+    log: LogPosition
     queues: int = 0
     index: int = 0
     queue_count: int = 0
     index_files: int = 0
 
 
-VOID: Final = Marks(LogMark(-1, -1, -1))
+VOID: Final = FlushPositions(LogPosition(-1, -1, -1))
 """No log has such a record, so these marks are never valid."""
 
 
@@ -89,7 +89,7 @@ class Slot:
     """The content of one slot of the file."""
 
     sequence: int
-    marks: Marks
+    marks: FlushPositions
     file_bytes: int
     queue_file_bytes: int
 
@@ -117,7 +117,7 @@ def decode_slot(data: bytes) -> Slot | None:
     if len(data) != SLOT_BYTES or data[:8] != MAGIC + _CRC.pack(zlib.crc32(body)):
         return None
     numbers = _BODY.unpack(body)
-    marks = Marks(LogMark(*numbers[1:4]), *numbers[4:8])
+    marks = FlushPositions(LogPosition(*numbers[1:4]), *numbers[4:8])
     return Slot(numbers[0], marks, numbers[8], numbers[9])
 
 
@@ -132,7 +132,7 @@ def log_position(disk: Disk) -> int:
 
 
 @final
-class MarksFile:
+class FlushPositionsFile:
     """The file of the marks: read at the start, and written as the store is flushed."""
 
     __slots__ = (
@@ -162,10 +162,10 @@ class MarksFile:
         self._next_write = 0.0
         self._safe_slot = 0
         self._sync_ticket = 0
-        self._syncing: Marks | None = None
+        self._syncing: FlushPositions | None = None
         self._sequence = 0
-        self.marks: Marks | None = None
-        self.safe: Marks | None = None
+        self.marks: FlushPositions | None = None
+        self.safe: FlushPositions | None = None
         """The marks that are synced: a power cut may bring these back."""
         self.are_sizes_known = False
         for number, at in enumerate(SLOT_POSITIONS):
@@ -174,7 +174,7 @@ class MarksFile:
                 self._sequence, self.marks, self._safe_slot = slot.sequence, slot.marks, number
                 self.are_sizes_known = (slot.file_bytes, slot.queue_file_bytes) == self._sizes
 
-    def advance(self, marks: Marks, now: float) -> DiskError | None:
+    def advance(self, marks: FlushPositions, now: float) -> DiskError | None:
         """Write these marks, at intervals. Everything below them must be on disk.
 
         A failure only needs to be logged: the previous marks are still true.
@@ -193,13 +193,13 @@ class MarksFile:
             return error
         return None
 
-    def _is_due(self, marks: Marks, now: float) -> bool:
+    def _is_due(self, marks: FlushPositions, now: float) -> bool:
         written = self.marks.log.position if self.marks else 0
         if marks == self.marks or marks.log.position < written:
             return False
         return now >= self._next_write or marks.log.position - written >= INTERVAL_BYTES
 
-    def settle(self, marks: Marks) -> None:
+    def settle(self, marks: FlushPositions) -> None:
         """Write and sync these marks: before a cut, after recovery, at a clean stop.
 
         No sync may be under way.
@@ -223,7 +223,7 @@ class MarksFile:
         except DiskError as error:
             raise SyncFailedError(error) from error
 
-    def _be_safe(self, marks: Marks | None) -> None:
+    def _be_safe(self, marks: FlushPositions | None) -> None:
         """Note that the slot written last is synced, and must be left alone."""
         self.safe = marks
         self._safe_slot = 1 - self._safe_slot
@@ -247,7 +247,7 @@ class MarksFile:
     def close(self) -> None:
         self._file.close()
 
-    def _write(self, marks: Marks) -> None:
+    def _write(self, marks: FlushPositions) -> None:
         sequence = self._sequence + 1
         data = encode_slot(Slot(sequence, marks, *self._sizes))
         try:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from gantrymq.base.disk import Background, Completion, DiskError
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSnapshot
 
@@ -44,7 +44,9 @@ class IndexFlush:
         "flushed",
     )
 
-    def __init__(self, index: Index, background: Background, now: float, flushed: LogMark) -> None:
+    def __init__(
+        self, index: Index, background: Background, now: float, flushed: LogPosition
+    ) -> None:
         """`flushed`: the index has the keys of everything below it on disk."""
         self._index = index
         self._background = background
@@ -69,7 +71,7 @@ class IndexFlush:
         follows a completion."""
         return NEVER if self._snapshots else self._next
 
-    def turn(self, now: float, dispatched: LogMark, log_flushed: int) -> None:
+    def turn(self, now: float, dispatched: LogPosition, log_flushed: int) -> None:
         """Begin a flush, or do the next step of one. `log_flushed` is the flush position of the
         log."""
         self._index.write_entries()
@@ -96,13 +98,13 @@ class IndexFlush:
             self._snapshots = []
         return True
 
-    def restart(self, begin: LogMark) -> None:
+    def restart(self, begin: LogPosition) -> None:
         """Continue at `begin`, where a log without records begins now. No sync may be under way."""
         assert not self._tickets
         self._give_up()
         self.flushed = self._mark = begin
 
-    def flush(self, dispatched: LogMark) -> None:
+    def flush(self, dispatched: LogPosition) -> None:
         """Do a whole flush, waiting for the disk. For a stop; the log must be synced already."""
         self._give_up()
         self._tickets.clear()
@@ -117,10 +119,10 @@ class IndexFlush:
                 return
             is_next = self._go_on(dispatched.position)
 
-    def _is_far_behind(self, dispatched: LogMark) -> bool:
+    def _is_far_behind(self, dispatched: LogPosition) -> bool:
         return dispatched.position - self.flushed.position > BEHIND_BYTES
 
-    def _begin(self, dispatched: LogMark) -> bool:
+    def _begin(self, dispatched: LogPosition) -> bool:
         """Write the entries; whether to sync them now."""
         index = self._index
         files = index.unsafe()

@@ -11,7 +11,7 @@ from typing import Final, final
 from gantrymq.base.disk import Disk
 from gantrymq.store.offline.file_row import FileRow
 from gantrymq.store.offline.log_reader import LogReader
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.store.recovery.recovery import Progress
 from gantrymq.wire import java_string
 
@@ -31,7 +31,7 @@ class Figures:
         self.first_ms = 0
         self.last_ms = 0
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: DispatchEntry) -> None:
         size = int(entry.size)
         if not self.messages:
             self.first_ms = int(entry.store_timestamp_ms)
@@ -66,7 +66,7 @@ class Census:
     def run(self) -> Iterator[Progress]:
         reader = LogReader(self._disk, self._row)
         for count, event in enumerate(reader.events()):
-            if isinstance(event, Entry):
+            if isinstance(event, DispatchEntry):
                 self._count(event)
             if count % RECORDS_A_STEP == 0:
                 size = self._row.past - self._row.first
@@ -86,7 +86,7 @@ class Census:
             figures.bytes += queue.bytes
         return topics
 
-    def _count(self, entry: Entry) -> None:
+    def _count(self, entry: DispatchEntry) -> None:
         key = (java_string.utf8_text(entry.topic), int(entry.queue_id))
         figures = self.queues.get(key)
         if figures is None:

@@ -15,7 +15,7 @@ from gantrymq.store.consumequeue.queue_folder import folder_fault
 from gantrymq.store.dispatch.deleted_topics import read
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSizes
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.wire import java_string
 from gantrymq.wire.message.sys_flag import INNER_BATCH
 
@@ -36,7 +36,7 @@ class Expectation:
         self._deleted = read(disk)
         self._hasher = Index(disk, sizes, lambda: NO_NAME)  # never loaded: it only hashes
 
-    def queue(self, entry: Entry) -> tuple[str, int] | None:
+    def queue(self, entry: DispatchEntry) -> tuple[str, int] | None:
         """Topic and queue id; None if no queue has this record."""
         if not entry.has_unit or entry.sys_flag & INNER_BATCH:
             return None
@@ -48,24 +48,24 @@ class Expectation:
             return None
         return None if folder_fault(topic, queue_id) else (topic, queue_id)
 
-    def deleted_queue(self, entry: Entry) -> tuple[str, int] | None:
+    def deleted_queue(self, entry: DispatchEntry) -> tuple[str, int] | None:
         """Topic and id of the queue that had this record until its topic was deleted, or None."""
         topic = java_string.utf8_text(entry.topic)
         return (topic, int(entry.queue_id)) if self._is_deleted(entry, topic) else None
 
-    def _is_deleted(self, entry: Entry, topic: str) -> bool:
+    def _is_deleted(self, entry: DispatchEntry, topic: str) -> bool:
         deleted = self._deleted.get(topic)
         place = int(entry.physical_offset), int(entry.store_timestamp_ms)
         return deleted is not None and deleted.covers(*place)
 
-    def hashes(self, entry: Entry) -> list[int]:
+    def hashes(self, entry: DispatchEntry) -> list[int]:
         """The hashes of the record's keys, as the index has them."""
         if not entry.has_keys:
             return []
         return [self._hasher.key_hash(entry.topic, key) for key in keys_of(entry)]
 
 
-def keys_of(entry: Entry) -> list[bytes]:
+def keys_of(entry: DispatchEntry) -> list[bytes]:
     """The unique key and each of the user's keys."""
     keys = [key for key in entry.keys.split(b" ") if key]
     return [entry.unique_key, *keys] if entry.unique_key else keys

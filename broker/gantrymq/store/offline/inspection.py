@@ -22,7 +22,7 @@ from gantrymq.store.consumequeue.queue_snapshot import PATH as SNAPSHOT_PATH
 from gantrymq.store.files import checkpoint
 from gantrymq.store.files.checkpoint import Checkpoint
 from gantrymq.store.files.flush_positions import PATH as MARKS_PATH
-from gantrymq.store.files.flush_positions import VOID, LogMark
+from gantrymq.store.files.flush_positions import VOID, LogPosition
 from gantrymq.store.layout import (
     ABORT,
     CHECKPOINT,
@@ -40,7 +40,7 @@ from gantrymq.store.offline.missing_log import missing_log, witnesses
 from gantrymq.store.offline.queue_inspection import LogRange, QueueInspection
 from gantrymq.store.offline.store_sizes import StoreSizes, detect, newest_slot
 from gantrymq.store.record.delay_levels import DelayLevels
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.store.recovery.recovery import Progress
 from gantrymq.store.settings import StoreSettings
 
@@ -150,7 +150,7 @@ class Inspection:
         slot = None if slot is None or slot.marks == VOID else slot
         self._slot = slot
         self._begins: list[tuple[int, int]] = []  # of the log's files: position, first store time
-        self._mark: LogMark = slot.marks.log if slot else LogMark()
+        self._mark: LogPosition = slot.marks.log if slot else LogPosition()
         self._mark_seen = False
 
     def run(self) -> Iterator[Progress]:
@@ -190,7 +190,7 @@ class Inspection:
         if not self.is_crashed:
             return POSITION_MAX, POSITION_MAX
         slot = self._slot
-        if slot is not None and (self._mark_seen or slot.marks.log == LogMark()):
+        if slot is not None and (self._mark_seen or slot.marks.log == LogPosition()):
             return slot.marks.queues, slot.marks.index
         limit_ms = self.checkpoint.recovery_ms()
         old = [start for start, store_ms in self._begins if 0 < store_ms <= limit_ms]
@@ -213,7 +213,7 @@ class Inspection:
                 yield Progress("log", reader.position - self.row.first, size)
         reader.close()
 
-    def _see(self, entry: Entry) -> None:
+    def _see(self, entry: DispatchEntry) -> None:
         position, size = int(entry.physical_offset), int(entry.size)
         store_ms = int(entry.store_timestamp_ms)
         if store_ms < self.log.last_ms:
@@ -299,7 +299,7 @@ class Inspection:
         if mark.position > end:
             text = f"the log was on disk up to {mark.position}, but ends at {end}"
             self.findings.error(Kind.LOG_LOST, MARKS_PATH, text, end)
-        elif mark != LogMark() and not self._mark_seen and mark.position > self.row.first:
+        elif mark != LogPosition() and not self._mark_seen and mark.position > self.row.first:
             text = f"no record ends at {mark.position} as they say: another broker wrote since"
             self.findings.note(Kind.MARKS, MARKS_PATH, text, mark.position)
 

@@ -27,7 +27,7 @@ from gantrymq.store.files.open_files import OpenFiles
 from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.offline.file_row import FileRow, RowFile
 from gantrymq.store.record.delay_levels import DelayLevels
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.store.record.walk import Found, Step, look
 from gantrymq.wire.message.record import (
     MAGIC_POSITION,
@@ -70,7 +70,7 @@ class Break:
     reason: str = ""
 
 
-Event: TypeAlias = Entry | Break
+Event: TypeAlias = DispatchEntry | Break
 
 
 @final
@@ -124,13 +124,13 @@ class LogReader:
     def close(self) -> None:
         self._files.close()
 
-    def record(self, entry: Entry) -> Record:
+    def record(self, entry: DispatchEntry) -> Record:
         """The whole record of an entry that was read."""
         position = int(entry.physical_offset)
         file = next(file for file in self._row.files if position < file.start + file.size)
         return decode(self._read(file, position, int(entry.size)))
 
-    def _sound(self, file: RowFile, position: int) -> Generator[Entry, None, Step]:
+    def _sound(self, file: RowFile, position: int) -> Generator[DispatchEntry, None, Step]:
         """The records from here on in this file; returns the step that ended them."""
         size = READ_BYTES
         while True:

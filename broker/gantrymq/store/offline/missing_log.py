@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from gantrymq.base.disk import Disk
 from gantrymq.store.files.checkpoint import Checkpoint
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.layout import COMMIT_LOG, CONSUME_QUEUE
 from gantrymq.store.offline.index_inspection import IndexHead
 from gantrymq.store.offline.store_sizes import queue_folders
@@ -31,7 +31,7 @@ def missing_log(disk: Disk, link: str, witnesses: Sequence[str]) -> str:
 
 
 def witnesses(
-    disk: Disk, heads: Sequence[IndexHead], saved: Checkpoint, mark: LogMark
+    disk: Disk, heads: Sequence[IndexHead], saved: Checkpoint, mark: LogPosition
 ) -> Iterator[str]:
     """The parts of the store that know of messages, as texts."""
     folders = (f"{CONSUME_QUEUE}/{topic}/{queue}" for topic, queue in queue_folders(disk))

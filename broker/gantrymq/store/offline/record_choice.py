@@ -11,7 +11,7 @@ from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.offline.expectation import keys_of
 from gantrymq.store.offline.file_row import FileRow
 from gantrymq.store.offline.log_reader import Break, LogReader
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.wire.message.record import Record
 
 
@@ -27,7 +27,7 @@ class RecordChoice:
     key: bytes | None = None
     limit: int | None = None
 
-    def wants(self, entry: Entry) -> bool:
+    def wants(self, entry: DispatchEntry) -> bool:
         return (
             (self.topic is None or entry.topic == self.topic)
             and (self.queue_id is None or entry.queue_id == self.queue_id)

@@ -19,7 +19,7 @@ from gantrymq.base.disk import Background, Disk, DiskError, DiskFailure
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.consumequeue.replaced_queues import ReplacedQueues
 from gantrymq.store.dispatch.dispatch import Dispatcher
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_flush import IndexFlush
 from gantrymq.store.layout import ABORT, COMMIT_LOG
@@ -30,7 +30,7 @@ from gantrymq.store.offline.log_reader import LogReader
 from gantrymq.store.offline.repair_plan import Action, RepairPlan, RepairStep
 from gantrymq.store.offline.store_sizes import StoreSizes
 from gantrymq.store.record.delay_levels import DelayLevels
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.store.recovery.recovery import Progress
 from gantrymq.store.sessions.table import ProducerSessions
 from gantrymq.store.settings import StoreSettings
@@ -158,7 +158,7 @@ class _Derived:
         self._row: FileRow = read_row(tools.disk, COMMIT_LOG, sizes.log_bytes, Findings())
         self._queues = Queues(tools.disk, sizes.queue_bytes)
         self._index = Index(tools.disk, sizes.index, tools.new_index_name)
-        self._flush = IndexFlush(self._index, tools.background, 0.0, LogMark())
+        self._flush = IndexFlush(self._index, tools.background, 0.0, LogPosition())
         replaced, sessions = ReplacedQueues(tools.disk), ProducerSessions.of(StoreSettings())
         self._dispatcher = Dispatcher(self._queues, self._index, replaced, sessions)
         self._expectation = Expectation(tools.disk, sizes.index, plan.begun_anew)
@@ -181,9 +181,9 @@ class _Derived:
     def _dispatch(self, wanted: set[tuple[str, int]], *, has_index: bool) -> Iterator[Progress]:
         """Dispatch the whole log again, for those queues and the index."""
         reader = LogReader(self._tools.disk, self._row, self._tools.levels)
-        last = LogMark()
+        last = LogPosition()
         for count, event in enumerate(reader.events(), 1):
-            if not isinstance(event, Entry):
+            if not isinstance(event, DispatchEntry):
                 continue
             if event.physical_offset >= self._plan.log_end:
                 break
@@ -192,7 +192,7 @@ class _Derived:
             if has_index:
                 self._dispatcher.keys(event)
             position = int(event.physical_offset)
-            last = LogMark(position + int(event.size), position)
+            last = LogPosition(position + int(event.size), position)
             if count % RECORDS_A_STEP == 0:
                 self._queues.write_down_to(UNITS_BYTES_MAX)
                 self._index.write_entries()
@@ -203,7 +203,7 @@ class _Derived:
         if has_index:
             self._flush_index(last)
 
-    def _flush_index(self, last: LogMark) -> None:
+    def _flush_index(self, last: LogPosition) -> None:
         self._flush.flush(last)
         if self._index.failure is not None:
             raise self._index.failure

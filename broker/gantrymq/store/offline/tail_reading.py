@@ -12,7 +12,7 @@ from typing import Final, final
 from isal.isal_zlib import crc32
 
 from gantrymq.base.disk import Disk
-from gantrymq.store.commitlog.truncated_tails import KeptTail
+from gantrymq.store.commitlog.truncated_tails import TruncatedTail
 from gantrymq.store.offline.census import Census, Figures
 from gantrymq.store.offline.file_row import FileRow, RowFile
 
@@ -24,13 +24,13 @@ READ_BYTES: Final = 1 << 20
 class TailSeen:
     """A truncated tail, and figures of its records."""
 
-    tail: KeptTail
+    tail: TruncatedTail
     figures: Figures
     is_whole: bool
     """Whether the file has exactly the bytes that were cut."""
 
 
-def look_at(disk: Disk, tail: KeptTail, file_bytes: int) -> TailSeen:
+def look_at(disk: Disk, tail: TruncatedTail, file_bytes: int) -> TailSeen:
     """Read the whole tail; `file_bytes` is the length of the log's files."""
     census = Census(disk, row_of(tail, file_bytes))
     for _ in census.run():
@@ -38,7 +38,7 @@ def look_at(disk: Disk, tail: KeptTail, file_bytes: int) -> TailSeen:
     return TailSeen(tail, census.total, _is_whole(disk, tail))
 
 
-def row_of(tail: KeptTail, file_bytes: int) -> FileRow:
+def row_of(tail: TruncatedTail, file_bytes: int) -> FileRow:
     """The tail as a row of the log's files."""
     files = []
     start, end = tail.start, min(tail.end, tail.start + tail.size)
@@ -49,7 +49,7 @@ def row_of(tail: KeptTail, file_bytes: int) -> FileRow:
     return FileRow(file_bytes, tuple(files))
 
 
-def _is_whole(disk: Disk, tail: KeptTail) -> bool:
+def _is_whole(disk: Disk, tail: TruncatedTail) -> bool:
     file = disk.open(tail.path)
     try:
         crc = at = 0

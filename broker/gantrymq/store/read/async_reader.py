@@ -7,7 +7,7 @@ A `Reading` goes as far as it can with what is in memory. It yields
     None       after a piece of work, so that others do not wait behind it
     FilterRest when the filters' share of this turn is used up (work_meter.py)
 
-and returns its result. `Readings` runs any number of them. The disk reads what a `Wanted` names
+and returns its result. `AsyncReader` runs any number of them. The disk reads what a `Wanted` names
 only when its turn has come, first in, first out, so that few reads are under way however many
 readings there are. By then the file may be gone, which is a DiskError NOT_FOUND.
 
@@ -103,7 +103,7 @@ class _Run:
 
 
 @final
-class Readings:
+class AsyncReader:
     """The readings of one store. The owner passes completions in, and calls `turn` once a loop
     turn."""
 

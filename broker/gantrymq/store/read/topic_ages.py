@@ -19,7 +19,7 @@ from gantrymq.base.disk import Background, Completion, DiskError
 from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queue_times import Boundary
-from gantrymq.store.read.async_reader import Reading, Readings
+from gantrymq.store.read.async_reader import AsyncReader, Reading
 from gantrymq.store.read.lookups import earliest_store_time, offset_by_time
 from gantrymq.store.read.readable_store import ReadableStore
 
@@ -55,7 +55,7 @@ class TopicAges:
         self._next_key = 0
         self._next_look = float("-inf")
         self._queues: dict[int, ConsumeQueue] = {}
-        self._readings = Readings(background, LOOKED_AT_ONCE)
+        self._readings = AsyncReader(background, LOOKED_AT_ONCE)
         self._store = store
         self.failure: DiskError | CorruptionError | None = None
         """The last error of the last check, to be reported; the next check tries again."""

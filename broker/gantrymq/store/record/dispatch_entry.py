@@ -30,7 +30,7 @@ _ROLLBACK: Final = 0xC
 
 
 @final
-class Entry:
+class DispatchEntry:
     """The dispatch data of one record, treated as immutable.
 
     Created on the hot path, hence slotted rather than a frozen dataclass.
@@ -89,13 +89,13 @@ class Entry:
         return (self.sys_flag & _TRANSACTION_MASK) != _ROLLBACK
 
 
-def of_record(record: Record, scan: PropertyScan, levels: DelayLevels) -> Entry:
+def of_record(record: Record, scan: PropertyScan, levels: DelayLevels) -> DispatchEntry:
     """The entry of a record that has its position; `scan` is overwritten."""
     topic = record.topic
     store_ms = i64(record.store_timestamp_ms)
     flags = sys_flag.with_hosts(record.sys_flag, record.born_host, record.store_host)
     scan.read(record.properties, 0, len(record.properties))
-    return Entry(
+    return DispatchEntry(
         topic,
         i64(record.queue_id),
         i64(record.queue_offset),

@@ -23,10 +23,10 @@ from gantrymq.store.commitlog.log_entries import EntryReader
 from gantrymq.store.commitlog.log_walk import LogWalk
 from gantrymq.store.consumequeue.queue_unit import UNIT_BYTES
 from gantrymq.store.consumequeue.queues import Queues
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.files.segments import Segments
 from gantrymq.store.layout import POSITION_MAX
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.wire import java_string
 
 _OFFSET_MAX: Final = POSITION_MAX // UNIT_BYTES - 1
@@ -49,14 +49,14 @@ class TailOrder:
         self.short: dict[tuple[str, int], None] = {}
         """Queues that lack records which the log has below the flush position."""
 
-    def end(self, tail: Iterator[Entry]) -> int:
+    def end(self, tail: Iterator[DispatchEntry]) -> int:
         """The position at which the log must end; POSITION_MAX if all records are in order."""
         for entry in tail:
             if entry.has_unit and (wrong := self._wrong(entry)) is not None:
                 return wrong
         return POSITION_MAX
 
-    def _wrong(self, entry: Entry) -> int | None:
+    def _wrong(self, entry: DispatchEntry) -> int | None:
         """The position of the record that this one proves to be wrong, or None."""
         queue = java_string.utf8_text(entry.topic), int(entry.queue_id)
         last = self._last[queue] if queue in self._last else self._newest(*queue, entry)
@@ -73,7 +73,7 @@ class TailOrder:
         skipped, begun_at = self._begun.get(queue, (-1, 0))
         return begun_at if offset == skipped + 1 else position
 
-    def _newest(self, topic: str, queue_id: int, entry: Entry) -> int | None:
+    def _newest(self, topic: str, queue_id: int, entry: DispatchEntry) -> int | None:
         """The offset of the queue's last record before this one; None if that is unknown."""
         queue = self._queues.find(topic, queue_id)
         if queue is None or queue in self._queues.faults or queue.end == queue.start:
@@ -84,7 +84,7 @@ class TailOrder:
         position = queue.unit(newest)[0]
         if not self._segments.first <= position < entry.physical_offset:
             return None
-        walk = LogWalk(self._segments, self._reader, LogMark(position))
+        walk = LogWalk(self._segments, self._reader, LogPosition(position))
         before = takewhile(
             lambda each: each.physical_offset < entry.physical_offset,
             chain.from_iterable(walk.chunks()),

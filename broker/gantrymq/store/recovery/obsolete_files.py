@@ -32,7 +32,7 @@ Failure: TypeAlias = DiskError | CorruptionError
 
 
 @final
-class Leftovers:
+class ObsoleteFileCleaner:
     """The deletion of obsolete files of one store."""
 
     __slots__ = (

@@ -18,7 +18,7 @@ from gantrymq.store.consumequeue import queue_snapshot
 from gantrymq.store.consumequeue.queue_flush import QueueFlush, QueueFlushPolicy
 from gantrymq.store.dispatch.dispatch import Dispatcher
 from gantrymq.store.files.checkpoint import CheckpointFile
-from gantrymq.store.files.flush_positions import LogMark, Marks
+from gantrymq.store.files.flush_positions import FlushPositions, LogPosition
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.index.index_flush import IndexFlush
 from gantrymq.store.recovery.recovery import Parts
@@ -78,8 +78,8 @@ class Persistence:
             settings.flush_consume_queue_least_pages,
             settings.flush_consume_queue_thorough_interval,
         )
-        queues = LogMark(marks.queues, 0, saved.queues_ms)
-        index = LogMark(marks.index, 0, saved.index_ms)
+        queues = LogPosition(marks.queues, 0, saved.queues_ms)
+        index = LogPosition(marks.index, 0, saved.index_ms)
         self._next_round = now + ROUND_SECONDS
         self._queue_flush = QueueFlush(parts.queues, parts.background, policy, now, queues)
         self._units_retry = now
@@ -90,14 +90,14 @@ class Persistence:
         """Why units are not written and wait in memory, or None."""
 
     @property
-    def marks(self) -> Marks:
+    def marks(self) -> FlushPositions:
         """The marks that were written last."""
         marks = self._marks.marks
         assert marks is not None, "recovery settles the marks"
         return marks
 
     @property
-    def safe_marks(self) -> Marks:
+    def safe_marks(self) -> FlushPositions:
         """The marks that are synced, which no power cut can take back."""
         marks = self._marks.safe
         assert marks is not None, "recovery settles the marks"
@@ -182,7 +182,9 @@ class Persistence:
         )
         index = self._index_flush.flushed.position
         count = self._queues.count
-        self._marks.settle(Marks(log.mark, end.position, index, count, len(self._index.files)))
+        self._marks.settle(
+            FlushPositions(log.mark, end.position, index, count, len(self._index.files))
+        )
         if end.position == log.end:
             self._session_copies.save(end.position, is_start=False)
         return end.position == log.end and (index == log.end or not self._is_indexed)
@@ -194,7 +196,7 @@ class Persistence:
         While there is no file, the marks say where the log begins: a log that begins elsewhere
         would be taken for another one.
         """
-        log, begin = self._log, LogMark(position)
+        log, begin = self._log, LogPosition(position)
         self._session_copies.begin_anew()
         log.clear()
         self._marks.settle(replace(self.marks, log=begin, queues=position, index=position))
@@ -223,7 +225,7 @@ class Persistence:
         self._checkpoint.close()
         self._session_copies.close()
 
-    def _flush_queues(self, now: float, on_disk: LogMark) -> None:
+    def _flush_queues(self, now: float, on_disk: LogPosition) -> None:
         if now < self._units_retry:
             return
         try:
@@ -245,7 +247,7 @@ class Persistence:
         except DiskError as error:
             raise SyncFailedError(error) from error
 
-    def _reached(self) -> Marks:
+    def _reached(self) -> FlushPositions:
         """The marks that may be written now."""
         marks, flushed = self.marks, self.flusher.flushed
         queues, index = self._queue_flush.flushed.position, self._index_flush.flushed.position
@@ -272,5 +274,5 @@ class Persistence:
             self._checkpoint.advance(checkpoint, now)
 
 
-def _position(mark: LogMark) -> int:
+def _position(mark: LogPosition) -> int:
     return mark.position

@@ -43,12 +43,17 @@ from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.dispatch.deletions import Deletions
 from gantrymq.store.dispatch.dispatch import Dispatcher
 from gantrymq.store.files.checkpoint import CheckpointFile
-from gantrymq.store.files.flush_positions import VOID, LogMark, Marks, MarksFile
+from gantrymq.store.files.flush_positions import (
+    VOID,
+    FlushPositions,
+    FlushPositionsFile,
+    LogPosition,
+)
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_flush import IndexFlush
 from gantrymq.store.layout import POSITION_MAX, StoreRefusedError
 from gantrymq.store.record.delay_levels import DelayLevels
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.store.recovery.misplaced_records import TailOrder
 from gantrymq.store.sessions.recall import PROGRESS, Recall
 from gantrymq.store.sessions.snapshot import SnapshotWriter
@@ -104,7 +109,7 @@ class Parts:
     disk: Disk
     background: Background
     log: CommitLog
-    marks: MarksFile
+    marks: FlushPositionsFile
     queues: Queues
     index: Index
     dispatcher: Dispatcher
@@ -194,7 +199,7 @@ class Recovery:
         if not self._is_ours or marks is None or log.segments.past > log.start:
             return
         position = marks.log.position
-        if marks.log == LogMark(position) and position == log.segments.start_of(position):
+        if marks.log == LogPosition(position) and position == log.segments.start_of(position):
             log.begin(position)
 
     def _cut_as_wished(self) -> Iterator[Progress]:
@@ -207,7 +212,9 @@ class Recovery:
         self.report.is_changed = self.report.was_cut = True
         reader = self._reader(verify_body=False)
         bytes_max = self._settings.kept_tails_bytes_max
-        cut = log_cut.LogCut(parts.disk, parts.log.segments, parts.marks, reader, wish, bytes_max)
+        cut = log_cut.LogTruncation(
+            parts.disk, parts.log.segments, parts.marks, reader, wish, bytes_max
+        )
         for done, total in cut.steps():
             yield Progress("cut", done, total)
         if cut.leaves_nothing:
@@ -227,7 +234,7 @@ class Recovery:
 
     # ------------------------------------------------------------------ 1 start
 
-    def _ours(self, marks: Marks) -> Generator[Progress, None, Start]:
+    def _ours(self, marks: FlushPositions) -> Generator[Progress, None, Start]:
         """Choose the start for a directory that Gantry wrote last."""
         report = self.report
         report.is_marked = True
@@ -282,7 +289,7 @@ class Recovery:
         is_rebuilt = index.was_cut or not index.files
         self._enter_from(index_from, is_rebuilt=is_rebuilt)
         if is_rebuilt and self._is_indexed and index_from < start.walk.position:
-            start = replace(start, walk=LogMark(index_from))
+            start = replace(start, walk=LogPosition(index_from))
         return start
 
     def _refuse_short_log(self, known: int) -> None:
@@ -303,7 +310,7 @@ class Recovery:
             self.report.rebuilt_index_from = position
 
     def _load_queues(
-        self, synced_offset: int | None, marks: Marks | None = None
+        self, synced_offset: int | None, marks: FlushPositions | None = None
     ) -> Generator[Progress, None, None]:
         """Open all queues. After a crash, only units of records below `synced_offset` are trusted.
 
@@ -354,7 +361,7 @@ class Recovery:
             is_size_known=self._parts.marks.are_sizes_known,
         )
 
-    def _snapshot(self, marks: Marks) -> Sequence[TopicState] | None:
+    def _snapshot(self, marks: FlushPositions) -> Sequence[TopicState] | None:
         """The state of the queues that a clean stop of ours saved, unless files have changed
         since."""
         parts = self._parts
@@ -399,12 +406,12 @@ class Recovery:
             yield Progress("log", walk.position - start, past - start)
         self.report.walked_bytes = walk.mark.position - start
 
-    def _ordered_end(self, first: Entry, torn_from: int) -> int:
+    def _ordered_end(self, first: DispatchEntry, torn_from: int) -> int:
         """The position at which the log must end, so that each record from `first` on continues its
         queue."""
         segments = self._parts.log.segments
         reader = self._reader(verify_body=self._settings.check_crc_on_recover)
-        walk = LogWalk(segments, reader, LogMark(int(first.physical_offset)), flushed=torn_from)
+        walk = LogWalk(segments, reader, LogPosition(int(first.physical_offset)), flushed=torn_from)
         order = TailOrder(self._parts.queues, segments, self._reader(verify_body=False))
         end = order.end(chain.from_iterable(walk.chunks()))
         self._parts.dispatcher.gaps |= order.short  # the record that would reveal it may be cut off
@@ -456,7 +463,7 @@ class Recovery:
 
     # ------------------------------------------------------------------ 3 the cut
 
-    def _cut(self, end: LogMark, start: Start) -> None:
+    def _cut(self, end: LogPosition, start: Start) -> None:
         """End log and queues at `end`, and sync that."""
         parts = self._parts
         segments = parts.log.segments
@@ -490,7 +497,7 @@ class Recovery:
         if not broken and keys_from >= log.end:
             return
         self._begin_anew(broken)
-        walk = LogWalk(log.segments, self._reader(verify_body=False), LogMark(log.start))
+        walk = LogWalk(log.segments, self._reader(verify_body=False), LogPosition(log.start))
         for entries in walk.chunks():
             for entry in entries:
                 topic = java_string.utf8_text(entry.topic)
@@ -513,7 +520,7 @@ class Recovery:
             yield Progress(PROGRESS, done, total)
         parts.session_copies.save(parts.log.end, is_start=True)
 
-    def _unit_again(self, entry: Entry, topic: str) -> None:
+    def _unit_again(self, entry: DispatchEntry, topic: str) -> None:
         """Add a unit to a queue that is rebuilt. If the log lacks the records before it, the queue
         began anew here: this log is a copy of one whose topic was deleted and created again."""
         parts = self._parts
@@ -551,7 +558,7 @@ class Recovery:
         queue_count = before.queue_count if self.report.is_marked else self._queues_found
         queue_count = queue_count if queues >= before.queues else 0
         index_files = sum([file.saved_count > 1 for file in parts.index.files])
-        parts.marks.settle(Marks(parts.log.mark, queues, index, queue_count, index_files))
+        parts.marks.settle(FlushPositions(parts.log.mark, queues, index, queue_count, index_files))
 
 
 def _why(walk: LogWalk) -> str:
@@ -559,5 +566,5 @@ def _why(walk: LogWalk) -> str:
     return walk.stop.reason if walk.stop else "no file begins there"
 
 
-def _count_below(position: int, entries: Sequence[Entry]) -> int:
+def _count_below(position: int, entries: Sequence[DispatchEntry]) -> int:
     return bisect_left(entries, position, key=lambda each: int(each.physical_offset))

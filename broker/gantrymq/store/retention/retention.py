@@ -23,7 +23,7 @@ from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.index.index import Index
 from gantrymq.store.layout import parse_name
-from gantrymq.store.recovery.obsolete_files import Failure, Leftovers
+from gantrymq.store.recovery.obsolete_files import Failure, ObsoleteFileCleaner
 from gantrymq.store.retention.delete_hours import parse_hours
 from gantrymq.store.retention.disk_watch import DiskWatch
 from gantrymq.store.settings import StoreSettings
@@ -84,7 +84,7 @@ class Retention:
         self._keep_from = keep_from
         self._settings = settings
         self._hours = parse_hours(settings.delete_when)
-        self._leftovers = Leftovers(background, queues, index, _pause_seconds(settings))
+        self._leftovers = ObsoleteFileCleaner(background, queues, index, _pause_seconds(settings))
         self._due = 0
         self._manual_rounds = 0
         self._next_file = float("-inf")

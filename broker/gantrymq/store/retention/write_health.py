@@ -20,7 +20,7 @@ from gantrymq.store.commitlog.log_refusal import LogRefusal
 from gantrymq.store.consumequeue.queue_flush import UNWRITTEN_BYTES_MAX
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.dispatch.deletions import Deletions
-from gantrymq.store.dispatch.dispatch_notifier import Arrivals
+from gantrymq.store.dispatch.dispatch_notifier import DispatchNotifier
 from gantrymq.store.record.put import UNAVAILABLE, PutStatus, Refused
 from gantrymq.store.recovery.persistence import Persistence
 from gantrymq.store.retention.disk_watch import DiskWatch
@@ -34,7 +34,7 @@ NOT_OPEN: Final = Refused(
 
 
 @final
-class Obstacles:
+class WriteHealth:
     """The obstacles of one store, which owns it. At first the store is not open."""
 
     __slots__ = (
@@ -51,11 +51,11 @@ class Obstacles:
         self,
         log: CommitLog,
         queues: Queues,
-        arrivals: Arrivals,
+        arrivals: DispatchNotifier,
         deletions: Deletions,
         watch: DiskWatch,
     ) -> None:
-        self._arrivals: Arrivals = arrivals
+        self._arrivals: DispatchNotifier = arrivals
         self._deletions: Deletions = deletions
         self._log: CommitLog = log
         self._log_refusal = LogRefusal()

@@ -15,7 +15,7 @@ from gantrymq.base.disk import Disk
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.commitlog.log_entries import EntryReader
 from gantrymq.store.commitlog.log_walk import LogWalk
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.sessions import snapshot
 from gantrymq.store.sessions.table import ProducerSessions
 
@@ -61,7 +61,7 @@ class Recall:
 
     def _walk(self, begin: int) -> Iterator[tuple[int, int]]:
         log, sessions = self._log, self._sessions
-        walk = LogWalk(log.segments, self._reader, LogMark(begin), until=log.end)
+        walk = LogWalk(log.segments, self._reader, LogPosition(begin), until=log.end)
         for entries in walk.chunks():
             for entry in entries:
                 if entry.session:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.store.append.kernel import Fed, Kernel
-from gantrymq.store.append.write_group import Group
+from gantrymq.store.append.write_group import WriteGroup
 from gantrymq.store.commitlog.arena import Arena
 from gantrymq.store.commitlog.log_entries import EntryReader
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.record.delay_levels import DelayLevels
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.store.record.put import check_batch, check_batch_body, check_message
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_disk import MemoryDisk
@@ -90,11 +90,11 @@ def kernel(file_bytes: int = FILE_BYTES, topics: Sequence[bytes] = (b"orders",))
     return kernel_of(stored(topics), file_bytes, topics)
 
 
-def group() -> Group:
-    return Group(Arena(START, FILE_BYTES, NOW_MS), LEVELS)
+def group() -> WriteGroup:
+    return WriteGroup(Arena(START, FILE_BYTES, NOW_MS), LEVELS)
 
 
-def feed(data: bytes, to: Group | None = None, born_host: bytes = BORN_HOST) -> Fed:
+def feed(data: bytes, to: WriteGroup | None = None, born_host: bytes = BORN_HOST) -> Fed:
     return kernel().feed(to or group(), data, 0, born_host)
 
 
@@ -216,7 +216,7 @@ def is_plain(own: bytes) -> bool:
     return said.get("WAIT", "true") == "true" and not {"DELAY", "TRAN_MSG"} & said.keys()
 
 
-def entry_values(entry: Entry) -> dict[str, object]:
+def entry_values(entry: DispatchEntry) -> dict[str, object]:
     return {name: getattr(entry, name) for name in ENTRY_FIELDS}
 
 

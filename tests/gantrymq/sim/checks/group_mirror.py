@@ -21,7 +21,7 @@ from typing import Final, final
 from gantrymq.store.commitlog.log_entries import EntryReader
 from gantrymq.store.layout import COMMIT_LOG, NAME_DIGITS, POSITION_MAX
 from gantrymq.store.record.delay_levels import DelayLevels
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.store.record.walk import Found
 from gantrymq.testing.memory_disk import Inode, MemoryDisk
 
@@ -179,7 +179,7 @@ class Mirror:
             return True
         return self.read_to % self._file_bytes == 0 and bool(entries.found)
 
-    def _add(self, entry: Entry, data: bytes) -> None:
+    def _add(self, entry: DispatchEntry, data: bytes) -> None:
         queue = entry.topic, int(entry.queue_id)
         place = Place(entry.topic, int(entry.queue_id), int(entry.queue_offset))
         wanted = self._next.get(queue, 0)

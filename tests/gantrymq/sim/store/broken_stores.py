@@ -19,7 +19,7 @@ from gantrymq.store.commitlog.flush import Flusher
 from gantrymq.store.dispatch.dispatch import Dispatcher
 from gantrymq.store.engine import Store
 from gantrymq.store.files import checkpoint
-from gantrymq.store.files.flush_positions import Marks
+from gantrymq.store.files.flush_positions import FlushPositions
 from gantrymq.store.files.segments import Segments
 from gantrymq.store.recovery.persistence import Persistence
 from gantrymq.store.recovery.recovery import Recovery
@@ -43,7 +43,7 @@ def _flush_counts_when_it_begins() -> None:
 def _mark_is_ahead_of_the_syncs(part: str) -> None:
     reached = Persistence._reached
 
-    def ahead(self: Persistence) -> Marks:
+    def ahead(self: Persistence) -> FlushPositions:
         marks = reached(self)
         if part == "log":
             return replace(marks, log=self._log.mark)

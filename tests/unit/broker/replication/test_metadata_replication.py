@@ -499,7 +499,7 @@ def restarted(member: Member, cut_at: int | None = None) -> Member:
     member.opened.close()
     disk = member.opened.disk
     if cut_at is not None:
-        log_cut.wish(disk, log_cut.Wish(cut_at))
+        log_cut.wish(disk, log_cut.TruncationRequest(cut_at))
     if isinstance(disk, MemoryDisk):
         disk.end_process()
     again = Member(member.state.identity.member, disk=disk, files=dict(member.saved))

@@ -34,7 +34,7 @@ from gantrymq.fakes.stores.kernel import (
     stored,
 )
 from gantrymq.store.append.kernel import FRAME_BYTES_MAX
-from gantrymq.store.append.write_group import Group
+from gantrymq.store.append.write_group import WriteGroup
 from gantrymq.store.commitlog.arena import Arena
 from gantrymq.store.commitlog.log_entries import EntryReader
 from gantrymq.wire import frames
@@ -171,7 +171,7 @@ def test_properties_as_long_as_may_be_are_taken_and_longer_ones_left_alone() -> 
     room = 32_767 - len(ADDED) - len(f"UNIQ_KEY\x01{UNIQUE}\x02a\x01\x02")
     for length, count in ((room, 1), (room + 1, 0)):
         data = frame({"i": f"UNIQ_KEY\x01{UNIQUE}\x02a\x01" + "x" * length})
-        large = Group(Arena(0, 1 << 20, NOW_MS), LEVELS)
+        large = WriteGroup(Arena(0, 1 << 20, NOW_MS), LEVELS)
         assert kernel(1 << 20).feed(large, data, 0, BORN_HOST).count == count
 
 

@@ -25,7 +25,7 @@ from gantrymq.fakes.stores.kernel import (
 )
 from gantrymq.store.append.kernel import Fed
 from gantrymq.store.append.kernel_counts import SIZE_BOUNDS
-from gantrymq.store.append.write_group import Group
+from gantrymq.store.append.write_group import WriteGroup
 from gantrymq.store.commitlog.arena import Arena
 from gantrymq.wire.frames import FrameReader
 from gantrymq.wire.message import batch
@@ -206,7 +206,7 @@ def test_a_batch_beyond_a_limit_is_left_alone(parts: list[BatchPart]) -> None:
 
 def test_a_batch_whose_shared_properties_are_too_long_is_left_alone() -> None:
     plenty = "k\x01" + "y" * 30_000 + "\x02"
-    one = Group(Arena(0, 1 << 20, NOW_MS), LEVELS)
+    one = WriteGroup(Arena(0, 1 << 20, NOW_MS), LEVELS)
     large = kernel(file_bytes=1 << 20)
     assert large.feed(one, batch_frame([part()] * 2, plenty), 0, BORN_HOST).count == 1
     assert large.feed(one, batch_frame([part()] * 3, plenty), 0, BORN_HOST).count == 0
@@ -214,7 +214,7 @@ def test_a_batch_whose_shared_properties_are_too_long_is_left_alone() -> None:
 
 def test_a_batch_larger_than_maxmessagesize_in_the_log_is_taken() -> None:
     assert SETTINGS.max_message_size == 1000
-    one = Group(Arena(0, 1 << 20, NOW_MS), LEVELS)
+    one = WriteGroup(Arena(0, 1 << 20, NOW_MS), LEVELS)
     parts = [part(b"x", own=b"")] * 40  # 920 bytes of body
     shared = "k\x01" + "y" * 1650 + "\x02"
     large = kernel(file_bytes=1 << 20)

@@ -12,7 +12,7 @@ from gantrymq.base.disk import DiskFailure
 from gantrymq.base.errors import LocalError
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.commitlog.log_blocks import LOOKS_MIN
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.files.segments import FULL_RETRY_SECONDS, SyncFailedError
 from gantrymq.store.record.put import PutStatus, Refused
 from gantrymq.store.record.walk import Found, Step, walk
@@ -36,7 +36,7 @@ class Opened:
         self.background = MemoryBackground(self.disk)
         self.log = CommitLog(self.disk, self.background, SETTINGS, tail_bytes=tail_bytes)
         self.log.load()
-        self.log.resume(LogMark())
+        self.log.resume(LogPosition())
 
     def append(self, *sizes: int, now_ms: int = 1, now: float = 0.0) -> Refused | None:
         arena = self.log.start_group(now_ms)
@@ -94,7 +94,7 @@ def test_a_log_that_java_wrote_is_opened_and_goes_on(store: str) -> None:
     last = steps[-2].record
     assert last is not None
     segments.truncate(steps[-1].position)
-    log.resume(LogMark(steps[-1].position, last.physical_offset, last.store_timestamp_ms))
+    log.resume(LogPosition(steps[-1].position, last.physical_offset, last.store_timestamp_ms))
     arena = log.start_group(0)
     arena.add(last)
     assert log.write(arena, 0.0) is None
@@ -233,7 +233,7 @@ def test_what_is_recent_is_in_memory_and_nothing_before(tail_bytes: int, recent:
     for position in (0, recent - 1, recent, 3499):
         if opened.log.holds(position):
             assert (opened.log.read(position, 9999) is not None) == (position >= recent)
-    opened.log.truncate(LogMark(1000, 0, 1))
+    opened.log.truncate(LogPosition(1000, 0, 1))
     assert opened.log.recent == 1000
 
 
@@ -247,7 +247,7 @@ def test_a_block_is_there_when_enough_looked_until_the_log_is_cut() -> None:
     assert opened.log.block(2999) == looks[-1]
     assert opened.log.block(3000) is None
     opened.disk.memory.reads_cached = True
-    opened.log.truncate(LogMark(1000, 0, 1))
+    opened.log.truncate(LogPosition(1000, 0, 1))
     assert opened.log.block(2999) is None
     opened.append(2500)
     for _ in range(LOOKS_MIN - 1):
@@ -294,13 +294,13 @@ def test_a_block_of_a_file_that_is_gone_is_none() -> None:
 def test_a_cut_log_goes_on_from_the_cut() -> None:
     opened = Opened(tail_bytes=1 << 20)
     opened.append(3000, 3000, 3000)
-    opened.log.truncate(LogMark(3000, 2900, 5))
+    opened.log.truncate(LogPosition(3000, 2900, 5))
     assert (opened.log.end, opened.log.store_timestamp_ms) == (3000, 5)
     assert len(opened.bodies()) == 1
     assert opened.append(500) is None
     assert len(opened.log.read(3000, 500) or b"") == 500
     with pytest.raises(LocalError):
-        opened.log.truncate(LogMark(opened.log.end + 1, 0, 5))
+        opened.log.truncate(LogPosition(opened.log.end + 1, 0, 5))
 
 
 def test_the_oldest_file_goes_when_it_is_not_written_to() -> None:

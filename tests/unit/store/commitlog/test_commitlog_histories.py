@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.commitlog.flush import Flusher
-from gantrymq.store.files.flush_positions import LogMark, Marks, MarksFile
+from gantrymq.store.files.flush_positions import FlushPositions, FlushPositionsFile, LogPosition
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.record.walk import Found, walk
 from gantrymq.store.settings import FlushDiskType, StoreSettings
@@ -49,9 +49,9 @@ class History:
         self.background = MemoryBackground(self.disk)
         self.log = CommitLog(self.disk, self.background, SETTINGS, tail_bytes=3000)
         self.log.load()
-        self.log.resume(LogMark())
+        self.log.resume(LogPosition())
         self.flusher = Flusher(self.log, SETTINGS, now=0.0)
-        self.marks = MarksFile(self.disk, self.background, FILE_BYTES, 0)
+        self.marks = FlushPositionsFile(self.disk, self.background, FILE_BYTES, 0)
         self.disk.faults = faults
         for now, (kind, sizes) in enumerate(steps):
             getattr(self, kind)(sizes, float(now))
@@ -89,7 +89,9 @@ class History:
     def take(self, now: float) -> None:
         for completion in self.background.take_completions():
             if self.flusher.take(completion):
-                self.marks.advance(Marks(self.flusher.flushed), now)  # a failure does no harm
+                self.marks.advance(
+                    FlushPositions(self.flusher.flushed), now
+                )  # a failure does no harm
             elif not self.marks.take(completion):
                 assert self.log.take(completion, now)
         for each in self.flusher.take_released():
@@ -97,12 +99,12 @@ class History:
                 self.released = each.waiter
 
 
-def recovered(disk: FaultyDisk) -> tuple[list[Record], LogMark | None]:
+def recovered(disk: FaultyDisk) -> tuple[list[Record], LogPosition | None]:
     """What a walk from the first file finds, and the mark."""
     background = MemoryBackground(disk)
     log = CommitLog(disk, background, SETTINGS)
     log.load()
-    marks = MarksFile(disk, background, FILE_BYTES, 0).marks
+    marks = FlushPositionsFile(disk, background, FILE_BYTES, 0).marks
     mark = None if marks is None else marks.log
     flushed = mark.position if mark else 0
     records: list[Record] = []
@@ -134,7 +136,7 @@ def test_flushed_messages_survive_any_crash(
     check(history, found, mark)
 
 
-def check(history: History, found: list[Record], mark: LogMark | None) -> None:
+def check(history: History, found: list[Record], mark: LogPosition | None) -> None:
     accepted = history.accepted
     # Dense, equal, in order, and nothing that was acknowledged as flushed is missing.
     kept = found[: len(accepted)]

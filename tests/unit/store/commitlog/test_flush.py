@@ -6,7 +6,7 @@ import pytest
 
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.commitlog.flush import NEVER, SYNC_INTERVAL_SECONDS, Flusher, Released
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
@@ -26,7 +26,7 @@ class Flushed:
         self.background = MemoryBackground(self.disk)
         self.log = CommitLog(self.disk, self.background, settings)
         self.log.load()
-        self.log.resume(LogMark())
+        self.log.resume(LogPosition())
         self.flusher = Flusher(self.log, settings, now=0.0)
 
     def append(self, size: int = 100, now: float = 0.0) -> int:
@@ -218,7 +218,7 @@ def test_the_mark_is_where_a_record_ends(relaxed: Flushed) -> None:
 def test_after_a_cut_everything_is_on_disk(relaxed: Flushed) -> None:
     relaxed.append()
     relaxed.append()
-    relaxed.log.truncate(LogMark(100))
+    relaxed.log.truncate(LogPosition(100))
     relaxed.flusher.restart()
     assert relaxed.flusher.flushed.position == 100
     assert relaxed.flusher.deadline() == NEVER

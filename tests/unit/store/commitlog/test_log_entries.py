@@ -12,7 +12,7 @@ from gantrymq.store.commitlog.arena import Arena
 from gantrymq.store.commitlog.log_entries import EntryReader
 from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.record.delay_levels import DelayLevels
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.store.record.walk import Found, Step, walk
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.message import properties, tags
@@ -76,7 +76,7 @@ def expected(record: Record, size: int) -> dict[str, object]:
     }
 
 
-def texts(entry: Entry) -> tuple[str, str]:
+def texts(entry: DispatchEntry) -> tuple[str, str]:
     return entry.unique_key.decode("utf-8", "replace"), entry.keys.decode("utf-8", "replace")
 
 

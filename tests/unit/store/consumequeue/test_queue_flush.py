@@ -20,7 +20,7 @@ from gantrymq.store.consumequeue.queue_flush import (
 from gantrymq.store.consumequeue.queue_folder import AfterCrash
 from gantrymq.store.consumequeue.queue_unit import UNIT_BYTES
 from gantrymq.store.consumequeue.queues import Queues
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.layout import POSITION_MAX
 from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
 from gantrymq.testing.memory_background import MemoryBackground
@@ -45,7 +45,7 @@ class Fixture:
         self.background = MemoryBackground(disk)
         self.queues = Queues(disk, file_bytes)
         self.queues.load(0)
-        self.flush = QueueFlush(self.queues, self.background, policy, 0.0, LogMark())
+        self.flush = QueueFlush(self.queues, self.background, policy, 0.0, LogPosition())
 
     def fill(self, topic: str, count: int) -> None:
         queue = self.queues.find(topic, 0)
@@ -61,7 +61,7 @@ class Fixture:
     def run(self, now: float, on_disk: int = POSITION_MAX) -> int:
         """One whole round; how many turns it took."""
         for turns in range(1, 10_000):
-            self.flush.turn(now, LogMark(on_disk))
+            self.flush.turn(now, LogPosition(on_disk))
             self.finish()
             if not self.flush.is_under_way:
                 return turns
@@ -105,9 +105,9 @@ def test_a_log_that_has_run_far_ahead_makes_a_round_thorough() -> None:
 def test_the_mark_is_that_of_the_rounds_begin_and_waits_for_its_end() -> None:
     fixture = Fixture(MemoryDisk())
     fixture.fill("A", 1)
-    fixture.flush.turn(60.0, LogMark(1000))
+    fixture.flush.turn(60.0, LogPosition(1000))
     fixture.fill("B", 1)
-    fixture.flush.turn(60.1, LogMark(2000))
+    fixture.flush.turn(60.1, LogPosition(2000))
     assert fixture.flush.flushed.position == 0
     fixture.finish()
     assert fixture.flush.flushed.position == 1000
@@ -118,7 +118,7 @@ def test_a_turn_does_a_bounded_amount() -> None:
     fixture = Fixture(MemoryDisk())
     for number in range(300):
         fixture.fill(f"T{number}", 1)
-    fixture.flush.turn(60.0, LogMark(1))
+    fixture.flush.turn(60.0, LogPosition(1))
     assert len(fixture.background.jobs) == SYNCS_MAX
     assert fixture.flush.deadline() == float("inf")  # only a completion lets it go on
     fixture.finish()
@@ -130,10 +130,10 @@ def test_a_turn_does_a_bounded_amount() -> None:
 def test_too_many_units_in_memory_are_written_at_once() -> None:
     fixture = Fixture(MemoryDisk(), policy=QueueFlushPolicy(unwritten_bytes_max=10 * UNIT_BYTES))
     fixture.fill("A", 10)
-    fixture.flush.turn(0.1, LogMark(1000))
+    fixture.flush.turn(0.1, LogPosition(1000))
     assert fixture.queues.unwritten_bytes == 10 * UNIT_BYTES
     fixture.fill("A", 2)
-    fixture.flush.turn(0.2, LogMark(1100))
+    fixture.flush.turn(0.2, LogPosition(1100))
     assert fixture.queues.unwritten_bytes == UNIT_BYTES
 
 
@@ -153,10 +153,10 @@ def test_units_wait_until_their_records_are_on_disk() -> None:
 def test_a_queue_cut_while_it_is_synced_is_synced_again() -> None:
     fixture = Fixture(FaultyDisk(lose_all), SMALL_FILE_BYTES)
     fixture.fill("A", 4)
-    fixture.flush.turn(60.0, LogMark(400))
+    fixture.flush.turn(60.0, LogPosition(400))
     queue = fixture.queues.find("A", 0)
     assert queue is not None
-    fixture.flush.cut(LogMark(100))
+    fixture.flush.cut(LogPosition(100))
     fixture.queues.cut_to_log(100)
     fixture.fill("A", 3)
     fixture.queues.write(queue)
@@ -172,7 +172,7 @@ def test_the_note_of_a_cut_stands_until_a_round_after_it_is_over() -> None:
     fixture.fill("A", 4)
     fixture.run(60.0)
     fixture.fill("A", 4)
-    fixture.flush.turn(120.0, LogMark(800))
+    fixture.flush.turn(120.0, LogPosition(800))
     fixture.queues.cut_to_log(200)
     assert [entry.name for entry in fixture.disk.list("gantry")] == ["unsettled"]
     fixture.run(120.0)
@@ -188,9 +188,9 @@ def test_a_deleted_topic_is_removed_some_queues_a_turn() -> None:
     fixture.queues.sync_all()
     fixture.queues.delete_topic("A")
     assert fixture.flush.deadline() <= 0.1
-    fixture.flush.turn(0.1, LogMark())
+    fixture.flush.turn(0.1, LogPosition())
     assert len(fixture.disk.list("consumequeue/A")) == REMOVED_QUEUES_A_TURN
-    fixture.flush.turn(0.1, LogMark())
+    fixture.flush.turn(0.1, LogPosition())
     assert not fixture.disk.list("consumequeue")
     assert fixture.flush.deadline() == 1.0
 
@@ -199,7 +199,7 @@ def test_a_topic_deleted_while_it_is_synced_is_no_matter() -> None:
     fixture = Fixture(MemoryDisk())
     fixture.fill("A", 4)
     fixture.fill("B", 4)
-    fixture.flush.turn(60.0, LogMark(400))
+    fixture.flush.turn(60.0, LogPosition(400))
     fixture.queues.delete_topic("A")
     fixture.run(60.0)
     assert fixture.flush.flushed.position == 400
@@ -245,11 +245,11 @@ def test_after_a_crash_the_mark_waits_until_every_queue_was_opened() -> None:
     fixture.queues.sync_all()
     queues = Queues(disk, FILE_BYTES)
     queues.load(0, AfterCrash(300, lambda *_: True))
-    flush = QueueFlush(queues, fixture.background, POLICY, 0.0, LogMark())
-    flush.turn(60.0, LogMark(7))
+    flush = QueueFlush(queues, fixture.background, POLICY, 0.0, LogPosition())
+    flush.turn(60.0, LogPosition(7))
     assert flush.flushed.position == 0
     assert queues.open_some(1) == 0
-    flush.turn(120.0, LogMark(8))
+    flush.turn(120.0, LogPosition(8))
     fixture.background.complete_all()
     assert [flush.take(each) for each in fixture.background.take_completions()] == [True]
     assert flush.flushed.position == 8
@@ -292,7 +292,7 @@ class History:
             fixture.queues.open_some(self.random.randrange(3))
             self.flushed = self.random.randint(self.flushed, len(self.log))
             on_disk = self.flushed if self.is_ours else len(self.log)
-            fixture.flush.turn(now, LogMark(on_disk * 100))
+            fixture.flush.turn(now, LogPosition(on_disk * 100))
             fixture.background.complete_some(self.random.randrange)
             for completion in fixture.background.take_completions():
                 fixture.flush.take(completion)
@@ -303,7 +303,7 @@ class History:
     def cut(self, fixture: Fixture, end: int) -> None:
         """What a member does whose log is not its master's."""
         self.marked = min(self.marked, end)
-        fixture.flush.cut(LogMark(end * 100))
+        fixture.flush.cut(LogPosition(end * 100))
         fixture.queues.cut_to_log(end * 100)
         self.flushed = min(self.flushed, end)
         del self.log[end:]
@@ -324,7 +324,7 @@ class History:
         crash = AfterCrash(self.marked * 100, self.confirms, is_ours=self.is_ours)
         fixture.queues.load(0, crash)
         self.dispatch(fixture.queues, self.marked)
-        fixture.flush = QueueFlush(fixture.queues, fixture.background, POLICY, 0.0, LogMark())
+        fixture.flush = QueueFlush(fixture.queues, fixture.background, POLICY, 0.0, LogPosition())
         return fixture
 
     def confirms(

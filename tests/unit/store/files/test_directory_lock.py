@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gantrymq.fakes.stores.store import SETTINGS
-from gantrymq.store.files.directory_lock import Claim
+from gantrymq.store.files.directory_lock import DirectoryLock
 from gantrymq.store.layout import StoreRefusedError
 from gantrymq.testing.faulty_disk import FaultyDisk
 
@@ -18,8 +18,8 @@ def names(disk: FaultyDisk) -> set[str]:
     return {entry.name for entry in disk.list("")}
 
 
-def taken(disk: FaultyDisk) -> Claim:
-    claim = Claim(disk)
+def taken(disk: FaultyDisk) -> DirectoryLock:
+    claim = DirectoryLock(disk)
     claim.take(ROOT)
     return claim
 
@@ -54,5 +54,5 @@ def test_who_changed_nothing_leaves_what_was_there() -> None:
 def test_another_log_is_refused_before_anything_is_touched() -> None:
     disk = FaultyDisk()
     with pytest.raises(StoreRefusedError, match="ln -s /elsewhere /store/commitlog"):
-        Claim(disk).take(replace(ROOT, store_path_commit_log="/elsewhere"))
+        DirectoryLock(disk).take(replace(ROOT, store_path_commit_log="/elsewhere"))
     assert not names(disk)

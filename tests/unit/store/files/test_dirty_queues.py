@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from gantrymq.store.files.dirty_queues import PATH, UnsettledNote
+from gantrymq.store.files.dirty_queues import PATH, DirtyQueues
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.unsynced import lose_all
 
 
 def stands(disk: FaultyDisk) -> bool:
-    note = UnsettledNote(disk)
+    note = DirtyQueues(disk)
     note.look()
     return note.stands
 
@@ -14,16 +14,16 @@ def stands(disk: FaultyDisk) -> bool:
 def test_the_note_is_there_for_good_and_can_be_written_twice() -> None:
     disk = FaultyDisk(lose_all)
     assert not stands(disk)
-    UnsettledNote(disk).write()
+    DirtyQueues(disk).write()
     disk = disk.crash()
     assert stands(disk)
-    UnsettledNote(disk).write()
+    DirtyQueues(disk).write()
     assert disk.open(PATH).size() == 0
 
 
 def test_removing_it_leaves_none_whether_there_was_one_or_not() -> None:
     disk = FaultyDisk()
-    note = UnsettledNote(disk)
+    note = DirtyQueues(disk)
     note.remove()
     note.write()
     note.remove()

@@ -15,9 +15,9 @@ from gantrymq.store.files.flush_positions import (
     INTERVAL_SECONDS,
     SLOT_BYTES,
     SYNC_SECONDS,
-    LogMark,
-    Marks,
-    MarksFile,
+    FlushPositions,
+    FlushPositionsFile,
+    LogPosition,
     Slot,
     decode_slot,
     encode_slot,
@@ -37,15 +37,15 @@ SIZE = 1 << 30
 QUEUE_SIZE = 6_000_000
 
 
-def marks(position: int, stamp: int = 0) -> Marks:
-    return Marks(LogMark(position, 0, stamp))
+def marks(position: int, stamp: int = 0) -> FlushPositions:
+    return FlushPositions(LogPosition(position, 0, stamp))
 
 
-def opened(disk: FaultyDisk, background: MemoryBackground | None = None) -> MarksFile:
-    return MarksFile(disk, background or MemoryBackground(disk), SIZE, QUEUE_SIZE)
+def opened(disk: FaultyDisk, background: MemoryBackground | None = None) -> FlushPositionsFile:
+    return FlushPositionsFile(disk, background or MemoryBackground(disk), SIZE, QUEUE_SIZE)
 
 
-def complete(background: MemoryBackground, file: MarksFile) -> None:
+def complete(background: MemoryBackground, file: FlushPositionsFile) -> None:
     background.complete_all()
     for completion in background.take_completions():
         assert file.take(completion)
@@ -53,14 +53,21 @@ def complete(background: MemoryBackground, file: MarksFile) -> None:
 
 def test_the_documented_example() -> None:
     data = bytes.fromhex(EXAMPLE)
-    slot = Slot(1, Marks(LogMark(0x77, 0, 1700000000123), 0x77, 0, 4), SIZE, QUEUE_SIZE)
+    slot = Slot(
+        1, FlushPositions(LogPosition(0x77, 0, 1700000000123), 0x77, 0, 4), SIZE, QUEUE_SIZE
+    )
     assert decode_slot(data) == slot
     assert encode_slot(slot) == data
 
 
 @given(st.lists(INT64, min_size=10, max_size=10))
 def test_slots_come_back(numbers: list[int]) -> None:
-    slot = Slot(numbers[0], Marks(LogMark(*numbers[1:4]), *numbers[4:8]), numbers[8], numbers[9])
+    slot = Slot(
+        numbers[0],
+        FlushPositions(LogPosition(*numbers[1:4]), *numbers[4:8]),
+        numbers[8],
+        numbers[9],
+    )
     assert decode_slot(encode_slot(slot)) == slot
 
 
@@ -167,7 +174,7 @@ class Lives:
             self.go_on(file, background)
         self.disk = self.disk.kill() if self.choose(2) else self.disk.crash()
 
-    def go_on(self, file: MarksFile, background: MemoryBackground) -> None:
+    def go_on(self, file: FlushPositionsFile, background: MemoryBackground) -> None:
         for number in range(self.choose(15)):
             if not self.choose(8):
                 self.disk.fail(("write", "sync")[self.choose(2)])
@@ -179,7 +186,7 @@ class Lives:
         if not self.choose(3):
             self.settle(file, self.settled + self.choose(3))
 
-    def settle(self, file: MarksFile, position: int) -> None:
+    def settle(self, file: FlushPositionsFile, position: int) -> None:
         """Up or down, for good; while it is being done it may be either."""
         self.settled, self.highest = min(self.settled, position), max(self.highest, position)
         file.settle(marks(position))
@@ -253,4 +260,6 @@ def test_the_size_of_the_files_is_known_once_a_mark_was_written_with_it() -> Non
     assert not file.are_sizes_known
     file.settle(marks(0, 0))
     assert opened(disk).are_sizes_known
-    assert not MarksFile(disk, MemoryBackground(disk), SIZE * 2, QUEUE_SIZE).are_sizes_known
+    assert not FlushPositionsFile(
+        disk, MemoryBackground(disk), SIZE * 2, QUEUE_SIZE
+    ).are_sizes_known

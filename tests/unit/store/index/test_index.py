@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index, extend_hash, positive
 from gantrymq.store.index.index_file import HEADER, IndexSizes
 from gantrymq.store.index.index_flush import IndexFlush
@@ -33,7 +33,7 @@ def loaded(disk: MemoryDisk | FaultyDisk, *, is_clean: bool = True, flushed_ms: 
 
 
 def stop(index: Index, disk: MemoryDisk | FaultyDisk) -> None:
-    IndexFlush(index, MemoryBackground(disk), 0.0, LogMark()).flush(LogMark(1 << 60))
+    IndexFlush(index, MemoryBackground(disk), 0.0, LogPosition()).flush(LogPosition(1 << 60))
 
 
 def offsets(index: Index, key: bytes, begin_ms: int = 0, end_ms: int = 1 << 60) -> list[int]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.base.disk import DiskFailure
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.index.index_flush import BEHIND_BYTES, IndexFlush
@@ -36,7 +36,7 @@ class Fixture:
         names = map(str, count(20261121012644065))
         self.index = Index(disk, sizes, names.__next__)
         self.index.load(is_clean=is_clean, flushed_ms=flushed_ms, trusts_headers=True)
-        self.flush = IndexFlush(self.index, self.background, 0.0, LogMark())
+        self.flush = IndexFlush(self.index, self.background, 0.0, LogPosition())
         self.number = self.index.end_offset // 100 + 1
         self.now = 0.0
 
@@ -46,8 +46,8 @@ class Fixture:
             self.number += 1
 
     @property
-    def dispatched(self) -> LogMark:
-        return LogMark(self.number * 100, 0, (self.number - 1) * 1000)
+    def dispatched(self) -> LogPosition:
+        return LogPosition(self.number * 100, 0, (self.number - 1) * 1000)
 
     @property
     def flushed_ms(self) -> int:
@@ -108,9 +108,9 @@ def test_what_comes_during_a_flush_belongs_to_the_next() -> None:
 def test_a_log_that_has_run_far_ahead_is_not_kept_waiting() -> None:
     fixture = Fixture(FaultyDisk())
     fixture.put(1)
-    fixture.flush.turn(1.0, LogMark(BEHIND_BYTES), BEHIND_BYTES)
+    fixture.flush.turn(1.0, LogPosition(BEHIND_BYTES), BEHIND_BYTES)
     assert not fixture.flush.is_under_way
-    fixture.flush.turn(1.0, LogMark(BEHIND_BYTES + 1), BEHIND_BYTES)
+    fixture.flush.turn(1.0, LogPosition(BEHIND_BYTES + 1), BEHIND_BYTES)
     assert fixture.flush.is_under_way
 
 

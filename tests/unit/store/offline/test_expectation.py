@@ -5,15 +5,17 @@ import pytest
 from gantrymq.store.dispatch.deleted_topics import PATH, Deleted, encode
 from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.offline.expectation import Expectation, keys_of
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.java_string import hash_code
 
 SIZES = IndexSizes(10, 20)
 
 
-def entry(topic: bytes = b"T", keys: bytes = b"", unique_key: bytes = b"", flags: int = 0) -> Entry:
-    return Entry(
+def entry(
+    topic: bytes = b"T", keys: bytes = b"", unique_key: bytes = b"", flags: int = 0
+) -> DispatchEntry:
+    return DispatchEntry(
         topic, 3, 0, 0, 100, tags_code=0, unique_key=unique_key, keys=keys,
         store_timestamp_ms=1, sys_flag=flags,
     )  # fmt: skip

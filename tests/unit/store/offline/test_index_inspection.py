@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.fakes.stores.store_damage import flip, found, inspect, poke
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.index.index_flush import IndexFlush
@@ -99,7 +99,7 @@ def indexed() -> tuple[MemoryDisk, Findings]:
     for number in range(99):
         index.put(b"T", b"%d" % number, b"", 1000 * number, 1000 * (number + 1))
     disk.make_folder("index")
-    IndexFlush(index, MemoryBackground(disk), 0, LogMark()).flush(LogMark(99_000))
+    IndexFlush(index, MemoryBackground(disk), 0, LogPosition()).flush(LogPosition(99_000))
     return disk, Findings()
 
 

@@ -17,7 +17,13 @@ from gantrymq.fakes.stores.store_damage import (
     tree,
 )
 from gantrymq.store.files.flush_positions import PATH as MARKS_PATH
-from gantrymq.store.files.flush_positions import VOID, LogMark, Marks, Slot, encode_slot
+from gantrymq.store.files.flush_positions import (
+    VOID,
+    FlushPositions,
+    LogPosition,
+    Slot,
+    encode_slot,
+)
 from gantrymq.store.offline.finding import Kind, Severity
 from gantrymq.store.offline.inspection import Assumptions, Inspection
 from gantrymq.testing.memory_disk import MemoryDisk
@@ -137,21 +143,21 @@ def test_a_store_without_index_is_sound_only_when_it_is_switched_off(
     assert without.findings.is_sound
 
 
-def put_marks(disk: MemoryDisk, mark: LogMark) -> None:
+def put_marks(disk: MemoryDisk, mark: LogPosition) -> None:
     disk.make_folder("gantry")
-    slot = encode_slot(Slot(1, Marks(mark), 65_536, 400))
+    slot = encode_slot(Slot(1, FlushPositions(mark), 65_536, 400))
     disk.create(MARKS_PATH).write(0, [slot])
 
 
 def test_marks_above_the_logs_end_tell_of_a_loss(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
-    put_marks(disk, LogMark(90_000, 89_000, 1))
+    put_marks(disk, LogPosition(90_000, 89_000, 1))
     assert found(disk) == {Kind.LOG_LOST: ERROR}
 
 
 def test_marks_of_another_history_are_a_note(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
-    put_marks(disk, LogMark(497, 245, 1))
+    put_marks(disk, LogPosition(497, 245, 1))
     seen = inspect(disk)
     assert seen.findings.is_sound
     assert seen.findings.has(Kind.MARKS, Severity.NOTE)
@@ -159,7 +165,7 @@ def test_marks_of_another_history_are_a_note(java_store: JavaStore) -> None:
 
 def test_right_marks_are_nothing_to_tell_of(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
-    put_marks(disk, LogMark(245, 0, 1_795_224_404_040))
+    put_marks(disk, LogPosition(245, 0, 1_795_224_404_040))
     assert inspect(disk).findings.kept() == []
 
 

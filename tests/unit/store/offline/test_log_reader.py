@@ -12,7 +12,7 @@ from gantrymq.fakes.stores.store_damage import LOG, SECOND_LOG, flip, poke
 from gantrymq.store.offline.file_row import read_row
 from gantrymq.store.offline.finding import Findings
 from gantrymq.store.offline.log_reader import Break, Cause, LogReader
-from gantrymq.store.record.dispatch_entry import Entry
+from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.message.record import Record, encode
 
@@ -24,7 +24,7 @@ def read(disk: MemoryDisk, start: int = 0) -> tuple[list[int], list[Break]]:
     """The records' positions, and the breaks."""
     reader = LogReader(disk, read_row(disk, "commitlog", FILE_BYTES, Findings()))
     events = list(reader.events(start))
-    positions = [int(each.physical_offset) for each in events if isinstance(each, Entry)]
+    positions = [int(each.physical_offset) for each in events if isinstance(each, DispatchEntry)]
     return positions, [each for each in events if isinstance(each, Break)]
 
 
@@ -110,7 +110,7 @@ def test_reading_may_begin_anywhere(disk: MemoryDisk) -> None:
 
 def test_a_record_is_read_whole(disk: MemoryDisk) -> None:
     reader = LogReader(disk, read_row(disk, "commitlog", FILE_BYTES, Findings()))
-    entry = next(each for each in reader.events(70_000) if isinstance(each, Entry))
+    entry = next(each for each in reader.events(70_000) if isinstance(each, DispatchEntry))
     assert reader.record(entry).body == b"delay 2"
 
 

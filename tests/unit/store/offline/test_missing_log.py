@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.store.files.checkpoint import Checkpoint
-from gantrymq.store.files.flush_positions import VOID, LogMark
+from gantrymq.store.files.flush_positions import VOID, LogPosition
 from gantrymq.store.offline.index_inspection import IndexHead
 from gantrymq.store.offline.missing_log import missing_log, witnesses
 from gantrymq.testing.memory_disk import MemoryDisk
@@ -24,16 +24,16 @@ def queue(size: int) -> MemoryDisk:
 @pytest.mark.parametrize(
     ("disk", "head", "saved", "mark", "expected"),
     [
-        (queue(0), EMPTY, Checkpoint(), LogMark(), []),
+        (queue(0), EMPTY, Checkpoint(), LogPosition(), []),
         (queue(0), EMPTY, Checkpoint(), VOID.log, []),
-        (queue(20), EMPTY, Checkpoint(), LogMark(), ["the queues (1)"]),
-        (queue(0), USED, Checkpoint(), LogMark(), ["the index (1)"]),
-        (queue(0), EMPTY, Checkpoint(log_ms=1), LogMark(), ["the checkpoint"]),
-        (queue(0), EMPTY, Checkpoint(), LogMark(1, 0, 1), ["the marks"]),
+        (queue(20), EMPTY, Checkpoint(), LogPosition(), ["the queues (1)"]),
+        (queue(0), USED, Checkpoint(), LogPosition(), ["the index (1)"]),
+        (queue(0), EMPTY, Checkpoint(log_ms=1), LogPosition(), ["the checkpoint"]),
+        (queue(0), EMPTY, Checkpoint(), LogPosition(1, 0, 1), ["the marks"]),
     ],
 )
 def test_each_witness_is_enough(
-    disk: MemoryDisk, head: IndexHead, saved: Checkpoint, mark: LogMark, expected: list[str]
+    disk: MemoryDisk, head: IndexHead, saved: Checkpoint, mark: LogPosition, expected: list[str]
 ) -> None:
     assert list(witnesses(disk, [head], saved, mark)) == expected
 

@@ -6,7 +6,7 @@ import pytest
 
 from gantrymq.fakes.stores.store_damage import poke, remove_tree
 from gantrymq.store.files.flush_positions import PATH as MARKS_PATH
-from gantrymq.store.files.flush_positions import LogMark, Marks, Slot, encode_slot
+from gantrymq.store.files.flush_positions import FlushPositions, LogPosition, Slot, encode_slot
 from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.offline.finding import Findings, Kind
 from gantrymq.store.offline.store_sizes import detect, newest_slot
@@ -52,7 +52,7 @@ def test_the_marks_know_the_size_of_a_log_whose_only_file_was_cut(java_store: Ja
     disk = java_store("4.9.8-clean")
     disk.open("commitlog/00000000000000000000").resize(64_000)
     disk.make_folder("gantry")
-    slot = Slot(3, Marks(LogMark(1, 0, 5)), 65_536, 400)
+    slot = Slot(3, FlushPositions(LogPosition(1, 0, 5)), 65_536, 400)
     disk.create(MARKS_PATH).write(4096, [encode_slot(slot)])
     assert newest_slot(disk) == slot
     assert detect(disk, {}, Findings()).log_bytes == 65_536

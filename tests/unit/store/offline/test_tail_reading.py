@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gantrymq.fakes.stores.store import SYNC, OpenedStore
 from gantrymq.store.commitlog import log_cut
-from gantrymq.store.commitlog.log_cut import Wish
-from gantrymq.store.commitlog.truncated_tails import KeptTail, kept_tails
+from gantrymq.store.commitlog.log_cut import TruncationRequest
+from gantrymq.store.commitlog.truncated_tails import TruncatedTail, kept_tails
 from gantrymq.store.offline.log_reader import Break, Cause
 from gantrymq.store.offline.record_choice import RecordChoice, chosen
 from gantrymq.store.offline.tail_reading import look_at, row_of
@@ -15,20 +15,20 @@ from gantrymq.wire.message.record import Record
 FILE_BYTES = SYNC.mapped_file_size_commit_log
 
 
-def with_tail(disk: MemoryDisk) -> KeptTail:
+def with_tail(disk: MemoryDisk) -> TruncatedTail:
     """Of seventy messages, which lay in several files of the log."""
     opened = OpenedStore(disk, SYNC)
     opened.put(*range(100))
     opened.settle()
     place = opened.records("T", 0)[30].physical_offset
     opened.close()
-    log_cut.wish(disk, Wish(place, epoch=3))
+    log_cut.wish(disk, TruncationRequest(place, epoch=3))
     OpenedStore(disk, SYNC).close()
     (tail,) = kept_tails(disk)
     return tail
 
 
-def read(disk: MemoryDisk, tail: KeptTail, choice: RecordChoice) -> list[Record | Break]:
+def read(disk: MemoryDisk, tail: TruncatedTail, choice: RecordChoice) -> list[Record | Break]:
     return list(chosen(disk, row_of(tail, FILE_BYTES), choice))
 
 

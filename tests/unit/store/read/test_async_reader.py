@@ -6,7 +6,14 @@ import pytest
 
 from gantrymq.base.disk import Completion, DiskError, DiskFailure, File
 from gantrymq.base.errors import CorruptionError, LocalError
-from gantrymq.store.read.async_reader import RESUMED_A_TURN, Reading, Readings, Wanted, fetch, run
+from gantrymq.store.read.async_reader import (
+    RESUMED_A_TURN,
+    AsyncReader,
+    Reading,
+    Wanted,
+    fetch,
+    run,
+)
 from gantrymq.store.read.reading_result import Finished
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_background import MemoryBackground
@@ -37,7 +44,7 @@ class Desk:
         for number in range(10):
             self.disk.create(str(number)).write(0, [b"%d" % number * 10])
         self.background = MemoryBackground(self.disk)
-        self.readings = Readings(self.background, under_way_max)
+        self.readings = AsyncReader(self.background, under_way_max)
 
     def wanted(self, number: int, size: int = 3) -> Wanted:
         def file() -> File:

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.base.disk import DiskError, DiskFailure
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import ENTRY, IndexSizes
 from gantrymq.store.index.index_flush import IndexFlush
-from gantrymq.store.read.async_reader import Readings, Wanted
+from gantrymq.store.read.async_reader import AsyncReader, Wanted
 from gantrymq.store.read.index_lookup import ENTRIES_A_TURN, KeyQuery, find_offsets, lookup
 from gantrymq.store.read.reading_result import Finished
 from gantrymq.testing.memory_background import MemoryBackground
@@ -27,7 +27,7 @@ def stored_index(disk: MemoryDisk, records: int = 25, sizes: IndexSizes = SIZES)
     index.load(is_clean=True, flushed_ms=0)
     for number in range(records):
         index.put(b"T", b"", b"k", number * 100, 1_000_000 + number * 1000)
-    IndexFlush(index, MemoryBackground(disk), 0.0, LogMark()).flush(LogMark(1 << 60))
+    IndexFlush(index, MemoryBackground(disk), 0.0, LogPosition()).flush(LogPosition(1 << 60))
     index = Index(disk, sizes, map(str, count(20301121012644065)).__next__)
     index.load(is_clean=True, flushed_ms=0)
     return index
@@ -42,7 +42,7 @@ def test_cold_entries_are_asked_for_one_by_one() -> None:
     index = stored_index(disk, 35)
     disk.reads_cached = False
     background = MemoryBackground(disk)
-    readings = Readings(background)
+    readings = AsyncReader(background)
     readings.start(1, lookup(index, query(index)))
     reads = 0
     while not (finished := readings.take_finished()):

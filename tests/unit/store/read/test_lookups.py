@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.consumequeue.queue_times import Boundary
 from gantrymq.store.consumequeue.queues import Queues
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.read import lookups
-from gantrymq.store.read.async_reader import Reading, Readings, Wanted
+from gantrymq.store.read.async_reader import AsyncReader, Reading, Wanted
 from gantrymq.store.read.lookups import Bounds, StoredMessage
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_background import MemoryBackground
@@ -42,7 +42,7 @@ class Store:
         self.settings = settings
         self.log = CommitLog(self.disk, self.background, settings)
         self.log.load()
-        self.log.resume(LogMark())
+        self.log.resume(LogPosition())
         self.queues = Queues(self.disk, 400)
         self.queues.load(0)
         self.index = Index(self.disk, IndexSizes(5, 1000), map(str, count(10)).__next__)
@@ -88,7 +88,7 @@ class Store:
 
     def finish(self, reading: Reading[T]) -> T:
         background = MemoryBackground(self.disk)
-        readings = Readings(background)
+        readings = AsyncReader(background)
         readings.start(1, reading)
         while not (finished := readings.take_finished()):
             background.complete_all()

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from gantrymq.base.errors import CorruptionError
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.consumequeue.queues import Queues
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSizes
-from gantrymq.store.read.async_reader import Reading, Readings, Wanted
+from gantrymq.store.read.async_reader import AsyncReader, Reading, Wanted
 from gantrymq.store.read.pull import (
     GAP_BYTES,
     RECENT_GAP_BYTES,
@@ -50,7 +50,7 @@ class Store:
         self.settings = settings
         self.log = CommitLog(self.disk, self.background, settings, tail_bytes=tail_bytes)
         self.log.load()
-        self.log.resume(LogMark())
+        self.log.resume(LogPosition())
         self.queues = Queues(self.disk, QUEUE_FILE_UNITS * 20)
         self.queues.load(0)
         self.index = Index(self.disk, IndexSizes(10, 10), lambda: "1")
@@ -90,7 +90,7 @@ class Store:
     def finish(self, reading: Reading[T]) -> T:
         """The result, by tickets and turns; what it raises is raised."""
         background = MemoryBackground(self.disk)
-        readings = Readings(background)
+        readings = AsyncReader(background)
         readings.start(1, reading)
         while not (finished := readings.take_finished()):
             background.complete_all()
@@ -404,7 +404,7 @@ def test_records_that_go_while_we_wait_are_skipped() -> None:
     store.log._tail.clear()
     store.disk.reads_cached = False
     background = MemoryBackground(store.disk)
-    readings = Readings(background, under_way_max=1)
+    readings = AsyncReader(background, under_way_max=1)
     for key in (1, 2):
         readings.start(key, pull(store, PullQuery("T", 0, 10, 15), MEMORY_BYTES))
     store.remove_log_file()  # the second one has not been asked for

@@ -7,7 +7,7 @@ import pytest
 from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.consumequeue.queues import Queues
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.read.async_reader import Wanted, run
 from gantrymq.store.read.readable_store import log_bytes, queue_units, readable_end, unit_position
 from gantrymq.store.settings import StoreSettings
@@ -24,7 +24,7 @@ def made_log(disk: MemoryDisk, count: int, *, tail_bytes: int = 0) -> CommitLog:
     settings = StoreSettings(mapped_file_size_commit_log=FILE_BYTES)
     log = CommitLog(disk, MemoryBackground(disk), settings, tail_bytes=tail_bytes)
     log.load()
-    log.resume(LogMark())
+    log.resume(LogPosition())
     arena = log.start_group(1)
     for _ in range(count):
         arena.add(Record(b"T", b"x" * 908, born_host=HOST, store_host=HOST))

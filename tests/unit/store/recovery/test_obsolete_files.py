@@ -9,12 +9,17 @@ import pytest
 from gantrymq.base.disk import Completion, DiskError, DiskFailure
 from gantrymq.store.consumequeue.queue_unit import UNIT_BYTES
 from gantrymq.store.consumequeue.queues import Queues
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.index.index_flush import IndexFlush
-from gantrymq.store.recovery.obsolete_files import LOOKED_A_TURN, NEVER, RETRY_SECONDS, Leftovers
+from gantrymq.store.recovery.obsolete_files import (
+    LOOKED_A_TURN,
+    NEVER,
+    RETRY_SECONDS,
+    ObsoleteFileCleaner,
+)
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_background import MemoryBackground
 
@@ -34,7 +39,9 @@ class Kept:
         names = itertools.count(20_261_121_000_000_000)
         self.index = Index(self.disk, IndexSizes(8, 5), lambda: str(next(names)))
         self.index.load(is_clean=True, flushed_ms=0)
-        self.leftovers = Leftovers(self.background, self.queues, self.index, PAUSE_SECONDS)
+        self.leftovers = ObsoleteFileCleaner(
+            self.background, self.queues, self.index, PAUSE_SECONDS
+        )
         self.now = 0.0
         self.write(**counts)
 
@@ -44,7 +51,7 @@ class Kept:
                 self.queues.append(topic, 0, offset, offset * 100, 100, 0)
                 self.index.put(topic.encode(), b"k", b"", offset * 100, 1)
         self.queues.sync_all()
-        IndexFlush(self.index, self.background, 0.0, LogMark()).flush(LogMark(1 << 40))
+        IndexFlush(self.index, self.background, 0.0, LogPosition()).flush(LogPosition(1 << 40))
 
     def begin(self, log_minimum: int) -> None:
         self.queues.raise_minimum(log_minimum)
@@ -139,7 +146,7 @@ def test_queues_nobody_opened_are_left_alone() -> None:
     kept = Kept(A=12)
     queues = Queues(kept.disk, FILE_UNITS * UNIT_BYTES)
     queues.load(0)
-    leftovers = Leftovers(kept.background, queues, kept.index, PAUSE_SECONDS)
+    leftovers = ObsoleteFileCleaner(kept.background, queues, kept.index, PAUSE_SECONDS)
     leftovers.begin(400)
     leftovers.turn(0.0)
     assert list(queues.opened()) == []

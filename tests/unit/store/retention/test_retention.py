@@ -16,7 +16,7 @@ from gantrymq.base.errors import ConfigurationError
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.consumequeue.queue_unit import UNIT_BYTES
 from gantrymq.store.consumequeue.queues import Queues
-from gantrymq.store.files.flush_positions import LogMark
+from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.files.reserve import Reserve
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSizes
@@ -120,7 +120,7 @@ class Kept:
         self.background.complete_all()
         self.background.take_completions()
         self.queues.sync_all()
-        IndexFlush(self.index, self.background, 0.0, LogMark()).flush(self.log.mark)
+        IndexFlush(self.index, self.background, 0.0, LogPosition()).flush(self.log.mark)
 
     def turn(self) -> None:
         self.watch.turn(self.now)
@@ -438,7 +438,7 @@ def test_a_power_cut_at_any_point_of_the_deletion_leaves_no_gap(
         kept.run(10 * ROUND_SECONDS)
     again = Kept(disk.crash(), hour=HOUR)  # load refuses a log with a gap
     assert again.log.start <= first_kept < end <= again.log.segments.past
-    again.log.resume(LogMark(end, 0, 1))
+    again.log.resume(LogPosition(end, 0, 1))
     queue = again.queues.find("T", 0)
     assert queue is not None
     assert not again.queues.faults

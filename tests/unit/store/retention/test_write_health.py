@@ -10,11 +10,11 @@ from gantrymq.store.append.replica_appender import CopyRefused
 from gantrymq.store.commitlog.log_refusal import BELIEVED_SECONDS
 from gantrymq.store.consumequeue.queue_flush import UNWRITTEN_BYTES_MAX
 from gantrymq.store.dispatch.deletions import Deletions
-from gantrymq.store.dispatch.dispatch_notifier import Arrivals
+from gantrymq.store.dispatch.dispatch_notifier import DispatchNotifier
 from gantrymq.store.record.put import PutStatus, Refused
 from gantrymq.store.recovery.persistence import Persistence
 from gantrymq.store.retention.disk_watch import LOOK_SECONDS
-from gantrymq.store.retention.write_health import NOT_OPEN, STUCK_SECONDS, Obstacles
+from gantrymq.store.retention.write_health import NOT_OPEN, STUCK_SECONDS, WriteHealth
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_disk import MemoryDisk
 
@@ -34,7 +34,7 @@ class Watched:
         assert store._persistence is not None
         self.persistence: Persistence = store._persistence
         self.watch = store.watch
-        self.obstacles = Obstacles(
+        self.obstacles = WriteHealth(
             store.log, self.queues, self.arrivals, self.deletions, self.watch
         )
         self.obstacles.opened(self.persistence)
@@ -166,7 +166,7 @@ def test_a_copy_that_had_no_room_believes_its_disk_once_it_has() -> None:
 @pytest.mark.parametrize("part", ["arrivals", "deletions", "persistence"])
 def test_units_that_find_no_space_have_the_reserve_given_up(part: str) -> None:
     watched = Watched()
-    parts: dict[str, Arrivals | Deletions | Persistence] = {
+    parts: dict[str, DispatchNotifier | Deletions | Persistence] = {
         "arrivals": watched.arrivals,
         "deletions": watched.deletions,
         "persistence": watched.persistence,
