@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.broker.configuration import Setup, load
-from gantrymq.broker.effect_executor import Errands
+from gantrymq.broker.effect_executor import EffectExecutor
 from gantrymq.broker.server import BrokerHost
 from gantrymq.fakes.hostile import HostileClients
 from gantrymq.runtime.net.dialer import Dialer
@@ -110,10 +110,10 @@ def test_a_broker_outlives_what_sockets_bring(
 ) -> None:
     broken: list[Exception] = []
     monkeypatch.setattr(
-        Errands, "say_broken", lambda _self, _code, error, _now: broken.append(error)
+        EffectExecutor, "say_broken", lambda _self, _code, error, _now: broken.append(error)
     )
     monkeypatch.setattr(
-        Errands,
+        EffectExecutor,
         "_write",
         lambda _self, line, _now: broken.extend(filter(None, [line.cause])),
     )

@@ -28,8 +28,8 @@ from gantrymq.broker.core.messages import (
     Tell,
 )
 from gantrymq.broker.peers.registrar import Registrar
-from gantrymq.broker.peers.remote_requests import Peers
-from gantrymq.broker.peers.topic_propagator import Spreader
+from gantrymq.broker.peers.remote_requests import RemoteRequests
+from gantrymq.broker.peers.topic_propagator import TopicPropagator
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.failures import RequestError
 from gantrymq.runtime.clock import Clock
@@ -49,7 +49,7 @@ KIND_CHARACTERS: Final = 40
 
 
 @final
-class Errands:
+class EffectExecutor:
     """Executes effects and owns the tasks that they need. `turn_soon` is called when the core has
     work."""
 
@@ -60,8 +60,8 @@ class Errands:
         log: Log,
         turn_soon: Callable[[], None],
         registrar: Registrar,
-        spreader: Spreader,
-        peers: Peers,
+        spreader: TopicPropagator,
+        peers: RemoteRequests,
         path_of: Callable[[File], Path],
         *,
         audit_log: AuditLog,

@@ -31,18 +31,18 @@ from gantrymq.broker.core.messages import (
 )
 from gantrymq.broker.core.settings import BrokerRole
 from gantrymq.broker.core.state import State
-from gantrymq.broker.effect_executor import Errands
+from gantrymq.broker.effect_executor import EffectExecutor
 from gantrymq.broker.links.replication import BrokerReplication
 from gantrymq.broker.member.member_host import MemberHost
 from gantrymq.broker.metrics_pages import MetricsPages
 from gantrymq.broker.metrics_push import exporter
 from gantrymq.broker.peers.registrar import Registrar
-from gantrymq.broker.peers.remote_requests import Peers
-from gantrymq.broker.peers.topic_propagator import Spreader
+from gantrymq.broker.peers.remote_requests import RemoteRequests
+from gantrymq.broker.peers.topic_propagator import TopicPropagator
 from gantrymq.broker.readiness import store_reason
 from gantrymq.broker.setup import disk_decisions
 from gantrymq.broker.setup.link_security import LinkSecurity
-from gantrymq.broker.turn_loop import Rounds
+from gantrymq.broker.turn_loop import TurnLoop
 from gantrymq.ha.lease.lease_deadline import LeaseDeadline
 from gantrymq.metrics.samples import Source
 from gantrymq.metrics.tables import exporter4
@@ -186,8 +186,8 @@ class BrokerHost:
             memory=self.state.memory,
         )
 
-    def _make_rounds(self, outbox: Outbox) -> Rounds:
-        return Rounds(
+    def _make_rounds(self, outbox: Outbox) -> TurnLoop:
+        return TurnLoop(
             self.core,
             self._clock,
             outbox,
@@ -197,15 +197,15 @@ class BrokerHost:
             self._member.authority if self._member else LeaseDeadline(),
         )
 
-    def _make_errands(self) -> Errands:
-        return Errands(
+    def _make_errands(self) -> EffectExecutor:
+        return EffectExecutor(
             self.core,
             self._clock,
             self._log,
             self._turn_soon,
             self._registrar,
-            Spreader(self.state, self._dialer, self._log),
-            Peers(self._dialer),
+            TopicPropagator(self.state, self._dialer, self._log),
+            RemoteRequests(self._dialer),
             partial(_path, self._setup),
             audit_log=self._audit_log,
         )

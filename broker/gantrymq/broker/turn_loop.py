@@ -35,7 +35,7 @@ REPLICATION: Final = "replication"
 
 
 @final
-class Rounds:
+class TurnLoop:
     """The turn loop of one broker."""
 
     __slots__ = (

@@ -17,7 +17,7 @@ from gantrymq.base.errors import LocalError
 from gantrymq.broker.core import messages as of_broker
 from gantrymq.broker.core.admin.stats import Stats
 from gantrymq.broker.core.broker import Broker
-from gantrymq.broker.core.engine.write_health_log import Refusals
+from gantrymq.broker.core.engine.write_health_log import WriteHealthLog
 from gantrymq.broker.core.metadata.system_topics import DEFAULT_TOPIC
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.state import Identity, State
@@ -52,7 +52,7 @@ REGISTER_SECONDS: Final = 30.0
 
 # What these look at each second changes nothing for clients, and would cost a test that lets hours
 # pass a turn a second: they are looked at when something else is due, which is soon enough.
-_HOUSEKEEPING: Final = (Stats, Refusals)
+_HOUSEKEEPING: Final = (Stats, WriteHealthLog)
 ROUNDS_MAX: Final = 100_000
 _TELLING: Final = (of_broker.SaveFile, of_broker.AwaitRegistration, of_broker.AskNameServers)
 _LEVELS: Final = {

@@ -8,23 +8,25 @@ from hypothesis import strategies as st
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.pops import checkouts as module
-from gantrymq.broker.core.pops.checkouts import NEVER_MS, Checkout, Checkouts
+from gantrymq.broker.core.pops.checkouts import NEVER_MS, InFlightMessage, InFlightMessages
 
 PLACE = ("G", "T", 0)
 OTHER = ("H", "T", 1)
 
 
-def out(checkouts: Checkouts, place: tuple[str, str, int], *offsets: int, due_ms: int) -> None:
+def out(
+    checkouts: InFlightMessages, place: tuple[str, str, int], *offsets: int, due_ms: int
+) -> None:
     checkouts.take(place, offsets, offsets[-1] + 1, pop_ms=1, due_ms=due_ms)
 
 
 def offsets(due: object) -> list[int]:
     assert isinstance(due, list | tuple)
-    return [checkout.offset for checkout in due if isinstance(checkout, Checkout)]
+    return [checkout.offset for checkout in due if isinstance(checkout, InFlightMessage)]
 
 
 def test_due_messages_are_given_out_once_a_queue_at_a_time() -> None:
-    checkouts = Checkouts()
+    checkouts = InFlightMessages()
     out(checkouts, PLACE, 5, 6, 7, due_ms=10_000)
     out(checkouts, OTHER, 1, due_ms=10_500)
     assert checkouts.next_due_ms() == 11_000
@@ -35,7 +37,7 @@ def test_due_messages_are_given_out_once_a_queue_at_a_time() -> None:
 
 
 def test_nobody_acknowledges_what_is_due() -> None:
-    checkouts = Checkouts()
+    checkouts = InFlightMessages()
     out(checkouts, PLACE, 5, due_ms=10_000)
     assert checkouts.find(PLACE, 5, 1) is not None
     checkouts.take_due(11_000, 9)
@@ -43,7 +45,7 @@ def test_nobody_acknowledges_what_is_due() -> None:
 
 
 def test_the_last_one_says_where_the_group_is() -> None:
-    checkouts = Checkouts()
+    checkouts = InFlightMessages()
     out(checkouts, PLACE, 5, 9, due_ms=10_000)
     first, last = (checkouts.find(PLACE, offset, 1) for offset in (5, 9))
     assert first is not None
@@ -58,7 +60,7 @@ def test_the_last_one_says_where_the_group_is() -> None:
 def test_a_group_leaves_room_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "GROUP_CHECKOUTS_MAX", 3)
     monkeypatch.setattr(module, "CHECKOUTS_MAX", 4)
-    checkouts = Checkouts()
+    checkouts = InFlightMessages()
     out(checkouts, PLACE, 1, 2, 3, due_ms=10_000)
     assert (checkouts.room("G"), checkouts.room("H")) == (0, 1)
     out(checkouts, OTHER, 1, due_ms=10_000)
@@ -66,7 +68,7 @@ def test_a_group_leaves_room_for_the_others(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_lies_from_a_move_on_is_out_no_more() -> None:
-    checkouts = Checkouts()
+    checkouts = InFlightMessages()
     out(checkouts, PLACE, 1, 2, 3, due_ms=10_000)
     assert checkouts.move(PLACE, 2)
     assert checkouts.next(PLACE) == 2
@@ -82,7 +84,7 @@ def test_what_lies_from_a_move_on_is_out_no_more() -> None:
     )
 )
 def test_each_comes_back_unless_it_was_acknowledged(items: list[tuple[int, int, bool]]) -> None:
-    checkouts = Checkouts()
+    checkouts = InFlightMessages()
     for offset, due_ms, _ in items:
         out(checkouts, PLACE, offset, due_ms=due_ms)
     for offset, _, is_acked in items:
@@ -90,7 +92,7 @@ def test_each_comes_back_unless_it_was_acknowledged(items: list[tuple[int, int, 
         assert checkout is not None
         if is_acked:
             checkouts.drop(checkout)
-    copy = Checkouts()
+    copy = InFlightMessages()
     copy.load(checkouts.content())
     wanted = sorted(offset for offset, _, is_acked in items if not is_acked)
     for each in (checkouts, copy):
@@ -101,10 +103,10 @@ def test_each_comes_back_unless_it_was_acknowledged(items: list[tuple[int, int, 
 
 
 def test_the_file_has_the_messages_of_a_pop_together() -> None:
-    checkouts = Checkouts()
+    checkouts = InFlightMessages()
     out(checkouts, PLACE, 17, 18, due_ms=10_000)
     assert checkouts.content() == (b'{\n\t"checkouts":{\n\t\t"T@G":{0:{"1 10000":[17,18]}}\n\t}\n}')
-    assert Checkouts().content() == b'{\n\t"checkouts":{\n\t}\n}'
+    assert InFlightMessages().content() == b'{\n\t"checkouts":{\n\t}\n}'
 
 
 @pytest.mark.parametrize(
@@ -112,4 +114,4 @@ def test_the_file_has_the_messages_of_a_pop_together() -> None:
 )
 def test_a_file_that_is_none_is_refused(text: bytes) -> None:
     with pytest.raises(RemoteError):
-        Checkouts().load(text)
+        InFlightMessages().load(text)

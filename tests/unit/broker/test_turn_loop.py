@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from gantrymq.base.stalls import STALL_SECONDS
-from gantrymq.broker.core.engine.tasks import Steps, wait
+from gantrymq.broker.core.engine.tasks import Task, wait
 from gantrymq.broker.core.messages import HELD, AskBroker, CloseChannel, Effect, Request
-from gantrymq.broker.turn_loop import REPLICATION, Rounds
+from gantrymq.broker.turn_loop import REPLICATION, TurnLoop
 from gantrymq.fakes.brokers.broker import START_MS, STORE_SETTINGS, FakeChannel, OpenedBroker
 from gantrymq.fakes.brokers.sends import add_topic, message
 from gantrymq.ha.lease.lease_deadline import LeaseDeadline
@@ -96,7 +96,7 @@ class Loop:
         self.is_general = False
         self.turns = 0
         self.authority = LeaseDeadline()
-        self.rounds = Rounds(
+        self.rounds = TurnLoop(
             self.opened_broker.broker,
             self.clock,
             self.outbox,
@@ -314,7 +314,7 @@ async def test_what_is_counted_by_its_own_name_is_not_counted_for_its_turn_too()
     stalls = loop.opened_broker.state.stalls
     stalls.clock = loop.clock.clock.monotonic
 
-    def slow() -> Steps[None]:
+    def slow() -> Task[None]:
         yield from wait()
         loop.clock.clock.advance(2 * STALL_SECONDS)
 

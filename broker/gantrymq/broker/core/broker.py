@@ -53,7 +53,7 @@ from gantrymq.broker.core.quotas.gate import carry_out_later
 from gantrymq.broker.core.replication import slave_refusals
 from gantrymq.broker.core.requests import REQUESTS
 from gantrymq.broker.core.send.send_forwarder import SENDS
-from gantrymq.broker.core.services import Machine, Reader
+from gantrymq.broker.core.services import ArrivalListener, PeriodicService
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.users import first_users
 from gantrymq.remoting.refusal import failed, not_supported, overloaded
@@ -136,9 +136,9 @@ class Broker:
         self.state = state
         self._group_bytes_max: int = group_bytes_max
         self._figures: RequestFigures = state.request_figures
-        self._machines: Sequence[Machine] = state.machines
-        self._readers: Sequence[Reader] = state.readers
-        self._topic_readers: Mapping[str, Reader] = state.topic_readers
+        self._machines: Sequence[PeriodicService] = state.machines
+        self._readers: Sequence[ArrivalListener] = state.readers
+        self._topic_readers: Mapping[str, ArrivalListener] = state.topic_readers
         self._store: Store = state.store
         self._fed: dict[int, _Sends] = {}
         self._memory: MemoryAccount = state.memory

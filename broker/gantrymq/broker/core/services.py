@@ -8,7 +8,7 @@ from typing import Protocol
 from gantrymq.broker.core.messages import Channel
 
 
-class Machine(Protocol):
+class PeriodicService(Protocol):
     """A service of the core that acts by itself at its deadline, without a request."""
 
     def deadline(self) -> float:
@@ -21,7 +21,7 @@ class Machine(Protocol):
         """A connection closed: drop the state kept for it."""
 
 
-class Reader(Protocol):
+class ArrivalListener(Protocol):
     """A service that reacts to messages when they become readable."""
 
     def arrived(self, queues: Sequence[tuple[str, int]]) -> bool:

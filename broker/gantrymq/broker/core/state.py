@@ -22,8 +22,8 @@ from gantrymq.broker.core.engine.admission import Admission
 from gantrymq.broker.core.engine.configuration import Configuration
 from gantrymq.broker.core.engine.files import Files
 from gantrymq.broker.core.engine.table_memory import TableMemory
-from gantrymq.broker.core.engine.task_runner import Works
-from gantrymq.broker.core.engine.write_health_log import Refusals
+from gantrymq.broker.core.engine.task_runner import TaskRunner
+from gantrymq.broker.core.engine.write_health_log import WriteHealthLog
 from gantrymq.broker.core.figures.messages import MessageFigures
 from gantrymq.broker.core.figures.requests import RequestFigures
 from gantrymq.broker.core.figures.store_values import StoreValues
@@ -37,22 +37,22 @@ from gantrymq.broker.core.metadata.topics import Topics
 from gantrymq.broker.core.offset.offsets import Offsets
 from gantrymq.broker.core.offset.resets import Resets
 from gantrymq.broker.core.pops.pops import Pops
-from gantrymq.broker.core.pull.consumer_eviction import Stranded
-from gantrymq.broker.core.pull.misrouted_consumers import Strays
-from gantrymq.broker.core.pull.pull_request_hold import Holds
+from gantrymq.broker.core.pull.consumer_eviction import ConsumerEviction
+from gantrymq.broker.core.pull.misrouted_consumers import MisroutedConsumers
+from gantrymq.broker.core.pull.pull_request_hold import PullRequestHold
 from gantrymq.broker.core.quotas.quotas import Quotas
-from gantrymq.broker.core.replication.master_addresses import Following
+from gantrymq.broker.core.replication.master_addresses import MasterAddresses
 from gantrymq.broker.core.replication.member_tables import ALONE, Members
-from gantrymq.broker.core.replication.metadata_replication import CarriedTables
-from gantrymq.broker.core.replication.role_controller import Reign
-from gantrymq.broker.core.replication.slave_synchronizer import Copying
+from gantrymq.broker.core.replication.metadata_replication import MetadataReplication
+from gantrymq.broker.core.replication.role_controller import RoleController
+from gantrymq.broker.core.replication.slave_synchronizer import SlaveSynchronizer
 from gantrymq.broker.core.schedule import delays, timers
 from gantrymq.broker.core.schedule.delays import DelayService
 from gantrymq.broker.core.schedule.timer_service import TimerService
-from gantrymq.broker.core.send.kernel_eligibility import QuickSends
+from gantrymq.broker.core.send.kernel_eligibility import KernelEligibility
 from gantrymq.broker.core.send.retry_copies import RetryCopies
-from gantrymq.broker.core.send.send_forwarder import Relays
-from gantrymq.broker.core.services import Machine, Reader
+from gantrymq.broker.core.send.send_forwarder import SendForwarder
+from gantrymq.broker.core.services import ArrivalListener, PeriodicService
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.transaction.open_halves import OpenHalves
 from gantrymq.broker.core.transaction.transaction_check import TransactionCheck
@@ -220,7 +220,7 @@ class State:
         self.figures = MessageFigures()
         self.request_figures = RequestFigures()
         self.files = Files()
-        self.works = Works(self.store, self.files, self.effects, self.stalls)
+        self.works = TaskRunner(self.store, self.files, self.effects, self.stalls)
         self.topics = Topics(self.files)
         self.unsaved_topics: set[str] = set()
         """Topics that messages created and that a crash could still lose."""
@@ -237,31 +237,31 @@ class State:
 
     def _make_machines(self) -> None:
         """Create the periodic services, which use the tables."""
-        self.reign = Reign(self)
-        self.carried = CarriedTables(self)
-        self.relays = Relays(self)
-        self.quick_sends = QuickSends(self)
+        self.reign = RoleController(self)
+        self.carried = MetadataReplication(self)
+        self.relays = SendForwarder(self)
+        self.quick_sends = KernelEligibility(self)
         self.quotas = Quotas(self)
         self.client_watch = ClientWatch(self)
         self.group_expiry = GroupExpiry(self)
         self.stats = Stats(self)
         self.stats.kernel_counts = self.quick_sends.take_counts
-        self.refusals = Refusals(self)
-        self.holds = Holds(self)
+        self.refusals = WriteHealthLog(self)
+        self.holds = PullRequestHold(self)
         self.pops = Pops(self)
         self.request_modes = RequestModes(self.files)
         self.routes = Routes(self)
         self.delays = DelayService(self)
         self.transaction_check = TransactionCheck(self)
         self.timers = TimerService(self)
-        self.following = Following(self)
-        self.copying = Copying(self)
-        self.stranded = Stranded(self)
-        self.strays = Strays(self)
+        self.following = MasterAddresses(self)
+        self.copying = SlaveSynchronizer(self)
+        self.stranded = ConsumerEviction(self)
+        self.strays = MisroutedConsumers(self)
         self.store_values = StoreValues(self)
 
     @property
-    def machines(self) -> Sequence[Machine]:
+    def machines(self) -> Sequence[PeriodicService]:
         """The periodic services, in the order of a turn."""
         return (
             self.reign,
@@ -286,11 +286,11 @@ class State:
         )
 
     @property
-    def readers(self) -> Sequence[Reader]:
+    def readers(self) -> Sequence[ArrivalListener]:
         """The listeners for messages of any topic."""
         return self.holds, self.pops
 
     @property
-    def topic_readers(self) -> Mapping[str, Reader]:
+    def topic_readers(self) -> Mapping[str, ArrivalListener]:
         """The listeners for messages of one topic."""
         return {delays.TOPIC: self.delays, timers.TOPIC: self.timers}

@@ -13,7 +13,7 @@ from typing import Final, Protocol, final
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker.links.member_connection import MemberConnection
-from gantrymq.broker.links.unauthenticated_links import UnprovenConnections
+from gantrymq.broker.links.unauthenticated_links import UnauthenticatedLinks
 from gantrymq.broker.setup.link_security import LinkSecurity
 from gantrymq.ha.member.member import Member
 from gantrymq.ha.protocol.rate import Rate
@@ -62,7 +62,7 @@ class MemberLinks:
         self._listening: list[asyncio.Server] = []
         self._log = QuietLog(log)
         self._member: Member | None = None
-        self._unproven: UnprovenConnections[MemberConnection] = UnprovenConnections()
+        self._unproven: UnauthenticatedLinks[MemberConnection] = UnauthenticatedLinks()
         self._sweep = Sweep(self._unproven.all, clock.monotonic, self._log.settle)
 
     @property

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final, Protocol, final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.links.unauthenticated_links import UnprovenConnections
+from gantrymq.broker.links.unauthenticated_links import UnauthenticatedLinks
 from gantrymq.broker.setup.link_security import LinkSecurity
 from gantrymq.ha.classic.log_sender import LogSender
 from gantrymq.ha.classic.log_senders import FOLLOWERS_MAX, LogSenders
@@ -76,7 +76,7 @@ class SlaveConnections:
         self._log: Log = log
         self._quiet_log: QuietLog = QuietLog(log)
         self._silence_seconds: float = silence_seconds
-        self._unproven: UnprovenConnections[SlaveConnection] = UnprovenConnections()
+        self._unproven: UnauthenticatedLinks[SlaveConnection] = UnauthenticatedLinks()
 
     def all(self) -> Collection[SlaveConnection]:
         return (*self._connections, *self._unproven.all())

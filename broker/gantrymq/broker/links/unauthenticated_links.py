@@ -27,7 +27,7 @@ C = TypeVar("C", bound=Connection)
 
 
 @final
-class UnprovenConnections(Generic[C]):
+class UnauthenticatedLinks(Generic[C]):
     """The unproven connections of one port, oldest first."""
 
     __slots__ = ("_connections",)

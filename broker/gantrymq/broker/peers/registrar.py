@@ -18,7 +18,7 @@ from typing import Final, final
 from isal.isal_zlib import crc32
 
 from gantrymq.broker.core.state import State
-from gantrymq.broker.peers.remote_requests import Peers
+from gantrymq.broker.peers.remote_requests import RemoteRequests
 from gantrymq.runtime.logs import Log
 from gantrymq.runtime.net.dialer import Dialer
 from gantrymq.wire.bodies.registration import RegisterBrokerBody
@@ -68,7 +68,7 @@ class Registrar:
         registered: Callable[[str, RegisterBrokerResponse], None],
     ) -> None:
         """`registered` gets each name server's answer to a registration."""
-        self._peers = Peers(dialer)
+        self._peers = RemoteRequests(dialer)
         self._registered = registered
         self._state = state
         self._dialer = dialer

@@ -12,7 +12,7 @@ from gantrymq.wire.command import Command
 
 
 @final
-class Peers:
+class RemoteRequests:
     """A client with connections of its own."""
 
     def __init__(self, dialer: Dialer) -> None:

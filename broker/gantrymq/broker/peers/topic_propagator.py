@@ -27,7 +27,7 @@ MASTER_ID: Final = 0
 
 
 @final
-class Spreader:
+class TopicPropagator:
     """Sends requests to the other masters, over connections of its own."""
 
     def __init__(self, state: State, dialer: Dialer, log: Log) -> None:

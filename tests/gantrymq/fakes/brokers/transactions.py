@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from gantrymq.broker.core.client.clients import Client
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Request
 from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, OP_TOPIC
 from gantrymq.broker.core.transaction.transactions import GIVEN_UP_TOPIC, divert, numbers_of
@@ -77,7 +77,7 @@ class Transactions:
         assert isinstance(self.broker.opened.disk, MemoryDisk)
         return self.broker.opened.disk
 
-    def run(self, work: Steps[T]) -> T:
+    def run(self, work: Task[T]) -> T:
         results: list[object] = []
 
         def failed(error: Exception) -> None:

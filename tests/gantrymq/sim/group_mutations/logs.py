@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from gantrymq.broker.core.replication.role_controller import Reign
+from gantrymq.broker.core.replication.role_controller import RoleController
 from gantrymq.ha.disk import epoch_file
 from gantrymq.ha.disk.epochs import Epochs
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
@@ -64,10 +64,10 @@ def consumers_read_to_the_end_of_the_log() -> None:
 def old_masters_go_on_writing() -> None:
     """Their own services do."""
 
-    def follow(self: Reign) -> None:
+    def follow(self: RoleController) -> None:
         self._state.store.waiters.dismiss()
 
-    PATCH.setattr(Reign, "follow", follow)
+    PATCH.setattr(RoleController, "follow", follow)
 
 
 def parked_sends_come_before_the_set() -> None:

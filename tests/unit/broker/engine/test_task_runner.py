@@ -5,7 +5,7 @@ import pytest
 from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.base.stalls import STALL_SECONDS
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import File, LogLine, Request
 from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.stores.store import message
@@ -19,7 +19,7 @@ from gantrymq.wire.command import Command
 class Begun:
     """A work, and what became of it."""
 
-    def __init__(self, broker: OpenedBroker, work: Steps[object]) -> None:
+    def __init__(self, broker: OpenedBroker, work: Task[object]) -> None:
         self.results: list[object] = []
         self.failures: list[Exception] = []
         broker.state.works.start(work, self.results.append, self.failures.append)
@@ -45,7 +45,7 @@ def test_a_put_that_is_refused_goes_on_at_once() -> None:
 
 
 def test_several_steps_run_one_after_the_other() -> None:
-    def twice() -> Steps[list[int]]:
+    def twice() -> Task[list[int]]:
         first = yield from tasks.put(message(1))
         yield from tasks.wait(5.0)
         second = yield from tasks.put(message(2))
@@ -64,7 +64,7 @@ def test_the_error_of_a_reading_is_raised_where_it_was_asked_for() -> None:
         yield None
         raise DiskError(DiskFailure.BROKEN, "read", "x", "worn out")
 
-    def work() -> Steps[str]:
+    def work() -> Task[str]:
         try:
             yield from tasks.read(broken())
         except DiskError as error:
@@ -100,7 +100,7 @@ def test_who_wants_a_file_safe_hears_why_it_is_not() -> None:
 
 
 def test_a_work_that_breaks_ends_alone() -> None:
-    def broken() -> Steps[None]:
+    def broken() -> Task[None]:
         yield from tasks.wait()
         raise ZeroDivisionError
 
@@ -150,7 +150,7 @@ def test_a_work_that_holds_the_loop_when_it_goes_on_is_counted_by_its_request() 
     time = [0.0]
     broker.state.stalls.clock = lambda: time[0]
 
-    def slow() -> Steps[None]:
+    def slow() -> Task[None]:
         yield from tasks.wait()
         time[0] += STALL_SECONDS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gantrymq.broker.links.unauthenticated_links import UNPROVEN_MAX, UnprovenConnections
+from gantrymq.broker.links.unauthenticated_links import UNPROVEN_MAX, UnauthenticatedLinks
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Connection:
 
 
 def test_an_address_that_floods_closes_its_own_connections() -> None:
-    unproven = UnprovenConnections[Connection]()
+    unproven = UnauthenticatedLinks[Connection]()
     slave = Connection("10.0.0.2", 0)
     assert unproven.add(slave) is None
     flood = [Connection("10.6.6.6", number) for number in range(1000)]
@@ -27,7 +27,7 @@ def test_an_address_that_floods_closes_its_own_connections() -> None:
 
 
 def test_a_newcomer_is_not_closed_for_a_crowd() -> None:
-    unproven = UnprovenConnections[Connection]()
+    unproven = UnauthenticatedLinks[Connection]()
     crowd = [Connection("10.6.6.6", number) for number in range(UNPROVEN_MAX)]
     for each in crowd:
         assert unproven.add(each) is None
@@ -37,13 +37,13 @@ def test_a_newcomer_is_not_closed_for_a_crowd() -> None:
 
 
 def test_of_many_addresses_the_oldest_goes() -> None:
-    unproven = UnprovenConnections[Connection]()
+    unproven = UnauthenticatedLinks[Connection]()
     crowd = [Connection(f"10.6.6.{number}", number) for number in range(UNPROVEN_MAX + 1)]
     assert [unproven.add(each) for each in crowd][-1] == crowd[0]
 
 
 def test_a_connection_that_has_proved_itself_is_not_counted_any_more() -> None:
-    unproven = UnprovenConnections[Connection]()
+    unproven = UnauthenticatedLinks[Connection]()
     connection = Connection("10.0.0.2", 0)
     unproven.add(connection)
     assert unproven.remove(connection)

@@ -15,7 +15,7 @@ from gantrymq.broker.core.replication.slave_synchronizer import (
     ROUND_SECONDS,
 )
 from gantrymq.broker.core.schedule.timer_checkpoint import TimerCheckpoint
-from gantrymq.broker.core.schedule.timer_progress import TimerPlace
+from gantrymq.broker.core.schedule.timer_progress import TimerProgress
 from gantrymq.fakes.brokers.broker import STORE_SETTINGS, OpenedBroker
 from gantrymq.fakes.brokers.pops import PoppedBroker, bodies
 from gantrymq.fakes.brokers.pulls import PulledBroker
@@ -106,7 +106,7 @@ def test_only_our_slaves_are_told_all_of_the_timers_place() -> None:
     }
     assert len(told[False]) == 56
     assert told[True].startswith(told[False])
-    assert TimerCheckpoint.decode(told[True]).place == TimerPlace.decode(place)
+    assert TimerCheckpoint.decode(told[True]).place == TimerProgress.decode(place)
 
 
 def test_transactions_that_are_open_can_be_decided_and_others_not_once_more() -> None:

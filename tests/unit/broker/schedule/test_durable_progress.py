@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gantrymq.broker.core.schedule.durable_progress import NOTES_MAX, SafeProgress
+from gantrymq.broker.core.schedule.durable_progress import NOTES_MAX, DurableProgress
 
 
 def test_a_place_is_safe_when_the_log_is_flushed_behind_its_messages() -> None:
-    progress = SafeProgress(0)
+    progress = DurableProgress(0)
     progress.note(1, 100)
     progress.note(2, 200)
     assert progress.latest == 2
@@ -18,7 +18,7 @@ def test_a_place_is_safe_when_the_log_is_flushed_behind_its_messages() -> None:
 
 
 def test_notes_are_bounded_and_none_is_told_too_early() -> None:
-    progress = SafeProgress(0)
+    progress = DurableProgress(0)
     for number in range(1, 10 * NOTES_MAX):
         progress.note(number, number * 10)
     for flushed in range(0, 10 * NOTES_MAX * 10, 7):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core.schedule.timer_progress import MARKS_MAX, TimerPlace
+from gantrymq.broker.core.schedule.timer_progress import MARKS_MAX, TimerProgress
 from gantrymq.wire import javajson
 
 small = st.integers(0, 12)
@@ -19,7 +19,7 @@ messages = [(offset, second) for offset in range(13) for second in range(13)]
 def test_what_was_delivered_once_stays_so_and_nothing_else_does(
     said: list[tuple[int, int]],
 ) -> None:
-    place = TimerPlace(delivered=-1)
+    place = TimerProgress(delivered=-1)
     for taken, second in said:
         place = place.come_to(second, 0, taken)
     for offset, second in messages:
@@ -29,7 +29,7 @@ def test_what_was_delivered_once_stays_so_and_nothing_else_does(
 
 @given(marks)
 def test_what_was_rolled_stays_so_and_nothing_else_does(said: list[tuple[int, int]]) -> None:
-    place = TimerPlace(delivered=-1)
+    place = TimerProgress(delivered=-1)
     for below, start in said:
         place = place.rolled_below(below, start, second=-1)
     for offset, second in messages:
@@ -38,59 +38,61 @@ def test_what_was_rolled_stays_so_and_nothing_else_does(said: list[tuple[int, in
 
 
 def test_the_last_that_was_taken_is_what_files_of_before_say() -> None:
-    place = TimerPlace(900, 3, 40).come_to(700, 3, 50)
-    assert place == TimerPlace(700, 3, 50, earlier=((40, 900),))
-    assert place.come_to(900, 3, 60) == TimerPlace(900, 3, 60)
+    place = TimerProgress(900, 3, 40).come_to(700, 3, 50)
+    assert place == TimerProgress(700, 3, 50, earlier=((40, 900),))
+    assert place.come_to(900, 3, 60) == TimerProgress(900, 3, 60)
 
 
 def test_a_second_look_from_the_start_takes_nothing_back() -> None:
-    place = TimerPlace(900, 3, 40)
+    place = TimerProgress(900, 3, 40)
     assert place.come_to(900, 3, 10) == place
 
 
 def test_rolls_count_as_long_as_something_between_them_can_wait() -> None:
-    place = TimerPlace().rolled_below(10, 400, 100).rolled_below(20, 460, 160)
+    place = TimerProgress().rolled_below(10, 400, 100).rolled_below(20, 460, 160)
     assert place.rolled == ((10, 400), (20, 460))
     assert place.rolled_below(30, 700, 459).rolled == ((10, 400), (20, 460), (30, 700))
     assert place.rolled_below(30, 700, 460).rolled == ((20, 460), (30, 700))
 
 
 def test_marks_of_what_is_not_read_again_are_forgotten() -> None:
-    place = TimerPlace(700, 0, 50, earlier=((40, 900),), rolled=((10, 400), (30, 460)))
+    place = TimerProgress(700, 0, 50, earlier=((40, 900),), rolled=((10, 400), (30, 460)))
     assert place.come_to(701, 10, 50).rolled == ((30, 460),)
-    assert place.come_to(701, 40, 50) == TimerPlace(701, 40, 50)
+    assert place.come_to(701, 40, 50) == TimerProgress(701, 40, 50)
 
 
 def test_marks_beyond_the_queue_are_of_a_log_that_was_emptied() -> None:
-    place = TimerPlace(700, 5, 50, earlier=((40, 900),), rolled=((10, 400), (45, 460)))
+    place = TimerProgress(700, 5, 50, earlier=((40, 900),), rolled=((10, 400), (45, 460)))
     assert place.within(0, 50) == place
-    assert place.within(0, 20) == TimerPlace(700, 5, 20, earlier=((20, 900),), rolled=((10, 400),))
-    assert place.within(0, 0) == TimerPlace(700, 0, 0, earlier=((0, 900),))
+    assert place.within(0, 20) == TimerProgress(
+        700, 5, 20, earlier=((20, 900),), rolled=((10, 400),)
+    )
+    assert place.within(0, 0) == TimerProgress(700, 0, 0, earlier=((0, 900),))
 
 
 def test_what_waited_and_is_not_in_the_queue_any_more_is_missing() -> None:
-    place = TimerPlace(700, 5, 50)
+    place = TimerProgress(700, 5, 50)
     assert [place.missing(*queue) for queue in ((0, 60), (5, 50), (20, 60), (60, 60))] == [
         *(0, 0),
         *(15, 55),
     ]
     assert [place.missing(*queue) for queue in ((0, 40), (0, 0), (20, 40))] == [10, 45, 25]
-    assert place.within(20, 60) == TimerPlace(700, 20, 50)
+    assert place.within(20, 60) == TimerProgress(700, 20, 50)
 
 
 def test_a_place_that_was_never_written_misses_nothing() -> None:
-    assert TimerPlace().missing(20, 60) == 0
-    assert TimerPlace().within(20, 60) == TimerPlace(low=20)
+    assert TimerProgress().missing(20, 60) == 0
+    assert TimerProgress().within(20, 60) == TimerProgress(low=20)
 
 
 def test_it_is_read_as_it_is_written() -> None:
     for place in (
-        TimerPlace(),
-        TimerPlace(700, 5, 50),
-        TimerPlace(700, 5, 50, earlier=((40, 900),), rolled=((10, 400), (45, 460))),
+        TimerProgress(),
+        TimerProgress(700, 5, 50),
+        TimerProgress(700, 5, 50, earlier=((40, 900),), rolled=((10, 400), (45, 460))),
     ):
-        assert TimerPlace.decode(javajson.dumps_pretty(place.bean())) == place
-    assert "rolled" not in TimerPlace(700, 5, 50).bean()
+        assert TimerProgress.decode(javajson.dumps_pretty(place.bean())) == place
+    assert "rolled" not in TimerProgress(700, 5, 50).bean()
 
 
 @pytest.mark.parametrize(
@@ -98,4 +100,4 @@ def test_it_is_read_as_it_is_written() -> None:
 )
 def test_what_is_no_such_file_is_refused(text: str) -> None:
     with pytest.raises(RemoteError):
-        TimerPlace.decode(text.encode())
+        TimerProgress.decode(text.encode())

@@ -8,7 +8,7 @@ import pytest
 
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.schedule import timer_messages, timer_service
-from gantrymq.broker.core.schedule.timer_progress import TimerPlace
+from gantrymq.broker.core.schedule.timer_progress import TimerProgress
 from gantrymq.broker.core.schedule.timer_service import ROLL_LOOK_SECONDS
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.brokers.broker import START_MS, STORE_SETTINGS, OpenedBroker
@@ -407,7 +407,7 @@ def test_rolls_behind_each_other_are_all_known_after_a_restart() -> None:
         accept(broker, 740, b"shorter %d" % number)
     accept(broker, 7200, b"rolled then")
     broker.pass_time(840)
-    assert len(TimerPlace.decode(broker.state.timers.table()).rolled) == 2
+    assert len(TimerProgress.decode(broker.state.timers.table()).rolled) == 2
     again = restarted(broker)
     again.pass_time(7200)
     assert len(again.bodies("T")) == 412

@@ -20,7 +20,7 @@ from gantrymq.acl.plain.accounts import Account, Rules
 from gantrymq.acl.plain.keys import OldKey
 from gantrymq.acl.rights.rights import Right
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.broker.core.engine.tasks import Steps, saved
+from gantrymq.broker.core.engine.tasks import Task, saved
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Request
 from gantrymq.broker.core.metadata.table_changes import spread, undone
@@ -55,7 +55,7 @@ _OFF: Final = (
 _OUTSIDE_BRACES: Final = re.compile(r",(?![^{]*})")
 
 
-def update_account(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def update_account(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = UpdateAclConfigRequest.decode(request.command.ext)
     rules = _rules(state)
     if rules is None:
@@ -75,7 +75,7 @@ def update_account(state: State, request: Request) -> Outcome | Steps[Outcome]:
     return _write(state, rules.with_account(account, state.wall_ms), UPDATE_FAILED)
 
 
-def delete_account(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def delete_account(state: State, request: Request) -> Outcome | Task[Outcome]:
     key = DeleteAclConfigRequest.decode(request.command.ext).access_key
     rules = _rules(state)
     if rules is None:
@@ -90,7 +90,7 @@ def delete_account(state: State, request: Request) -> Outcome | Steps[Outcome]:
     return _write(state, rules.without_account(key, state.wall_ms), DELETE_FAILED)
 
 
-def update_white_list(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def update_white_list(state: State, request: Request) -> Outcome | Task[Outcome]:
     # mqadmin leaves the path out unless its user gives one.
     ext = {"aclFileFullPath": "", **(request.command.ext or {})}
     header = UpdateGlobalWhiteAddrsRequest.decode(ext)
@@ -188,7 +188,7 @@ def _rights(text: str) -> dict[str, Right]:
     return plain_acl.rights(each for each in text.split(",") if each.strip())
 
 
-def _write(state: State, rules: Rules, failure_code: int) -> Outcome | Steps[Outcome]:
+def _write(state: State, rules: Rules, failure_code: int) -> Outcome | Task[Outcome]:
     access = state.access
     if state.settings.acl_file_read_only:
         return refused(
@@ -205,7 +205,7 @@ def _write(state: State, rules: Rules, failure_code: int) -> Outcome | Steps[Out
     return _written(state, failure_code)
 
 
-def _written(state: State, failure_code: int) -> Steps[Outcome]:
+def _written(state: State, failure_code: int) -> Task[Outcome]:
     epoch = state.members.epoch
     coming, was_safe = state.access.coming, state.files.is_safe(File.ACL)
     failure = yield from saved(File.ACL)

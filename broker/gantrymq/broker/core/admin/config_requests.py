@@ -7,7 +7,7 @@ from typing import Final
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.properties import decode_properties, format_properties, parse_properties
 from gantrymq.broker.core.engine.configuration import Change, Refusal
-from gantrymq.broker.core.engine.tasks import Steps, saved
+from gantrymq.broker.core.engine.tasks import Task, saved
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Register, Request
 from gantrymq.broker.core.metadata.system_topics import make_missing
@@ -28,7 +28,7 @@ def get_config(state: State, request: Request) -> Outcome:
     return done(GetBrokerConfigResponse(version=version), body)
 
 
-def update_config(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def update_config(state: State, request: Request) -> Outcome | Task[Outcome]:
     state.effects.info(f"updateBrokerConfig called by {request.channel.peer}")
     body = request.command.body
     if len(body) > BODY_BYTES_MAX:
@@ -49,7 +49,7 @@ def update_config(state: State, request: Request) -> Outcome | Steps[Outcome]:
     return _change(state, asked)
 
 
-def _change(state: State, change: Change) -> Steps[Outcome]:
+def _change(state: State, change: Change) -> Task[Outcome]:
     """Write the change to the file, apply it, and answer then."""
     configuration = state.configuration
     failure = yield from saved(File.SETTINGS)

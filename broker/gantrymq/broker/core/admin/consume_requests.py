@@ -14,7 +14,7 @@ from gantrymq.broker.core.admin.consume_stats import (
 )
 from gantrymq.broker.core.admin.queue_figures import Tally, queues_of, time_span, too_long
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Reply, Request
 from gantrymq.broker.core.responses import done, done_json, refused
@@ -40,7 +40,7 @@ from gantrymq.wire.headers.topic import GetTopicStatsRequest, QueryTopicConsumeB
 # ---------------------------------------------------------------------- figures
 
 
-def topic_stats(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def topic_stats(state: State, request: Request) -> Outcome | Task[Outcome]:
     topic = GetTopicStatsRequest.decode(request.command.ext).topic
     config = state.topics.find(topic)
     if config is None:
@@ -48,14 +48,14 @@ def topic_stats(state: State, request: Request) -> Outcome | Steps[Outcome]:
     return _topic_stats(state, topic, max(config.read_queue_nums, config.write_queue_nums))
 
 
-def _topic_stats(state: State, topic: str, queues: int) -> Steps[Outcome]:
+def _topic_stats(state: State, topic: str, queues: int) -> Task[Outcome]:
     entries = yield from tasks.read(topic_entries(state, topic, queues))
     if entries is None:
         return too_long("make the topic smaller with mqadmin updateTopic")
     return done(body=queue_stats.topic_stats(entries, state.stats.put_tps(topic)))
 
 
-def consume_stats(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def consume_stats(state: State, request: Request) -> Outcome | Task[Outcome]:
     """Answers with a group's progress in the topics of a list, whether or not the group subscribes
     to them; in one topic; or in all topics that the group consumes."""
     header = GetConsumeStatsRequest.decode(request.command.ext)
@@ -68,7 +68,7 @@ def consume_stats(state: State, request: Request) -> Outcome | Steps[Outcome]:
     return _consume_stats(state, group, list(dict.fromkeys(topics)))
 
 
-def _consume_stats(state: State, group: str, topics: Sequence[str]) -> Steps[Outcome]:
+def _consume_stats(state: State, group: str, topics: Sequence[str]) -> Task[Outcome]:
     entries = yield from tasks.read(group_entries(state, group, topics))
     if entries is None:
         return too_long("ask topic by topic, mqadmin consumerProgress -t")
@@ -76,7 +76,7 @@ def _consume_stats(state: State, group: str, topics: Sequence[str]) -> Steps[Out
     return done(body=queue_stats.consume_stats(entries, float(tps)))
 
 
-def broker_consume_stats(state: State, request: Request) -> Steps[Outcome]:
+def broker_consume_stats(state: State, request: Request) -> Task[Outcome]:
     is_order = GetBrokerConsumeStatsRequest.decode(request.command.ext).is_order
     body = yield from tasks.read(all_groups(state, is_order=is_order))
     return (
@@ -86,7 +86,7 @@ def broker_consume_stats(state: State, request: Request) -> Steps[Outcome]:
     )
 
 
-def consume_time_span(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def consume_time_span(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = QueryConsumeTimeSpanRequest.decode(request.command.ext)
     config = state.topics.find(header.topic)
     if config is None:
@@ -96,7 +96,7 @@ def consume_time_span(state: State, request: Request) -> Outcome | Steps[Outcome
 
 def _consume_time_span(
     state: State, header: QueryConsumeTimeSpanRequest, queues: int
-) -> Steps[Outcome]:
+) -> Task[Outcome]:
     spans = yield from tasks.read(_time_spans(state, header.group, header.topic, queues))
     if spans is None:
         return too_long("make the topic smaller with mqadmin updateTopic")

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from gantrymq.acl.rights.actions import Action
 from gantrymq.acl.rights.rights import Right
 from gantrymq.broker.core.acl import access
-from gantrymq.broker.core.engine.tasks import Steps, read
+from gantrymq.broker.core.engine.tasks import Task, read
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Request
 from gantrymq.broker.core.responses import done, done_json, refused
@@ -60,7 +60,7 @@ Unit: TypeAlias = tuple[int, int, int]
 """Position in the log, size, tags code."""
 
 
-def view_message(state: State, request: Request) -> Steps[Outcome]:
+def view_message(state: State, request: Request) -> Task[Outcome]:
     header = ViewMessageRequest.decode(request.command.ext)
     found = None
     if header.offset >= 0:
@@ -82,7 +82,7 @@ def view_message(state: State, request: Request) -> Steps[Outcome]:
     return done(body=found.data)
 
 
-def query_message(state: State, request: Request) -> Steps[Outcome]:
+def query_message(state: State, request: Request) -> Task[Outcome]:
     header = QueryMessageRequest.decode(request.command.ext)
     settings = state.store.settings
     count_max = settings.default_query_max_num if header.unique_key_query else header.max_num
@@ -114,7 +114,7 @@ def query_message(state: State, request: Request) -> Steps[Outcome]:
     return reply
 
 
-def search_offset(state: State, request: Request) -> Steps[Outcome]:
+def search_offset(state: State, request: Request) -> Task[Outcome]:
     header = SearchOffsetRequest.decode(request.command.ext)
     is_upper = (header.boundary_type or "").upper() == "UPPER"
     boundary = Boundary.UPPER if is_upper else Boundary.LOWER
@@ -124,26 +124,26 @@ def search_offset(state: State, request: Request) -> Steps[Outcome]:
     return done(OffsetResponse(offset=offset))
 
 
-def max_offset(state: State, request: Request) -> Steps[Outcome]:
+def max_offset(state: State, request: Request) -> Task[Outcome]:
     """`committed` makes no difference: messages that consumers cannot see have no offset here."""
     header = GetMaxOffsetRequest.decode(request.command.ext)
     bounds = yield from read(queue_bounds(state.store, header.topic, header.queue_id))
     return done(OffsetResponse(offset=(bounds or NOTHING).maximum))
 
 
-def min_offset(state: State, request: Request) -> Steps[Outcome]:
+def min_offset(state: State, request: Request) -> Task[Outcome]:
     header = GetMinOffsetRequest.decode(request.command.ext)
     bounds = yield from read(queue_bounds(state.store, header.topic, header.queue_id))
     return done(OffsetResponse(offset=(bounds or NOTHING).minimum))
 
 
-def earliest_time(state: State, request: Request) -> Steps[Outcome]:
+def earliest_time(state: State, request: Request) -> Task[Outcome]:
     header = GetEarliestMsgStoretimeRequest.decode(request.command.ext)
     time_ms = yield from read(earliest_store_time(state.store, header.topic, header.queue_id))
     return done(GetEarliestMsgStoretimeResponse(timestamp=time_ms))
 
 
-def query_queue(state: State, request: Request) -> Steps[Outcome]:
+def query_queue(state: State, request: Request) -> Task[Outcome]:
     """Answer the stored units of a queue, and which of them match a group's filter."""
     header = QueryConsumeQueueRequest.decode(request.command.ext)
     topic, queue_id, index = header.topic or "", header.queue_id or 0, header.index or 0

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gantrymq.base.disk import DiskError, Usage
-from gantrymq.broker.core.engine.tasks import Steps, read
+from gantrymq.broker.core.engine.tasks import Task, read
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Request
 from gantrymq.broker.core.metadata.system_topics import SCHEDULE_TOPIC
@@ -53,7 +53,7 @@ _DISTRIBUTION: Final = (
 )
 
 
-def runtime_info(state: State, request: Request) -> Steps[Outcome]:
+def runtime_info(state: State, request: Request) -> Task[Outcome]:
     earliest_ms = yield from read(first_store_time(state.store))
     levels = yield from read(_delay_levels(state))
     table = {

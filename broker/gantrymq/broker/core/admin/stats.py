@@ -70,7 +70,7 @@ class Totals:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Mornings:
+class DailyTotals:
     """The totals at the last two midnights; their difference is yesterday's count."""
 
     puts_yesterday: int = 0
@@ -117,7 +117,7 @@ class Stats:
         self.broker_put = Series(0.0)
         self.broker_got = Series(0.0)
         self.totals = Totals()
-        self.mornings = Mornings()
+        self.mornings = DailyTotals()
         self.longest_read_ms: float = 0.0
         self.kernel_counts: Callable[[], Sequence[KernelCounts]] | None = None
         self.local_hour: Callable[[int], int] = utc_hour
@@ -283,7 +283,7 @@ class Stats:
         hour = self.local_hour(self._state.wall_ms)
         if hour == 0 != self._hour:
             before, totals = self.mornings, self.totals
-            self.mornings = Mornings(
+            self.mornings = DailyTotals(
                 before.puts_today, totals.plain_puts, before.gets_today, totals.plain_transferred
             )
         self._hour = hour

@@ -17,7 +17,7 @@ from gantrymq.audit.record import AuditOutcome, audit_record
 from gantrymq.base.errors import GantryError, RemoteError
 from gantrymq.broker.core.auditing.refusals import actor_of
 from gantrymq.broker.core.auditing.values import VIEWS, Show, Values, show_nothing
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handler
 from gantrymq.broker.core.messages import Audit, Outcome, Reply, Request
 from gantrymq.broker.core.state import State
@@ -29,7 +29,7 @@ def audited(code: int, handler: Handler) -> Handler:
     if code not in ACTIONS:
         return handler
 
-    def handle(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    def handle(state: State, request: Request) -> Outcome | Task[Outcome]:
         show = _show(request)
         before = show(state)
         try:
@@ -54,8 +54,8 @@ def _show(request: Request) -> Show:
 
 
 def _in_steps(
-    state: State, request: Request, before: Values, show: Show, work: Steps[Outcome]
-) -> Steps[Outcome]:
+    state: State, request: Request, before: Values, show: Show, work: Task[Outcome]
+) -> Task[Outcome]:
     try:
         outcome = yield from work
     except GantryError as error:

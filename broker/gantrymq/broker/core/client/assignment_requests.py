@@ -7,7 +7,7 @@ from typing import Final
 from gantrymq.broker.core.client import assignments
 from gantrymq.broker.core.engine import long_answers
 from gantrymq.broker.core.engine.long_answers import ENTRIES_A_TURN
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Request
 from gantrymq.broker.core.metadata.names import RETRY_PREFIX
@@ -29,7 +29,7 @@ from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode
 
 
-def query_assignment(state: State, request: Request) -> Steps[Outcome]:
+def query_assignment(state: State, request: Request) -> Task[Outcome]:
     """Answers with the client's queues. If the answer has no set of queues, the client keeps the
     queues that it has."""
     query = AssignmentQuery.from_json(javajson.loads(request.command.body))
@@ -66,7 +66,7 @@ def _queues_of_client(
     return strategy(queues, index, count)
 
 
-def set_request_mode(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def set_request_mode(state: State, request: Request) -> Outcome | Task[Outcome]:
     mode = TopicMode.from_json(javajson.loads(request.command.body))
     if mode.topic.startswith(RETRY_PREFIX):
         return refused(
@@ -87,7 +87,7 @@ def set_request_mode(state: State, request: Request) -> Outcome | Steps[Outcome]
     return _set(state, mode)
 
 
-def _set(state: State, mode: TopicMode) -> Steps[Outcome]:
+def _set(state: State, mode: TopicMode) -> Task[Outcome]:
     state.request_modes.put(mode)
     failure = yield from stored(state, File.MODES)
     return done() if failure is None else not_saved(failure)

@@ -27,7 +27,7 @@ from gantrymq.broker.core.client.clients import (
     weight_of,
 )
 from gantrymq.broker.core.engine import tasks, waiting_request_memory
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import SILENT, Channel, Outcome, Reply, Request
 from gantrymq.broker.core.metadata.group_creation import ensure_group
@@ -64,7 +64,7 @@ PAUSE_SECONDS: Final = 0.01
 CLIENT_ID_CHARACTERS_MAX: Final = 1_000
 
 
-def heart_beat(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def heart_beat(state: State, request: Request) -> Outcome | Task[Outcome]:
     """Registers the client in the groups that its heartbeat names."""
     body = request.command.body
     known = state.clients.memberships_of(request.channel)
@@ -92,7 +92,7 @@ def heart_beat(state: State, request: Request) -> Outcome | Steps[Outcome]:
     return _answer(data, is_changed=is_changed)
 
 
-def _registered_in_turns(state: State, client: Client, data: HeartbeatData) -> Steps[Outcome]:
+def _registered_in_turns(state: State, client: Client, data: HeartbeatData) -> Task[Outcome]:
     is_changed = _register_all(state, data.consumers[:GROUPS_A_TURN], client, data)
     while state.clients.is_registering:
         yield from tasks.wait(state.now + PAUSE_SECONDS)

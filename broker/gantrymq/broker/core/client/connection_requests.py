@@ -13,7 +13,7 @@ from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.acl import access
 from gantrymq.broker.core.client.clients import Client, ConsumerGroup
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Reply, Request
 from gantrymq.broker.core.responses import done_json, refused
@@ -104,13 +104,13 @@ def _producer(client: Client) -> ProducerInfo:
 # ---------------------------------------------------------------------- forwarded requests
 
 
-def get_consumer_running_info(state: State, request: Request) -> Steps[Outcome]:
+def get_consumer_running_info(state: State, request: Request) -> Task[Outcome]:
     header = GetConsumerRunningInfoRequest.decode(request.command.ext)
     asked = Command(RequestCode.GET_CONSUMER_RUNNING_INFO, ext=request.command.ext)
     return _pass_on(state, header.consumer_group, header.client_id, asked)
 
 
-def consume_message_directly(state: State, request: Request) -> Steps[Outcome]:
+def consume_message_directly(state: State, request: Request) -> Task[Outcome]:
     """Have a client consume a message now. Its listener cannot tell it from a pulled message."""
     header = ConsumeMessageDirectlyRequest.decode(request.command.ext)
     message_id = header.msg_id or ""
@@ -140,7 +140,7 @@ def consume_message_directly(state: State, request: Request) -> Steps[Outcome]:
     return (yield from _pass_on(state, group_name, header.client_id or "", asked))
 
 
-def _pass_on(state: State, group: str, client_id: str, command: Command) -> Steps[Outcome]:
+def _pass_on(state: State, group: str, client_id: str, command: Command) -> Task[Outcome]:
     """Forward a request to a client of the group, and return its answer."""
     members = state.clients.consumers.get(group)
     client = None if members is None else members.find(client_id)
@@ -169,7 +169,7 @@ def _pass_on(state: State, group: str, client_id: str, command: Command) -> Step
 # ---------------------------------------------------------------------- progress of clients
 
 
-def get_consumer_status(state: State, request: Request) -> Steps[Outcome]:
+def get_consumer_status(state: State, request: Request) -> Task[Outcome]:
     """Answers with the progress that each client of the group reports, or one client's."""
     header = GetConsumerStatusRequest.decode(request.command.ext)
     group = state.clients.consumers.get(header.group)
@@ -203,7 +203,7 @@ def _asked(group: ConsumerGroup, wanted: str) -> list[Client]:
 
 def _progress_of(
     state: State, client: Client, header: GetConsumerStatusRequest, seconds: float
-) -> Steps[Progress | None]:
+) -> Task[Progress | None]:
     ext = GetConsumerStatusRequest(topic=header.topic, group=header.group).encode()
     command = Command(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, ext=ext)
     answer = yield from tasks.ask(client.channel, command, seconds)

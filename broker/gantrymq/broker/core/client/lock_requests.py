@@ -13,7 +13,7 @@ from typing import Final
 from gantrymq.broker.core.client.client_requests import CLIENT_ID_CHARACTERS_MAX
 from gantrymq.broker.core.engine import long_answers
 from gantrymq.broker.core.engine.long_answers import ENTRIES_A_TURN
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Reply, Request
 from gantrymq.broker.core.metadata.group_creation import ensure_group, why_no_group
@@ -28,7 +28,7 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 BODY_BYTES_MAX: Final = 1 << 20
 
 
-def lock_batch_mq(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def lock_batch_mq(state: State, request: Request) -> Outcome | Task[Outcome]:
     asked = QueuesOfClient.from_json(javajson.loads(request.command.body, BODY_BYTES_MAX))
     if ensure_group(state, asked.consumer_group) is None:
         return refused(
@@ -46,7 +46,7 @@ def lock_batch_mq(state: State, request: Request) -> Outcome | Steps[Outcome]:
     return _long_answer(list(owned))
 
 
-def _long_answer(owned: Sequence[MessageQueue]) -> Steps[Outcome]:
+def _long_answer(owned: Sequence[MessageQueue]) -> Task[Outcome]:
     entries = yield from long_answers.array(queue.to_json() for queue in owned)
     return done(body=b'{"lockOKMQSet":%b}' % entries)
 

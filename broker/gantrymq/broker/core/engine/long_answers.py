@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import JsonKey, JsonObject
 
@@ -18,7 +18,7 @@ from gantrymq.wire.jsonvalue import JsonKey, JsonObject
 ENTRIES_A_TURN: Final = 256
 
 
-def array(entries: Iterable[JsonObject]) -> Steps[bytes]:
+def array(entries: Iterable[JsonObject]) -> Task[bytes]:
     """The entries as a JSON array, as fastjson writes it."""
     texts: list[bytes] = []
     yield from tasks.each(
@@ -27,7 +27,7 @@ def array(entries: Iterable[JsonObject]) -> Steps[bytes]:
     return b"[%b]" % b",".join(texts)
 
 
-def members(table: Mapping[JsonKey, int]) -> Steps[bytes]:
+def members(table: Mapping[JsonKey, int]) -> Task[bytes]:
     """The table as a JSON object, as fastjson writes it."""
     texts: list[bytes] = []
     yield from tasks.each(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.store.append.pending_put import PutAnswer
 from gantrymq.wire.message.record import Record
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
 
-def put_together(state: State, records: Sequence[Record], *, waits: bool) -> Steps[PutAnswer]:
+def put_together(state: State, records: Sequence[Record], *, waits: bool) -> Task[PutAnswer]:
     """Store these records in this order by one write of the log. The answer says whether all of
     them or none were stored.
 

@@ -28,7 +28,7 @@ from gantrymq.broker.core.engine.tasks import (
     Read,
     Save,
     Step,
-    Steps,
+    Task,
     Told,
     Wait,
 )
@@ -84,14 +84,14 @@ def _release_nothing(request: Request) -> None:
 
 
 @final
-class _Work:
+class _RunningTask:
     """A running task."""
 
     __slots__ = ("failed", "is_held", "is_over", "number", "request", "steps", "then")
 
     def __init__(
         self,
-        steps: Steps[object],
+        steps: Task[object],
         then: Then,
         failed: Failed,
         request: Request | None = None,
@@ -103,13 +103,13 @@ class _Work:
         self.number: int = 0
         """The number of the step that it waits for."""
         self.request: Request | None = request
-        self.steps: Steps[object] = steps
+        self.steps: Task[object] = steps
         self.then: Then = then
         self.failed: Failed = failed
 
 
 @final
-class Works:
+class TaskRunner:
     """The task runner of one broker; `Broker` passes it the answers of store, clients and files."""
 
     __slots__ = (
@@ -136,16 +136,16 @@ class Works:
         self._store: Store = store
         self._files: Files = files
         self._effects: Effects = effects
-        self._in_role: dict[_Work, None] = {}
+        self._in_role: dict[_RunningTask, None] = {}
         self._last_number = 0
-        self._putting: dict[int, _Work] = {}
-        self._reading: dict[int, _Work] = {}
-        self._reading_for: dict[Channel, dict[_Work, None]] = {}
+        self._putting: dict[int, _RunningTask] = {}
+        self._reading: dict[int, _RunningTask] = {}
+        self._reading_for: dict[Channel, dict[_RunningTask, None]] = {}
         """By connection, the tasks that are dropped with it while they read."""
         self.dropped: Callable[[Request], None] = _release_nothing
-        self._asking: dict[int, _Work] = {}
-        self._saving: dict[int, _Work] = {}
-        self._waiting: list[tuple[float, int, _Work]] = []
+        self._asking: dict[int, _RunningTask] = {}
+        self._saving: dict[int, _RunningTask] = {}
+        self._waiting: list[tuple[float, int, _RunningTask]] = []
         self.has_new_puts = False
         """Whether something was put since the owner last reset this."""
 
@@ -160,7 +160,7 @@ class Works:
 
     def start(
         self,
-        steps: Steps[object],
+        steps: Task[object],
         then: Then,
         failed: Failed,
         request: Request | None = None,
@@ -172,11 +172,11 @@ class Works:
         The task is carried out for `request`. If `is_held`, an owner releases the request when its
         connection ends.
         """
-        self._go_on(_Work(steps, then, failed, request, is_held=is_held), None)
+        self._go_on(_RunningTask(steps, then, failed, request, is_held=is_held), None)
 
-    def start_in_role(self, steps: Steps[object], then: Then, failed: Failed) -> None:
+    def start_in_role(self, steps: Task[object], then: Then, failed: Failed) -> None:
         """Start a task of the broker's role, as master or as slave."""
-        work = _Work(steps, then, failed)
+        work = _RunningTask(steps, then, failed)
         self._in_role[work] = None
         self._go_on(work, None)
 
@@ -242,7 +242,7 @@ class Works:
     # ------------------------------------------------------------------ inside
 
     def _go_on_measured(
-        self, work: _Work, answer: object, error: GantryError | None = None
+        self, work: _RunningTask, answer: object, error: GantryError | None = None
     ) -> None:
         """Continue a task, and record it if it holds the event loop for too long.
 
@@ -261,7 +261,7 @@ class Works:
                 name = request_name(request.command.code)
                 stalls.note(name, request.channel.peer, seconds)
 
-    def _go_on(self, work: _Work, answer: object, error: GantryError | None = None) -> None:
+    def _go_on(self, work: _RunningTask, answer: object, error: GantryError | None = None) -> None:
         """Run the task up to the next step that is not answered at once."""
         if work.is_over:
             return
@@ -281,7 +281,7 @@ class Works:
             if answer is None:
                 return
 
-    def _end(self, work: _Work, result: object) -> None:
+    def _end(self, work: _RunningTask, result: object) -> None:
         try:
             work.then(result)
         except (AssertionError, SyncFailedError):
@@ -289,7 +289,7 @@ class Works:
         except Exception as failure:
             self._effects.broken("a defect ended what follows a work", failure)
 
-    def _begin(self, work: _Work, step: Step) -> object:
+    def _begin(self, work: _RunningTask, step: Step) -> object:
         """Begin a step; return its answer if there is one at once, else None."""
         self._last_number += 1
         number = self._last_number
@@ -320,7 +320,7 @@ class Works:
             raise LocalError(f"{step!r} is no step")
         return None
 
-    def _read(self, work: _Work, number: int, step: Read) -> None:
+    def _read(self, work: _RunningTask, number: int, step: Read) -> None:
         request = work.request
         if request is None:
             self._store.readings.start(number, step.reading)
@@ -331,7 +331,7 @@ class Works:
             self._reading_for.setdefault(channel, {})[work] = None
         self._store.readings.start(number, step.reading, channel)
 
-    def _forget_reader(self, work: _Work) -> None:
+    def _forget_reader(self, work: _RunningTask) -> None:
         request = work.request
         works = None if request is None else self._reading_for.get(request.channel)
         if request is None or works is None:
@@ -340,7 +340,7 @@ class Works:
         if not works:
             del self._reading_for[request.channel]
 
-    def _put(self, work: _Work, step: Put) -> PutAnswer | None:
+    def _put(self, work: _RunningTask, step: Put) -> PutAnswer | None:
         if step.session is not None:
             taken = self._store.put_session(
                 step.messages, step.session, is_batch=step.is_batch, waits=step.waits

@@ -1,6 +1,6 @@
 """Defines tasks that take several turns, as generators that yield what they wait for.
 
-    def view(state, request) -> Steps[Outcome]:
+    def view(state, request) -> Task[Outcome]:
         found = yield from read(lookups.message_at(state.store, position))
         stored = yield from put(copy_of(found.record))
         return Reply(done())
@@ -125,23 +125,23 @@ class Wait:
 
 
 Step: TypeAlias = Put | Read | Ask | AskNameServers | AskBroker | Told | Save | Wait
-Steps: TypeAlias = Generator[Step, object, T]
+Task: TypeAlias = Generator[Step, object, T]
 
 
-def put(message: Record, *, waits: bool = True) -> Steps[PutAnswer]:
+def put(message: Record, *, waits: bool = True) -> Task[PutAnswer]:
     answer = yield Put([message], is_batch=False, waits=waits)
     assert isinstance(answer, PutAnswer)
     return answer
 
 
-def put_accepted(message: Record, *, waits: bool = True) -> Steps[PutAnswer]:
+def put_accepted(message: Record, *, waits: bool = True) -> Task[PutAnswer]:
     """Store a message that was accepted before; it may be longer now than maxMessageSize."""
     answer = yield Put([message], is_batch=False, waits=waits, was_accepted=True)
     assert isinstance(answer, PutAnswer)
     return answer
 
 
-def put_batch(messages: Sequence[Record], *, waits: bool = True) -> Steps[PutAnswer]:
+def put_batch(messages: Sequence[Record], *, waits: bool = True) -> Task[PutAnswer]:
     answer = yield Put(messages, is_batch=True, waits=waits)
     assert isinstance(answer, PutAnswer)
     return answer
@@ -149,19 +149,19 @@ def put_batch(messages: Sequence[Record], *, waits: bool = True) -> Steps[PutAns
 
 def put_session(
     messages: Sequence[Record], session: SessionSend, *, is_batch: bool, waits: bool
-) -> Steps[PutAnswer]:
+) -> Task[PutAnswer]:
     """Store messages of a producer session; repeats are not stored again."""
     answer = yield Put(messages, is_batch=is_batch, waits=waits, session=session)
     assert isinstance(answer, PutAnswer)
     return answer
 
 
-def read(reading: Reading[T]) -> Steps[T]:
+def read(reading: Reading[T]) -> Task[T]:
     result = yield Read(reading)
     return result  # type: ignore[return-value]  # the runner hands the reading's own result back
 
 
-def read_as(reading: Reading[T], make: Callable[[T], U]) -> Steps[U]:
+def read_as(reading: Reading[T], make: Callable[[T], U]) -> Task[U]:
     """Run a reading and return `make` of its result.
 
     `make` may fail, because a log may contain anything. An error here fails the task, which is
@@ -170,38 +170,38 @@ def read_as(reading: Reading[T], make: Callable[[T], U]) -> Steps[U]:
     return make((yield from read(reading)))
 
 
-def ask(channel: Channel, command: Command, timeout_seconds: float) -> Steps[Command | None]:
+def ask(channel: Channel, command: Command, timeout_seconds: float) -> Task[Command | None]:
     answer = yield Ask(channel, command, timeout_seconds)
     assert answer is None or isinstance(answer, Command)
     return answer
 
 
-def ask_name_servers(command: Command, timeout_seconds: float) -> Steps[Command | None]:
+def ask_name_servers(command: Command, timeout_seconds: float) -> Task[Command | None]:
     answer = yield AskNameServers(command, timeout_seconds)
     assert answer is None or isinstance(answer, Command)
     return answer
 
 
-def ask_broker(address: str, command: Command, timeout_seconds: float) -> Steps[Command | str]:
+def ask_broker(address: str, command: Command, timeout_seconds: float) -> Task[Command | str]:
     """The broker's response, or the reason why there is none."""
     answer = yield AskBroker(address, command, timeout_seconds)
     assert isinstance(answer, (Command, str))
     return answer
 
 
-def told() -> Steps[None]:
+def told() -> Task[None]:
     """Wait until the name servers answer with the current topics."""
     yield Told()
 
 
-def saved(file: File) -> Steps[str | None]:
+def saved(file: File) -> Task[str | None]:
     """Why the file does not have its current content on disk; None when it has."""
     failure = yield Save(file)
     assert failure is None or isinstance(failure, str)
     return failure
 
 
-def each(items: Iterable[T], do: Callable[[T], object], a_turn: int) -> Steps[None]:
+def each(items: Iterable[T], do: Callable[[T], object], a_turn: int) -> Task[None]:
     """Process `a_turn` items a turn. The broker's state may change between the turns."""
     for number, item in enumerate(items, 1):
         do(item)
@@ -209,5 +209,5 @@ def each(items: Iterable[T], do: Callable[[T], object], a_turn: int) -> Steps[No
             yield Wait(0.0)
 
 
-def wait(until: float = 0.0) -> Steps[None]:
+def wait(until: float = 0.0) -> Task[None]:
     yield Wait(until)

@@ -20,7 +20,7 @@ CALM_SECONDS: Final = 5.0
 
 
 @final
-class Refusals:
+class WriteHealthLog:
     """The periodic service of one broker that logs rejections."""
 
     __slots__ = ("_began_at", "_ended_at", "_next_look", "_state")

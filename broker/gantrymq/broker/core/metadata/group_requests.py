@@ -13,7 +13,7 @@ from typing import Final
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.table_memory import GROUP_BYTES
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Reply, Request
 from gantrymq.broker.core.metadata import attributes
@@ -49,18 +49,18 @@ TOPICS_LOGGED: Final = 300
 # ---------------------------------------------------------------------- creating and changing
 
 
-def update_and_create_group(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def update_and_create_group(state: State, request: Request) -> Outcome | Task[Outcome]:
     config = GroupConfig.from_json(javajson.loads(request.command.body))
     return _change(state, request, [config])
 
 
-def update_and_create_group_list(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def update_and_create_group_list(state: State, request: Request) -> Outcome | Task[Outcome]:
     bean = object_of(javajson.loads(request.command.body), "SubscriptionGroupList")
     groups = list_of(bean.get("groupConfigList"), "groupConfigList")
     return _change_list(state, request, groups)
 
 
-def _change_list(state: State, request: Request, groups: Sequence[Json]) -> Steps[Outcome]:
+def _change_list(state: State, request: Request, groups: Sequence[Json]) -> Task[Outcome]:
     """Change many groups over several turns. If another client changes one of them between the
     turns, the last change wins. If other requests use up the limit of groups meanwhile, or this
     broker stops being master, the rest of the list is not changed."""
@@ -90,7 +90,7 @@ def _change_list(state: State, request: Request, groups: Sequence[Json]) -> Step
 
 def _change(
     state: State, request: Request, wanted: Sequence[GroupConfig]
-) -> Outcome | Steps[Outcome]:
+) -> Outcome | Task[Outcome]:
     """Change all of the groups or none. The attributes of `wanted` are changes to the current
     ones."""
     configs: dict[str, GroupConfig] = {}
@@ -152,7 +152,7 @@ def _refusal(wanted: GroupConfig) -> Reply | None:
     return None
 
 
-def _saved(state: State, *files: File) -> Steps[Outcome]:
+def _saved(state: State, *files: File) -> Task[Outcome]:
     failure = yield from stored(state, *files)
     return done() if failure is None else not_saved(failure)
 
@@ -160,7 +160,7 @@ def _saved(state: State, *files: File) -> Steps[Outcome]:
 # ---------------------------------------------------------------------- deleting and forbidding
 
 
-def delete_group(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def delete_group(state: State, request: Request) -> Outcome | Task[Outcome]:
     """Deletes a group, on request with its offsets. Tools delete its retry and dead-letter topics
     by requests of their own. A group that keeps its offsets keeps its in-flight messages, which are
     not consumed yet."""
@@ -190,7 +190,7 @@ def delete_group(state: State, request: Request) -> Outcome | Steps[Outcome]:
     return _saved(state, File.GROUPS, File.OFFSETS, File.POPS)
 
 
-def update_and_get_forbidden(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def update_and_get_forbidden(state: State, request: Request) -> Outcome | Task[Outcome]:
     """Answers whether a group may read a topic, after changing that if the request says so."""
     header = UpdateGroupForbiddenRequest.decode(request.command.ext)
     group, topic = header.group, header.topic
@@ -212,7 +212,7 @@ def update_and_get_forbidden(state: State, request: Request) -> Outcome | Steps[
     return _forbidden_when_saved(state, group, topic, after)
 
 
-def _forbidden_when_saved(state: State, group: str, topic: str, bits: int) -> Steps[Outcome]:
+def _forbidden_when_saved(state: State, group: str, topic: str, bits: int) -> Task[Outcome]:
     failure = yield from stored(state, File.GROUPS)
     return _forbidden(group, topic, bits) if failure is None else not_saved(failure)
 

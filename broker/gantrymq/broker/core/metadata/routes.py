@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.route import TopicRouteData
 from gantrymq.wire.bodies.shared import MessageQueue, Permission
@@ -40,7 +40,7 @@ class Routes:
         self._state = state
         self._table: dict[str, tuple[float, tuple[MessageQueue, ...]]] = {}
 
-    def queues(self, topic: str) -> Steps[tuple[MessageQueue, ...] | None]:
+    def queues(self, topic: str) -> Task[tuple[MessageQueue, ...] | None]:
         """All queues that consumers may read, in Java's order; None when they are unknown now."""
         if not self._state.settings.namesrv_addr:
             return self._own(topic)
@@ -61,7 +61,7 @@ class Routes:
         name = self._state.identity.name
         return tuple(MessageQueue(topic, name, at) for at in range(config.read_queue_nums))
 
-    def _asked(self, topic: str) -> Steps[tuple[MessageQueue, ...] | None]:
+    def _asked(self, topic: str) -> Task[tuple[MessageQueue, ...] | None]:
         header = GetRouteInfoRequest(topic=topic)
         command = Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, ext=header.encode())
         response = yield from tasks.ask_name_servers(command, ASK_SECONDS)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import File
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def undone(failure: str) -> str:
     return f"changed, but a restart or a failover would undo it: {failure}. Ask again"
 
 
-def stored(state: State, *files: File) -> Steps[str | None]:
+def stored(state: State, *files: File) -> Task[str | None]:
     """Why the current content of these files may be lost; None when it is durable."""
     failure, epoch = None, state.members.epoch
     for file in files:
@@ -37,7 +37,7 @@ def stored(state: State, *files: File) -> Steps[str | None]:
     return failure or (yield from spread(state, epoch))
 
 
-def spread(state: State, epoch: int) -> Steps[str | None]:
+def spread(state: State, epoch: int) -> Task[str | None]:
     """Why a failover may undo the current tables; None when it cannot.
 
     `epoch` is that of the change: the tables of a later epoch may be another master's.

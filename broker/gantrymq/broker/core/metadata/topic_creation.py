@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.table_memory import TOPIC_BYTES
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import File, Register, Spread
 from gantrymq.broker.core.metadata import table_changes
 from gantrymq.broker.core.metadata.topic_names import (
@@ -116,7 +116,7 @@ def no_queues(state: State, more: int) -> str:
     )
 
 
-def safe(state: State, topic: str) -> Steps[str | None]:
+def safe(state: State, topic: str) -> Task[str | None]:
     """Wait until the topic is persistent; return why a crash could lose it, or None.
 
     The name servers know the topic when this returns.

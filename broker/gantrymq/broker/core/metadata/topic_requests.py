@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.table_memory import TOPIC_BYTES
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Register, Reply, Request
 from gantrymq.broker.core.metadata import attributes, topic_creation
@@ -53,7 +53,7 @@ TOPICS_A_TURN: Final = 512
 # ---------------------------------------------------------------------- making and changing
 
 
-def update_and_create_topic(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def update_and_create_topic(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = CreateTopicRequest.decode(request.command.ext)
     if header.topic_filter_type not in set(TopicFilterType):
         return refused(
@@ -74,13 +74,13 @@ def update_and_create_topic(state: State, request: Request) -> Outcome | Steps[O
     return _change(state, request, [wanted])
 
 
-def update_and_create_topic_list(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def update_and_create_topic_list(state: State, request: Request) -> Outcome | Task[Outcome]:
     bean = object_of(javajson.loads(request.command.body), "CreateTopicListRequestBody")
     topics = list_of(bean.get("topicConfigList"), "topicConfigList")
     return _change_list(state, request, topics)
 
 
-def _change_list(state: State, request: Request, topics: Sequence[Json]) -> Steps[Outcome]:
+def _change_list(state: State, request: Request, topics: Sequence[Json]) -> Task[Outcome]:
     """Change many topics, a slice each turn.
 
     Another client may change one of them in between; the later change wins. If the room is gone by
@@ -122,7 +122,7 @@ def slices(configs: Mapping[str, T]) -> Iterator[Mapping[str, T]]:
 
 def _change(
     state: State, request: Request, wanted: Sequence[TopicConfig]
-) -> Outcome | Steps[Outcome]:
+) -> Outcome | Task[Outcome]:
     """Change topics in one turn; the attributes in `wanted` are changes to the existing ones."""
     configs: dict[str, TopicConfig] = {}
     refusal = _checked(state, wanted, configs) or _no_room(state, configs)
@@ -188,7 +188,7 @@ def _too_many_queues(state: State, configs: Mapping[str, TopicConfig]) -> Reply 
     )
 
 
-def _announced(state: State, topics: tuple[str, ...], changed: tuple[str, ...]) -> Steps[Outcome]:
+def _announced(state: State, topics: tuple[str, ...], changed: tuple[str, ...]) -> Task[Outcome]:
     """Save the topics and announce them to the name servers; announce also when saving failed.
 
     When this is answered, the name servers know of the changes.
@@ -249,7 +249,7 @@ def _protected(topic: str) -> Reply:
 # ---------------------------------------------------------------------- deleting
 
 
-def delete_topic(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def delete_topic(state: State, request: Request) -> Outcome | Task[Outcome]:
     """Delete a topic with its queues, offsets, in-flight messages and pop retry topics.
 
     A topic that does not exist is deleted as well, since parts of it may be left.
@@ -274,7 +274,7 @@ def delete_topic(state: State, request: Request) -> Outcome | Steps[Outcome]:
     return _forgotten(state)
 
 
-def _forgotten(state: State) -> Steps[Outcome]:
+def _forgotten(state: State) -> Task[Outcome]:
     failure = yield from stored(state, File.TOPICS, File.OFFSETS, File.POPS)
     state.effects.add(Register())
     return done() if failure is None else not_saved(failure)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Reply, Request
 from gantrymq.broker.core.metadata.system_topics import TRANSACTION_GROUP, TRANSACTIONS_OWN
@@ -40,7 +40,7 @@ TOPICS_A_TURN: Final = 512
 # ---------------------------------------------------------------------- asking
 
 
-def query_offset(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def query_offset(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = QueryConsumerOffsetRequest.decode(request.command.ext)
     group, topic, queue_id = header.consumer_group, header.topic, header.queue_id
     stored = state.offsets.find(group, topic, queue_id)
@@ -56,7 +56,7 @@ def query_offset(state: State, request: Request) -> Outcome | Steps[Outcome]:
     return _first_offset(state, topic, queue_id)
 
 
-def _first_offset(state: State, topic: str, queue_id: int) -> Steps[Outcome]:
+def _first_offset(state: State, topic: str, queue_id: int) -> Task[Outcome]:
     """Answer 0 for a queue whose first message is still in memory, else QUERY_NOT_FOUND."""
     queue = state.store.queues.find(topic, queue_id)
     if queue is not None and queue.minimum <= 0 < queue.end:
@@ -113,7 +113,7 @@ def query_correction(state: State, request: Request) -> Outcome:
 # ---------------------------------------------------------------------- changing
 
 
-def update_offset(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def update_offset(state: State, request: Request) -> Outcome | Task[Outcome]:
     if state.strays.wants():
         return state.strays.pass_on(request)
     header = UpdateConsumerOffsetRequest.decode(request.command.ext)
@@ -139,7 +139,7 @@ def _missing(state: State, group: str, topic: str) -> Reply | None:
     return None
 
 
-def clone_offsets(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def clone_offsets(state: State, request: Request) -> Outcome | Task[Outcome]:
     """Copy a group's offsets in one topic, or in all its topics, to another group; offsets may go
     back."""
     header = CloneGroupOffsetRequest.decode(request.command.ext)
@@ -158,7 +158,7 @@ def clone_offsets(state: State, request: Request) -> Outcome | Steps[Outcome]:
 
 def _clone_all(
     state: State, request: Request, header: CloneGroupOffsetRequest, topics: Sequence[str]
-) -> Steps[Outcome]:
+) -> Task[Outcome]:
     yield from tasks.each(
         topics, lambda topic: _clone_topic(state, request, header, topic), TOPICS_A_TURN
     )
@@ -198,7 +198,7 @@ def _clone(state: State, request: Request, source: str, target: str, topic: str)
     )
 
 
-def _saved() -> Steps[Outcome]:
+def _saved() -> Task[Outcome]:
     failure = yield from tasks.saved(File.OFFSETS)
     return done() if failure is None else not_saved(failure)
 

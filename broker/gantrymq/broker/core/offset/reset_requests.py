@@ -19,7 +19,7 @@ from typing import Final
 from gantrymq.broker.core.admin.queue_figures import NO_BOUNDS, QUEUES_A_TURN
 from gantrymq.broker.core.client.clients import Client
 from gantrymq.broker.core.engine import long_answers, tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Reply, Request, Tell
 from gantrymq.broker.core.metadata.system_topics import TRANSACTION_GROUP, TRANSACTIONS_OWN
@@ -41,7 +41,7 @@ from gantrymq.wire.version import OWN_VERSION, V5_0_0
 NO_OFFSET: Final = -1
 
 
-def reset_offset(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def reset_offset(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = ResetOffsetRequest.decode(request.command.ext)
     state.effects.info(
         f"[reset-offset] reset offset started by {request.channel.peer}. topic={header.topic},"
@@ -85,7 +85,7 @@ def _refusal(state: State, header: ResetOffsetRequest) -> Reply | None:
 
 def _reset(
     state: State, request: Request, header: ResetOffsetRequest, config: TopicConfig
-) -> Steps[Outcome]:
+) -> Task[Outcome]:
     offsets = yield from tasks.read(_wanted_offsets(state, header, config.read_queue_nums))
     if isinstance(offsets, str):
         return refused(ResponseCode.SYSTEM_ERROR, offsets)
@@ -157,7 +157,7 @@ def _offsets_at(
 
 def _tell_only(
     state: State, request: Request, header: ResetOffsetRequest, config: TopicConfig
-) -> Steps[Outcome]:
+) -> Task[Outcome]:
     group, topic = header.group, header.topic
     offsets = yield from tasks.read(_offsets_at(state, header, range(config.write_queue_nums)))
     for queue_id, offset in offsets.items():
@@ -222,7 +222,7 @@ def _tell(
         )
 
 
-def _answer(state: State, header: ResetOffsetRequest, offsets: Mapping[int, int]) -> Steps[Outcome]:
+def _answer(state: State, header: ResetOffsetRequest, offsets: Mapping[int, int]) -> Task[Outcome]:
     """The answer, with the ResetOffsetBody."""
     by_queue = _by_queue(state, header, offsets)
     table = yield from long_answers.members(

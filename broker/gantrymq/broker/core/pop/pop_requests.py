@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from gantrymq.broker.core.engine import waiting_request_memory
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.filter.subscriptions import ALL, Choice, brought
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import HELD, Outcome, Reply, Request
@@ -41,13 +41,13 @@ INVISIBLE_MS_MAX: Final = 7 * 86_400_000
 _Asked: TypeAlias = PopMessageRequest | PeekMessageRequest | NotificationRequest
 
 
-def pop_message(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def pop_message(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = PopMessageRequest.decode(request.command.ext)
     pop = _checked(state, request, header)
     return pop if isinstance(pop, Reply) else _pop(state, pop)
 
 
-def _pop(state: State, pop: Pop) -> Steps[Outcome]:
+def _pop(state: State, pop: Pop) -> Task[Outcome]:
     began = state.now
     reply = yield from popping.attempt(state, pop)
     if reply is not None:
@@ -66,7 +66,7 @@ def _pop(state: State, pop: Pop) -> Steps[Outcome]:
     return HELD
 
 
-def _look(state: State, pop: Pop, is_end: bool) -> Steps[Reply | None]:
+def _look(state: State, pop: Pop, is_end: bool) -> Task[Reply | None]:
     """Try the pop again; its permissions are checked again because they may have changed."""
     checked = _checked(state, pop.request, pop.header)
     if isinstance(checked, Reply):
@@ -205,7 +205,7 @@ def _group_refusal(state: State, name: str) -> Reply | None:
 # ---------------------------------------------------------------------- peeking
 
 
-def peek_message(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def peek_message(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = PeekMessageRequest.decode(request.command.ext)
     if not state.settings.broker_permission & Permission.READ:
         return _broker_forbids(state, "peeking message")
@@ -245,7 +245,7 @@ def _noticed(state: State, request: Request, header: NotificationRequest) -> Rep
 
 def _look_out(
     state: State, request: Request, header: NotificationRequest, is_end: bool
-) -> Steps[Reply | None]:
+) -> Task[Reply | None]:
     yield from ()
     reply = _noticed(state, request, header)
     return done(NotificationResponse(has_msg=False)) if reply is None and is_end else reply

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.offset.offset_requests import in_memory_bytes
 from gantrymq.broker.core.pops import handles
 from gantrymq.broker.core.pops.checkouts import Place
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FROM_FIRST: Final = 0
 
 
-def beginning(state: State, place: Place, init_mode: int) -> Steps[int]:
+def beginning(state: State, place: Place, init_mode: int) -> Task[int]:
     _, topic, queue_id = place
     queue = state.store.queues.find(topic, queue_id)
     if queue is None:

@@ -41,7 +41,7 @@ _SEPARATOR: Final = "@"
 
 
 @final
-class Checkout:
+class InFlightMessage:
     """One in-flight message."""
 
     __slots__ = ("due_ms", "is_due", "offset", "place", "pop_ms")
@@ -63,11 +63,11 @@ class _Queue:
 
     def __init__(self) -> None:
         self.next: int = 0
-        self.out: dict[int, Checkout] = {}
+        self.out: dict[int, InFlightMessage] = {}
 
 
 @final
-class Checkouts:
+class InFlightMessages:
     """The in-flight messages of one broker; owned by `Pops`."""
 
     __slots__ = ("_count", "_groups", "_queues", "_slot_times", "_slots")
@@ -76,7 +76,7 @@ class Checkouts:
         self._queues: dict[Place, _Queue] = {}
         self._groups: dict[str, int] = {}
         self._count = 0
-        self._slots: dict[int, dict[Checkout, None]] = {}
+        self._slots: dict[int, dict[InFlightMessage, None]] = {}
         self._slot_times: list[int] = []
 
     def __len__(self) -> int:
@@ -118,7 +118,7 @@ class Checkouts:
         """Mark these messages as in flight; the next pop begins at `next_offset`."""
         queue = self._queues.setdefault(place, _Queue())
         for offset in offsets:
-            self._add(queue, Checkout(place, offset, pop_ms, due_ms))
+            self._add(queue, InFlightMessage(place, offset, pop_ms, due_ms))
         queue.next = next_offset
 
     def skip(self, place: Place, next_offset: int) -> bool:
@@ -129,7 +129,7 @@ class Checkouts:
             queue.next = next_offset
         return queue is not None
 
-    def find(self, place: Place, offset: int, pop_ms: int) -> Checkout | None:
+    def find(self, place: Place, offset: int, pop_ms: int) -> InFlightMessage | None:
         """The message that this pop returned, if it is still in flight and not due."""
         queue = self._queues.get(place)
         checkout = None if queue is None else queue.out.get(offset)
@@ -137,13 +137,13 @@ class Checkouts:
             return None
         return checkout
 
-    def is_out(self, checkout: Checkout) -> bool:
+    def is_out(self, checkout: InFlightMessage) -> bool:
         """Whether this very message is in flight; a later pop may have the same offset in
         flight."""
         queue = self._queues.get(checkout.place)
         return queue is not None and queue.out.get(checkout.offset) is checkout
 
-    def drop(self, checkout: Checkout) -> int | None:
+    def drop(self, checkout: InFlightMessage) -> int | None:
         """Drop a message. If it was its queue's last one, return the group's offset there, else
         None."""
         queue = self._queues.get(checkout.place)
@@ -156,7 +156,7 @@ class Checkouts:
         del self._queues[checkout.place]
         return queue.next
 
-    def keep_out(self, checkout: Checkout, pop_ms: int, due_ms: int) -> None:
+    def keep_out(self, checkout: InFlightMessage, pop_ms: int, due_ms: int) -> None:
         """Keep the message invisible until `due_ms`, under a handle of `pop_ms`, if it is in
         flight."""
         if not self.is_out(checkout):
@@ -193,7 +193,7 @@ class Checkouts:
             heappop(self._slot_times)
         return (self._slot_times[0] + 1) * _SLOT_MS if self._slot_times else NEVER_MS
 
-    def take_due(self, wall_ms: int, count: int) -> Sequence[Checkout]:
+    def take_due(self, wall_ms: int, count: int) -> Sequence[InFlightMessage]:
         """Return due messages of one queue, by offset; empty if none is due."""
         if self.next_due_ms() > wall_ms:
             return ()
@@ -205,7 +205,7 @@ class Checkouts:
             checkout.is_due = True
         return sorted(due, key=lambda checkout: checkout.offset)
 
-    def _plan(self, checkout: Checkout) -> None:
+    def _plan(self, checkout: InFlightMessage) -> None:
         number = checkout.due_ms // _SLOT_MS
         slot = self._slots.get(number)
         if slot is None:
@@ -213,7 +213,7 @@ class Checkouts:
             heappush(self._slot_times, number)
         slot[checkout] = None
 
-    def _unplan(self, checkout: Checkout) -> None:
+    def _unplan(self, checkout: InFlightMessage) -> None:
         number = checkout.due_ms // _SLOT_MS
         slot = self._slots.get(number)
         if slot is not None:
@@ -221,14 +221,14 @@ class Checkouts:
             if not slot:
                 del self._slots[number]
 
-    def _add(self, queue: _Queue, checkout: Checkout) -> None:
+    def _add(self, queue: _Queue, checkout: InFlightMessage) -> None:
         group = checkout.place[0]
         queue.out[checkout.offset] = checkout
         self._count += 1
         self._groups[group] = self._groups.get(group, 0) + 1
         self._plan(checkout)
 
-    def _forget(self, checkout: Checkout) -> None:
+    def _forget(self, checkout: InFlightMessage) -> None:
         group = checkout.place[0]
         self._count -= 1
         self._groups[group] -= 1
@@ -273,7 +273,7 @@ class Checkouts:
             self.take(place, numbers, 0, pop_ms, due_ms)
 
 
-def _pops_text(out: Mapping[int, Checkout]) -> str:
+def _pops_text(out: Mapping[int, InFlightMessage]) -> str:
     """The messages in the format of the file; those of one pop share their times."""
     pops: dict[tuple[int, int], list[str]] = {}
     for offset, checkout in out.items():

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Outcome, Reply, Request
 from gantrymq.broker.core.pops import handles
 from gantrymq.broker.core.pops.checkouts import Place
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MESSAGES_MAX = 32
 
 
-def peek(state: State, request: Request, header: PeekMessageRequest, queues: int) -> Steps[Outcome]:
+def peek(state: State, request: Request, header: PeekMessageRequest, queues: int) -> Task[Outcome]:
     """Answer messages from as many queues as needed."""
     left = min(header.max_msg_nums, MESSAGES_MAX)
     chunks: list[bytes] = []

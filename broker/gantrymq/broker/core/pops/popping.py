@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.broker.core.engine.tasks import Steps, wait
+from gantrymq.broker.core.engine.tasks import Task, wait
 from gantrymq.broker.core.filter.subscriptions import Choice
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.offset.commits import queue_end
@@ -86,7 +86,7 @@ class _Gathered:
     counts: list[str] = field(default_factory=list)
 
 
-def attempt(state: State, pop: Pop) -> Steps[Reply | None]:
+def attempt(state: State, pop: Pop) -> Task[Reply | None]:
     """Return the available messages, or None.
 
     When a filter has more messages to examine, the pop is tried again in the next turn, so that
@@ -106,7 +106,7 @@ def nothing(state: State, pop: Pop, code: ResponseCode) -> Reply:
     return _answer(pop, code, _Gathered(state.wall_ms, 0))
 
 
-def _gather(state: State, pop: Pop) -> Steps[_Gathered]:
+def _gather(state: State, pop: Pop) -> Task[_Gathered]:
     gathered = _Gathered(state.wall_ms, pop.header.max_msg_nums)
     until = state.now + FILTERED_SECONDS
     for number, (topic, queue_id) in enumerate(_places(state, pop), 1):
@@ -153,7 +153,7 @@ def _waiting_in(state: State, place: Place) -> int:
 # ---------------------------------------------------------------------- one queue
 
 
-def _take_out(state: State, pop: Pop, gathered: _Gathered, place: Place) -> Steps[None]:
+def _take_out(state: State, pop: Pop, gathered: _Gathered, place: Place) -> Task[None]:
     pops, header = state.pops, pop.header
     pops.take_reset(place)
     if pop.is_orderly and pops.orders.waits(place, header.attempt_id, state.wall_ms):
@@ -190,7 +190,7 @@ def _is_gone(state: State, place: Place, queue: ConsumeQueue | None) -> bool:
     return state.store.queues.find(topic, queue_id) is not queue
 
 
-def _start(state: State, place: Place, init_mode: int) -> Steps[int | None]:
+def _start(state: State, place: Place, init_mode: int) -> Task[int | None]:
     """The offset at which this pop begins; None when the table of offsets is full."""
     pops = state.pops
     start = pops.position(place)
@@ -225,7 +225,7 @@ def _reading(state: State, pop: Pop, place: Place, offset: int, count: int) -> R
     return pull(state.store, query, state.memory_bytes)
 
 
-def _read(state: State, reading: Reading[Pulled]) -> Steps[Pulled]:
+def _read(state: State, reading: Reading[Pulled]) -> Task[Pulled]:
     found = pulls.begun(reading)
     return found if isinstance(found, Pulled) else (yield from pulls.read_rest(state, found))
 

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, File
-from gantrymq.broker.core.pops.checkouts import NEVER_MS, Checkout, Checkouts, Place
+from gantrymq.broker.core.pops.checkouts import NEVER_MS, InFlightMessage, InFlightMessages, Place
 from gantrymq.broker.core.pops.orders import Orders
 from gantrymq.broker.core.pops.revival import Revival
 from gantrymq.broker.core.pops.waiting import Waiting
@@ -65,7 +65,7 @@ class Pops:
         self._saving: list[dict[Place, int]] = []
         """For each write of the file under way, the offsets to store once it is on disk."""
         self._orders_due_ms = NEVER_MS
-        self.checkouts = Checkouts()
+        self.checkouts = InFlightMessages()
         self.orders = Orders(state.wall_ms)
         self.revival = Revival(state)
         self.waiting = Waiting(state)
@@ -100,7 +100,7 @@ class Pops:
         self.begin()
 
     def _take_over(self, content: bytes) -> None:
-        checkouts = Checkouts()
+        checkouts = InFlightMessages()
         try:
             checkouts.load(content)
         except RemoteError as error:
@@ -197,7 +197,7 @@ class Pops:
         if not self.checkouts.skip(place, offset):
             self.store_offset(place, offset)
 
-    def drop(self, checkout: Checkout) -> None:
+    def drop(self, checkout: InFlightMessage) -> None:
         """Drop a message that was acknowledged, or whose retry copy is on disk."""
         had_room = self.checkouts.room(checkout.place[0]) > 0
         offset = self.checkouts.drop(checkout)
@@ -240,7 +240,7 @@ class Pops:
             lambda error: self._state.effects.broken("the checkouts could not be saved", error),
         )
 
-    def _saved(self) -> Steps[None]:
+    def _saved(self) -> Task[None]:
         positions = dict(self.checkouts.positions())
         self._saving.append(positions)
         failure = yield from tasks.saved(File.POPS)

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.deliveries import Delivery
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.metadata import topic_creation
 from gantrymq.broker.core.pops import handles
-from gantrymq.broker.core.pops.checkouts import NEVER_MS, Checkout, Place
+from gantrymq.broker.core.pops.checkouts import NEVER_MS, InFlightMessage, Place
 from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS
 from gantrymq.broker.core.schedule.message_restore import COUNT_MAX, messages_of
 from gantrymq.wire.java_string import utf8_bytes
@@ -55,7 +55,7 @@ class Revival:
     def __init__(self, state: State) -> None:
         self._state = state
         self._is_busy = False
-        self._unsafe: deque[tuple[int, Sequence[Checkout]]] = deque()
+        self._unsafe: deque[tuple[int, Sequence[InFlightMessage]]] = deque()
         self._looks_at = NEVER
 
     def deadline(self) -> float:
@@ -98,7 +98,7 @@ class Revival:
 
     # ------------------------------------------------------------------ a round
 
-    def _begin(self, due: Sequence[Checkout]) -> None:
+    def _begin(self, due: Sequence[InFlightMessage]) -> None:
         state = self._state
         why_gone = _why_gone(state, due[0].place)
         if why_gone is not None:
@@ -111,7 +111,7 @@ class Revival:
             _copied(state, due), partial(self._found, due), partial(self._failed, due)
         )
 
-    def _found(self, due: Sequence[Checkout], found: object) -> None:
+    def _found(self, due: Sequence[InFlightMessage], found: object) -> None:
         if isinstance(found, str):
             self._pause(due, found)
             return
@@ -143,8 +143,8 @@ class Revival:
 
     def _delivered(
         self,
-        due: Sequence[Checkout],
-        copies: Mapping[Checkout, Record],
+        due: Sequence[InFlightMessage],
+        copies: Mapping[InFlightMessage, Record],
         refused: Sequence[Record],
     ) -> None:
         state = self._state
@@ -162,14 +162,14 @@ class Revival:
         self._is_busy = False
         self._looks_at = state.now
 
-    def _failed(self, due: Sequence[Checkout], error: Exception) -> None:
+    def _failed(self, due: Sequence[InFlightMessage], error: Exception) -> None:
         self._pause(due, f"{type(error).__name__}: {error}")
 
-    def _pause(self, due: Sequence[Checkout], why: str) -> None:
+    def _pause(self, due: Sequence[InFlightMessage], why: str) -> None:
         self._keep(due, PAUSE_MS, why)
         self._is_busy = False
 
-    def _keep(self, due: Sequence[Checkout], pause_ms: int, why: str) -> None:
+    def _keep(self, due: Sequence[InFlightMessage], pause_ms: int, why: str) -> None:
         state = self._state
         state.effects.warning(
             f"{len(due)} messages of {due[0].place} were popped and not acknowledged, and can not"
@@ -186,7 +186,7 @@ def _why_gone(state: State, place: Place) -> str | None:
     return f"topic {topic} is gone" if state.topics.find(topic) is None else None
 
 
-def _copied(state: State, due: Sequence[Checkout]) -> Steps[list[Record | None] | str]:
+def _copied(state: State, due: Sequence[InFlightMessage]) -> Task[list[Record | None] | str]:
     """Copies of the messages, once their topic is persistent; or why that failed."""
     group, topic, queue_id = due[0].place
     if handles.kind_of(topic) == handles.TOPIC:
@@ -211,7 +211,7 @@ def _ensure_retry_topic(state: State, group: str, topic: str) -> None:
         state.offsets.commit(group, topic, 0, 0)
 
 
-def _copy(state: State, checkout: Checkout, message: Record) -> Record:
+def _copy(state: State, checkout: InFlightMessage, message: Record) -> Record:
     group, topic, _ = checkout.place
     if handles.kind_of(topic) == handles.TOPIC:
         topic = handles.retry_topic(group, topic)

@@ -16,11 +16,11 @@ from gantrymq.broker.core.pops import handles
 from gantrymq.wire.codes import RequestCode
 
 if TYPE_CHECKING:
-    from gantrymq.broker.core.engine.tasks import Steps
+    from gantrymq.broker.core.engine.tasks import Task
 
 ALL_QUEUES: Final = -1
 
-Look: TypeAlias = Callable[[bool], "Steps[Reply | None]"]
+Look: TypeAlias = Callable[[bool], "Task[Reply | None]"]
 """Tries to answer; called with True at the end of the waiting time, it always returns an answer."""
 
 

@@ -22,7 +22,7 @@ NEVER: Final = float("inf")
 
 
 @final
-class Stranded:
+class ConsumerEviction:
     """The periodic service of one broker that evicts consumers."""
 
     __slots__ = ("_look_at", "_state")

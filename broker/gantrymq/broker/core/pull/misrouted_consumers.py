@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, CloseChannel, Outcome, Reply, Request
 from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.send.send_forwarder import (
@@ -42,7 +42,7 @@ NEVER: Final = float("inf")
 
 
 @final
-class Strays:
+class MisroutedConsumers:
     """Finds and redirects such consumers for one broker."""
 
     __slots__ = ("_came_at", "_closed_at", "_state")
@@ -60,7 +60,7 @@ class Strays:
         identity = state.identity
         return identity.is_elected and not identity.is_master and bool(state.following.master)
 
-    def pass_on(self, request: Request) -> Steps[Outcome]:
+    def pass_on(self, request: Request) -> Task[Outcome]:
         """Forward a commit to the master."""
         self.note(request)
         master, command = self._state.following.master, request.command

@@ -72,8 +72,8 @@ NEVER: Final = float("inf")
 
 
 @final
-class Hold:
-    """A held pull. `offset` is where its next read begins. `Holds` owns it."""
+class HeldPull:
+    """A held pull. `offset` is where its next read begins. `PullRequestHold` owns it."""
 
     __slots__ = (
         "began",
@@ -106,7 +106,7 @@ class Hold:
 
 
 @final
-class Holds:
+class PullRequestHold:
     """The held pulls of one broker."""
 
     __slots__ = (
@@ -124,9 +124,9 @@ class Holds:
     def __init__(self, state: State) -> None:
         self._state = state
         self._answered_bytes = 0
-        self._woken: deque[Hold] = deque()
-        self._queues: dict[Place, dict[Hold, None]] = {}
-        self._channels: dict[Channel, dict[Hold, None]] = {}
+        self._woken: deque[HeldPull] = deque()
+        self._queues: dict[Place, dict[HeldPull, None]] = {}
+        self._channels: dict[Channel, dict[HeldPull, None]] = {}
         self._count = 0
         self._is_closed = False
         self._last_pass = 0.0
@@ -174,7 +174,7 @@ class Holds:
             hold.until = self._state.now
             self.look(hold)
 
-    def hold(self, pull: Pull) -> Hold:
+    def hold(self, pull: Pull) -> HeldPull:
         """Hold a pull until a message arrives or its time is up. The caller has checked that there
         is no `refusal`."""
         channel, header = pull.request.channel, pull.header
@@ -183,7 +183,7 @@ class Holds:
         if not settings.long_polling_enable:
             wait_ms = settings.short_polling_time_mills
         until = self._state.now + min(max(wait_ms, 0) / 1000, SECONDS_MAX)
-        hold = Hold(pull, self._state.now, until)
+        hold = HeldPull(pull, self._state.now, until)
         self._queues.setdefault(hold.place, {})[hold] = None
         self._channels.setdefault(channel, {})[hold] = None
         self._count += 1
@@ -223,7 +223,7 @@ class Holds:
             self._remove(hold)
             self._state.effects.release(hold.request)
 
-    def _wake(self, hold: Hold) -> None:
+    def _wake(self, hold: HeldPull) -> None:
         """Have this pull read again, in this turn or one of the next."""
         if not hold.is_woken:
             hold.is_woken = True
@@ -247,7 +247,7 @@ class Holds:
 
     # ------------------------------------------------------------------ looking
 
-    def look(self, hold: Hold) -> None:
+    def look(self, hold: HeldPull) -> None:
         """Read for the pull, and answer it if there is something or its time is up."""
         if hold.is_looking:
             hold.looks_again = True
@@ -277,7 +277,7 @@ class Holds:
             is_held=True,
         )
 
-    def _looked(self, hold: Hold, pull: Pull, found: object) -> None:
+    def _looked(self, hold: HeldPull, pull: Pull, found: object) -> None:
         """Answer the pull with the result of a read, or hold it further."""
         assert isinstance(found, Pulled)
         if hold.is_over:
@@ -294,7 +294,7 @@ class Holds:
             hold.looks_again = False
             self.look(hold)
 
-    def _waits_on(self, hold: Hold, found: Pulled) -> bool:
+    def _waits_on(self, hold: HeldPull, found: Pulled) -> bool:
         """Whether to hold the pull further: nothing was found, and its time is not up."""
         now = self._state.now
         if hold.until <= now:
@@ -306,21 +306,21 @@ class Holds:
             return True
         return pulls.may_come(self._state, found, hold.offset)
 
-    def _broke(self, hold: Hold, error: Exception) -> None:
+    def _broke(self, hold: HeldPull, error: Exception) -> None:
         if hold.is_over:
             return
         if not isinstance(error, GantryError):
             self._state.effects.broken("a held pull broke", error)
         self._answer(hold, failed(f"{type(error).__name__}: {error}"))
 
-    def _answer(self, hold: Hold, command: Command) -> None:
+    def _answer(self, hold: HeldPull, command: Command) -> None:
         self._remove(hold)
         self._answered_bytes += len(command.body)
         state, code = self._state, hold.request.command.code
         state.request_figures.note(code, command.code, state.now - hold.began, HELD)
         state.effects.answer(hold.request, command)
 
-    def _remove(self, hold: Hold) -> None:
+    def _remove(self, hold: HeldPull) -> None:
         hold.is_over = True
         self._count -= 1
         request = hold.request

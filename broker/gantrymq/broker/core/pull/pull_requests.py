@@ -6,7 +6,7 @@ from typing import Final
 
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.filter.subscriptions import no_property_filters
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import HELD, Outcome, Reply, Request
@@ -32,7 +32,7 @@ COMMITS_OFFSET: Final = 1
 MAY_BE_HELD: Final = 2
 
 
-def pull_message(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def pull_message(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = PullMessageRequest.decode(request.command.ext)
     if not state.groups.used(header.consumer_group, state.now):
         refusal = _without_group(state, header.consumer_group)
@@ -66,7 +66,7 @@ def _without_group(state: State, group: str) -> Reply | None:
     return refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, why_no_group(state, group))
 
 
-def _read_from_disk(state: State, pull: Pull, rest: Reading[Pulled]) -> Steps[Outcome]:
+def _read_from_disk(state: State, pull: Pull, rest: Reading[Pulled]) -> Task[Outcome]:
     found = yield from pulls.read_rest(state, rest)
     return _answered(state, pull, found, is_fresh=False)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.disk import DiskError
 from gantrymq.base.limits import FRAME_BYTES_MAX
-from gantrymq.broker.core.engine.tasks import Steps, read
+from gantrymq.broker.core.engine.tasks import Task, read
 from gantrymq.broker.core.filter.subscriptions import Choice, choice_of, forbidden
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.responses import refused
@@ -203,7 +203,7 @@ def _rest(reading: Reading[Pulled], missing: Wanted | FilterRest | None) -> Read
         return result
 
 
-def read_rest(state: State, rest: Reading[Pulled]) -> Steps[Pulled]:
+def read_rest(state: State, rest: Reading[Pulled]) -> Task[Pulled]:
     """Complete a reading that has to wait for the disk, and record how long it took."""
     began = state.now
     found = yield from read(rest)

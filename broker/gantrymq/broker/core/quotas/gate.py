@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.acl.rights.caller import Caller
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import (
     SILENT,
     Channel,
@@ -366,9 +366,9 @@ class Hold:
 def carry_out_later(
     state: State,
     request: Request,
-    handler: Callable[[State, Request], Outcome | Steps[Outcome]],
+    handler: Callable[[State, Request], Outcome | Task[Outcome]],
     hold: Hold,
-) -> Steps[Outcome]:
+) -> Task[Outcome]:
     """Carry out a request when its wait is over."""
     hold.reserve(state.now)
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Request
 from gantrymq.broker.core.metadata.table_changes import stored, undone
@@ -38,7 +38,7 @@ def list_quotas(state: State, request: Request) -> Outcome:
     return done_json(QuotaTableBody(state.quotas.rules.quotas, state.quotas.use()).to_json())
 
 
-def set_quota(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def set_quota(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = SetQuotaRequest.decode(request.command.ext)
     if not state.identity.is_master:
         return _not_master(state)
@@ -52,7 +52,7 @@ def set_quota(state: State, request: Request) -> Outcome | Steps[Outcome]:
     return _answered(state)
 
 
-def delete_quota(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def delete_quota(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = DeleteQuotaRequest.decode(request.command.ext)
     if not state.identity.is_master:
         return _not_master(state)
@@ -87,7 +87,7 @@ def _changed(before: Quota | None, kind: QuotaKind, name: str, header: SetQuotaR
     return checked(Quota(kind, name, limits))
 
 
-def _answered(state: State) -> Steps[Outcome]:
+def _answered(state: State) -> Task[Outcome]:
     failure = yield from stored(state, File.QUOTAS)
     if failure is None:
         return done()

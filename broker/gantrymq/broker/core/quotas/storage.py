@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, final
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.quotas.rules import Allowed, QuotaRules
 from gantrymq.store.read.async_reader import Reading
 from gantrymq.store.read.queue_samples import RecordSizes, sampled_sizes
@@ -129,7 +129,7 @@ class TopicStorage:
         del self._next_topics[-TOPICS_A_PASS:]
         return taken
 
-    def _pass(self, topics: Sequence[str]) -> Steps[None]:
+    def _pass(self, topics: Sequence[str]) -> Task[None]:
         for topic in topics:
             if self.limit_of(topic) is None:
                 self._topics.pop(topic, None)

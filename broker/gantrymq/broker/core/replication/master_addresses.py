@@ -36,7 +36,7 @@ NEVER: Final = float("inf")
 
 
 @final
-class Following:
+class MasterAddresses:
     """The service of one broker that finds its master. It is idle on a master, and in groups that
     elect their master."""
 

@@ -37,7 +37,7 @@ from gantrymq.acl.plain import plain_acl
 from gantrymq.acl.plain.accounts import Rules
 from gantrymq.base.errors import ConfigurationError, RemoteError
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, File
 from gantrymq.broker.core.pops.checkouts import Place
 from gantrymq.wire import javajson
@@ -84,7 +84,7 @@ _Consumption: TypeAlias = tuple[bytes, list[tuple[Place, int]]]
 
 
 @final
-class CarriedTables:
+class MetadataReplication:
     """The replicated tables of one broker. A master's are read; a follower's are replaced."""
 
     __slots__ = ("_coming", "_given", "_look_at", "_state", "_unstored", "_waiting", "missing")
@@ -211,7 +211,7 @@ class CarriedTables:
             self._stored(name, taken), partial(self._is_stored, name, taken), self._broke
         )
 
-    def _stored(self, name: str, taken: object) -> Steps[None]:
+    def _stored(self, name: str, taken: object) -> Task[None]:
         """Write the table's file, with retries, unless a newer table replaces this one."""
         while failure := (yield from tasks.saved(_FILES[name])):
             if self._unstored.get(name) is not taken:
@@ -293,7 +293,7 @@ class CarriedTables:
         self._coming = coming
         self._state.works.start_in_role(self._come_in(coming), lambda _: None, self._broke)
 
-    def _come_in(self, coming: _Consumption) -> Steps[None]:
+    def _come_in(self, coming: _Consumption) -> Task[None]:
         while (yield from tasks.saved(File.POPS)) is not None:
             yield from tasks.wait(self._state.now + AGAIN_SECONDS)
             if self._coming is not coming:
@@ -302,7 +302,7 @@ class CarriedTables:
             self._coming = None
         self._replace_consumption(coming)
 
-    def _out_is_safe(self) -> Steps[None]:
+    def _out_is_safe(self) -> Task[None]:
         while (yield from tasks.saved(File.POPS)) is not None:
             yield from tasks.wait(self._state.now + AGAIN_SECONDS)
 

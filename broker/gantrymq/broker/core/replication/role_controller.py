@@ -35,7 +35,7 @@ NEVER: Final = float("inf")
 
 
 @final
-class Reign:
+class RoleController:
     """Controls the role and the epoch of one broker."""
 
     __slots__ = (

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel
 from gantrymq.broker.core.metadata.system_topics import TRANSACTION_GROUP
 from gantrymq.broker.core.offset.offsets import OffsetTable, offset_table_of
@@ -100,7 +100,7 @@ Take: TypeAlias = Callable[[bytes], None]
 
 
 @final
-class Copying:
+class SlaveSynchronizer:
     """The service of one broker that copies the master's tables. It is idle on a master and in
     groups that elect their master."""
 
@@ -171,7 +171,7 @@ class Copying:
 
     # ------------------------------------------------------------------ a round
 
-    def _round(self) -> Steps[None]:
+    def _round(self) -> Task[None]:
         state = self._state
         yield from self._copy(_TOPICS, state.topics.copy)
         yield from self._copy_progress(_OFFSETS, self._copy_offsets)
@@ -184,13 +184,13 @@ class Copying:
         if state.settings.timer_wheel_enable:
             yield from self._copy_progress(_TIMERS, self._copy_timers)
 
-    def _copy(self, table: _Table, take: Take) -> Steps[None]:
+    def _copy(self, table: _Table, take: Take) -> Task[None]:
         """Request a table and apply it."""
         body = yield from self._body(table, table.code)
         if body is not None:
             self._take(table, partial(take, body))
 
-    def _copy_progress(self, table: _Table, take: Callable[[bytes, int], None]) -> Steps[None]:
+    def _copy_progress(self, table: _Table, take: Callable[[bytes, int], None]) -> Task[None]:
         """Request a table and then the end of the master's log, and apply the table with that
         end."""
         body = yield from self._body(table, table.code)
@@ -200,7 +200,7 @@ class Copying:
         if info is not None:
             self._take(table, lambda: take(body, _log_end(info)))
 
-    def _body(self, table: _Table, code: RequestCode, **more: str) -> Steps[bytes | None]:
+    def _body(self, table: _Table, code: RequestCode, **more: str) -> Task[bytes | None]:
         """The body of the master's answer to a request with these fields; None if it failed."""
         command = Command(code, ext={**OWN_MARK, **more})
         answer = yield from tasks.ask_broker(self._master, command, ASK_SECONDS)
@@ -252,7 +252,7 @@ class Copying:
         is_waiting = self._offsets is not None
         self._has_new_places = is_waiting and self._state.offsets.lacks(table, TRANSACTION_GROUP)
 
-    def _fill_offsets(self) -> Steps[None]:
+    def _fill_offsets(self) -> Task[None]:
         """Fetch offsets for groups that have none. They apply at once, because they depend on no
         more of the log than this disk has."""
         self._has_new_places = False

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final, final
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.deliveries import Delivery
 from gantrymq.broker.core.messages import Channel, File
-from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS, SafeProgress
+from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS, DurableProgress
 from gantrymq.broker.core.schedule.message_restore import Run, lead_away, lead_back, run_of
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.dispatch_entry import SCHEDULE_TOPIC
@@ -122,7 +122,7 @@ class _Level:
 
     __slots__ = ("delay_ms", "has_more", "is_busy", "look_ms", "number", "progress")
 
-    def __init__(self, number: int, delay_ms: int, progress: SafeProgress[int]) -> None:
+    def __init__(self, number: int, delay_ms: int, progress: DurableProgress[int]) -> None:
         self.number = number
         self.delay_ms = delay_ms
         self.progress = progress
@@ -168,7 +168,7 @@ class DelayService:
         self.counters: Counter[str] = Counter()
         """How many messages were `delivered`, and how many `lost`: unreadable, or refused by the
         store."""
-        self._progress: dict[int, SafeProgress[int]] = {}
+        self._progress: dict[int, DurableProgress[int]] = {}
         """By level number, of all levels that have an offset, configured or not."""
         self._levels: list[_Level] = []
         for delay_ms in self.levels.delays_ms:
@@ -240,8 +240,8 @@ class DelayService:
         number = len(self._levels) + 1
         self._levels.append(_Level(number, delay_ms, self._progress_of(number)))
 
-    def _progress_of(self, number: int) -> SafeProgress[int]:
-        return self._progress.setdefault(number, SafeProgress(0))
+    def _progress_of(self, number: int) -> DurableProgress[int]:
+        return self._progress.setdefault(number, DurableProgress(0))
 
     def _look(self, level: _Level) -> None:
         state = self._state
@@ -357,7 +357,7 @@ class DelayService:
     def load(self, content: bytes) -> None:
         """Load the content of the file at a start. RemoteError if it is not such a file."""
         self._data_version, table = _understood(content)
-        self._progress = {number: SafeProgress(offset) for number, offset in table.items()}
+        self._progress = {number: DurableProgress(offset) for number, offset in table.items()}
         for level in self._levels:
             level.progress = self._progress_of(level.number)
 

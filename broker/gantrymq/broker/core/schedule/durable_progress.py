@@ -25,7 +25,7 @@ NOTES_MAX: Final = 64
 
 
 @final
-class SafeProgress(Generic[T]):
+class DurableProgress(Generic[T]):
     """`latest` is the current progress, `safe` the progress that may be written."""
 
     __slots__ = ("_notes", "_safe", "latest")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Reply, Request
 from gantrymq.broker.core.responses import done, refused
@@ -40,7 +40,7 @@ RECALL_BODY: Final = b"0"
 _AWAY: Final = "recall failed, broker service not available"
 
 
-def recall_message(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def recall_message(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = RecallMessageRequest.decode(request.command.ext)
     refusal = _refusal(state, header)
     if refusal is not None:
@@ -107,7 +107,7 @@ def _handle_refusal(
 
 def _recall(
     state: State, request: Request, header: RecallMessageRequest, handle: RecallHandle
-) -> Steps[Outcome]:
+) -> Task[Outcome]:
     message = timers.divert(state, _message(state, request, header, handle))
     if isinstance(message, tuple):
         return refused(*message)

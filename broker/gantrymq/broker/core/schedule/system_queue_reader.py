@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from gantrymq.base.errors import CorruptionError
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.store.read.pull import PullQuery, pull
 from gantrymq.wire.message.record import Record, decode
 
@@ -20,7 +20,7 @@ RECORDS_MAX: Final = 32
 
 def records_from(
     state: State, topic: str, queue_id: int, offset: int, count: int = RECORDS_MAX
-) -> Steps[tuple[Sequence[Record], int]]:
+) -> Task[tuple[Sequence[Record], int]]:
     """Read at most `count` records from `offset` on; return them and the next offset.
 
     The next offset is `offset` at the end of the queue. A damaged record is skipped with a log

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core.schedule.timer_progress import TimerPlace
+from gantrymq.broker.core.schedule.timer_progress import TimerProgress
 from gantrymq.wire import javajson
 
 _LONGS: Final = struct.Struct(">7q")
@@ -31,7 +31,7 @@ class TimerCheckpoint:
     read_ms: int
     taken: int
     """The queue offset up to which messages had been read."""
-    place: TimerPlace | None = None
+    place: TimerProgress | None = None
     """The complete progress, if the master is Gantry's."""
 
     def encode(self) -> bytes:
@@ -46,4 +46,4 @@ class TimerCheckpoint:
         if read_ms < 0 or taken < 0:
             raise RemoteError(f"a timer checkpoint says {read_ms} ms and offset {taken}")
         rest = body[_LONGS.size :]
-        return cls(read_ms, taken, TimerPlace.decode(rest) if rest else None)
+        return cls(read_ms, taken, TimerProgress.decode(rest) if rest else None)

@@ -35,7 +35,7 @@ Mark: TypeAlias = tuple[int, int]
 
 @final
 @dataclass(frozen=True, slots=True)
-class TimerPlace:
+class TimerProgress:
     """The progress of timers: offsets in the timer queue, seconds of the wall clock."""
 
     delivered: int = 0
@@ -52,14 +52,14 @@ class TimerPlace:
             or any(offset < below and second >= start for below, start in self.rolled)
         )
 
-    def come_to(self, second: int, low: int, taken: int) -> TimerPlace:
+    def come_to(self, second: int, low: int, taken: int) -> TimerProgress:
         """The progress once everything taken and due up to `second` is delivered, and none waits
         below `low`."""
         said = [*self.earlier, (self.taken, self.delivered), (taken, second)]
         *earlier, (taken, delivered) = _outermost(said)
-        return TimerPlace(delivered, low, taken, _above(low, earlier), _above(low, self.rolled))
+        return TimerProgress(delivered, low, taken, _above(low, earlier), _above(low, self.rolled))
 
-    def rolled_below(self, offset: int, start: int, second: int) -> TimerPlace:
+    def rolled_below(self, offset: int, start: int, second: int) -> TimerProgress:
         """The progress once all messages below `offset` that are due from `start` on are written
         again.
 
@@ -79,11 +79,11 @@ class TimerPlace:
         deleted = max(0, start - self.low) if self.taken else 0
         return deleted + max(0, self.taken - max(self.low, end))
 
-    def within(self, start: int, end: int) -> TimerPlace:
+    def within(self, start: int, end: int) -> TimerProgress:
         """The same place for a queue that has only the messages from `start` to `end`. Marks of
         rolled messages beyond `end` are dropped: the log was emptied, and new messages have the
         offsets of old ones."""
-        return TimerPlace(
+        return TimerProgress(
             self.delivered,
             min(max(self.low, start), end),
             min(self.taken, end),
@@ -99,7 +99,7 @@ class TimerPlace:
         return bean
 
     @classmethod
-    def decode(cls, content: bytes) -> TimerPlace:
+    def decode(cls, content: bytes) -> TimerProgress:
         """Decode the file. Raises RemoteError for malformed content."""
         bean = object_of(javajson.loads(content, len(content) * 2), "timerOffset.json")
         return cls(

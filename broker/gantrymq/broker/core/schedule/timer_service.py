@@ -25,7 +25,7 @@ from gantrymq.broker.core.admin.stats_series import Series
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.deliveries import Delivery
 from gantrymq.broker.core.messages import Channel, File
-from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS, SafeProgress
+from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS, DurableProgress
 from gantrymq.broker.core.schedule.message_restore import COUNT_MAX, messages_of, run_of
 from gantrymq.broker.core.schedule.timer_calendar import NEVER, TimerCalendar
 from gantrymq.broker.core.schedule.timer_checkpoint import TimerCheckpoint
@@ -37,7 +37,7 @@ from gantrymq.broker.core.schedule.timer_messages import (
     due_of,
     timed_of,
 )
-from gantrymq.broker.core.schedule.timer_progress import TimerPlace
+from gantrymq.broker.core.schedule.timer_progress import TimerProgress
 from gantrymq.broker.core.schedule.timer_spans import TimerSpans
 from gantrymq.broker.core.schedule.timers import TOPIC
 from gantrymq.wire import javajson
@@ -115,8 +115,8 @@ class TimerService:
         self.deliveries: Series = Series(0.0)
         self._calendar = TimerCalendar()
         self._spans = TimerSpans(self._roll_ms())
-        self._progress: SafeProgress[TimerPlace] = SafeProgress(TimerPlace())
-        self._known = TimerPlace()
+        self._progress: DurableProgress[TimerProgress] = DurableProgress(TimerProgress())
+        self._known = TimerProgress()
         """The progress when this role began."""
         self._passed = 0
         """The second up to which everything taken is delivered; lower again when the clock went
@@ -152,7 +152,7 @@ class TimerService:
         self._has_more = True
         self._is_busy = False
 
-    def _place_in_queue(self) -> TimerPlace:
+    def _place_in_queue(self) -> TimerProgress:
         """The latest place, adapted to the queue that exists now. Timers that the log has lost
         since the place was noted are counted.
 
@@ -364,11 +364,11 @@ class TimerService:
         self._passed = second
         self._note(self._come_to(self._progress.latest))
 
-    def _come_to(self, place: TimerPlace) -> TimerPlace:
+    def _come_to(self, place: TimerProgress) -> TimerProgress:
         taken = self._taken if self._late is None else self._late[0]
         return place.come_to(self._passed, self._spans.low(self._taken), taken)
 
-    def _note(self, place: TimerPlace) -> None:
+    def _note(self, place: TimerProgress) -> None:
         self._progress.note(place, self._state.store.log.end)
         self._save_soon()
 
@@ -476,15 +476,15 @@ class TimerService:
         if place is None:
             queue = self._state.store.queues.find(TOPIC, 0)
             low = 0 if queue is None else int(queue.minimum)
-            place = TimerPlace(max(0, checkpoint.read_ms // 1000 - 1), low, checkpoint.taken)
+            place = TimerProgress(max(0, checkpoint.read_ms // 1000 - 1), low, checkpoint.taken)
         if place != self._progress.latest:
             self._progress.note(place, log_end)
             self._save_soon()
 
     def load(self, content: bytes) -> None:
         """Load the file at startup. Raises RemoteError for malformed content."""
-        place = TimerPlace.decode(content)
+        place = TimerProgress.decode(content)
         self._known = place
         self._passed = place.delivered
         self._taken = place.low
-        self._progress = SafeProgress(place)
+        self._progress = DurableProgress(place)

@@ -37,7 +37,7 @@ _GROUPS_BEGIN: Final = "%"
 
 
 @final
-class QuickSends:
+class KernelEligibility:
     """Decides for one broker which sends the kernel takes, and owns `State.kernel`.
 
     It is a periodic service in order to notice changes of settings and role.

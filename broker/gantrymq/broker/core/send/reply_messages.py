@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Channel, Outcome, Reply, Request
 from gantrymq.broker.core.metadata import topic_creation
@@ -35,7 +35,7 @@ from gantrymq.wire.message.record import Record
 PUSH_SECONDS: Final = 10.0
 
 
-def send_reply(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def send_reply(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = header_of(request)
     judged = sends.judge(state, request, header)
     if isinstance(judged, Refusal):
@@ -45,7 +45,7 @@ def send_reply(state: State, request: Request) -> Outcome | Steps[Outcome]:
 
 def _send_reply(
     state: State, request: Request, header: SendHeader, config: TopicConfig
-) -> Steps[Outcome]:
+) -> Task[Outcome]:
     record = _record_of(state, request, header, config)
     most = state.store.settings.max_message_size
     if len(record.body) > most:
@@ -88,7 +88,7 @@ def _record_of(state: State, request: Request, header: SendHeader, config: Topic
 # ---------------------------------------------------------------------- the push
 
 
-def _push(state: State, request: Request, header: SendHeader, record: Record) -> Steps[str | None]:
+def _push(state: State, request: Request, header: SendHeader, record: Record) -> Task[str | None]:
     """Push the reply; return why the client did not get it, or None."""
     client_id = codec.get(record.properties, property_names.REPLY_TO_CLIENT)
     if client_id is None:
@@ -146,7 +146,7 @@ def _push_command(state: State, request: Request, header: SendHeader, record: Re
 # ---------------------------------------------------------------------- the copy
 
 
-def _keep(state: State, record: Record) -> Steps[tuple[str, int] | None]:
+def _keep(state: State, record: Record) -> Task[tuple[str, int] | None]:
     """Store the copy; return its offset message id and queue offset, or None on failure."""
     topic = utf8_text(record.topic)
     failure = yield from topic_creation.safe(state, topic)

@@ -16,7 +16,7 @@ from typing import Final
 from gantrymq.acl.rights.rights import Right
 from gantrymq.broker.core.acl import access
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Request
 from gantrymq.broker.core.metadata import topic_creation
@@ -43,7 +43,7 @@ from gantrymq.wire.version import V3_4_9
 FIRST_LEVEL: Final = 3
 
 
-def send_back(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def send_back(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = ConsumerSendMsgBackRequest.decode(request.command.ext)
     if not state.identity.is_master:
         return refused(
@@ -63,7 +63,7 @@ def send_back(state: State, request: Request) -> Outcome | Steps[Outcome]:
 
 def _send_back(
     state: State, request: Request, header: ConsumerSendMsgBackRequest, group: GroupConfig
-) -> Steps[Outcome]:
+) -> Task[Outcome]:
     unit = topic_creation.UNIT_SUBSCRIBED if header.unit_mode else 0
     config = topic_creation.create_retry_topic(
         state, header.group, group.retry_queue_nums, sys_flag=unit
@@ -105,7 +105,7 @@ def _send_back(
     )
 
 
-def _why_not_into(state: State, topic: str) -> Steps[str | None]:
+def _why_not_into(state: State, topic: str) -> Task[str | None]:
     """Why a crash or a deletion could lose messages of this topic; None once it is persistent."""
     failure = yield from topic_creation.safe(state, topic)
     if failure is not None:
@@ -122,7 +122,7 @@ def _store(
     *,
     origin: Record,
     is_dead: bool,
-) -> Steps[Outcome]:
+) -> Task[Outcome]:
     to_store = hold_back(state, copy)
     if isinstance(to_store, Refusal):
         return refused(*to_store)

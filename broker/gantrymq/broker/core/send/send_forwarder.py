@@ -83,7 +83,7 @@ _SIGNATURE: Final = frozenset({"AccessKey", "Signature", "SecurityToken"})
 
 
 @final
-class Relays:
+class SendForwarder:
     """Forwards sends for one broker."""
 
     __slots__ = (

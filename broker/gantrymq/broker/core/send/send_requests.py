@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.figures.messages import type_of
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Reply, Request
@@ -43,7 +43,7 @@ from gantrymq.wire.message.property_names import MSG_REGION, TRACE_ON
 from gantrymq.wire.message.record import Record
 
 
-def send(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def send(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = header_of(request)
     busy = state.admission.refusal(state.settings)
     if busy is not None:
@@ -94,7 +94,7 @@ def deleted(topic: str) -> Refusal:
 
 def _send_one(
     state: State, request: Request, header: SendHeader, config: TopicConfig
-) -> Steps[Outcome]:
+) -> Task[Outcome]:
     record = sends.record_of(state, request, header, config)
     session = session_sends.session_of(request, header)
     if isinstance(session, Refusal):
@@ -140,7 +140,7 @@ def put(
     *,
     is_batch: bool,
     session: SessionSend | None = None,
-) -> Steps[PutAnswer]:
+) -> Task[PutAnswer]:
     """Store the records together and count them; wait for disk and slaves if the last one's sender
     does."""
     began = state.now
@@ -169,7 +169,7 @@ def put(
 
 def _send_batch(
     state: State, request: Request, header: SendHeader, config: TopicConfig
-) -> Steps[Outcome]:
+) -> Task[Outcome]:
     records = batch_sends.records_of(state, request, header, config)
     if isinstance(records, Refusal):
         return answer_refused(state, records)

@@ -17,7 +17,7 @@ from typing import Final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Request
 from gantrymq.broker.core.metadata import topic_creation
@@ -40,7 +40,7 @@ TOPIC: Final = f"{PREFIX}gantry_session_notes"
 NOTE_BYTES_MAX: Final = 256 << 10
 
 
-def note(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def note(state: State, request: Request) -> Outcome | Task[Outcome]:
     """Answer the note of this epoch, after storing the proposal if there is none."""
     ext = request.command.ext or {}
     try:
@@ -62,7 +62,7 @@ def note(state: State, request: Request) -> Outcome | Steps[Outcome]:
     return _answer(state, request, session)
 
 
-def _answer(state: State, request: Request, session: SessionSend) -> Steps[Outcome]:
+def _answer(state: State, request: Request, session: SessionSend) -> Task[Outcome]:
     known = state.store.sessions.find(session.session_id)
     is_noted = known is not None and known.epoch >= session.epoch
     if not is_noted and not request.command.body:
@@ -82,7 +82,7 @@ def _answer(state: State, request: Request, session: SessionSend) -> Steps[Outco
     return (yield from _read(state, session, answer))
 
 
-def _read(state: State, session: SessionSend, answer: PutAnswer) -> Steps[Outcome]:
+def _read(state: State, session: SessionSend, answer: PutAnswer) -> Task[Outcome]:
     """Read the note that was stored first."""
     known = state.store.sessions.find(session.session_id)
     found = None
@@ -102,7 +102,7 @@ def _behind(session: SessionSend) -> SessionSend:
     return SessionSend(session.session_id, session.epoch, 1, 0)
 
 
-def _made_topic(state: State) -> Steps[str | None]:
+def _made_topic(state: State) -> Task[str | None]:
     """Create the topic of notes; return why it is not persistent, or None."""
     if state.topics.find(TOPIC) is None:
         config = TopicConfig(TOPIC, read_queue_nums=1, write_queue_nums=1)

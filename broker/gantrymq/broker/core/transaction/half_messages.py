@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Reply
 from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC
 from gantrymq.broker.core.responses import refused
@@ -53,7 +53,7 @@ class Page:
     next: int | None
 
 
-def open_half_messages(state: State, first: int = 0, count_max: int = PAGE_MAX) -> Steps[Page]:
+def open_half_messages(state: State, first: int = 0, count_max: int = PAGE_MAX) -> Task[Page]:
     """The page of open half messages from this number on, with at most `count_max`."""
     halves = state.halves
     bounds = yield from tasks.read(lookups.queue_bounds(state.store, HALF_TOPIC, HALF_QUEUE))
@@ -71,7 +71,7 @@ def open_half_messages(state: State, first: int = 0, count_max: int = PAGE_MAX) 
     return Page(shown, at if at < end else None)
 
 
-def resolve(state: State, offset_message_id: str, *, commits: bool) -> Steps[Reply]:
+def resolve(state: State, offset_message_id: str, *, commits: bool) -> Task[Reply]:
     """Commit or roll back a half message in place of its producer."""
     found = yield from tasks.read(lookups.message_by_id(state.store, offset_message_id))
     if found is None or found.record.topic != HALF_TOPIC.encode():

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 from gantrymq.base.errors import GantryError
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.put_batches import put_together
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, Tell
 from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, OP_TOPIC
-from gantrymq.broker.core.schedule.durable_progress import SafeProgress
+from gantrymq.broker.core.schedule.durable_progress import DurableProgress
 from gantrymq.broker.core.schedule.system_queue_reader import RECORDS_MAX, records_from
 from gantrymq.broker.core.transaction.check_decision import Verdict, judge, why_too_soon
 from gantrymq.broker.core.transaction.transactions import (
@@ -99,7 +99,7 @@ class TransactionCheck:
         self._op = 0
         self._later = Progress(0, 0)
         """When all halves before `half` are closed, the ops before `op` are obsolete."""
-        self._progress = SafeProgress(Progress(0, 0))
+        self._progress = DurableProgress(Progress(0, 0))
 
     def deadline(self) -> float:
         return NEVER if self._is_running else self._due
@@ -140,14 +140,14 @@ class TransactionCheck:
 
     # ------------------------------------------------------------------ the start
 
-    def _load(self) -> Steps[None]:
+    def _load(self) -> Task[None]:
         """Read from the queues which halves are open."""
         state, halves = self._state, self._state.halves
         half = yield from self._bounds(HALF_TOPIC)
         op = yield from self._bounds(OP_TOPIC)
         halves.begin(self._kept(HALF_TOPIC, half))
         self._op = self._kept(OP_TOPIC, op)
-        self._progress = SafeProgress(Progress(halves.first, self._op))
+        self._progress = DurableProgress(Progress(halves.first, self._op))
         yield from self._load_ops(self._op, op.maximum, half.maximum)
         outdated = yield from self._load_copies(half.maximum)
         for number in outdated:
@@ -159,7 +159,7 @@ class TransactionCheck:
         self._later = Progress(half.maximum, op.maximum)
         halves.ready()
 
-    def _bounds(self, topic: str) -> Steps[Bounds]:
+    def _bounds(self, topic: str) -> Task[Bounds]:
         reading = lookups.queue_bounds(self._state.store, topic, HALF_QUEUE)
         return (yield from tasks.read(reading)) or _EMPTY
 
@@ -175,7 +175,7 @@ class TransactionCheck:
         offset = self._state.offsets.find(GROUP, topic, HALF_QUEUE) or 0
         return min(max(offset, bounds.minimum), bounds.maximum)
 
-    def _load_ops(self, at: int, end: int, half_end: int) -> Steps[None]:
+    def _load_ops(self, at: int, end: int, half_end: int) -> Task[None]:
         while at < end:
             ops, next_at = yield from records_from(self._state, OP_TOPIC, HALF_QUEUE, at)
             self._count(OP_TOPIC, ops)
@@ -187,7 +187,7 @@ class TransactionCheck:
                 return
             at = next_at
 
-    def _load_copies(self, end: int) -> Steps[list[int]]:
+    def _load_copies(self, end: int) -> Task[list[int]]:
         """Find the copies that represent their transactions.
 
         Returns the halves that a copy replaced but for which a crash prevented the op.
@@ -206,7 +206,7 @@ class TransactionCheck:
             at = next_at
         return outdated
 
-    def _open_from(self, at: int, end: int) -> Steps[tuple[Sequence[Record], int]]:
+    def _open_from(self, at: int, end: int) -> Task[tuple[Sequence[Record], int]]:
         """Read open halves from `at` on; mark unreadable ones as closed, because no decision can
         find them."""
         halves = self._state.halves
@@ -221,7 +221,7 @@ class TransactionCheck:
 
     # ------------------------------------------------------------------ a round
 
-    def _round(self) -> Steps[None]:
+    def _round(self) -> Task[None]:
         halves = self._state.halves
         end = (yield from self._bounds(HALF_TOPIC)).maximum
         self._unheard.clear()
@@ -234,7 +234,7 @@ class TransactionCheck:
         self._tell_unheard()
         self._keep()
 
-    def _look_at(self, found: Sequence[Record]) -> Steps[bool]:
+    def _look_at(self, found: Sequence[Record]) -> Task[bool]:
         """Process a batch; return whether later halves may be old enough, too."""
         state, halves = self._state, self._state.halves
         hours = state.store.settings.file_reserved_time
@@ -267,7 +267,7 @@ class TransactionCheck:
         refused = check_message(rest, state.store.settings, was_accepted=True)
         return Sequel(half, Verdict.GIVE_UP, rest if refused is None else None)
 
-    def _carry_out(self, sequels: Sequence[Sequel]) -> Steps[bool]:
+    def _carry_out(self, sequels: Sequence[Sequel]) -> Task[bool]:
         """Store what follows these halves, and ask their producers."""
         state = self._state
         records = []

@@ -16,7 +16,7 @@ from typing import Final
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.put_batches import put_together
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Reply
 from gantrymq.broker.core.responses import done, refused
 from gantrymq.broker.core.send.message_rewrite import hold_back
@@ -35,7 +35,7 @@ WAIT_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 0.05
 
 
-def decide(state: State, half: Record, *, commits: bool, waits: bool) -> Steps[Reply]:
+def decide(state: State, half: Record, *, commits: bool, waits: bool) -> Task[Reply]:
     """Commit or roll back, unless the transaction has been decided already."""
     if not (yield from _has_turn(state, half)):
         return refused(
@@ -72,7 +72,7 @@ def _count(state: State, half: Record, delivered: Record | None) -> None:
     state.figures.count_commit(topic, (state.wall_ms - half.born_timestamp_ms) / 1000)
 
 
-def _has_turn(state: State, half: Record) -> Steps[bool]:
+def _has_turn(state: State, half: Record) -> Task[bool]:
     until = state.now + WAIT_SECONDS
     while not state.halves.is_ready or state.halves.is_claimed(half):
         if state.now >= until:

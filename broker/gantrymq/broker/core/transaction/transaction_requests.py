@@ -12,7 +12,7 @@ from gantrymq.acl.rights.rights import Right
 from gantrymq.broker.core.acl import access
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.put_batches import put_together
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import SILENT, Outcome, Reply, Request
 from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC
@@ -45,7 +45,7 @@ _NOT_RESUMED: Final = f"Put message back to {HALF_TOPIC} failed"
 # ---------------------------------------------------------------------- the producer's decision
 
 
-def end_transaction(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def end_transaction(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = EndTransactionRequest.decode(request.command.ext)
     if not state.identity.is_master:
         refusal = refused(
@@ -61,7 +61,7 @@ def end_transaction(state: State, request: Request) -> Outcome | Steps[Outcome]:
     return _end(state, request, header)
 
 
-def _end(state: State, request: Request, header: EndTransactionRequest) -> Steps[Outcome]:
+def _end(state: State, request: Request, header: EndTransactionRequest) -> Task[Outcome]:
     reply = yield from _decided(state, request, header)
     if reply.command.code != ResponseCode.SUCCESS:
         _log_refusal(state, request, header, reply)
@@ -97,7 +97,7 @@ def _line(request: Request, header: EndTransactionRequest, skipped: int, reason:
     )
 
 
-def _decided(state: State, request: Request, header: EndTransactionRequest) -> Steps[Reply]:
+def _decided(state: State, request: Request, header: EndTransactionRequest) -> Task[Reply]:
     found = yield from tasks.read(lookups.message_at(state.store, header.commit_log_offset))
     if found is None or found.record.topic != HALF_TOPIC.encode():
         return refused(
@@ -155,7 +155,7 @@ def _rejected(state: State, header: EndTransactionRequest, half: Record) -> Repl
 # ---------------------------------------------------------------------- once more
 
 
-def resume_check(state: State, request: Request) -> Steps[Outcome]:
+def resume_check(state: State, request: Request) -> Task[Outcome]:
     """Restart the checks of this half message.
 
     Java puts any message into the half queue again, decided transactions and plain messages
@@ -186,7 +186,7 @@ def resume_check(state: State, request: Request) -> Steps[Outcome]:
     return (yield from _start_over(state, half))
 
 
-def _begin_anew(state: State, half: Record) -> Steps[Outcome]:
+def _begin_anew(state: State, half: Record) -> Task[Outcome]:
     """Make a new transaction of a message that was given up."""
     position = half.physical_offset
     if not state.halves.resume(position):
@@ -203,7 +203,7 @@ def _begin_anew(state: State, half: Record) -> Steps[Outcome]:
     return done()
 
 
-def _start_over(state: State, half: Record) -> Steps[Outcome]:
+def _start_over(state: State, half: Record) -> Task[Outcome]:
     """Replace an open half by a copy with no checks."""
     halves = state.halves
     copy = copy_of(half, checks=0)

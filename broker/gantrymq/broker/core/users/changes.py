@@ -13,7 +13,7 @@ from gantrymq.acl.users.refused import RefusedChangeError
 from gantrymq.acl.users.table import UserTable
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.acl.access import caller_of
-from gantrymq.broker.core.engine.tasks import Steps, saved
+from gantrymq.broker.core.engine.tasks import Task, saved
 from gantrymq.broker.core.messages import File, Outcome, Request
 from gantrymq.broker.core.metadata.table_changes import spread, undone
 from gantrymq.broker.core.responses import done, refused
@@ -49,7 +49,7 @@ def change(
     request: Request,
     what: str,
     change_table: Callable[[UserTable], UserTable],
-) -> Outcome | Steps[Outcome]:
+) -> Outcome | Task[Outcome]:
     """Change the table; `what` is for the log."""
     users = users_of(state)
     if not isinstance(users, UserAccess):
@@ -69,7 +69,7 @@ def change(
     return _written(state, users)
 
 
-def _written(state: State, users: UserAccess) -> Steps[Outcome]:
+def _written(state: State, users: UserAccess) -> Task[Outcome]:
     epoch = state.members.epoch
     coming, was_safe = users.coming, state.files.is_safe(File.USERS)
     failure = yield from saved(File.USERS)

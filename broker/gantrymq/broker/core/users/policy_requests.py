@@ -15,7 +15,7 @@ from gantrymq.acl.users.resource_pattern import ResourcePattern
 from gantrymq.acl.users.table import UserTable
 from gantrymq.acl.users.user import SUBJECT_PREFIX, name_of
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Request
 from gantrymq.broker.core.responses import done, done_json, refused
@@ -33,7 +33,7 @@ from gantrymq.wire.java_string import utf8_bytes
 VALUES_MAX: Final = 20_000
 
 
-def update_acl(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def update_acl(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = AclRequest.decode(request.command.ext)
     body = request.command.body
     info = AclInfo.from_json(javajson.loads(body, values_max=VALUES_MAX)) if body else AclInfo()
@@ -48,7 +48,7 @@ def update_acl(state: State, request: Request) -> Outcome | Steps[Outcome]:
     )
 
 
-def delete_acl(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def delete_acl(state: State, request: Request) -> Outcome | Task[Outcome]:
     header = DeleteAclRequest.decode(request.command.ext)
     name = name_of(header.subject)
     resource = _resource_of(header.resource)

@@ -14,7 +14,7 @@ from gantrymq.acl.users.refused import RefusedChangeError
 from gantrymq.acl.users.table import UserTable
 from gantrymq.acl.users.user import UserType, check_name, type_of
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core.engine.tasks import Steps
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Request
 from gantrymq.broker.core.responses import done, done_json, refused
@@ -33,7 +33,7 @@ _BLANK: Final = "The username is blank"
 VALUES_MAX: Final = 1_000
 
 
-def create_user(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def create_user(state: State, request: Request) -> Outcome | Task[Outcome]:
     info = _asked(request)
     if info is None:
         return refused(ResponseCode.INVALID_PARAMETER, _BLANK)
@@ -43,7 +43,7 @@ def create_user(state: State, request: Request) -> Outcome | Steps[Outcome]:
     return change(state, request, f"created={info.username}", lambda table: table.created(info))
 
 
-def update_user(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def update_user(state: State, request: Request) -> Outcome | Task[Outcome]:
     info = _asked(request)
     if info is None:
         return refused(ResponseCode.INVALID_PARAMETER, _BLANK)
@@ -54,7 +54,7 @@ def update_user(state: State, request: Request) -> Outcome | Steps[Outcome]:
     return change(state, request, f"updated={info.username}", updated)
 
 
-def delete_user(state: State, request: Request) -> Outcome | Steps[Outcome]:
+def delete_user(state: State, request: Request) -> Outcome | Task[Outcome]:
     name = UserRequest.decode(request.command.ext).username or ""
     users = users_of(state)
     if not isinstance(users, UserAccess):
