@@ -19,7 +19,7 @@ from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.session import Session
 from gantrymq.runtime.clock import VirtualClock
 from gantrymq.runtime.net.channel import Channel, ChannelFeed
-from gantrymq.runtime.net.deadline_timer import Sweep
+from gantrymq.runtime.net.deadline_timer import DeadlineTimer
 from gantrymq.runtime.net.outbox import Outbox
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.settings import FlushDiskType
@@ -89,7 +89,7 @@ class Loop:
         add_topic(self.opened_broker)
         self.opened_broker.ask(SEND, message(), b"first")  # which the kernel leaves to handlers
         self.outbox = Outbox()
-        self.sweep = Sweep(tuple, self.monotonic)
+        self.sweep = DeadlineTimer(tuple, self.monotonic)
         self.effects: list[Effect] = []
         self.failures: list[Exception] = []
         self.has_more = False

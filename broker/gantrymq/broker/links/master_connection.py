@@ -19,7 +19,7 @@ from gantrymq.ha.classic.slave_handshake import SlaveHandshake
 from gantrymq.ha.protocol.events import Ended, Ending, FollowingEvent
 from gantrymq.ha.settings import HaSettings
 from gantrymq.runtime.clock import Clock
-from gantrymq.runtime.security.tls import Door, DoorError
+from gantrymq.runtime.security.tls import TlsTransport, TlsTransportError
 from gantrymq.store.engine import Store
 from gantrymq.store.files.segments import SyncFailedError
 
@@ -114,7 +114,7 @@ class MasterConnection:
         self.ended: asyncio.Future[Ended] = ended
         self.link: LogReceiver | None = None
         """None until the master is followed."""
-        self._door: Door | None = owner.security.outgoing()
+        self._door: TlsTransport | None = owner.security.outgoing()
         self._handshake: SlaveHandshake | None = None
         self._is_over: bool = False
         self._owner: Copier = owner
@@ -185,13 +185,13 @@ class MasterConnection:
 
     # ------------------------------------------------------------------ before it is followed
 
-    def _pass(self, door: Door, data: bytes) -> bytes:
+    def _pass(self, door: TlsTransport, data: bytes) -> bytes:
         """Decrypt received bytes."""
         assert self._transport is not None
         was_shaking_hands = door.is_shaking_hands
         try:
             data = door.receive(data)
-        except DoorError as error:
+        except TlsTransportError as error:
             self.end(Ended(Ending.UNPROVEN, self._owner.security.explain(error)))
             return b""
         said = door.take_output()

@@ -20,7 +20,7 @@ from gantrymq.ha.classic.slave_admission import PROOF_SECONDS
 from gantrymq.ha.protocol.channel_proof import ChannelProof
 from gantrymq.ha.protocol.member_frames import OPENING
 from gantrymq.runtime.net.address import format_address
-from gantrymq.runtime.security.tls import Door, DoorError
+from gantrymq.runtime.security.tls import TlsTransport, TlsTransportError
 
 # Above this much unsent output the transport pauses writing.
 WRITE_BUFFER_BYTES: Final = 256 * 1024
@@ -82,7 +82,9 @@ class MemberConnection(asyncio.Protocol):
         """Done once the core knows the connection, or never will."""
         self.was_dialed = number is not None
         security = owner.security
-        self._door: Door | None = security.outgoing() if self.was_dialed else security.incoming()
+        self._door: TlsTransport | None = (
+            security.outgoing() if self.was_dialed else security.incoming()
+        )
         self._channel_proof: ChannelProof | None = None
         """The check of the peer's channel proof, while that is outstanding."""
         self._first = b""
@@ -166,12 +168,12 @@ class MemberConnection(asyncio.Protocol):
 
     # ------------------------------------------------------------------ before the core knows it
 
-    def _pass(self, door: Door, data: bytes) -> bytes:
+    def _pass(self, door: TlsTransport, data: bytes) -> bytes:
         """Decrypt received bytes, if the connection uses TLS."""
         assert self._transport is not None
         try:
             data = door.receive(data)
-        except DoorError as error:
+        except TlsTransportError as error:
             self._fail(door, self._owner.security.explain(error))
             return b""
         said = door.take_output()
@@ -188,7 +190,7 @@ class MemberConnection(asyncio.Protocol):
             return b""
         return data
 
-    def _seal(self, door: Door) -> None:
+    def _seal(self, door: TlsTransport) -> None:
         """Send the channel proof, now that TLS is established."""
         self._has_sealed = True
         security = self._owner.security
@@ -198,7 +200,7 @@ class MemberConnection(asyncio.Protocol):
         self._channel_proof = proof
         self.write([proof.begin()])
 
-    def _check(self, proof: ChannelProof, door: Door, data: bytes) -> bytes:
+    def _check(self, proof: ChannelProof, door: TlsTransport, data: bytes) -> bytes:
         """Check the peer's channel proof; returns the bytes that follow it."""
         try:
             data = proof.receive(data)
@@ -211,7 +213,7 @@ class MemberConnection(asyncio.Protocol):
                 self._begin()
         return data
 
-    def _fail(self, door: Door, cause: str) -> None:
+    def _fail(self, door: TlsTransport, cause: str) -> None:
         self.failure = cause
         if self._transport is not None:
             self._transport.write(door.take_output())  # may contain an alert with the reason

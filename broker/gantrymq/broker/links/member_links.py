@@ -20,7 +20,7 @@ from gantrymq.ha.protocol.rate import Rate
 from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.net.address import parse_address
-from gantrymq.runtime.net.deadline_timer import Sweep
+from gantrymq.runtime.net.deadline_timer import DeadlineTimer
 from gantrymq.runtime.net.listening import listen
 
 # A member that is up answers at once; another one may have to be asked soon.
@@ -63,7 +63,7 @@ class MemberLinks:
         self._log = QuietLog(log)
         self._member: Member | None = None
         self._unproven: UnauthenticatedLinks[MemberConnection] = UnauthenticatedLinks()
-        self._sweep = Sweep(self._unproven.all, clock.monotonic, self._log.settle)
+        self._sweep = DeadlineTimer(self._unproven.all, clock.monotonic, self._log.settle)
 
     @property
     def member(self) -> Member:

@@ -17,7 +17,7 @@ from gantrymq.ha.protocol.events import Ended, Ending
 from gantrymq.ha.status import FollowingStatus
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.net.address import parse_address
-from gantrymq.runtime.net.deadline_timer import Sweep
+from gantrymq.runtime.net.deadline_timer import DeadlineTimer
 
 # Java's values.
 CONNECT_SECONDS: Final = 3.0
@@ -35,7 +35,7 @@ class ReplicationDialer:
         self._copier = copier
         self._log = log
         self._quiet_log = QuietLog(log)
-        self._sweep = Sweep(self._open_ones, clock.monotonic, self._quiet_log.settle)
+        self._sweep = DeadlineTimer(self._open_ones, clock.monotonic, self._quiet_log.settle)
         self._task: asyncio.Task[None] | None = None
 
     def follow(self, address: str) -> None:

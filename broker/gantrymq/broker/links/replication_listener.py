@@ -8,7 +8,7 @@ from typing import cast, final
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker.links.slave_connections import SlaveConnection, SlaveConnections
 from gantrymq.ha.protocol.events import Ended, Ending
-from gantrymq.runtime.net.deadline_timer import Sweep
+from gantrymq.runtime.net.deadline_timer import DeadlineTimer
 from gantrymq.runtime.net.listening import listen
 
 
@@ -20,7 +20,9 @@ class ReplicationListener:
     def __init__(self, connections: SlaveConnections) -> None:
         self._connections = connections
         self._listening: list[asyncio.Server] = []
-        self._sweep = Sweep(connections.all, connections.clock.monotonic, connections.settle)
+        self._sweep = DeadlineTimer(
+            connections.all, connections.clock.monotonic, connections.settle
+        )
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen; returns the actual address, as the system chooses a port for port 0."""

@@ -21,7 +21,7 @@ from gantrymq.ha.protocol.events import Ended, Ending, FollowerEvent
 from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.net.address import format_address
-from gantrymq.runtime.security.tls import Door, DoorError
+from gantrymq.runtime.security.tls import TlsTransport, TlsTransportError
 
 # Above this much unsent output the transport pauses writing.
 WRITE_BUFFER_BYTES: Final = 256 * 1024
@@ -153,7 +153,7 @@ class SlaveConnection:
         self.follower: LogSender | None = None
         """None until the connection is admitted."""
         self._admission: SlaveAdmission = owner.admission()
-        self._door: Door | None = owner.security.incoming()
+        self._door: TlsTransport | None = owner.security.incoming()
         """None once it is known that the connection uses no TLS."""
         self._ended: Ended | None = None
         self._owner: SlaveConnections = owner
@@ -236,12 +236,12 @@ class SlaveConnection:
 
     # ------------------------------------------------------------------ internals
 
-    def _pass(self, door: Door, data: bytes) -> bytes:
+    def _pass(self, door: TlsTransport, data: bytes) -> bytes:
         """Decrypt received bytes, if the connection uses TLS."""
         assert self._transport is not None
         try:
             data = door.receive(data)
-        except DoorError as error:
+        except TlsTransportError as error:
             ended = Ended(Ending.UNPROVEN, self._owner.security.explain(error))
             if self.follower is None:
                 self._ended = ended

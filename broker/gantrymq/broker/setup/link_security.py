@@ -19,7 +19,7 @@ from gantrymq.ha.protocol.handshake import NONCE_BYTES
 from gantrymq.remoting.events import Reason
 from gantrymq.runtime.security.certificates import ServerContexts, TlsMode
 from gantrymq.runtime.security.client_contexts import ClientContexts
-from gantrymq.runtime.security.tls import Door, DoorError
+from gantrymq.runtime.security.tls import TlsTransport, TlsTransportError
 
 _HINTS: Final = {
     Reason.TLS_REQUIRED: (
@@ -65,15 +65,15 @@ class LinkSecurity:
 
     # ------------------------------------------------------------------ TLS
 
-    def incoming(self) -> Door:
+    def incoming(self) -> TlsTransport:
         """The TLS transport of an incoming connection."""
-        return Door(self._mode, self.contexts.context)
+        return TlsTransport(self._mode, self.contexts.context)
 
-    def outgoing(self) -> Door | None:
+    def outgoing(self) -> TlsTransport | None:
         """The TLS transport of an outgoing connection; None without TLS."""
-        return None if self._client is None else Door.of_client(self._client.context())
+        return None if self._client is None else TlsTransport.of_client(self._client.context())
 
-    def explain(self, error: DoorError) -> str:
+    def explain(self, error: TlsTransportError) -> str:
         """Why a connection was closed, and the remedy."""
         return _HINTS.get(error.reason, error.detail)
 

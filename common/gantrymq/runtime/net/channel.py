@@ -1,4 +1,4 @@
-"""Connects one TCP connection with its `Session` and, if TLS is possible, its `Door`.
+"""Connects one TCP connection with its `Session` and, if TLS is possible, its `TlsTransport`.
 
 Each read passes through the door into the session. The owner gets all requests of the read in one
 call, and all output leaves in one write. Reading pauses while the peer has too many unanswered
@@ -17,10 +17,10 @@ from gantrymq.remoting.events import Ended, Event, Reason, Requests
 from gantrymq.remoting.failures import ConnectionLostError
 from gantrymq.remoting.session import Feed, Session
 from gantrymq.runtime.net.address import format_address
-from gantrymq.runtime.net.deadline_timer import Sweep
+from gantrymq.runtime.net.deadline_timer import DeadlineTimer
 from gantrymq.runtime.net.outbox import Outbox
-from gantrymq.runtime.net.pending_calls import Calls
-from gantrymq.runtime.security.tls import HANDSHAKE_SECONDS, Door, DoorError
+from gantrymq.runtime.net.pending_calls import PendingCalls
+from gantrymq.runtime.security.tls import HANDSHAKE_SECONDS, TlsTransport, TlsTransportError
 from gantrymq.wire.command import Command
 
 # The transport pauses writing above this much unsent output and resumes below a quarter of it.
@@ -75,7 +75,7 @@ class Owner(Protocol):
     def outbox(self) -> Outbox: ...
 
     @property
-    def sweep(self) -> Sweep: ...
+    def sweep(self) -> DeadlineTimer: ...
 
     def monotonic(self) -> float: ...
 
@@ -131,7 +131,7 @@ class Channel:
         channel_id: int,
         listener: str,
         session: Session,
-        door: Door | None,
+        door: TlsTransport | None,
         ready: asyncio.Future[None] | None = None,
     ) -> None:
         """`ready` is resolved when requests can be sent (at once, or after the TLS handshake), or
@@ -146,10 +146,10 @@ class Channel:
         self._outbox: Outbox = owner.outbox
         self._feed: Feed | None = None if owner.feed is None else partial(owner.feed, self)
         self._session: Session = session
-        self._door: Door | None = door
+        self._door: TlsTransport | None = door
         self._ready = ready
         self._transport: Transport | None = None
-        self._calls: Calls = Calls()
+        self._calls: PendingCalls = PendingCalls()
         self._certificate_names: tuple[str, ...] | None = None
         self._ending: Ended | None = None
         self._handshake_began_at: float = owner.monotonic()
@@ -383,12 +383,12 @@ class Channel:
             else:
                 self._calls.settle(event, self.peer, self.why_closed)
 
-    def _pass_door(self, door: Door, data: bytes, now: float) -> bytes:
+    def _pass_door(self, door: TlsTransport, data: bytes, now: float) -> bytes:
         if not door.is_shaking_hands:
             self._handshake_began_at = now
         try:
             data = door.receive(data)
-        except DoorError as error:
+        except TlsTransportError as error:
             self._write([door.take_output()])  # the TLS alert that tells the peer why
             self.close(error.reason, error.detail)
             return b""

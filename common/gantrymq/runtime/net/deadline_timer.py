@@ -24,7 +24,7 @@ class Expiring(Protocol):
 
 
 @final
-class Sweep:
+class DeadlineTimer:
     """Owns the timer. `stop` ends it; it cannot be started again."""
 
     __slots__ = ("_after", "_fires_at", "_is_stopped", "_members", "_monotonic", "_timer")

@@ -23,12 +23,12 @@ from gantrymq.remoting.session import Session
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 from gantrymq.runtime.net.address import parse_address
 from gantrymq.runtime.net.channel import Channel
-from gantrymq.runtime.net.deadline_timer import Sweep
+from gantrymq.runtime.net.deadline_timer import DeadlineTimer
 from gantrymq.runtime.net.keepalive import notice_silence
 from gantrymq.runtime.net.outbox import Outbox
 from gantrymq.runtime.security.client_contexts import PLAIN_HINT, ClientContexts
 from gantrymq.runtime.security.signing import signer_of
-from gantrymq.runtime.security.tls import Door
+from gantrymq.runtime.security.tls import TlsTransport
 from gantrymq.wire.codes import LanguageCode
 from gantrymq.wire.command import Command
 
@@ -91,7 +91,7 @@ class Dialer:
         self.chance = chance
         self.monotonic = clock.monotonic
         self.outbox = Outbox()
-        self.sweep = Sweep(self._channels, clock.monotonic, self._forget_idle)
+        self.sweep = DeadlineTimer(self._channels, clock.monotonic, self._forget_idle)
         self._handler = handler if handler is not None else RefuseAll()
         self._connections: dict[str, Connection] = {}
         self._open: dict[int, Channel] = {}
@@ -156,7 +156,7 @@ class Dialer:
     def make_channel(self, ready: asyncio.Future[None]) -> Channel:
         self._next_id += 1
         session = Session(self.settings.session, self.monotonic(), language=self.settings.language)
-        door = None if self.tls is None else Door.of_client(self.tls.context())
+        door = None if self.tls is None else TlsTransport.of_client(self.tls.context())
         return Channel(self, self._next_id, LISTENER, session, door, ready)
 
     # ------------------------------------------------------------------ the owner of channels

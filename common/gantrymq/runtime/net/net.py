@@ -23,11 +23,11 @@ from gantrymq.remoting.session import Session
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.net.channel import Channel, ChannelFeed
-from gantrymq.runtime.net.deadline_timer import Sweep
+from gantrymq.runtime.net.deadline_timer import DeadlineTimer
 from gantrymq.runtime.net.listening import listen
 from gantrymq.runtime.net.outbox import Outbox
 from gantrymq.runtime.security.certificates import ServerContexts, ServerTls, TlsMode
-from gantrymq.runtime.security.tls import Door
+from gantrymq.runtime.security.tls import TlsTransport
 from gantrymq.runtime.storage.descriptors import RESERVE
 from gantrymq.wire.command import Command
 
@@ -115,7 +115,7 @@ class Server:
         self.addresses: dict[str, tuple[str, int]] = {}  # the bound address of each listener
         self.monotonic = clock.monotonic
         self.outbox = outbox if outbox is not None else Outbox()
-        self.sweep = Sweep(self._expiring, clock.monotonic, self._each_second)
+        self.sweep = DeadlineTimer(self._expiring, clock.monotonic, self._each_second)
         self._handler = handler
         self._limits = limits if limits is not None else ServerLimits()
         self.memory = memory if memory is not None else MemoryAccount(LIMIT_MAX)
@@ -197,7 +197,7 @@ class Server:
     def _make_channel(self, listener: Listener) -> Channel:
         self._next_id += 1
         session = Session(self._limits.session, self.monotonic())
-        door = Door.of_server(self.tls, ProxyHeader() if listener.proxy_protocol else None)
+        door = TlsTransport.of_server(self.tls, ProxyHeader() if listener.proxy_protocol else None)
         return Channel(self, self._next_id, listener.name, session, door)
 
     def opened(self, channel: Channel, now: float) -> None:

@@ -1,6 +1,6 @@
 """Pairs the requests sent on one connection with the coroutines that wait for their responses.
 
-The session reports the outcome of each request; `Calls` turns it into a result or an exception of
+The session reports the outcome of each request; `PendingCalls` turns it into a result or an exception of
 the waiting coroutine.
 """
 
@@ -15,7 +15,7 @@ from gantrymq.wire.command import Command
 
 
 @final
-class Calls:
+class PendingCalls:
     """Futures by opaque. The table is made at the first request: most server connections send
     none."""
 

@@ -40,7 +40,7 @@ OPEN_BASE_BYTES: Final = 18 * 1024
 HANDSHAKE_ROOM: Final = 2
 
 
-class DoorError(RemoteError):
+class TlsTransportError(RemoteError):
     """The connection must be closed: its TLS or plain data is not accepted."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
@@ -49,7 +49,7 @@ class DoorError(RemoteError):
         self.detail = detail
 
 
-class DoorState(Enum):
+class TlsTransportState(Enum):
     """The state of a connection's door."""
 
     UNDECIDED = 0
@@ -60,7 +60,7 @@ class DoorState(Enum):
 
 
 @final
-class Door:
+class TlsTransport:
     """The TLS state of one connection. `receive` takes bytes of the socket, returns the
     session's."""
 
@@ -86,7 +86,7 @@ class Door:
         """`source` becomes the client's address from the PROXY header, if one comes."""
         self._mode = mode
         self._context = context
-        self.state = DoorState.UNDECIDED
+        self.state = TlsTransportState.UNDECIDED
         self.is_finished = False
         self.source: str | None = None
         self._proxy = proxy
@@ -96,12 +96,12 @@ class Door:
         self._tls: ssl.SSLObject | None = None
 
     @staticmethod
-    def of_server(contexts: ServerContexts, proxy: ProxyHeader | None = None) -> Door:
-        return Door(contexts.settings.mode, contexts.context, proxy)
+    def of_server(contexts: ServerContexts, proxy: ProxyHeader | None = None) -> TlsTransport:
+        return TlsTransport(contexts.settings.mode, contexts.context, proxy)
 
     @staticmethod
-    def of_client(context: ssl.SSLContext) -> Door:
-        door = Door(TlsMode.ENFORCING, lambda: context)
+    def of_client(context: ssl.SSLContext) -> TlsTransport:
+        door = TlsTransport(TlsMode.ENFORCING, lambda: context)
         door._begin(server_side=False)
         door._advance()
         return door
@@ -110,17 +110,17 @@ class Door:
     def lets_output_pass(self) -> bool:
         """Whether output can be written. If both TLS and plain are allowed, the peer must send
         first."""
-        if self.state is DoorState.UNDECIDED:
+        if self.state is TlsTransportState.UNDECIDED:
             return self._mode is TlsMode.DISABLED
-        return self.state is not DoorState.HANDSHAKE
+        return self.state is not TlsTransportState.HANDSHAKE
 
     @property
     def is_plain(self) -> bool:
-        return self.state is DoorState.PLAIN
+        return self.state is TlsTransportState.PLAIN
 
     @property
     def is_shaking_hands(self) -> bool:
-        return self.state is DoorState.HANDSHAKE
+        return self.state is TlsTransportState.HANDSHAKE
 
     @property
     def channel(self) -> bytes:
@@ -128,14 +128,14 @@ class Door:
 
         A man in the middle has two connections whose bindings differ. Empty without TLS.
         """
-        if self._tls is None or self.state is not DoorState.OPEN:
+        if self._tls is None or self.state is not TlsTransportState.OPEN:
             return b""
         return self._tls.get_channel_binding("tls-unique") or b""
 
     @property
     def certificate_names(self) -> tuple[str, ...]:
         """The names in the peer's certificate, if one was requested and verified."""
-        if self._tls is None or self.state is not DoorState.OPEN:
+        if self._tls is None or self.state is not TlsTransportState.OPEN:
             return ()
         return certificate_names(self._tls.getpeercert() or {})
 
@@ -149,29 +149,29 @@ class Door:
         return OPEN_BASE_BYTES
 
     def receive(self, data: bytes) -> bytes:
-        """The session's part of `data`, decrypted; raises DoorError."""
-        if self.state is DoorState.PLAIN:
+        """The session's part of `data`, decrypted; raises TlsTransportError."""
+        if self.state is TlsTransportState.PLAIN:
             return data
         if self._proxy is not None:
             data = self._take_proxy_header(self._proxy, data)
             if not data:
                 return data
-        if self.state is DoorState.UNDECIDED:
+        if self.state is TlsTransportState.UNDECIDED:
             self._decide(data[0])
             if self._tls is None:
                 return data
         assert self._incoming is not None
         self._incoming.write(data)
-        if self.state is DoorState.HANDSHAKE:
+        if self.state is TlsTransportState.HANDSHAKE:
             self._handshake_bytes += len(data)
             self._advance()
-        return self._decrypt() if self.state is DoorState.OPEN else b""
+        return self._decrypt() if self.state is TlsTransportState.OPEN else b""
 
     def encrypt(self, pieces: list[bytes]) -> list[bytes]:
         """The session's output in the form in which it goes to the socket."""
         if self._tls is None:
             return pieces
-        if self.state is not DoorState.BROKEN:
+        if self.state is not TlsTransportState.BROKEN:
             for piece in pieces:
                 self._tls.write(piece)
         return [self.take_output()]
@@ -182,7 +182,7 @@ class Door:
 
     def close(self) -> None:
         """Send TLS's close notification, so that the peer can tell an end from an interruption."""
-        if self._tls is not None and self.state is DoorState.OPEN:
+        if self._tls is not None and self.state is TlsTransportState.OPEN:
             try:
                 self._tls.unwrap()
             except ssl.SSLError:
@@ -192,7 +192,7 @@ class Door:
         try:
             rest = proxy.feed(data)
         except RemoteError as error:
-            raise DoorError(Reason.GARBAGE, str(error)) from error
+            raise TlsTransportError(Reason.GARBAGE, str(error)) from error
         if rest is None:
             return b""
         self.source, self._proxy = proxy.source, None
@@ -201,13 +201,15 @@ class Door:
     def _decide(self, first_byte: int) -> None:
         is_tls = first_byte == TLS_HANDSHAKE_BYTE
         if is_tls and self._mode is TlsMode.DISABLED:
-            raise DoorError(Reason.TLS_DISABLED, "a TLS client, and tls.server.mode is disabled")
+            raise TlsTransportError(
+                Reason.TLS_DISABLED, "a TLS client, and tls.server.mode is disabled"
+            )
         if not is_tls and self._mode is TlsMode.ENFORCING:
-            raise DoorError(Reason.TLS_REQUIRED, "a plain client, and TLS is enforced")
+            raise TlsTransportError(Reason.TLS_REQUIRED, "a plain client, and TLS is enforced")
         if is_tls:
             self._begin(server_side=True)
         else:
-            self.state = DoorState.PLAIN
+            self.state = TlsTransportState.PLAIN
 
     def _begin(self, *, server_side: bool) -> None:
         self._incoming = ssl.MemoryBIO()
@@ -215,7 +217,7 @@ class Door:
         self._tls = self._context().wrap_bio(
             self._incoming, self._outgoing, server_side=server_side
         )
-        self.state = DoorState.HANDSHAKE
+        self.state = TlsTransportState.HANDSHAKE
 
     def _advance(self) -> None:
         assert self._tls is not None
@@ -224,8 +226,8 @@ class Door:
         except ssl.SSLWantReadError:
             return
         except ssl.SSLError as error:
-            raise DoorError(Reason.HANDSHAKE_FAILED, _text(error)) from error
-        self.state = DoorState.OPEN
+            raise TlsTransportError(Reason.HANDSHAKE_FAILED, _text(error)) from error
+        self.state = TlsTransportState.OPEN
 
     def _decrypt(self) -> bytes:
         assert self._tls is not None
@@ -239,8 +241,8 @@ class Door:
         except ssl.SSLZeroReturnError:
             self.is_finished = True
         except ssl.SSLError as error:
-            self.state = DoorState.BROKEN
-            raise DoorError(Reason.GARBAGE, _text(error)) from error
+            self.state = TlsTransportState.BROKEN
+            raise TlsTransportError(Reason.GARBAGE, _text(error)) from error
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from gantrymq.runtime.clock import VirtualClock
-from gantrymq.runtime.net.deadline_timer import SWEEP_SECONDS, Sweep
+from gantrymq.runtime.net.deadline_timer import SWEEP_SECONDS, DeadlineTimer
 
 
 class Member:
@@ -25,7 +25,7 @@ class Member:
 async def test_only_what_is_due_expires_and_the_next_look_is_at_the_earliest_deadline() -> None:
     clock = VirtualClock()
     due, soon, late, idle = Member(1.0), Member(1.5), Member(99.0), Member(None)
-    sweep = Sweep(lambda: [due, soon, late, idle], clock.monotonic)
+    sweep = DeadlineTimer(lambda: [due, soon, late, idle], clock.monotonic)
 
     assert sweep.sweep(1.0) == 1.5
     assert [member.expired.is_set() for member in (due, soon, late, idle)] == [
@@ -39,7 +39,7 @@ async def test_only_what_is_due_expires_and_the_next_look_is_at_the_earliest_dea
 
 async def test_an_announced_deadline_is_kept_though_the_sweep_was_due_later() -> None:
     member = Member(time.monotonic() + 0.005)
-    sweep = Sweep(lambda: [member], time.monotonic)
+    sweep = DeadlineTimer(lambda: [member], time.monotonic)
     sweep.start()
 
     sweep.wake_by(time.monotonic() + 0.005)
@@ -50,7 +50,7 @@ async def test_an_announced_deadline_is_kept_though_the_sweep_was_due_later() ->
 
 async def test_each_sweep_ends_with_the_owner_s_own_duty_and_arms_the_next() -> None:
     done = asyncio.Event()
-    sweep = Sweep(list, time.monotonic, lambda now: done.set())
+    sweep = DeadlineTimer(list, time.monotonic, lambda now: done.set())
 
     sweep.wake_by(time.monotonic())
     await done.wait()
@@ -84,7 +84,7 @@ async def said() -> list[object]:
 
 async def test_a_member_that_raises_keeps_no_other_from_its_end(said: list[object]) -> None:
     member = Member(1.0)
-    sweep = Sweep(lambda: [Broken(), member], VirtualClock().monotonic)
+    sweep = DeadlineTimer(lambda: [Broken(), member], VirtualClock().monotonic)
 
     assert sweep.sweep(2.0) == 2.0 + SWEEP_SECONDS
 
@@ -94,7 +94,7 @@ async def test_a_member_that_raises_keeps_no_other_from_its_end(said: list[objec
 
 async def test_whatever_raises_the_next_sweep_is_armed(said: list[object]) -> None:
     clock = VirtualClock()
-    sweep = Sweep(lambda: [BrokenDeadline()], clock.monotonic)
+    sweep = DeadlineTimer(lambda: [BrokenDeadline()], clock.monotonic)
     sweep.wake_by(0.0)
 
     while not said:  # noqa: ASYNC110  # what is awaited has no event, on purpose
@@ -107,7 +107,7 @@ async def test_whatever_raises_the_next_sweep_is_armed(said: list[object]) -> No
 
 async def test_a_stopped_sweep_stays_stopped() -> None:
     member = Member(0.0)
-    sweep = Sweep(lambda: [member], time.monotonic)
+    sweep = DeadlineTimer(lambda: [member], time.monotonic)
     sweep.start()
 
     sweep.stop()

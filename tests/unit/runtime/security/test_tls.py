@@ -33,7 +33,7 @@ from gantrymq.runtime.security.certificates import (
     client_context,
 )
 from gantrymq.runtime.security.client_contexts import ClientContexts
-from gantrymq.runtime.security.tls import Door, DoorError, DoorState
+from gantrymq.runtime.security.tls import TlsTransport, TlsTransportError, TlsTransportState
 from gantrymq.wire.command import Command
 from gantrymq.wire.frames import encode
 
@@ -179,12 +179,12 @@ async def test_a_large_frame_comes_through_both_ways(start_server: StartServer) 
 async def test_the_client_hello_may_come_in_pieces(start_server: StartServer) -> None:
     server = await start_server(Echo(), tls=ServerContexts(ServerTls()))
     reader, writer = await asyncio.open_connection(*server.addresses["internal"])
-    door = Door.of_client(client_context(ClientTls()))
+    door = TlsTransport.of_client(client_context(ClientTls()))
     hello = door.take_output()
     for position in range(len(hello)):
         writer.write(hello[position : position + 1])
         await asyncio.sleep(0)
-    while door.state is not DoorState.OPEN:
+    while door.state is not TlsTransportState.OPEN:
         door.receive(await reader.read(65_536))
     for piece in door.encrypt([encode(Command(1, body=b"pieces"))]):
         writer.write(piece)
@@ -201,9 +201,9 @@ async def test_a_last_request_before_the_goodbye_is_served(start_server: StartSe
     echo = Echo()
     server = await start_server(echo, tls=ServerContexts(ServerTls()))
     reader, writer = await asyncio.open_connection(*server.addresses["internal"])
-    door = Door.of_client(client_context(ClientTls()))
+    door = TlsTransport.of_client(client_context(ClientTls()))
     writer.write(door.take_output())
-    while door.state is not DoorState.OPEN:
+    while door.state is not TlsTransportState.OPEN:
         door.receive(await reader.read(65_536))
     [unregister] = door.encrypt([encode(Command(35, flag=2))])
     door.close()
@@ -328,12 +328,14 @@ async def test_garbage_ends_the_connection(
     writer.transport.abort()
 
 
-async def client_of(server: Server) -> tuple[Door, asyncio.StreamReader, asyncio.StreamWriter]:
+async def client_of(
+    server: Server,
+) -> tuple[TlsTransport, asyncio.StreamReader, asyncio.StreamWriter]:
     """One whose handshake is over."""
     reader, writer = await asyncio.open_connection(*server.addresses["internal"])
-    door = Door.of_client(client_context(ClientTls()))
+    door = TlsTransport.of_client(client_context(ClientTls()))
     writer.write(door.take_output())
-    while door.state is not DoorState.OPEN:
+    while door.state is not TlsTransportState.OPEN:
         door.receive(await reader.read(65_536))
     return door, reader, writer
 
@@ -373,7 +375,7 @@ async def test_a_handshake_has_a_deadline_from_its_first_byte(start_server: Star
     server = await start_server(echo, tls=ServerContexts(ServerTls()), clock=clock)
     _, writer = await asyncio.open_connection(*server.addresses["internal"])
     clock.advance(100.0)
-    writer.write(Door.of_client(client_context(ClientTls())).take_output()[:50])
+    writer.write(TlsTransport.of_client(client_context(ClientTls())).take_output()[:50])
     while not any(channel.bytes_in for channel in server.channels):  # noqa: ASYNC110
         await asyncio.sleep(0)
 
@@ -445,14 +447,14 @@ async def test_an_open_connection_costs_less_than_one_that_shakes_hands(
 
 
 def test_a_plain_connection_costs_nothing_for_tls() -> None:
-    door = Door.of_server(ServerContexts(ServerTls()))
+    door = TlsTransport.of_server(ServerContexts(ServerTls()))
     assert door.held_bytes == 0
     door.receive(b"\x00\x00")
     assert door.held_bytes == 0
 
 
 def test_a_plain_peer_s_bytes_pass_untouched_from_the_first_on() -> None:
-    door = Door.of_server(ServerContexts(ServerTls()))
+    door = TlsTransport.of_server(ServerContexts(ServerTls()))
 
     assert door.receive(b"\x00\x00") == b"\x00\x00"
     assert door.receive(b"\x16") == b"\x16"  # only the first byte of a connection decides
@@ -460,8 +462,10 @@ def test_a_plain_peer_s_bytes_pass_untouched_from_the_first_on() -> None:
 
 
 def test_a_disabled_door_names_the_setting() -> None:
-    with pytest.raises(DoorError, match=r"tls\.server\.mode is disabled"):
-        Door.of_server(ServerContexts(ServerTls(mode=TlsMode.DISABLED))).receive(b"\x16\x03")
+    with pytest.raises(TlsTransportError, match=r"tls\.server\.mode is disabled"):
+        TlsTransport.of_server(ServerContexts(ServerTls(mode=TlsMode.DISABLED))).receive(
+            b"\x16\x03"
+        )
 
 
 def test_the_large_library_is_not_loaded_before_a_client_hello() -> None:
