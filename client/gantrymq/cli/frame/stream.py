@@ -12,7 +12,7 @@ from gantrymq.cli.frame.command import PRODUCER_GROUP
 from gantrymq.cli.frame.line_input import LineInput, LineSource
 from gantrymq.cli.frame.line_output import DescriptorOutput, LineOutput
 from gantrymq.client.aio.admin import Admin
-from gantrymq.client.aio.machinery.environment import REAL, World
+from gantrymq.client.aio.machinery.environment import REAL, Environment
 from gantrymq.client.aio.producer import Producer
 from gantrymq.client.core.admin.pace import SILENT, Pace
 
@@ -34,7 +34,7 @@ class Stream:
     keywords: ClientKeywords
     timeout_s: float = 5.0
     form: str = "table"
-    world: World = REAL
+    world: Environment = REAL
     source: LineSource = field(default_factory=LineInput)
     output: LineOutput = field(default_factory=DescriptorOutput)
     pace: Pace = SILENT

@@ -17,7 +17,7 @@ from typing import ParamSpec, Protocol, TypeVar, Unpack, final
 
 from gantrymq.client.aio.client import Client, ClientKey
 from gantrymq.client.aio.machinery.configuration import ClientKeywords, choose
-from gantrymq.client.aio.machinery.environment import REAL, World
+from gantrymq.client.aio.machinery.environment import REAL, Environment
 from gantrymq.client.aio.membership import Startable
 from gantrymq.client.core.admin.accounts import Accounts
 from gantrymq.client.core.admin.administration import TIMEOUT_S, Administration
@@ -33,7 +33,7 @@ from gantrymq.client.core.admin.topics import Topics
 from gantrymq.client.core.admin.tracks import Tracks
 from gantrymq.client.core.admin.users import Policies, Users
 from gantrymq.client.core.flow.flow_steps import Flow
-from gantrymq.client.core.flow.lifecycle import Life
+from gantrymq.client.core.flow.lifecycle import Lifecycle
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -59,12 +59,12 @@ class Admin(Startable):
         self,
         *,
         timeout_s: float = TIMEOUT_S,
-        world: World = REAL,
+        world: Environment = REAL,
         **keywords: Unpack[ClientKeywords],
     ) -> None:
         """Without `name_servers`, the environment variable NAMESRV_ADDR is used. Does no I/O yet.
         Raises ConfigurationError."""
-        self._life = Life("administrator")
+        self._life = Lifecycle("administrator")
         keywords["api_timeout_s"] = timeout_s
         settings, identity, _ = choose(_NothingMore, {}, keywords)
         self._client = Client(ClientKey(settings, identity), world)

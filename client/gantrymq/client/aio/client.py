@@ -16,7 +16,7 @@ from typing import Any, Final, final
 
 from gantrymq.client.aio.machinery.complete_close import to_its_end
 from gantrymq.client.aio.machinery.driver import Driver
-from gantrymq.client.aio.machinery.environment import REAL, Identity, Respond, World
+from gantrymq.client.aio.machinery.environment import REAL, Environment, Identity, Respond
 from gantrymq.client.aio.machinery.hooked import HookedLinks
 from gantrymq.client.aio.machinery.message_ids import UniqueIds
 from gantrymq.client.aio.machinery.process import own_address, process_name
@@ -44,7 +44,7 @@ class Client:
     """The client of one client id, made by `join`, or by Admin for itself alone. `enter`, then
     `leave`."""
 
-    def __init__(self, key: ClientKey, world: World = REAL) -> None:
+    def __init__(self, key: ClientKey, world: Environment = REAL) -> None:
         self._key = key
         self._members = 0
         self._is_started = False
@@ -134,7 +134,7 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-def join(settings: ClientSettings, identity: Identity, world: World = REAL) -> Client:
+def join(settings: ClientSettings, identity: Identity, world: Environment = REAL) -> Client:
     """Return the client for these settings on the running loop: a shared one if the instance is
     named."""
     key = ClientKey(settings, identity)

@@ -14,10 +14,10 @@ from typing import Generic, Protocol, Self, TypeVar
 
 from gantrymq.client.aio.client import Client, join
 from gantrymq.client.aio.machinery.complete_close import to_its_end
-from gantrymq.client.aio.machinery.environment import Identity, World
+from gantrymq.client.aio.machinery.environment import Environment, Identity
 from gantrymq.client.aio.machinery.starting import Starting
 from gantrymq.client.core.flow.flow_steps import Flow
-from gantrymq.client.core.flow.lifecycle import Life
+from gantrymq.client.core.flow.lifecycle import Lifecycle
 from gantrymq.client.core.instance.instance import Instance
 from gantrymq.client.core.instance.settings import ClientSettings
 
@@ -28,7 +28,7 @@ class Member(Protocol):
     """The core of a producer or consumer."""
 
     @property
-    def life(self) -> Life: ...
+    def life(self) -> Lifecycle: ...
 
     async def start(self) -> None: ...
 
@@ -65,7 +65,7 @@ class Membership(Generic[M]):
     _is_open = False
 
     def __init__(
-        self, kind: str, settings: ClientSettings, identity: Identity, world: World
+        self, kind: str, settings: ClientSettings, identity: Identity, world: Environment
     ) -> None:
         """`kind` is the name in error texts, as in Life. Raises ConfigurationError."""
         self._kind = kind
@@ -81,7 +81,7 @@ class Membership(Generic[M]):
         """Join a client and start the member that `make` returns. Raises StateError if it was
         started before."""
         if self._client is not None:
-            life = Life(self._kind) if self._member is None else self._member.life
+            life = Lifecycle(self._kind) if self._member is None else self._member.life
             raise life.was_begun
         client = self._client = join(self._settings, self._identity, self._world)
         client.enter()
@@ -117,7 +117,7 @@ class Membership(Generic[M]):
     def member(self) -> M:
         """The member; raises StateError before the start, and in a forked child."""
         if self._client is None or self._member is None:
-            raise Life(self._kind).refusal
+            raise Lifecycle(self._kind).refusal
         self._client.must_be_of_this_process()
         return self._member
 
@@ -127,7 +127,7 @@ class Membership(Generic[M]):
         well. Hot path."""
         client, member = self._client, self._member
         if client is None or member is None:
-            raise Life(self._kind).refusal
+            raise Lifecycle(self._kind).refusal
         client.must_be_here()
         return member
 

@@ -22,7 +22,7 @@ from typing import Final, Self, TypeVar, Unpack, final
 
 from gantrymq.client.aio.consumer_names import POP_NAMES
 from gantrymq.client.aio.machinery.configuration import ClientKeywords, choose
-from gantrymq.client.aio.machinery.environment import REAL, World
+from gantrymq.client.aio.machinery.environment import REAL, Environment
 from gantrymq.client.aio.membership import Membership, Startable
 from gantrymq.client.aio.subscribing import must_be_possible
 from gantrymq.client.core.errors import ClientError, MessageError, StateError
@@ -121,7 +121,7 @@ class PopConsumer(Startable):
         group: str,
         *,
         retry_s: float = 10.0,
-        world: World = REAL,
+        world: Environment = REAL,
         **options: Unpack[PopOptions],
     ) -> None:
         """Does no I/O yet. The options are those of the client (name_servers, access_key and so on)

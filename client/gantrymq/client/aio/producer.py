@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Unpack, final
 
-from gantrymq.client.aio.machinery.environment import REAL, World
+from gantrymq.client.aio.machinery.environment import REAL, Environment
 from gantrymq.client.aio.machinery.producer_keywords import ProducerKeywords
 from gantrymq.client.aio.machinery.sending_soon import Sending
 from gantrymq.client.aio.machinery.sendings import Sendings
@@ -33,7 +33,7 @@ class Producer(Startable):
     """
 
     def __init__(
-        self, group: str, *, world: World = REAL, **keywords: Unpack[ProducerKeywords]
+        self, group: str, *, world: Environment = REAL, **keywords: Unpack[ProducerKeywords]
     ) -> None:
         """Raises StateError for a group name that is not allowed, and ConfigurationError."""
         self._host = ProducerHost(group, world, keywords)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import final
 
 from gantrymq.client.aio.machinery.configuration import choose
-from gantrymq.client.aio.machinery.environment import World
+from gantrymq.client.aio.machinery.environment import Environment
 from gantrymq.client.aio.machinery.producer_keywords import PRODUCER_NAMES, ProducerKeywords
 from gantrymq.client.aio.membership import Membership
 from gantrymq.client.core.instance.instance import Instance
@@ -18,7 +18,7 @@ from gantrymq.client.core.send.producer_settings import ProducerSettings
 class ProducerHost(Membership[ProducerCore]):
     """The membership of one producer. `start`, then `run`, then `close`."""
 
-    def __init__(self, group: str, world: World, keywords: ProducerKeywords) -> None:
+    def __init__(self, group: str, world: Environment, keywords: ProducerKeywords) -> None:
         must_be_group(group)
         self.group = group
         self._hooks = tuple(keywords.get("send_hooks", ()))

@@ -16,7 +16,7 @@ from typing import Self, TypeVar, Unpack, final
 
 from gantrymq.client.aio.consumer_names import LITE_NAMES
 from gantrymq.client.aio.machinery.configuration import ClientKeywords, choose
-from gantrymq.client.aio.machinery.environment import REAL, World
+from gantrymq.client.aio.machinery.environment import REAL, Environment
 from gantrymq.client.aio.machinery.process import offsets_folder
 from gantrymq.client.aio.membership import Membership, Startable
 from gantrymq.client.aio.subscribing import must_be_possible
@@ -67,7 +67,7 @@ class PullConsumer(Startable):
         self,
         group: str,
         *,
-        world: World = REAL,
+        world: Environment = REAL,
         **options: Unpack[PullOptions],
     ) -> None:
         """Does no I/O yet. The options are those of the client (name_servers, access_key and so on)

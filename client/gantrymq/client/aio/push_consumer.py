@@ -20,7 +20,7 @@ from typing import TypedDict, Unpack, final
 
 from gantrymq.client.aio.consumer_names import PUSH_NAMES
 from gantrymq.client.aio.machinery.configuration import ClientKeywords, choose
-from gantrymq.client.aio.machinery.environment import REAL, World
+from gantrymq.client.aio.machinery.environment import REAL, Environment
 from gantrymq.client.aio.machinery.process import offsets_folder
 from gantrymq.client.aio.membership import Membership, Startable
 from gantrymq.client.aio.subscribing import must_be_possible
@@ -84,7 +84,9 @@ class PushConsumer(Startable):
     of the last few seconds again.
     """
 
-    def __init__(self, group: str, *, world: World = REAL, **options: Unpack[PushOptions]) -> None:
+    def __init__(
+        self, group: str, *, world: Environment = REAL, **options: Unpack[PushOptions]
+    ) -> None:
         """Does no I/O yet. The options are those of the client (name_servers, access_key and so on)
         and of ConsumeSettings (orderly, consume_from, consume_batch and so on). Raises
         ConfigurationError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Unpack, final
 
-from gantrymq.client.aio.machinery.environment import REAL, World
+from gantrymq.client.aio.machinery.environment import REAL, Environment
 from gantrymq.client.aio.machinery.producer_keywords import ProducerKeywords
 from gantrymq.client.aio.membership import Startable
 from gantrymq.client.aio.producer_host import ProducerHost
@@ -40,7 +40,7 @@ class TransactionProducer(Startable):
         group: str,
         *,
         check: Checker,
-        world: World = REAL,
+        world: Environment = REAL,
         **keywords: Unpack[ProducerKeywords],
     ) -> None:
         self._host = ProducerHost(group, world, keywords)

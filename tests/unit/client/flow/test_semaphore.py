@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.client.core.flow.flow_steps import FOREVER, Signal, Wait
-from gantrymq.client.core.flow.semaphore import Turns
+from gantrymq.client.core.flow.semaphore import Semaphore
 from gantrymq.fakes.flows import VirtualDriver, fails
 from gantrymq.remoting.failures import ConnectError
 
@@ -15,7 +15,7 @@ class Scene:
 
     def __init__(self, places: int) -> None:
         self.driver = VirtualDriver(fails(ConnectError("nobody")))
-        self.turns = Turns(places)
+        self.turns = Semaphore(places)
         self.working: list[int] = []
         self._ends: dict[int, Signal] = {}
 

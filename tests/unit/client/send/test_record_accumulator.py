@@ -14,7 +14,7 @@ from gantrymq.client.core.send.producer_settings import ProducerSettings
 from gantrymq.client.core.send.record_accumulator import (
     SENDS_MAX,
     Batch,
-    Lingering,
+    RecordAccumulator,
     WaitingFullError,
 )
 from gantrymq.client.core.send.sending import Sender
@@ -25,9 +25,11 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 
 
-def lingering(cluster: Cluster, hooks: Sequence[SendHook] = (), **settings: object) -> Lingering:
+def lingering(
+    cluster: Cluster, hooks: Sequence[SendHook] = (), **settings: object
+) -> RecordAccumulator:
     made = ProducerSettings(**{"linger_s": 0.1, **settings})  # type: ignore[arg-type]
-    return Lingering(Sender(cluster.instance, "G", made, hooks), "")
+    return RecordAccumulator(Sender(cluster.instance, "G", made, hooks), "")
 
 
 def sent(cluster: Cluster) -> int:

@@ -13,7 +13,7 @@ from gantrymq.client.core.instance.hooks import SendContext, SendHook
 from gantrymq.client.core.message.message import Message
 from gantrymq.client.core.send.batch_results import SomeUnsentError, results_of
 from gantrymq.client.core.send.producer_settings import ProducerSettings
-from gantrymq.client.core.send.record_accumulator import Lingering, Share, WaitingFullError
+from gantrymq.client.core.send.record_accumulator import RecordAccumulator, Share, WaitingFullError
 from gantrymq.client.core.send.sending import Sender
 from gantrymq.fakes.brokers.cluster import Cluster, gone
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -38,9 +38,9 @@ class Seen(SendHook):
 
 def lingering(
     cluster: Cluster, wrapped_in: str = "", hooks: Sequence[SendHook] = (), **settings: object
-) -> Lingering:
+) -> RecordAccumulator:
     made = ProducerSettings(**{"linger_s": 0.1, **settings})  # type: ignore[arg-type]
-    return Lingering(Sender(cluster.instance, "G", made, hooks), wrapped_in)
+    return RecordAccumulator(Sender(cluster.instance, "G", made, hooks), wrapped_in)
 
 
 def sent(cluster: Cluster) -> Sequence[Command]:

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, final
 
-from gantrymq.client.aio.machinery.environment import Links, World
+from gantrymq.client.aio.machinery.environment import Environment, Links
 from gantrymq.client.core.errors import CancelledInsideError, StateError
 from gantrymq.client.core.flow.flow_steps import (
     FOREVER,
@@ -35,7 +35,7 @@ class Driver:
     """The flow driver of one client, bound to the first event loop that uses it."""
 
     def __init__(
-        self, links: Links, world: World, failed: Callable[[str, Exception], None]
+        self, links: Links, world: Environment, failed: Callable[[str, Exception], None]
     ) -> None:
         """`failed` is called with the name of a started flow and the exception that ended it."""
         self._links = links

@@ -61,7 +61,7 @@ class Timer(Protocol):
     def cancel(self) -> None: ...
 
 
-class World(Protocol):
+class Environment(Protocol):
     """The environment of a client."""
 
     @property
@@ -96,7 +96,7 @@ class Identity:
 
 
 @final
-class RealWorld:
+class RealEnvironment:
     """This machine's clock, TCP and files."""
 
     clock: Clock = SYSTEM_CLOCK
@@ -167,4 +167,4 @@ def _content(path: str) -> bytes | None:
         return None
 
 
-REAL: Final[World] = RealWorld()
+REAL: Final[Environment] = RealEnvironment()

@@ -23,7 +23,7 @@ class State(Enum):
 
 
 @final
-class Life:
+class Lifecycle:
     """The lifecycle state of one object that is started once and closed once."""
 
     __slots__ = ("kind", "state")

@@ -17,7 +17,7 @@ from gantrymq.client.core.flow.flow_steps import FOREVER, Signal, Wait
 
 
 @final
-class Turns:
+class Semaphore:
     """A semaphore of flows. A flow that is cancelled while it waits gives up its slot."""
 
     __slots__ = ("_free", "_waiting")

@@ -20,7 +20,7 @@ LAST_S: Final = 64.0
 
 
 @final
-class Patience:
+class SendTimeout:
     """The attempt timeouts of one producer, by broker name."""
 
     __slots__ = ("_brokers",)

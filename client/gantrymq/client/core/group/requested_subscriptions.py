@@ -22,7 +22,7 @@ from gantrymq.client.core.group.subscriptions import (
 
 
 @final
-class Wishes:
+class Subscriptions:
     """The subscriptions of one consumer, by topic."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from gantrymq.client.core.errors import RouteError, StateError
 from gantrymq.client.core.flow.flow_steps import All, Ask, Flow, Signal, Wait
 from gantrymq.client.core.instance.name_servers import NameServers
 from gantrymq.client.core.instance.replies import Replies
-from gantrymq.client.core.instance.route_refresher import Doubts
+from gantrymq.client.core.instance.route_refresher import RouteRefresher
 from gantrymq.client.core.instance.routes import MASTER_ID, Route, Routes, inherited
 from gantrymq.client.core.instance.settings import ClientSettings
 from gantrymq.client.core.ports import Ports, Running
@@ -94,7 +94,7 @@ class Instance:
         self.ports = ports
         self.name_servers = name_servers
         self.routes = Routes()
-        self.doubts = Doubts(ports, self.refresh_route)
+        self.doubts = RouteRefresher(ports, self.refresh_route)
         self.producers: dict[str, ProducerMember] = {}
         self.consumers: dict[str, ConsumerMember] = {}
         self.replies = Replies(ports.log)

@@ -23,7 +23,7 @@ DOUBTED_S: Final = 10.0
 
 
 @final
-class Doubts:
+class RouteRefresher:
     """The doubtful routes of one client; `run` is a flow that lives as long as the client."""
 
     def __init__(self, ports: Ports, refresh: Callable[[str], Flow[object]]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Final, final
 
 from gantrymq.client.core.flow.flow_steps import FOREVER, Signal, Wait
-from gantrymq.client.core.flow.lifecycle import Life, State
+from gantrymq.client.core.flow.lifecycle import Lifecycle, State
 from gantrymq.client.core.group.subscriptions import (
     EVERYTHING,
     Expression,
@@ -39,7 +39,7 @@ class PopMember:
     """One member of a pop group in one client. `subscribe`, `start`, then `close`."""
 
     def __init__(self, instance: Instance, group: str, settings: PopSettings) -> None:
-        self.life = Life("pop consumer")
+        self.life = Lifecycle("pop consumer")
         self.group = group
         self._instance = instance
         self._settings = settings

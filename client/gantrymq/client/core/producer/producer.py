@@ -11,7 +11,7 @@ from typing import Final, TypeAlias, final
 from gantrymq.client.core.errors import ClientError, MessageError, StateError
 from gantrymq.client.core.flow.answers import success
 from gantrymq.client.core.flow.flow_steps import Call, Flow
-from gantrymq.client.core.flow.lifecycle import Life
+from gantrymq.client.core.flow.lifecycle import Lifecycle
 from gantrymq.client.core.instance.hooks import MessageKind, SendHook
 from gantrymq.client.core.instance.instance import Instance
 from gantrymq.client.core.message import namespace
@@ -20,7 +20,7 @@ from gantrymq.client.core.message.received import ReceivedMessage
 from gantrymq.client.core.message.results import SendResult
 from gantrymq.client.core.send import batches
 from gantrymq.client.core.send.producer_settings import ProducerSettings
-from gantrymq.client.core.send.record_accumulator import Batch, Lingering, Share
+from gantrymq.client.core.send.record_accumulator import Batch, RecordAccumulator, Share
 from gantrymq.client.core.send.selecting import (
     Selector,
     choices,
@@ -61,13 +61,13 @@ class ProducerCore:
         self.namespace = instance.settings.namespace
         self.group = namespace.wrap(self.namespace, group)
         self.settings = settings
-        self.life = Life("producer")
+        self.life = Lifecycle("producer")
         self.tracer: Tracer | None = None
         if settings.trace:
             self.tracer = Tracer(instance, self.group, "PRODUCE", settings.trace_topic)
             hooks = (*hooks, self.tracer)
         self.sender = Sender(instance, self.group, settings, hooks)
-        self.lingering = Lingering(self.sender, self.namespace)
+        self.lingering = RecordAccumulator(self.sender, self.namespace)
         self._selecting_soon = SelectingSoon(self.sender, self.lingering, self.namespace)
         self.check: Check | None = None
         """Set by the transaction support of this group."""

@@ -20,7 +20,7 @@ from typing import final
 from gantrymq.base.errors import GantryError
 from gantrymq.client.core.errors import ClientError, StateError
 from gantrymq.client.core.flow.flow_steps import FOREVER, Signal, Wait
-from gantrymq.client.core.flow.lifecycle import Life, State
+from gantrymq.client.core.flow.lifecycle import Lifecycle, State
 from gantrymq.client.core.group import queue_offsets
 from gantrymq.client.core.group.group_members import share_of
 from gantrymq.client.core.group.offset_store import OffsetStore
@@ -43,7 +43,7 @@ from gantrymq.client.core.pull.consumer_requests import ConsumerRequests
 from gantrymq.client.core.pull.lite_queue import Buffered, LiteQueue
 from gantrymq.client.core.pull.lite_settings import LiteSettings
 from gantrymq.client.core.pull.pulls import LITE_SETTINGS, QueuePulls
-from gantrymq.client.core.pull.single_poller import OnePoll
+from gantrymq.client.core.pull.single_poller import SinglePoller
 from gantrymq.remoting.failures import RequestError
 from gantrymq.wire.bodies.heartbeat import BROADCASTING, CLUSTERING, ConsumerData
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -57,7 +57,7 @@ class LitePull:
     def __init__(
         self, instance: Instance, group: str, settings: LiteSettings, offsets: OffsetStore
     ) -> None:
-        self.life = Life("lite pull consumer")
+        self.life = Lifecycle("lite pull consumer")
         self.group = group
         self._instance = instance
         self._settings = settings
@@ -74,7 +74,7 @@ class LitePull:
         self._ready: deque[LiteQueue] = deque()
         self._handed: list[LiteQueue] = []
         self._arrived = Signal()
-        self._polled = OnePoll()
+        self._polled = SinglePoller()
         self._buffered = Buffered()
         self._failure: ClientError | None = None
         self._watch = TopicWatch(instance)

@@ -8,7 +8,7 @@ from gantrymq.client.core.errors import StateError
 
 
 @final
-class OnePoll:
+class SinglePoller:
     """Context manager around a poll. A poll marks the messages of the previous poll as consumed, so
     a second task must not poll before the first one has received its messages."""
 

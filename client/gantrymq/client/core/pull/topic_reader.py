@@ -20,7 +20,7 @@ from typing import Final, final
 from gantrymq.client.core.admin.messages import PULL_GROUP
 from gantrymq.client.core.errors import RouteError
 from gantrymq.client.core.flow.flow_steps import FOREVER, All, Signal, Wait
-from gantrymq.client.core.flow.lifecycle import Life
+from gantrymq.client.core.flow.lifecycle import Lifecycle
 from gantrymq.client.core.group import queue_offsets
 from gantrymq.client.core.group.subscriptions import Subscription, check
 from gantrymq.client.core.instance.instance import Instance
@@ -90,7 +90,7 @@ class TopicReader:
         wanted: Callable[[MessageQueue], bool] = lambda queue: True,
     ) -> None:
         """`wanted` tells which of the topic's queues to read."""
-        self.life = Life("topic reader")
+        self.life = Lifecycle("topic reader")
         self._instance = instance
         self._subscribed = subscribed
         self._starts = _Starts(instance, beginning)

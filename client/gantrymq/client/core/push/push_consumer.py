@@ -17,12 +17,12 @@ from typing import Final, final
 from gantrymq.base.errors import GantryError
 from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.flow.flow_steps import Call
-from gantrymq.client.core.flow.lifecycle import Life, State
+from gantrymq.client.core.flow.lifecycle import Lifecycle, State
 from gantrymq.client.core.group.offset_store import offset_store
 from gantrymq.client.core.group.process_queue import Limits, ProcessQueue, Slice
 from gantrymq.client.core.group.queue_locks import RENEWAL_S, QueueLocks
 from gantrymq.client.core.group.rebalance import Rebalance
-from gantrymq.client.core.group.requested_subscriptions import Wishes
+from gantrymq.client.core.group.requested_subscriptions import Subscriptions
 from gantrymq.client.core.group.start_offset import StartOffsets
 from gantrymq.client.core.group.subscriptions import (
     EVERYTHING,
@@ -95,11 +95,11 @@ class PushGroupMember:
         namespace = instance.settings.namespace
         self.group = wrap(namespace, group)
         self._instance = instance
-        self.life = Life("consumer")
+        self.life = Lifecycle("consumer")
         self._namespace = namespace
         self._tracer = self._new_tracer()
         self._hooks = (*hooks, *filter(None, [self._tracer]))
-        self._wishes = Wishes()
+        self._wishes = Subscriptions()
         self._told_at = -TELL_PAUSE_S
         self._listeners = Listeners(self._unwrapped if namespace else None)
         self._offsets = offset_store(

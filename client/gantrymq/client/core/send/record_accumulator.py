@@ -20,7 +20,7 @@ from librt.strings import BytesWriter
 from gantrymq.base.errors import GantryError
 from gantrymq.client.core.errors import ClientError, MessageError, SendError, StateError
 from gantrymq.client.core.flow.flow_steps import FOREVER, Signal, Wait
-from gantrymq.client.core.flow.semaphore import Turns
+from gantrymq.client.core.flow.semaphore import Semaphore
 from gantrymq.client.core.message.message import Message
 from gantrymq.client.core.message.results import SendResult
 from gantrymq.client.core.ports import Running
@@ -166,7 +166,7 @@ class Share:
 
 
 @final
-class Lingering:
+class RecordAccumulator:
     """The record accumulator of one producer."""
 
     def __init__(self, sender: Sender, wrapped_in: str) -> None:
@@ -187,7 +187,7 @@ class Lingering:
         self._alone_bytes = min(settings.compress_over_bytes, self._batch_bytes_max)
         self._room_from = settings.waiting_bytes_max * (_ROOM_PARTS - 1) // _ROOM_PARTS
         """`room` returns when no more than this many bytes wait."""
-        self._turns = Turns(SENDS_MAX)
+        self._turns = Semaphore(SENDS_MAX)
         self.waiting_bytes = 0
 
     def add(self, message: Message, queue: MessageQueue | None = None) -> Batch:

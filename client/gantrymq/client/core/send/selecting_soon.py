@@ -16,7 +16,7 @@ from gantrymq.client.core.errors import MessageError
 from gantrymq.client.core.instance.routes import Route
 from gantrymq.client.core.message import namespace
 from gantrymq.client.core.message.message import Message
-from gantrymq.client.core.send.record_accumulator import Batch, Lingering
+from gantrymq.client.core.send.record_accumulator import Batch, RecordAccumulator
 from gantrymq.client.core.send.selecting import Selector, choices, chosen
 from gantrymq.client.core.send.sending import Sender
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -26,14 +26,14 @@ from gantrymq.wire.bodies.shared import MessageQueue
 class SelectingSoon:
     """The messages of one producer that wait for a route."""
 
-    def __init__(self, sender: Sender, lingering: Lingering, wrapped_in: str) -> None:
+    def __init__(self, sender: Sender, lingering: RecordAccumulator, wrapped_in: str) -> None:
         self._sender = sender
         self._lingering = lingering
         self._namespace = wrapped_in
         self._waiting: dict[str, list[tuple[Batch, Selector, object]]] = {}
 
     def add(self, message: Message, select: Selector, key: object) -> Batch:
-        """Add a message, like `Lingering.add`. Raises MessageError, and what the selector
+        """Add a message, like `RecordAccumulator.add`. Raises MessageError, and what the selector
         raises."""
         topic = message.topic
         if topic not in self._waiting:

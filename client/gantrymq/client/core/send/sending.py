@@ -18,7 +18,7 @@ from typing import Final, NoReturn, final
 
 from gantrymq.client.core.errors import BrokerError, ClientError, RouteError, SendError
 from gantrymq.client.core.flow.flow_steps import FOREVER, Ask, Tell
-from gantrymq.client.core.flow.send_timeout import Patience
+from gantrymq.client.core.flow.send_timeout import SendTimeout
 from gantrymq.client.core.instance.faults import Faults
 from gantrymq.client.core.instance.hooks import SendContext, SendHook, call_all
 from gantrymq.client.core.instance.instance import Instance
@@ -91,7 +91,7 @@ class Sender:
         self._clock = instance.ports.clock
         self._is_unit = instance.settings.unit_mode
         self._faults = Faults() if settings.latency_faults else None
-        self._patience = Patience()
+        self._patience = SendTimeout()
         self._choice = QueueChoice(instance.ports.chance, self._faults)
 
     # ------------------------------------------------------------------ routes
