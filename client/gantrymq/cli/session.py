@@ -13,10 +13,10 @@ from gantrymq.base.properties import decode_properties, parse_properties
 from gantrymq.cli.frame.arguments import Asked
 from gantrymq.cli.frame.command import Command
 from gantrymq.cli.frame.failures import DONE, FAILED, UsageError
-from gantrymq.cli.frame.interruption import EarlyEnd
+from gantrymq.cli.frame.interruption import Interruption
 from gantrymq.cli.frame.notices import Notices
 from gantrymq.cli.frame.page import Page
-from gantrymq.cli.frame.progress_bar import Bar
+from gantrymq.cli.frame.progress_bar import ProgressBar
 from gantrymq.cli.frame.screen import Screen, show_what_cannot_be_encoded
 from gantrymq.cli.frame.stream import Stream
 from gantrymq.cli.frame.stream_command import StreamCommand
@@ -74,7 +74,7 @@ async def _stream(command: StreamCommand, asked: Asked) -> int:
     bar = _bar(asked)
     if bar is not None:
         stream.pace = bar
-    end = EarlyEnd()
+    end = Interruption()
     with end:
         try:
             page = await command.run(stream, asked.options)
@@ -95,10 +95,10 @@ def _exit_code(page: Page) -> int:
     return DONE if page.is_well and not page.failures else FAILED
 
 
-def _bar(asked: Asked) -> Bar | None:
+def _bar(asked: Asked) -> ProgressBar | None:
     """For those who look at a terminal, and nobody else."""
     is_seen = sys.stdout.isatty() and sys.stderr.isatty() and not asked.is_json
-    return Bar(sys.stderr) if is_seen else None
+    return ProgressBar(sys.stderr) if is_seen else None
 
 
 def _keywords(asked: Asked) -> ClientKeywords:

@@ -22,7 +22,7 @@ from gantrymq.cli.frame.line_output import STDOUT
 
 
 @final
-class EarlyEnd:
+class Interruption:
     """`with` it, on the loop: the task that entered is cancelled."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ _CLEAR: Final = "\r\x1b[K"
 
 
 @final
-class Bar:
+class ProgressBar:
     """A Pace that is seen."""
 
     def __init__(self, terminal: TextIO, clock: Callable[[], float] = time.monotonic) -> None:

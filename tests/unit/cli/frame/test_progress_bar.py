@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from gantrymq.cli.frame.progress_bar import Bar
+from gantrymq.cli.frame.progress_bar import ProgressBar
 from gantrymq.client.core.admin.asking import on_each
 from gantrymq.fakes.brokers.cluster import Cluster, gone
 
@@ -21,7 +21,7 @@ class Watch:
 
 def test_short_work_shows_nothing() -> None:
     terminal, watch = io.StringIO(), Watch()
-    bar = Bar(terminal, watch)
+    bar = ProgressBar(terminal, watch)
     bar.begin(10)
     for _ in range(10):
         watch.now += 0.04
@@ -32,7 +32,7 @@ def test_short_work_shows_nothing() -> None:
 
 def test_long_work_is_seen_and_leaves_nothing() -> None:
     terminal, watch = io.StringIO(), Watch()
-    bar = Bar(terminal, watch)
+    bar = ProgressBar(terminal, watch)
     bar.begin(4)
     for _ in range(2):
         watch.now += 1.0
@@ -46,7 +46,7 @@ def test_long_work_is_seen_and_leaves_nothing() -> None:
 
 def test_work_without_a_known_end_is_counted() -> None:
     terminal, watch = io.StringIO(), Watch()
-    bar = Bar(terminal, watch)
+    bar = ProgressBar(terminal, watch)
     bar.begin(0)
     watch.now = 1.0
     bar.advance(1234)
@@ -55,7 +55,7 @@ def test_work_without_a_known_end_is_counted() -> None:
 
 def test_it_is_not_written_more_often_than_it_is_read() -> None:
     terminal, watch = io.StringIO(), Watch()
-    bar = Bar(terminal, watch)
+    bar = ProgressBar(terminal, watch)
     bar.begin(1_000)
     watch.now = 1.0
     for _ in range(1_000):
