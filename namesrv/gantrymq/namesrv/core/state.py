@@ -9,7 +9,7 @@ from typing import TypeAlias, final
 
 from gantrymq.base.memory_account import MemoryAccount
 from gantrymq.namesrv.core.config import kvconfig
-from gantrymq.namesrv.core.config.durable_value import Safekeeping
+from gantrymq.namesrv.core.config.durable_value import DurableValue
 from gantrymq.namesrv.core.config.kvconfig import KvChange, KvTables, Namespaces
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.messages import Effects, Outcome, Request
@@ -86,10 +86,10 @@ class State:
         self.route_memory = RouteMemory(memory, self.routes)
         self.registrar = Registrar(self.routes, self.effects, limits, self.route_memory)
         self.liveness = Liveness(self.routes, now)
-        self.kv: Safekeeping[KvTables, KvChange] = Safekeeping(
+        self.kv: DurableValue[KvTables, KvChange] = DurableValue(
             KvTables.of(namespaces), kvconfig.changed
         )
-        self.configuration: Safekeeping[Configuration, Mapping[str, str]] = Safekeeping(
+        self.configuration: DurableValue[Configuration, Mapping[str, str]] = DurableValue(
             configuration, Configuration.changed
         )
 

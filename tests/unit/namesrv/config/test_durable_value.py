@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from gantrymq.fakes.brokers.namesrv import FakeChannel
-from gantrymq.namesrv.core.config.durable_value import Safekeeping
+from gantrymq.namesrv.core.config.durable_value import DurableValue
 from gantrymq.namesrv.core.messages import Request
 from gantrymq.wire.command import Command
 
@@ -21,7 +21,7 @@ def append(text: str, letters: Sequence[str]) -> str:
 
 
 def test_a_change_counts_when_it_is_written() -> None:
-    kept = Safekeeping("", append)
+    kept = DurableValue("", append)
     request = asked()
     kept.change(request, "a")
     assert (kept.next_write(), kept.value) == ("a", "")
@@ -30,7 +30,7 @@ def test_a_change_counts_when_it_is_written() -> None:
 
 
 def test_changes_during_a_write_go_together_into_the_next() -> None:
-    kept = Safekeeping("", append)
+    kept = DurableValue("", append)
     requests = [asked(), asked(), asked()]
     kept.change(requests[0], "a")
     kept.next_write()
@@ -44,7 +44,7 @@ def test_changes_during_a_write_go_together_into_the_next() -> None:
 
 
 def test_what_could_not_be_written_is_forgotten_and_the_rest_goes_on_without() -> None:
-    kept = Safekeeping("", append)
+    kept = DurableValue("", append)
     kept.change(asked(), "a")
     kept.next_write()
     kept.change(asked(), "b")
@@ -57,4 +57,4 @@ def test_what_could_not_be_written_is_forgotten_and_the_rest_goes_on_without() -
 
 def test_an_end_without_a_write_is_a_bug() -> None:
     with pytest.raises(AssertionError):
-        Safekeeping("", append).written(failed=False)
+        DurableValue("", append).written(failed=False)

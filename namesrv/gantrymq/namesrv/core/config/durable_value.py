@@ -26,7 +26,7 @@ class _Asked(Generic[C]):
 
 
 @final
-class Safekeeping(Generic[V, C]):
+class DurableValue(Generic[V, C]):
     """The value, the changes that wait, and those that are being written."""
 
     __slots__ = ("_apply", "_next", "_waiting", "_writing", "value")
