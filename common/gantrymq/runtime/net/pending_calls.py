@@ -1,7 +1,7 @@
 """Pairs the requests sent on one connection with the coroutines that wait for their responses.
 
-The session reports the outcome of each request; `PendingCalls` turns it into a result or an exception of
-the waiting coroutine.
+The session reports the outcome of each request; `PendingCalls` turns it into a result or an
+exception of the waiting coroutine.
 """
 
 from __future__ import annotations
