@@ -80,7 +80,7 @@ class InSyncReplicas:
         "_proposed",
         "_sure",
         "fenced",
-        "lets_go",
+        "is_shrinking",
         "persisted",
     )
 
@@ -103,7 +103,7 @@ class InSyncReplicas:
         and not added to it."""
         self.persisted = frozenset(persisted) | {me}
         self._flushes = flushes
-        self.lets_go = False
+        self.is_shrinking = False
         """Whether the set is shrinking. This is set before the proposal: otherwise acknowledgements
         could advance faster than the log is flushed."""
         self._me = me
@@ -223,7 +223,7 @@ class InSyncReplicas:
     def prepare(self, wanted: frozenset[int] | None) -> None:
         """Called with each result of `wanted`. If that removes a member, messages are acknowledged
         from now on only after they are on the master's disk."""
-        self.lets_go = wanted is not None and not self.persisted <= wanted
+        self.is_shrinking = wanted is not None and not self.persisted <= wanted
 
     def propose(self, members: frozenset[int]) -> None:
         """Record the set of a write; called before the request leaves."""
@@ -237,7 +237,7 @@ class InSyncReplicas:
         self._sure = frozenset(persisted) | {self._me}
         self.persisted = self._sure | claimed
         self._proposed = None
-        self.lets_go = False
+        self.is_shrinking = False
         for progress in self._progress.values():
             progress.joins_at = None
         # No keys() here: they would make it a set, and compiled code assumes a frozenset.
@@ -277,7 +277,7 @@ class InSyncReplicas:
     def acknowledged(self, own: Report) -> int:
         """The position up to which all counted members have the log; `own` is the master's own
         position."""
-        end = own.flushed if self.lets_go else self._position(own)
+        end = own.flushed if self.is_shrinking else self._position(own)
         for member in self.counted:
             if member != self._me:
                 end = min(end, self._position(self._progress[member].report))

@@ -359,7 +359,7 @@ class LeaderElector:
             self._consider_switch(around, in_sync, now)
         if not self.epoch:
             return
-        if in_sync.lets_go or in_sync.misses_somebody(now):
+        if in_sync.is_shrinking or in_sync.misses_somebody(now):
             around.secure(now)  # sends wait for it
         if desk.is_busy:
             return
@@ -392,7 +392,7 @@ class LeaderElector:
         here."""
         wanted = in_sync.wanted(now)
         in_sync.prepare(wanted)
-        return None if in_sync.lets_go and not around.secure(now) else wanted
+        return None if in_sync.is_shrinking and not around.secure(now) else wanted
 
     def _renew(self, now: float, in_sync: frozenset[int] | None = None) -> None:
         """Renew the lease, with another set if one is given."""

@@ -204,7 +204,7 @@ def test_what_is_acknowledged_while_somebody_is_let_go_is_on_our_disk() -> None:
     group.run(0.1)
     assert 5 in master.acknowledged
     assert master.member.agent.in_sync is not None
-    assert master.member.agent.in_sync.lets_go, "nobody knows yet whether it was"
+    assert master.member.agent.in_sync.is_shrinking, "nobody knows yet whether it was"
 
 
 def test_who_leaves_is_let_go_though_more_is_acknowledged_than_the_disk_has() -> None:
