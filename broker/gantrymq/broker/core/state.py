@@ -36,7 +36,7 @@ from gantrymq.broker.core.metadata.routes import Routes
 from gantrymq.broker.core.metadata.topics import Topics
 from gantrymq.broker.core.offset.offsets import Offsets
 from gantrymq.broker.core.offset.resets import Resets
-from gantrymq.broker.core.pops.pops import Pops
+from gantrymq.broker.core.pop.pops import Pops
 from gantrymq.broker.core.pull.consumer_eviction import ConsumerEviction
 from gantrymq.broker.core.pull.misrouted_consumers import MisroutedConsumers
 from gantrymq.broker.core.pull.pull_request_hold import PullRequestHold

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from gantrymq.broker.core.metadata.names import RETRY_PREFIX
 from gantrymq.broker.core.metadata.system_topics import TRANSACTION_GROUP
-from gantrymq.broker.core.pops import handles
+from gantrymq.broker.core.pop import handles
 from gantrymq.store.read.async_reader import Reading
 from gantrymq.store.read.lookups import store_time_of
 from gantrymq.store.read.readable_store import readable_end

@@ -1,1 +1,1 @@
-"""Consumption that the broker shares out, message by message: POP of RocketMQ 5."""
+"""Implements POP of RocketMQ 5: the broker distributes messages one by one."""

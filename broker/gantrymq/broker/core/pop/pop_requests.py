@@ -14,10 +14,10 @@ from gantrymq.broker.core.metadata import topic_creation
 from gantrymq.broker.core.metadata.group_creation import ensure_group, why_no_group
 from gantrymq.broker.core.metadata.names import GROUP_CHARACTERS_MAX
 from gantrymq.broker.core.metadata.system_topics import TRANSACTION_GROUP, TRANSACTIONS_OWN
-from gantrymq.broker.core.pops import handles, peeking, popping
-from gantrymq.broker.core.pops.orders import ATTEMPT_CHARACTERS_MAX
-from gantrymq.broker.core.pops.popping import Pop
-from gantrymq.broker.core.pops.waiters import Look
+from gantrymq.broker.core.pop import handles, peeking, popping
+from gantrymq.broker.core.pop.orders import ATTEMPT_CHARACTERS_MAX
+from gantrymq.broker.core.pop.popping import Pop
+from gantrymq.broker.core.pop.waiters import Look
 from gantrymq.broker.core.responses import done, refused
 from gantrymq.broker.core.state import State
 from gantrymq.wire.bodies.heartbeat import EXPRESSION_TAG

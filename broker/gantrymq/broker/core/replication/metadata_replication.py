@@ -39,7 +39,7 @@ from gantrymq.base.errors import ConfigurationError, RemoteError
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, File
-from gantrymq.broker.core.pops.checkouts import Place
+from gantrymq.broker.core.pop.checkouts import Place
 from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import Json, list_of, long_of, object_of, text_of
 

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final, final
 
-from gantrymq.broker.core.pops.checkouts import Place
+from gantrymq.broker.core.pop.checkouts import Place
 
 # 150 bytes each. A slave that lacks more copies than this lacks so many messages besides that its
 # group repeats much anyway.

@@ -21,9 +21,9 @@ from gantrymq.broker.core.engine.tasks import Task, wait
 from gantrymq.broker.core.filter.subscriptions import Choice
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.offset.commits import queue_end
-from gantrymq.broker.core.pops import handles
-from gantrymq.broker.core.pops.beginnings import beginning
-from gantrymq.broker.core.pops.checkouts import Place
+from gantrymq.broker.core.pop import handles
+from gantrymq.broker.core.pop.checkouts import Place
+from gantrymq.broker.core.pop.initial_offset import beginning
 from gantrymq.broker.core.pull import pulls
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.read.async_reader import Reading

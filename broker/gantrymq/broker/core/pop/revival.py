@@ -24,8 +24,8 @@ from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.deliveries import Delivery
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.metadata import topic_creation
-from gantrymq.broker.core.pops import handles
-from gantrymq.broker.core.pops.checkouts import NEVER_MS, InFlightMessage, Place
+from gantrymq.broker.core.pop import handles
+from gantrymq.broker.core.pop.checkouts import NEVER_MS, InFlightMessage, Place
 from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS
 from gantrymq.broker.core.schedule.message_restore import COUNT_MAX, messages_of
 from gantrymq.wire.java_string import utf8_bytes

@@ -25,9 +25,9 @@ from gantrymq.base.memory_account import Kind
 from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.figures.requests import HELD
 from gantrymq.broker.core.messages import Channel, Reply, Request
-from gantrymq.broker.core.pops import peeking
-from gantrymq.broker.core.pops.checkouts import Place
-from gantrymq.broker.core.pops.waiters import (
+from gantrymq.broker.core.pop import peeking
+from gantrymq.broker.core.pop.checkouts import Place
+from gantrymq.broker.core.pop.waiters import (
     ALL_QUEUES,
     GroupWaiters,
     Look,

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from gantrymq.broker.core.messages import Reply, Request
-from gantrymq.broker.core.pops import handles
+from gantrymq.broker.core.pop import handles
 from gantrymq.wire.codes import RequestCode
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core.pops import checkouts as module
-from gantrymq.broker.core.pops.checkouts import NEVER_MS, InFlightMessage, InFlightMessages
+from gantrymq.broker.core.pop import checkouts as module
+from gantrymq.broker.core.pop.checkouts import NEVER_MS, InFlightMessage, InFlightMessages
 
 PLACE = ("G", "T", 0)
 OTHER = ("H", "T", 1)

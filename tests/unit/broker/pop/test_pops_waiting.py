@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.base.memory_account import Kind
-from gantrymq.broker.core.pops import waiting
-from gantrymq.broker.core.pops.waiters import Waiter
+from gantrymq.broker.core.pop import waiting
+from gantrymq.broker.core.pop.waiters import Waiter
 from gantrymq.fakes.brokers.broker import FakeChannel
 from gantrymq.fakes.brokers.pops import PoppedBroker, bodies, messages, pop
 from gantrymq.fakes.memory import shrink

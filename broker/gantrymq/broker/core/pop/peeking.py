@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Outcome, Reply, Request
-from gantrymq.broker.core.pops import handles
-from gantrymq.broker.core.pops.checkouts import Place
+from gantrymq.broker.core.pop import handles
+from gantrymq.broker.core.pop.checkouts import Place
 from gantrymq.store.read.pull import PullQuery, PullStatus, pull
 from gantrymq.store.read.readable_store import readable_end_now
 from gantrymq.wire.codes import ResponseCode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.broker.core.messages import Request
-from gantrymq.broker.core.pops import waiting
+from gantrymq.broker.core.pop import waiting
 from gantrymq.fakes.brokers.broker import FakeChannel
 from gantrymq.fakes.brokers.pops import PoppedBroker, bodies, messages
 from gantrymq.wire.codes import RequestCode
