@@ -1,4 +1,4 @@
-"""Writes the tables in docs/reference/ and docs/formats/ from the code; `make docs`.
+"""Writes the generated tables and diagrams of docs/ from the code; `make docs`.
 
 A test in tests/tidy fails while a written table differs from what the code says.
 """
@@ -26,6 +26,7 @@ from gantrymq.store.settings import StoreSettings
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.header import Header, required_names, wire_names
 from gantrymq.wire.headers.table import REQUEST_HEADERS, RESPONSE_HEADERS
+from tools import state_diagrams
 from tools.command_reference import commands_page
 from tools.formats import blocks
 
@@ -270,6 +271,7 @@ def main() -> None:
     for path in sorted(blocks.FOLDER.glob("*.md")):
         path.write_text(blocks.filled(path.read_text()))
         print(f"filled docs/formats/{path.name}")
+    state_diagrams.write()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.broker.core.messages import File
+from tools import state_diagrams
 from tools.docs import FOLDER, PAGES
 from tools.formats import blocks
 
@@ -33,6 +34,24 @@ def test_layouts_and_examples_of_formats_are_current(page: Path) -> None:
 def test_each_layout_and_example_stands_on_one_page() -> None:
     shown = [name for page in FORMAT_PAGES for name in blocks.names_in(page.read_text())]
     assert sorted(shown) == sorted(blocks.NAMES)
+
+
+def test_diagrams_of_state_machines_are_current() -> None:
+    for page in state_diagrams.PAGES:
+        text = (state_diagrams.DOCS / page).read_text()
+        assert text == state_diagrams.filled(text), f"docs/{page}: run make docs"
+
+
+def test_each_state_machine_stands_once_on_its_page() -> None:
+    expected = sorted(
+        (page, state_diagrams.mark_name(each)) for page, each in state_diagrams.MACHINES
+    )
+    shown = sorted(
+        (str(path.relative_to(state_diagrams.DOCS)), name)
+        for path in state_diagrams.DOCS.rglob("*.md")
+        for name in state_diagrams.names_in(path.read_text())
+    )
+    assert shown == expected
 
 
 @pytest.mark.parametrize(
