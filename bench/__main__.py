@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))  # gantrymq.interop
 
-from bench import document, machine, report, targets
+from bench import document, machine, report, summary, targets
 from bench.broker import broker, broker_paces, broker_targets
 from bench.client import client, client_targets
 from bench.codec import codec
@@ -33,7 +33,10 @@ GROUPS = {"store": tuple(store.PARTS), "broker": broker.TOGETHER, "ha": tuple(ha
 PARTS = ("codec", "namesrv", *store.PARTS, *broker.PARTS, "client", *ha.PARTS, "spark")
 HA_JUDGES = {"ha-sync": ha_targets.judge_sync, "ha-async": ha_targets.judge_async}
 OURS = (GANTRY, JAVA)
-OTHER_COLUMNS = {"codec": (codec.COMPILED, codec.JAVA), "spark": (GANTRY, KAFKA)}
+COLUMNS = dict.fromkeys(PARTS, OURS) | {
+    "codec": (codec.COMPILED, codec.JAVA),
+    "spark": (GANTRY, KAFKA),
+}
 DISTURBED_SHARE = 0.05
 
 
@@ -72,7 +75,8 @@ def main() -> None:
     if "spark" in parts:
         _spark(facts, quick=arguments.quick)
     if not arguments.quick:
-        document.write(dict.fromkeys(PARTS, OURS) | OTHER_COLUMNS)
+        document.write(COLUMNS)
+        summary.write()
     print(f"took {time.monotonic() - began:.0f} s")
 
 

@@ -1,6 +1,6 @@
-"""Writes the kept figures into docs/benchmarks.md, between its two marks.
+"""Writes all kept figures into bench/results/README.md, one section for each part.
 
-The tables there are never typed by hand: they show what the last full run measured.
+The whole file is generated: it shows what the last full run of each part measured.
 """
 
 from __future__ import annotations
@@ -10,26 +10,31 @@ from collections.abc import Iterator, Mapping
 
 from bench.report import RESULTS, Figure, Row
 
-DOCUMENT = RESULTS.parent.parent / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
+DOCUMENT = RESULTS / "README.md"
+HEAD = """# All figures
+
+`make bench` writes this file. Each section is one part; [the method](../README.md) says what each
+part measures. A figure is the median of its rounds, with the lowest and the highest in brackets.
+"""
 
 
 def write(parts: Mapping[str, tuple[str, str]]) -> None:
-    """Put each part's tables in; a part is a kept result and the columns to compare."""
-    text = DOCUMENT.read_text()
-    before, _, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2]
-    tables = "\n".join(
-        "\n".join(_part(name, *columns)) + "\n"
+    """Write the file; a part is a kept result and the two columns to compare."""
+    DOCUMENT.write_text(text(parts))
+
+
+def text(parts: Mapping[str, tuple[str, str]]) -> str:
+    tables = (
+        "\n".join(_part(name, *columns)).rstrip() + "\n"
         for name, columns in parts.items()
         if (RESULTS / f"{name}.json").exists()
     )
-    DOCUMENT.write_text(f"{before}{BEGIN}\n{tables}\n{END}{after}")
+    return "\n".join((HEAD, *tables))
 
 
 def _part(name: str, ours: str, theirs: str) -> Iterator[str]:
     content = json.loads((RESULTS / f"{name}.json").read_text())
-    yield f"### {name}\n"
+    yield f"## {name}\n"
     facts = content["machine"].items()
     yield "; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in facts) + ".\n"
     if content["targets"]:
