@@ -17,6 +17,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import Answer, Effect, Release, Replies, Request
 from gantrymq.broker.core.send.send_forwarder import SENDS
@@ -25,8 +26,6 @@ from gantrymq.remoting.events import Reason
 from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.net.channel import Channel
 from gantrymq.runtime.net.outbox import Outbox
-
-NEVER: Final = float("inf")
 
 # The name of a stall that is not attributed to a request, task or service within a turn.
 TURN: Final = "turn of the broker"

@@ -26,6 +26,7 @@ from typing import Final, final
 
 from gantrymq.base.disk import Background, Disk, DiskError
 from gantrymq.base.errors import GantryError, LocalError
+from gantrymq.base.numbers import NEVER
 from gantrymq.metrics.histogram import Histogram
 from gantrymq.store.append.kernel import Fed, Kernel
 from gantrymq.store.append.replica_appender import CopyRefused, ReplicaAppender
@@ -62,8 +63,6 @@ from gantrymq.store.sessions.table import ProducerSessions, SessionSend
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.turn import NOTHING, Turn
 from gantrymq.wire.message.record import Record
-
-NEVER: Final = float("inf")
 
 # How long a stop waits for I/O before it checks again whether a sync is still under way.
 DRAIN_SECONDS: Final = 1.0

@@ -27,13 +27,12 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar, final, get_type_hint
 
 from gantrymq.base.camelcase import camel_case
 from gantrymq.base.errors import ConfigurationError, LocalError
+from gantrymq.base.numbers import INT_MAX, INT_MIN
 from gantrymq.base.properties import format_properties, line_numbers, parse_properties
 
 SettingValue: TypeAlias = str | int | bool
 S = TypeVar("S")
 
-INT_MAX: Final = 0x7FFFFFFF
-LONG_MAX: Final = 0x7FFFFFFFFFFFFFFF
 
 ENVIRONMENT_PREFIX: Final = "GANTRY_"
 
@@ -156,7 +155,7 @@ def setting(
     *,
     unit: str = "",
     key: str = "",
-    lowest: int = -INT_MAX - 1,
+    lowest: int = INT_MIN,
     highest: int = INT_MAX,
     changes: Changes = Changes.AT_START,
     secret: bool = False,
@@ -182,7 +181,7 @@ def live_setting(
     *,
     unit: str = "",
     key: str = "",
-    lowest: int = -INT_MAX - 1,
+    lowest: int = INT_MIN,
     highest: int = INT_MAX,
 ) -> Any:
     """Declare a field that an administrator may change while the server runs.
@@ -208,7 +207,7 @@ def setting_fields(kind: type[Any]) -> tuple[SettingField, ...]:
             default=getattr(defaults, member.name),
             about=member.metadata.get("about", ""),
             unit=member.metadata.get("unit", ""),
-            lowest=member.metadata.get("lowest", -INT_MAX - 1),
+            lowest=member.metadata.get("lowest", INT_MIN),
             highest=member.metadata.get("highest", INT_MAX),
             changes=member.metadata.get("changes", Changes.AT_START),
             is_secret=member.metadata.get("secret", False),

@@ -24,6 +24,7 @@ _IN_EVERY_SERVER: Final = ("gantrymq.remoting.", "gantrymq.runtime.", "gantrymq.
 
 HOT_MODULES: Final = (
     "gantrymq.base.memory_account",
+    "gantrymq.base.numbers",
     "gantrymq.base.stalls",
     "gantrymq.broker.core.acl.access",
     "gantrymq.broker.core.engine.admission",

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Final, final
+from typing import final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.runtime.clock import VirtualClock
-
-NEVER: Final = float("inf")
 
 
 @final

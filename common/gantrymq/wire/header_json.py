@@ -25,6 +25,7 @@ from typing import Final, TypeAlias
 from mypy_extensions import i64
 
 from gantrymq.base.errors import LocalError, RemoteError
+from gantrymq.base.numbers import INT_MAX, INT_MIN
 from gantrymq.wire.codes import LanguageCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.header_scan import scan
@@ -33,8 +34,6 @@ _LANGUAGE_NAMES: Final = [member.name for member in LanguageCode]
 _LANGUAGES: Final = {member.name: int(member) for member in LanguageCode}
 _OTHER: Final = 7
 
-_INT32_MIN: Final = -2147483648
-_INT32_MAX: Final = 2147483647
 
 _JsonValue: TypeAlias = "str | int | bool | list[_JsonValue] | dict[str, _JsonValue] | None"
 # Numbers with a fraction or an exponent keep their text, which only ext needs.
@@ -76,7 +75,7 @@ def encode(command: Command) -> bytes:
 
 
 def _checked(number: int) -> int:
-    if _INT32_MIN <= number <= _INT32_MAX:
+    if INT_MIN <= number <= INT_MAX:
         return number
     raise LocalError(f"{number} does not fit into the 32 bits a header field has")
 
@@ -114,7 +113,7 @@ def _integer(fields: dict[str, _JsonValue], name: str) -> int:
         value = int(match[1]) if match else None if value in {"", "null"} else value
     if value is None:
         return 0
-    if isinstance(value, int) and _INT32_MIN <= value <= _INT32_MAX:
+    if isinstance(value, int) and INT_MIN <= value <= INT_MAX:
         return int(value)
     raise RemoteError(f"{name} of the JSON header is no 32-bit integer: {str(value)[:40]!r}")
 

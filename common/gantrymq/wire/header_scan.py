@@ -17,14 +17,13 @@ from typing import Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
+from gantrymq.base.numbers import INT_MAX, INT_MIN
 from gantrymq.wire.codes import LanguageCode
 from gantrymq.wire.command import Command
 
 _LANGUAGES: Final = {member.name: int(member) for member in LanguageCode}
 _OTHER: Final = 7
 
-_INT32_MIN: Final = -2147483648
-_INT32_MAX: Final = 2147483647
 _ODD: Final = 1099511627776  # the result of `integer` if there is none; fits no int32
 
 
@@ -139,7 +138,7 @@ class _Scanner:
         self.position = position
         if negative:
             number = -number
-        return number if _INT32_MIN <= number <= _INT32_MAX else _ODD
+        return number if INT_MIN <= number <= INT_MAX else _ODD
 
     def string(self) -> str | None:
         data = self._data

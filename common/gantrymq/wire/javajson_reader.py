@@ -34,16 +34,8 @@ from itertools import chain, compress
 from typing import Final, NoReturn, TypeGuard, final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.wire.jsonvalue import (
-    INT32_MAX,
-    INT32_MIN,
-    INT64_MAX,
-    INT64_MIN,
-    Json,
-    JsonKey,
-    JsonObject,
-    ObjectKey,
-)
+from gantrymq.base.numbers import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
+from gantrymq.wire.jsonvalue import Json, JsonKey, JsonObject, ObjectKey
 
 # RocketMQ's deepest body (consume statistics of all groups) has seven levels.
 DEPTH_MAX: Final = 64
@@ -210,7 +202,7 @@ class TolerantReader:
             value = self._number(number)
             if isinstance(value, float):
                 return str(value)
-            if not INT64_MIN <= value <= INT64_MAX:
+            if not LONG_MIN <= value <= LONG_MAX:
                 self._fail("a key is beyond 64 bits", number.end() - number.start())
             return value
         return self._word() or self._fail("a key belongs here")
@@ -293,7 +285,7 @@ class TolerantReader:
 
 def _may_stand_in_key(value: Json) -> TypeGuard[str | int | None]:
     if type(value) is int:
-        return INT32_MIN <= value <= INT32_MAX
+        return INT_MIN <= value <= INT_MAX
     return value is None or isinstance(value, bool | str)
 
 

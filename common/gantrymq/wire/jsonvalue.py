@@ -21,11 +21,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from gantrymq.base.errors import RemoteError
-
-INT32_MIN: Final = -(1 << 31)
-INT32_MAX: Final = (1 << 31) - 1
-INT64_MIN: Final = -(1 << 63)
-INT64_MAX: Final = (1 << 63) - 1
+from gantrymq.base.numbers import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 
 # What fastjson treats as missing where a number or a boolean is expected.
 _NOTHING: Final = (None, "", "null")
@@ -70,7 +66,7 @@ def int_key(key: JsonKey, what: str) -> int:
     if type(key) is int:
         return key
     if isinstance(key, str):
-        return _integer(key, what, INT64_MIN, INT64_MAX)
+        return _integer(key, what, LONG_MIN, LONG_MAX)
     raise RemoteError(f"{what}: a key is an object where a number belongs")
 
 
@@ -85,7 +81,7 @@ def text_key(key: JsonKey, what: str) -> str:
 
 def long_of(value: Json, what: str) -> int:
     """A value that is a long; `what` names it in the error."""
-    return _integer(value, what, INT64_MIN, INT64_MAX)
+    return _integer(value, what, LONG_MIN, LONG_MAX)
 
 
 def text_of(value: Json, what: str) -> str:
@@ -112,17 +108,17 @@ def required_text_field(bean: JsonObject, name: str) -> str:
 def int_field(bean: JsonObject, name: str, default: int = 0) -> int:
     """An int property (32 bits)."""
     value = bean.get(name)
-    if type(value) is int and INT32_MIN <= value <= INT32_MAX:
+    if type(value) is int and INT_MIN <= value <= INT_MAX:
         return value
-    return default if value in _NOTHING else _integer(value, name, INT32_MIN, INT32_MAX)
+    return default if value in _NOTHING else _integer(value, name, INT_MIN, INT_MAX)
 
 
 def long_field(bean: JsonObject, name: str, default: int = 0) -> int:
     """A long property (64 bits)."""
     value = bean.get(name)
-    if type(value) is int and INT64_MIN <= value <= INT64_MAX:
+    if type(value) is int and LONG_MIN <= value <= LONG_MAX:
         return value
-    return default if value in _NOTHING else _integer(value, name, INT64_MIN, INT64_MAX)
+    return default if value in _NOTHING else _integer(value, name, LONG_MIN, LONG_MAX)
 
 
 def bool_field(bean: JsonObject, name: str, *, default: bool = False) -> bool:

@@ -15,6 +15,7 @@ from typing import Final, final
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.memory_account import MemoryAccount, limit_of
+from gantrymq.base.numbers import NEVER
 from gantrymq.base.properties import rewrite_properties
 from gantrymq.base.stalls import StallWatch
 from gantrymq.namesrv import metrics
@@ -139,7 +140,7 @@ class NameServerHost:
         self._audit_log = AuditLog("name server", _audit_file(settings), clock)
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._wakes_at = float("inf")
+        self._wakes_at = NEVER
         self._lag = LoopLag()
         self._health: HealthServer | None = None
         self._is_serving = False
@@ -299,7 +300,7 @@ class NameServerHost:
             self._timer = loop.call_later(max(0.0, deadline - now), self._wake)
 
     def _wake(self) -> None:
-        self._wakes_at = float("inf")
+        self._wakes_at = NEVER
         now = self._clock.monotonic()
         self.core.expire(now)
         self.stalls.ended(now, EXPIRY)

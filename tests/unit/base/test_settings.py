@@ -8,8 +8,8 @@ from enum import StrEnum
 import pytest
 
 from gantrymq.base.errors import ConfigurationError, LocalError
+from gantrymq.base.numbers import LONG_MAX
 from gantrymq.base.settings import (
-    LONG_MAX,
     Layer,
     Source,
     bind,

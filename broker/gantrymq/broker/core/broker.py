@@ -28,6 +28,7 @@ from typing import Final, final
 
 from gantrymq.base.errors import GantryError, RemoteError
 from gantrymq.base.memory_account import Kind, MemoryAccount
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.acl import access
 from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.figures.requests import ONEWAY, UNKNOWN_CODE, RequestFigures
@@ -64,8 +65,6 @@ from gantrymq.wire import hosts
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.route import RegisterBrokerResponse
-
-NEVER: Final = float("inf")
 
 # Metrics count sends that the kernel takes under this code, which clients use most.
 _KERNEL_CODE: Final = int(RequestCode.SEND_MESSAGE_V2)

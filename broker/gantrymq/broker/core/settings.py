@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from gantrymq.base.settings import LONG_MAX, Changes, live_setting, setting
+from gantrymq.base.numbers import LONG_MAX
+from gantrymq.base.settings import Changes, live_setting, setting
 
 _NO_EFFECT: Final = "accepted for compatibility, no effect here"
 

@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Final, final
 
 from gantrymq.base.errors import ConfigurationError, RemoteError
+from gantrymq.base.numbers import NEVER
 from gantrymq.ha.lease import lease_object
 from gantrymq.ha.lease.lease import (
     Conflict,
@@ -55,8 +56,6 @@ PROBLEMS: Final = f"{PREFIX}problems"
 # 0.8 s.
 PROBLEMS_MAX: Final = 16
 _PROBLEM_CHARACTERS_MAX: Final = 400
-
-NEVER: Final = float("inf")
 
 
 def no_problems() -> Sequence[str]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.configuration import Setup
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.settings import BrokerRole
@@ -60,8 +61,6 @@ LEAVE_SECONDS: Final = 3.0
 # How long a process forwards requests after it has handed over: the Service leads clients to it
 # until each node is updated, and clients use up their three tries within milliseconds.
 RELAY_SECONDS: Final = 1.0
-
-NEVER: Final = float("inf")
 
 
 @final

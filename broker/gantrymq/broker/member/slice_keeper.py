@@ -18,6 +18,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.member.slice_client import SliceClient, Survey
 from gantrymq.ha.lease.endpoint_slice import Endpoint
 from gantrymq.runtime.logs import Log
@@ -28,8 +29,6 @@ PORT_NAMES: Final = ("broker", "fast", "ha")
 LOOK_SECONDS: Final = 2.5
 AGAIN_SECONDS: Final = 0.5
 SURVEY_SECONDS: Final = 30.0
-
-NEVER: Final = float("inf")
 
 
 @final

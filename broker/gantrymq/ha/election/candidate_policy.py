@@ -7,15 +7,14 @@ received it cannot continue anyway: it released its lease, or this member holds 
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.ha.election.election import Verdict, View, judge
 from gantrymq.ha.election.election_context import ElectionContext
 from gantrymq.ha.election.lease_client_state import LeaseClientState
 from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Lease
 from gantrymq.ha.lease.member_id import MemberId
-
-NEVER: Final = float("inf")
 
 
 @final

@@ -37,6 +37,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Lease
 from gantrymq.ha.protocol.handshake import MemberReport
 
@@ -52,8 +53,6 @@ PATIENCE_SECONDS: Final = 2.0
 
 # If no in-sync member has reported for this long, they are taken to be gone.
 UNCLEAN_SECONDS: Final = 15.0
-
-NEVER: Final = float("inf")
 
 
 @final
@@ -95,7 +94,7 @@ class Verdict(NamedTuple):
 
     reason: str
     epoch: int = 0
-    again_at: float = float("inf")
+    again_at: float = NEVER
     in_sync: frozenset[int] = frozenset()
     """The other members that are present and have everything that was acknowledged."""
     is_unclean: bool = False
@@ -239,7 +238,7 @@ def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
     if view.standing.is_electable:
         patient_until = free_at + PATIENCE_SECONDS
         if lease.holder == view.me:  # held by us: wait only for a member with more
-            better, patient_until = _longer(view, lease, said), float("inf")
+            better, patient_until = _longer(view, lease, said), NEVER
         if better and now < patient_until:
             return Verdict(f"member {better} has more", again_at=patient_until)
         whole = frozenset(each for each in said if _is_whole(said[each], lease.epoch))

@@ -25,6 +25,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.ha.lease.lease import NO_DISKS
 from gantrymq.ha.protocol.member_frames import Report
 
@@ -46,7 +47,6 @@ NEAR_SECONDS: Final = 0.5
 # How long a joining member, which is counted already, may take to reach what was acknowledged.
 JOIN_SECONDS: Final = 1.0
 
-NEVER: Final = float("inf")
 
 _NOTHING: Final = Report(-1, -1)
 

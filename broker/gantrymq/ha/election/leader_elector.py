@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.ha.election.actions import Action, Say
 from gantrymq.ha.election.candidate_policy import CandidatePolicy
 from gantrymq.ha.election.election import Verdict, groups_heard
@@ -47,8 +48,6 @@ YIELD_SECONDS: Final = 5.0
 
 # How long a leaving follower waits to be removed from the in-sync set.
 LEAVE_SECONDS: Final = 1.0
-
-NEVER: Final = float("inf")
 
 
 @final

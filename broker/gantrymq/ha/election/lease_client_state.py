@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.ha.election.actions import ReadLease, WriteLease
 from gantrymq.ha.lease.lease import (
     DURATION_SECONDS,
@@ -32,8 +33,6 @@ from gantrymq.ha.lease.lease import (
 # The read interval in normal operation, and the one after a failed request.
 WATCH_SECONDS: Final = 1.0
 LOOK_SECONDS: Final = 0.2
-
-NEVER: Final = float("inf")
 
 
 class Outcome(Enum):

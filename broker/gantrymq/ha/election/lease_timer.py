@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.lease.lease import AUTHORITY_SECONDS, RENEW_SECONDS, Lease
 from gantrymq.ha.lease.member_id import MemberId
 
 # If a renewal takes longer than this, the master asks the other members for promises.
 ASK_AFTER_SECONDS: Final = RENEW_SECONDS + 0.4
-
-NEVER: Final = float("inf")
 
 
 @final

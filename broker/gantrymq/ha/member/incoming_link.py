@@ -26,6 +26,7 @@ from enum import Enum
 from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.base.numbers import NEVER
 from gantrymq.ha.member.link_settings import HEARTBEAT_SECONDS, SILENCE_SECONDS
 from gantrymq.ha.member.member_events import MemberFollowerEvent, Met, Reported
 from gantrymq.ha.protocol import handshake
@@ -141,7 +142,7 @@ class IncomingLink:
         self._heard_at = now
         self._last_table = 0
         self._meeting = meeting
-        self._news_at = float("inf")
+        self._news_at = NEVER
         """When a beat with news is due."""
         self._output: list[bytes] = []
         self._output_bytes = 0
@@ -306,7 +307,7 @@ class IncomingLink:
                 return
         beat = Heartbeat(epoch, self._store.log.end, safe, asked)
         self._told = beat, now
-        self._news_at = float("inf")
+        self._news_at = NEVER
         self._has_beat = True
         self._put((encode(beat),))
 

@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from gantrymq.base.errors import LocalError
+from gantrymq.base.numbers import NEVER
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.member.incoming_link import IncomingLink, Phase
 from gantrymq.ha.member.link_settings import LinkSettings
@@ -53,8 +54,6 @@ RETURN_SECONDS: Final = 2.0
 
 # A promise lasts for one lease duration: older questions are of no use.
 QUESTIONS_MAX: Final = 64
-
-NEVER: Final = float("inf")
 
 
 @final
@@ -422,7 +421,7 @@ class IncomingLinks:
     def tables_at(self) -> float:
         """When `tables` has to be called next."""
         reign = self._reign
-        return float("inf") if reign is None or not self._current else reign.tables_at
+        return NEVER if reign is None or not self._current else reign.tables_at
 
     def tables(self, content: Mapping[str, bytes], now: float) -> int:
         """Send the tables that have changed to all followers. `content`: all tables that are

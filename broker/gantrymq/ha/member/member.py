@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
+from gantrymq.base.numbers import NEVER
 from gantrymq.ha.disk.identity import Identity
 from gantrymq.ha.election.actions import Action, HangUp, Publish, Say
 from gantrymq.ha.election.election import Sighting
@@ -48,7 +49,6 @@ ASK_SECONDS: Final = 0.5
 # The interval between attempts to publish this master's address.
 PUBLISH_SECONDS: Final = 0.5
 
-NEVER: Final = float("inf")
 
 _DECIDE: Final = (
     "it has no part in it, and nothing on it is touched. Where all members of the group say so, the"

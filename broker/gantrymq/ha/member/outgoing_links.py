@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, final
 
 from gantrymq.base.disk import DiskError
+from gantrymq.base.numbers import NEVER
 from gantrymq.ha.election.actions import Action, Dial, HangUp, Restart, Say
 from gantrymq.ha.election.election import FRESH_SECONDS, UNCLEAN_SECONDS, Sighting
 from gantrymq.ha.election.leader_elector import LeaderElector
@@ -37,8 +38,6 @@ ENQUIRY_SECONDS: Final = 0.25
 
 # Refusals that last until an operator removes their cause: this member logs them too.
 REASONS_SAID: Final = frozenset({"other-group", "seat-taken", "unknown-member"})
-
-NEVER: Final = float("inf")
 
 
 @final

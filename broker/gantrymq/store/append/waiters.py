@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.store.append.pending_put import PutAnswer
 from gantrymq.store.append.pending_sends import told_anew
 from gantrymq.store.append.write_batcher import Pending
@@ -26,7 +27,6 @@ from gantrymq.store.record.put import UNAVAILABLE, PutStatus
 from gantrymq.store.settings import StoreSettings
 
 _OK: Final = PutStatus.PUT_OK
-NEVER: Final = float("inf")
 
 FENCED: Final = (
     f"{UNAVAILABLE}Not stored: this broker is not the master any more; send to the one that is."

@@ -23,13 +23,12 @@ from dataclasses import dataclass
 from typing import Final, NoReturn, final
 
 from gantrymq.base.disk import Completion, DiskError
+from gantrymq.base.numbers import NEVER
 from gantrymq.metrics.histogram import Histogram
 from gantrymq.metrics.tables.broker import LOG_SYNC
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.settings import FlushDiskType, StoreSettings
-
-NEVER: Final = float("inf")
 
 PAGE_BYTES: Final = 4096
 

@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.disk import Background, Completion, DiskError
+from gantrymq.base.numbers import NEVER
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.files.flush_positions import LogPosition
-
-NEVER: Final = float("inf")
 
 PAGE_BYTES: Final = 4096
 

@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Final, final
 
 from gantrymq.base.disk import Disk, DiskError, DiskFailure
+from gantrymq.base.numbers import NEVER
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.commitlog.recovery_start import record_at
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
@@ -27,8 +28,6 @@ from gantrymq.store.dispatch.deleted_topics import PATH, Deleted, encode, read
 from gantrymq.store.dispatch.dispatch import Dispatcher
 from gantrymq.store.files import atomic_file
 from gantrymq.store.files.segments import SyncFailedError
-
-NEVER: Final = float("inf")
 
 # With names of 30 bytes the list has 5 MB, and each deletion writes it. Beyond that the oldest
 # deletions are dropped: their files of the log are deleted next.

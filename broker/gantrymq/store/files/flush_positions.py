@@ -39,6 +39,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
 from gantrymq.base.disk import Background, Completion, Disk, DiskError, DiskFailure, File
+from gantrymq.base.numbers import NEVER
 from gantrymq.store.files import atomic_file
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.layout import OWN
@@ -241,7 +242,7 @@ class FlushPositionsFile:
         if completion.error is None:
             self._be_safe(self._syncing)
         else:
-            self._next_sync = float("inf")  # a later sync that succeeds proves nothing
+            self._next_sync = NEVER  # a later sync that succeeds proves nothing
         return True
 
     def close(self) -> None:

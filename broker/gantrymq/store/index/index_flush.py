@@ -13,11 +13,10 @@ from __future__ import annotations
 from typing import Final, final
 
 from gantrymq.base.disk import Background, Completion, DiskError
+from gantrymq.base.numbers import NEVER
 from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSnapshot
-
-NEVER: Final = float("inf")
 
 # A busy index changes every page of its slots: a flush writes up to 20 MB.
 FLUSH_INTERVAL_MS: Final = 60_000

@@ -17,13 +17,12 @@ from typing import Final, final
 
 from gantrymq.base.disk import Background, Completion, DiskError
 from gantrymq.base.errors import CorruptionError, LocalError
+from gantrymq.base.numbers import NEVER
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queue_times import Boundary
 from gantrymq.store.read.async_reader import AsyncReader, Reading
 from gantrymq.store.read.lookups import earliest_store_time, offset_by_time
 from gantrymq.store.read.readable_store import ReadableStore
-
-NEVER: Final = float("inf")
 
 # A queue that is not in memory takes some twenty reads, and consumers go first.
 LOOKED_AT_ONCE: Final = 2

@@ -15,6 +15,8 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
+from gantrymq.base.numbers import INT_MAX, INT_MIN
+
 SEND_MESSAGE: Final = 10
 SEND_MESSAGE_V2: Final = 310
 SEND_BATCH_MESSAGE: Final = 320
@@ -50,7 +52,6 @@ _LONG_NAMES: Final = {
 # What `_integer` returns for anything but an integer: it has more than 18 digits, and is less than
 # 2**62, because mypyc makes larger constants objects.
 _ODD: Final = 1152921504606846976
-_INT32_MAX: Final = 2147483647
 
 
 @final
@@ -133,7 +134,7 @@ class SendFields:
             self.born_timestamp_ms = number
         elif 100 <= letter <= 108 and letter != 107:
             number = _integer(data, at, end, 10)
-            if not -_INT32_MAX - 1 <= number <= _INT32_MAX:
+            if not INT_MIN <= number <= INT_MAX:
                 return False
             self._take_int(letter, number)
         if 97 <= letter <= 104:

@@ -11,11 +11,9 @@ from typing import Final, final
 from librt.strings import BytesWriter, read_i64_le
 from mypy_extensions import i64
 
+from gantrymq.base.numbers import INT_MAX, INT_MIN
 from gantrymq.store.record.send_fields import SendFields
 from gantrymq.wire.header_scan import unescape
-
-_INT32_MIN: Final = -2147483648
-_INT32_MAX: Final = 2147483647
 
 _ODD: Final = -1
 
@@ -203,6 +201,6 @@ class JsonReader:
         if negative:
             number = -number
         self._number = number
-        if not _INT32_MIN <= number <= _INT32_MAX:
+        if not INT_MIN <= number <= INT_MAX:
             return _ODD
         return at

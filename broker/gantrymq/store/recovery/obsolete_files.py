@@ -15,12 +15,11 @@ from typing import Final, TypeAlias, final
 
 from gantrymq.base.disk import Background, Completion, DiskError, DiskFailure
 from gantrymq.base.errors import CorruptionError
+from gantrymq.base.numbers import NEVER
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.index.index import Index
-
-NEVER: Final = float("inf")
 
 # A queue with several files needs one unit to be read: at most a few milliseconds in total.
 LOOKED_A_TURN: Final = 64

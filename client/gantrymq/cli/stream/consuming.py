@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.base.numbers import LONG_MAX
 from gantrymq.cli.frame import timestamps
 from gantrymq.cli.frame.failures import CommandError, UsageError
 from gantrymq.cli.frame.page import Page
@@ -22,7 +23,6 @@ from gantrymq.client.core.flow.flow_steps import FOREVER
 from gantrymq.client.core.group.start_offset import ConsumeFrom
 from gantrymq.client.core.group.subscriptions import EVERYTHING, Expression, Sql, subscription
 from gantrymq.client.core.pull.topic_reader import Begin, Beginning, TopicReader
-from gantrymq.wire.jsonvalue import INT64_MAX
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -37,7 +37,7 @@ _FORM: Final = "%-23s  %-20s  %10s  %-12s  %s"
 _AT_ONCE: Final = 32
 
 # More of them, and Python may refuse to read the number at all.
-_OFFSET_DIGITS: Final = len(str(INT64_MAX))
+_OFFSET_DIGITS: Final = len(str(LONG_MAX))
 
 _CONSUME_FROM: Final = {
     Begin.FIRST: ConsumeFrom.FIRST_OFFSET,
@@ -115,8 +115,8 @@ def _beginning(text: str, now_ms: int) -> Beginning:
     if word == "offset":
         if not number.isdecimal():
             raise UsageError(f"--from offset:N has a whole number, not {number!r}")
-        if len(number) > _OFFSET_DIGITS or int(number) > INT64_MAX:
-            raise UsageError(f"--from offset:N is {INT64_MAX} at most")
+        if len(number) > _OFFSET_DIGITS or int(number) > LONG_MAX:
+            raise UsageError(f"--from offset:N is {LONG_MAX} at most")
         return Beginning(Begin.OFFSET, int(number))
     try:
         return Beginning(Begin.MOMENT, timestamps.parse(text, now_ms))

@@ -12,6 +12,8 @@ import asyncio
 from collections.abc import Callable, Collection
 from typing import Final, Protocol, final
 
+from gantrymq.base.numbers import NEVER
+
 SWEEP_SECONDS: Final = 1.0
 
 
@@ -40,7 +42,7 @@ class DeadlineTimer:
         self._monotonic = monotonic
         self._after = after
         self._timer: asyncio.TimerHandle | None = None
-        self._fires_at = float("inf")
+        self._fires_at = NEVER
         self._is_stopped = False
 
     def start(self) -> None:
@@ -63,7 +65,7 @@ class DeadlineTimer:
 
     def _fire(self) -> None:
         self._timer = None
-        self._fires_at = float("inf")
+        self._fires_at = NEVER
         now = self._monotonic()
         earliest = now + SWEEP_SECONDS
         try:

@@ -21,8 +21,8 @@ from typing import Final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.base.lazy_dataclass import dataclass
+from gantrymq.base.numbers import LONG_MAX
 from gantrymq.wire.jsonvalue import (
-    INT64_MAX,
     Json,
     JsonObject,
     list_of,
@@ -213,7 +213,7 @@ def amount_of(value: Json, limit: QuotaLimit) -> int:
 
 
 def _in_bounds(amount: int, limit: QuotaLimit) -> int:
-    if amount == UNLIMITED or 0 < amount <= INT64_MAX:
+    if amount == UNLIMITED or 0 < amount <= LONG_MAX:
         return amount
     raise RemoteError(
         f"{limit.value} is {amount}: it has to be at least 1, or {UNLIMITED} for no limit. To send"

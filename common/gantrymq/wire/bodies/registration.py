@@ -36,11 +36,12 @@ from typing import Final, TypeAlias, TypeVar
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.base.lazy_dataclass import dataclass
+from gantrymq.base.numbers import INT_MAX, INT_MIN
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.route import texts_from_json
 from gantrymq.wire.bodies.shared import DataVersion, TopicConfig, TopicFilterType
 from gantrymq.wire.javajson_members import cut_members
-from gantrymq.wire.jsonvalue import INT32_MAX, INT32_MIN, JsonObject, object_of, text_map_field
+from gantrymq.wire.jsonvalue import JsonObject, object_of, text_map_field
 from gantrymq.wire.version import V3_0_11
 
 # Twice the size of a frame: compressed topics take half the space of JSON, and a broker of 100 000
@@ -264,7 +265,7 @@ def _number(text: str) -> int:
     digits = text.removeprefix("-")
     if digits.isascii() and digits.isdigit() and len(digits) <= 10:
         number = int(text)
-        if INT32_MIN <= number <= INT32_MAX:
+        if INT_MIN <= number <= INT_MAX:
             return number
     raise RemoteError(f"a topic's line has {text[:40]!r} where a number belongs")
 

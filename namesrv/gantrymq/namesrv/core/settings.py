@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from gantrymq.base.numbers import LONG_MAX
 from gantrymq.base.setting_changes import SettingsTable
 from gantrymq.base.settings import (
-    LONG_MAX,
     Changes,
     Layer,
     Source,

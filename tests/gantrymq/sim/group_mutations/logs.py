@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.replication.role_controller import RoleController
 from gantrymq.ha.disk import epoch_file
 from gantrymq.ha.disk.epochs import Epochs
@@ -24,7 +25,6 @@ from gantrymq.store.engine import Store
 from gantrymq.store.files.segments import Segments
 
 LATER_SECONDS: Final = 1.0
-NEVER: Final = float("inf")
 
 
 def cuts_at_the_wrong_place() -> None:

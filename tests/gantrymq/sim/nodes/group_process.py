@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from gantrymq.base.disk import DiskError
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import (
     Answer,
@@ -49,7 +50,6 @@ from gantrymq.wire.frames import FrameReader, encode
 from gantrymq.wire.headers.send import SendMessageResponse
 from gantrymq.wire.headers.topic import CreateTopicRequest, DeleteTopicRequest
 
-NEVER: Final = float("inf")
 TURN_SECONDS: Final = 0.00005
 """Between what arrives and the turn that takes it."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gantrymq.base.numbers import LONG_MAX
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, TRANSACTION_GROUP
 from gantrymq.fakes.brokers.broker import OpenedBroker
@@ -24,7 +25,6 @@ from gantrymq.wire.headers.offset import (
     UpdateConsumerOffsetRequest,
 )
 from gantrymq.wire.javajson import loads
-from gantrymq.wire.jsonvalue import INT64_MAX
 
 
 def failed(error: Exception) -> None:
@@ -227,7 +227,7 @@ def test_the_lowest_offsets_of_the_other_groups_are_found() -> None:
         return dict(QueryCorrectionOffsetBody.from_json(loads(answer.body)).offsets)
 
     assert ask("i", "none") == {0: 2, 1: 0}
-    assert ask("i", "i") == {0: INT64_MAX, 1: 0}
+    assert ask("i", "i") == {0: LONG_MAX, 1: 0}
     assert offsets.find("i", "T", 0) == 1
 
 

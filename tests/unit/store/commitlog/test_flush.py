@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.store.commitlog.commitlog import CommitLog
-from gantrymq.store.commitlog.flush import NEVER, SYNC_INTERVAL_SECONDS, Flusher, Released
+from gantrymq.store.commitlog.flush import SYNC_INTERVAL_SECONDS, Flusher, Released
 from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.settings import FlushDiskType, StoreSettings

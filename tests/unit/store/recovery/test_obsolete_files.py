@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from gantrymq.base.disk import Completion, DiskError, DiskFailure
+from gantrymq.base.numbers import NEVER
 from gantrymq.store.consumequeue.queue_unit import UNIT_BYTES
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.files.flush_positions import LogPosition
@@ -16,7 +17,6 @@ from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.index.index_flush import IndexFlush
 from gantrymq.store.recovery.obsolete_files import (
     LOOKED_A_TURN,
-    NEVER,
     RETRY_SECONDS,
     ObsoleteFileCleaner,
 )

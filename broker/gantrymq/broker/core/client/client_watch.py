@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.messages import Channel, CloseChannel, Tell
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import FLAG_ONEWAY, Command
@@ -29,8 +30,6 @@ SCAN_SECONDS: Final = 10.0
 # themselves wait up to a second between two rebalances.
 QUIET_SECONDS: Final = 0.5
 
-_NEVER: Final = float("inf")
-
 
 @final
 class ClientWatch:
@@ -42,7 +41,7 @@ class ClientWatch:
         self._state = state
         self._scan_at = 0.0
         self._due: dict[str, float] = {}
-        self._next_due = _NEVER
+        self._next_due = NEVER
         self._told_at: dict[str, float] = {}
 
     def changed(self, group: str) -> None:
@@ -82,7 +81,7 @@ class ClientWatch:
     # ------------------------------------------------------------------ the service
 
     def deadline(self) -> float:
-        scan_at = self._scan_at if len(self._state.clients) else _NEVER
+        scan_at = self._scan_at if len(self._state.clients) else NEVER
         return min(scan_at, self._next_due)
 
     def expire(self, now: float) -> None:
@@ -99,7 +98,7 @@ class ClientWatch:
                 del self._due[group]
                 self._told_at[group] = now
                 self._tell(group)
-            self._next_due = min(self._due.values(), default=_NEVER)
+            self._next_due = min(self._due.values(), default=NEVER)
 
     def closed(self, channel: Channel) -> None:
         for group in self._state.clients.closed(channel):

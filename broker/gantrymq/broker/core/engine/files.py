@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.messages import File, SaveFile
 
 # Before a retry after a failed write.
 RETRY_SECONDS: Final = 1.0
-
-_NEVER: Final = float("inf")
 
 
 @final
@@ -30,7 +29,7 @@ class _Kept:
 
     def __init__(self) -> None:
         self.behind: list[File] = []
-        self.due: float = _NEVER
+        self.due: float = NEVER
         self.is_writing: bool = False
         self.told: list[int] = []
         self.waiting: list[int] = []
@@ -58,7 +57,7 @@ class Files:
 
     def forget(self, file: File) -> None:
         """Cancel the scheduled write: the content is as before."""
-        self._kept[file].due = _NEVER
+        self._kept[file].due = NEVER
 
     def hold(self, file: File, behind: File) -> None:
         """Write nothing of the file until `release`, not even at a stop, because its content is
@@ -80,7 +79,7 @@ class Files:
     def is_safe(self, file: File) -> bool:
         """Whether the file on disk has all changes."""
         kept = self._kept[file]
-        return kept.due == _NEVER and not kept.is_writing
+        return kept.due == NEVER and not kept.is_writing
 
     def deadline(self) -> float:
         """When `take_due` next returns a write."""
@@ -94,9 +93,9 @@ class Files:
         for file, kept in self._kept.items():
             if kept.is_writing or kept.behind:
                 continue
-            if kept.due > now and not (all_touched and kept.due < _NEVER):
+            if kept.due > now and not (all_touched and kept.due < NEVER):
                 continue
-            kept.due = _NEVER
+            kept.due = NEVER
             kept.is_writing = True
             kept.told, kept.waiting = kept.waiting, []
             saves.append(SaveFile(file, self._contents[file]()))

@@ -17,6 +17,7 @@ from heapq import heappop, heappush
 from typing import Final, TypeAlias, final
 
 from gantrymq.base.errors import GantryError, LocalError
+from gantrymq.base.numbers import NEVER
 from gantrymq.base.stalls import STALL_SECONDS, StallWatch
 from gantrymq.broker.core import messages
 from gantrymq.broker.core.engine.files import Files
@@ -51,7 +52,6 @@ from gantrymq.wire.command import Command
 Then: TypeAlias = Callable[[object], None]
 Failed: TypeAlias = Callable[[Exception], None]
 
-NEVER: Final = float("inf")
 
 # Requests without effects, or without effects that a client must learn of: popped messages without
 # an answer become visible again. All other tasks run to their end, since a commit is oneway and its

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Final, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.messages import Channel, Register
 from gantrymq.broker.core.metadata.groups import UNKNOWN
 from gantrymq.broker.core.metadata.topic_names import dead_letter_topic, retry_topic
@@ -27,7 +28,6 @@ from gantrymq.broker.core.metadata.topic_names import dead_letter_topic, retry_t
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-NEVER: Final = float("inf")
 
 # Between two scans for groups that expire.
 SCAN_SECONDS: Final = 60.0

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from gantrymq.base.numbers import LONG_MAX
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
@@ -32,7 +33,6 @@ from gantrymq.wire.headers.offset import (
     QueryCorrectionOffsetRequest,
     UpdateConsumerOffsetRequest,
 )
-from gantrymq.wire.jsonvalue import INT64_MAX
 
 # Topics that one turn clones; each takes about 25 us.
 TOPICS_A_TURN: Final = 512
@@ -87,7 +87,7 @@ def get_all_offsets(state: State, request: Request) -> Outcome:
 
 
 def query_correction(state: State, request: Request) -> Outcome:
-    """Answer each queue's lowest offset of the topic's groups; INT64_MAX where the compared group
+    """Answer each queue's lowest offset of the topic's groups; LONG_MAX where the compared group
     is behind.
 
     The groups in `filter_groups` are ignored in the calculation; Java deletes their offsets
@@ -106,7 +106,7 @@ def query_correction(state: State, request: Request) -> Outcome:
                 lowest[queue_id] = min(offset, lowest.get(queue_id, offset))
     for queue_id, offset in state.offsets.queues(header.compare_group, topic).items():
         if queue_id in lowest and lowest[queue_id] > offset:
-            lowest[queue_id] = INT64_MAX
+            lowest[queue_id] = LONG_MAX
     return done_json(QueryCorrectionOffsetBody(lowest).to_json())
 
 

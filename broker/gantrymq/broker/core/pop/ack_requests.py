@@ -12,11 +12,11 @@ from typing import Final
 
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Reply, Request
-from gantrymq.broker.core.pop.pop_requests import INVISIBLE_MS_MAX, invisible_fault
 from gantrymq.broker.core.pop import handles
 from gantrymq.broker.core.pop.checkouts import Place
 from gantrymq.broker.core.pop.handles import Handle
 from gantrymq.broker.core.pop.orders import AckFault
+from gantrymq.broker.core.pop.pop_requests import INVISIBLE_MS_MAX, invisible_fault
 from gantrymq.broker.core.responses import done, refused
 from gantrymq.broker.core.state import State
 from gantrymq.wire import javajson

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, File
@@ -29,8 +30,6 @@ from gantrymq.broker.core.pop.waiting import Waiting
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
-
-NEVER: Final = float("inf")
 
 
 @final

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
+from gantrymq.base.numbers import INT_MAX, NEVER
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.deliveries import Delivery
 from gantrymq.broker.core.engine.tasks import Task
@@ -29,7 +30,6 @@ from gantrymq.broker.core.pop.checkouts import NEVER_MS, InFlightMessage, Place
 from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS
 from gantrymq.broker.core.schedule.message_restore import COUNT_MAX, messages_of
 from gantrymq.wire.java_string import utf8_bytes
-from gantrymq.wire.jsonvalue import INT32_MAX
 from gantrymq.wire.message import properties as codec
 from gantrymq.wire.message import property_names
 from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, Record
@@ -42,8 +42,6 @@ PAUSE_MS: Final = 5_000
 
 # The pause for messages that break a limit: each try costs a log line.
 REFUSED_PAUSE_MS: Final = 300_000
-
-NEVER: Final = float("inf")
 
 
 @final
@@ -225,7 +223,7 @@ def _copy(state: State, checkout: InFlightMessage, message: Record) -> Record:
         born_timestamp_ms=message.born_timestamp_ms,
         born_host=message.born_host,
         store_host=state.identity.store_host,
-        reconsume_times=min(message.reconsume_times + 1, INT32_MAX),
+        reconsume_times=min(message.reconsume_times + 1, INT_MAX),
     )
 
 

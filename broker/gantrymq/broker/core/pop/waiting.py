@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, final
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError, GantryError
 from gantrymq.base.memory_account import Kind
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.figures.requests import HELD
 from gantrymq.broker.core.messages import Channel, Reply, Request
@@ -55,8 +56,6 @@ PASS_SECONDS: Final = 0.5
 # A try takes about 120 us; the limit bounds how long the event loop is held.
 LOOKS_A_TURN: Final = 250
 ANSWERED_BYTES_A_TURN: Final = 8 << 20
-
-NEVER: Final = float("inf")
 
 
 @final

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.messages import Channel, CloseChannel
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
 LOOK_SECONDS: Final = 0.5
-
-NEVER: Final = float("inf")
 
 
 @final

@@ -20,8 +20,9 @@ client may lose requests with a broken connection and repeats them after their t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, CloseChannel, Outcome, Reply, Request
@@ -37,8 +38,6 @@ from gantrymq.wire.command import Command
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
-
-NEVER: Final = float("inf")
 
 
 @final

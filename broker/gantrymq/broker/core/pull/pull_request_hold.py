@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError, GantryError
 from gantrymq.base.memory_account import Kind
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.engine.waiting_request_memory import bytes_of
 from gantrymq.broker.core.figures.requests import HELD
@@ -67,8 +68,6 @@ PASS_SECONDS: Final = 0.5
 # answers may contain one large message once for each pull.
 LOOKS_A_TURN: Final = 500
 ANSWERED_BYTES_A_TURN: Final = 8 << 20
-
-NEVER: Final = float("inf")
 
 
 @final

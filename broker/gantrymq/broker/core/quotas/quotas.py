@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.messages import Channel, File, Reply, Request
 from gantrymq.broker.core.quotas.gate import QuotaGate
 from gantrymq.broker.core.quotas.meters import Meters
@@ -33,7 +34,6 @@ from gantrymq.wire.bodies.quotas import (
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-NEVER: Final = float("inf")
 
 # The interval between checks of topics that are refused for their traffic.
 LOOK_SECONDS: Final = 0.1

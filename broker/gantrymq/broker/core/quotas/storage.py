@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.quotas.rules import Allowed, QuotaRules
@@ -29,7 +30,6 @@ from gantrymq.wire.bodies.quotas import QuotaKind, QuotaLimit
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-NEVER: Final = float("inf")
 
 PASS_SECONDS: Final = 0.1
 TOPICS_A_PASS: Final = 64

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.messages import Channel, Register
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ KNOWN_SECONDS: Final = 3 * ASK_SECONDS_MAX
 
 # Tolerance for late heartbeats.
 LATE_MS: Final = 2_000
-
-NEVER: Final = float("inf")
 
 
 @final

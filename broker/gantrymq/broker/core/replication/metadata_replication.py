@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 from gantrymq.acl.plain import plain_acl
 from gantrymq.acl.plain.accounts import Rules
 from gantrymq.base.errors import ConfigurationError, RemoteError
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, File
@@ -52,7 +53,6 @@ LOOK_SECONDS: Final = 0.05
 # Before a retry after a table could not be written.
 AGAIN_SECONDS: Final = 1.0
 
-NEVER: Final = float("inf")
 
 TOPICS: Final = "topics"
 GROUPS: Final = "groups"

@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.messages import Channel, Register
 from gantrymq.broker.core.offset import commits
 
@@ -30,8 +31,6 @@ HEIR_SECONDS: Final = 30.0
 
 # How often to check whether all messages are visible; a follower's report arrives any moment.
 LOOK_SECONDS: Final = 0.02
-
-NEVER: Final = float("inf")
 
 
 @final

@@ -30,6 +30,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel
@@ -60,7 +61,6 @@ OWN_MARK: Final[Mapping[str, str]] = {"gantry": "slave"}
 # master then returns no offset that depends on more of the log.
 LOG_END_FIELD: Final = "gantryLogEnd"
 
-NEVER: Final = float("inf")
 
 _LOG_END: Final = "commitLogMaxOffset"
 _END_DIGITS_MAX: Final = 19  # of an int64

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
+from gantrymq.base.numbers import INT_MAX, NEVER
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.deliveries import Delivery
 from gantrymq.broker.core.messages import Channel, File
@@ -35,7 +36,7 @@ from gantrymq.store.record.dispatch_entry import SCHEDULE_TOPIC
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.shared import DataVersion
 from gantrymq.wire.codes import ResponseCode
-from gantrymq.wire.jsonvalue import INT32_MAX, JsonObject, int_key, long_of, object_of
+from gantrymq.wire.jsonvalue import JsonObject, int_key, long_of, object_of
 from gantrymq.wire.message import properties, sys_flag
 from gantrymq.wire.message.property_names import (
     DELAY,
@@ -58,7 +59,6 @@ PAUSE_SECONDS: Final = 10.0
 # If the wall clock goes back by more, all levels are read again.
 STEP_BACK_MS: Final = 1000
 
-NEVER: Final = float("inf")
 
 _LEVEL_DIGITS_MAX: Final = 10  # of an int32
 
@@ -103,7 +103,7 @@ def level_of(record: Record) -> int:
 
 def _level(text: str) -> int | None:
     digits = text.removeprefix("-")
-    if not digits.isdecimal() or len(digits) > _LEVEL_DIGITS_MAX or int(digits) > INT32_MAX:
+    if not digits.isdecimal() or len(digits) > _LEVEL_DIGITS_MAX or int(digits) > INT_MAX:
         return None
     return int(text)
 

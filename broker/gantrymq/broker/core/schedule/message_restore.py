@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
 from gantrymq.base.errors import CorruptionError
+from gantrymq.base.numbers import INT_MAX
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queue_unit import UNIT
 from gantrymq.store.read.async_reader import Reading
 from gantrymq.store.read.readable_store import ReadableStore, log_bytes, queue_units, readable_end
 from gantrymq.wire import java_string
-from gantrymq.wire.jsonvalue import INT32_MAX
 from gantrymq.wire.message import properties
 from gantrymq.wire.message.property_names import REAL_QUEUE_ID, REAL_TOPIC
 from gantrymq.wire.message.record import Record, decode
@@ -173,7 +173,7 @@ def lead_back(record: Record) -> Record | None:
     if not topic or not queue_id.isdecimal() or len(queue_id) > _QUEUE_ID_DIGITS_MAX:
         return None
     real_topic = java_string.utf8_bytes(topic)
-    if int(queue_id) > INT32_MAX or real_topic == _HALF_TOPIC:
+    if int(queue_id) > INT_MAX or real_topic == _HALF_TOPIC:
         return None
     return copy_to(record, real_topic, int(queue_id))
 

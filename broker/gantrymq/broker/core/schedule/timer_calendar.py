@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import Final, final
 
+from gantrymq.base.numbers import NEVER
+
 STRETCH_BITS: Final = 12
 STRETCH_SECONDS: Final = 1 << STRETCH_BITS
 _SHIFT: Final = 52
@@ -27,8 +29,6 @@ PARTED_A_TURN: Final = 10_000
 
 # How long before its beginning a stretch is split: enough for ten million words.
 AHEAD_SECONDS: Final = 120
-
-NEVER: Final = float("inf")
 
 
 @final

@@ -21,13 +21,14 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.admin.stats_series import Series
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.deliveries import Delivery
 from gantrymq.broker.core.messages import Channel, File
 from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS, DurableProgress
 from gantrymq.broker.core.schedule.message_restore import COUNT_MAX, messages_of, run_of
-from gantrymq.broker.core.schedule.timer_calendar import NEVER, TimerCalendar
+from gantrymq.broker.core.schedule.timer_calendar import TimerCalendar
 from gantrymq.broker.core.schedule.timer_checkpoint import TimerCheckpoint
 from gantrymq.broker.core.schedule.timer_messages import (
     Due,

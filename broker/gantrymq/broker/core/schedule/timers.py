@@ -17,11 +17,11 @@ import binascii
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
+from gantrymq.base.numbers import LONG_MAX
 from gantrymq.broker.core.schedule.delays import level_of
 from gantrymq.broker.core.schedule.message_restore import lead_away
 from gantrymq.wire import java_string
 from gantrymq.wire.codes import ResponseCode
-from gantrymq.wire.jsonvalue import INT64_MAX
 from gantrymq.wire.message import properties, sys_flag
 from gantrymq.wire.message.property_names import (
     REAL_TOPIC,
@@ -119,7 +119,7 @@ def _number(text: str | None) -> int | None:
     if not (digits.isascii() and digits.isdecimal()) or len(digits) > _NUMBER_DIGITS_MAX:
         return None
     number = int(text or "")
-    return number if -INT64_MAX <= number <= INT64_MAX else None
+    return number if -LONG_MAX <= number <= LONG_MAX else None
 
 
 def _keys_of(topic: bytes) -> str:

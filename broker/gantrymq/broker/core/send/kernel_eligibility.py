@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.messages import Channel
 from gantrymq.broker.core.metadata.names import TOPIC_CHARACTERS_MAX, topic_fault
 from gantrymq.broker.core.metadata.topic_names import NOT_FOR_CLIENTS
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from gantrymq.broker.core.state import Identity, State
     from gantrymq.store.settings import StoreSettings
 
-NEVER: Final = float("inf")
 
 # Topics that are judged immediately when settings or the role change (about 8 us each), and topics
 # that each later turn judges. Sends to a topic that is not judged yet take the general path.

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 from gantrymq.acl.rights.rights import Right
+from gantrymq.base.numbers import INT_MAX
 from gantrymq.broker.core.acl import access
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
@@ -33,7 +34,6 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.send import ConsumerSendMsgBackRequest
 from gantrymq.wire.java_string import utf8_bytes, utf8_text
-from gantrymq.wire.jsonvalue import INT32_MAX
 from gantrymq.wire.message import offset_id, property_names
 from gantrymq.wire.message import properties as codec
 from gantrymq.wire.message.record import TOPIC_BYTES_MAX_V1, Record
@@ -91,7 +91,7 @@ def _send_back(
     why_not = yield from _why_not_into(state, config.topic_name)
     if why_not is not None:
         return refused(ResponseCode.SYSTEM_ERROR, why_not)
-    next_level = min(FIRST_LEVEL + found.record.reconsume_times, INT32_MAX)
+    next_level = min(FIRST_LEVEL + found.record.reconsume_times, INT_MAX)
     level = 0 if is_dead else header.delay_level or next_level
     queue_id = _queue_id(state, group, config)
     return (
@@ -172,7 +172,7 @@ def _copy(state: State, message: Record, topic: str, queue_id: int, level: int) 
         born_timestamp_ms=message.born_timestamp_ms,
         born_host=message.born_host,
         store_host=state.identity.store_host,
-        reconsume_times=min(message.reconsume_times + 1, INT32_MAX),
+        reconsume_times=min(message.reconsume_times + 1, INT_MAX),
     )
 
 

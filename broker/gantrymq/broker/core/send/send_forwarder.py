@@ -27,6 +27,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.client.clients import Client
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.messages import (
@@ -64,7 +65,6 @@ STAY_SECONDS: Final = 0.3
 PARKED_MAX: Final = 10_000
 PARKED_BYTES_MAX: Final = 32 << 20
 
-NEVER: Final = float("inf")
 
 SENDS: Final = frozenset(
     {

@@ -17,11 +17,11 @@ import math
 from dataclasses import dataclass
 from typing import Final, final
 
+from gantrymq.base.numbers import INT_MAX, LONG_MAX
 from gantrymq.broker.core.sql92 import cost, terms
 from gantrymq.broker.core.sql92.terms import Term
 from gantrymq.broker.core.sql92.tokens import SelectorError, Token, Tokens, Word
 from gantrymq.broker.core.sql92.values import Long
-from gantrymq.wire.jsonvalue import INT32_MAX, INT64_MAX
 
 # The most that a message's properties, which are compared with it, may take.
 CHARACTERS_MAX: Final = 32_767
@@ -188,10 +188,10 @@ def _operand(token: Token) -> Term:
 
 def _whole(digits: str) -> int:
     # A long has fewer digits; int() must not parse longer texts.
-    number = int(digits) if len(digits) < 20 else INT64_MAX + 1
-    if number > INT64_MAX:
-        raise SelectorError(f"{digits[:40]} is larger than {INT64_MAX}, the largest whole number")
-    return number if number <= INT32_MAX else Long(number)
+    number = int(digits) if len(digits) < 20 else LONG_MAX + 1
+    if number > LONG_MAX:
+        raise SelectorError(f"{digits[:40]} is larger than {LONG_MAX}, the largest whole number")
+    return number if number <= INT_MAX else Long(number)
 
 
 def _fraction(text: str) -> float:

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeAlias, final
 
+from gantrymq.base.numbers import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 from gantrymq.broker.core.sql92.cost import NUMBER_CHARACTERS_MAX
-from gantrymq.wire.jsonvalue import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN
 from gantrymq.wire.message.tags import TRIMMED
 
 
@@ -84,11 +84,11 @@ def parse_double(text: str) -> float:
 
 
 def _parse_integer(text: str) -> int:
-    return _whole(text, INT32_MIN, INT32_MAX)
+    return _whole(text, INT_MIN, INT_MAX)
 
 
 def _parse_long(text: str) -> int:
-    return Long(_whole(text, INT64_MIN, INT64_MAX))
+    return Long(_whole(text, LONG_MIN, LONG_MAX))
 
 
 def _whole(text: str, lowest: int, highest: int) -> int:

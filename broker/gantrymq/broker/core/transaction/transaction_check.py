@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from gantrymq.base.errors import GantryError
+from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.put_batches import put_together
 from gantrymq.broker.core.engine.tasks import Task
@@ -55,7 +56,6 @@ GROUP: Final = "CID_RMQ_SYS_TRANS"
 # The most groups that a log line about missing producers names.
 NAMED_MAX: Final = 5
 
-NEVER: Final = float("inf")
 _EMPTY: Final = Bounds(0, 0)
 
 

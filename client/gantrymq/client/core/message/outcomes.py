@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias, final
 
-from gantrymq.wire.jsonvalue import INT32_MAX
+from gantrymq.base.numbers import INT_MAX
 
 # The delay level that makes a message a dead letter.
 DEAD_LETTER: Final = -1
@@ -48,7 +48,7 @@ class Later:
     def __post_init__(self) -> None:
         if not all(isinstance(number, int) for number in (self.level, self.done)):
             raise TypeError(f"{self}: a delay level and a count are whole numbers")
-        if not (DEAD_LETTER <= self.level <= INT32_MAX and self.done >= 0):
+        if not (DEAD_LETTER <= self.level <= INT_MAX and self.done >= 0):
             raise ValueError(
                 f"{self}: a delay level is a number of 32 bits from {DEAD_LETTER} on, a count one"
                 " from 0 on"

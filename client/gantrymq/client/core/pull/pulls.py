@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, final
 
+from gantrymq.base.numbers import INT_MAX
 from gantrymq.client.core.errors import BrokerError
 from gantrymq.client.core.flow.flow_steps import Ask
 from gantrymq.client.core.group.subscriptions import Subscription
@@ -30,7 +31,6 @@ from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.pull import PullMessageRequest, PullMessageResponse
-from gantrymq.wire.jsonvalue import INT32_MAX
 from gantrymq.wire.message.record import decode_all
 
 COMMIT_OFFSET: Final = 1
@@ -107,7 +107,7 @@ class PullSettings:
 
 
 LITE_SETTINGS: Final = PullSettings(
-    count=10, bytes_max=INT32_MAX, hold_s=20.0, timeout_s=30.0, sends_filter=True
+    count=10, bytes_max=INT_MAX, hold_s=20.0, timeout_s=30.0, sends_filter=True
 )
 
 
