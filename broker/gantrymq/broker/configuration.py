@@ -39,7 +39,7 @@ from gantrymq.broker.core.users.rules import user_rules_of
 from gantrymq.broker.setup import group_setup, link_setup
 from gantrymq.broker.setup.group_setup import GroupSetup
 from gantrymq.broker.setup.link_setup import LinkSetup
-from gantrymq.runtime.net.address import address_of, is_host_name, own_address, parse_address
+from gantrymq.runtime.net.address import is_host_name, own_address, parse_address, resolve_address
 from gantrymq.runtime.net.listening import ANY_V6
 from gantrymq.runtime.security import secure_defaults
 from gantrymq.runtime.security.acl_file import read_credentials
@@ -247,7 +247,7 @@ def _ip_address(broker: Bound[BrokerSettings], *, has_group: bool) -> str:
         return ""
     if has_group:
         raise broker.refusal("brokerIP1", "must be an IP address where groupMembers elect")
-    address = address_of(host)
+    address = resolve_address(host)
     if address is None:
         what = "has no address on this machine, and each message holds one: give it one in DNS or"
         raise broker.refusal("brokerIP1", f"{what} /etc/hosts, or write the address")

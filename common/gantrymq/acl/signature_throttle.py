@@ -18,13 +18,13 @@ which is what one subscriber has. Both tables are bounded; the oldest entry make
 from __future__ import annotations
 
 from dataclasses import replace
-from ipaddress import IPv6Address, ip_address
 from typing import Final, TypeVar, final
 
 from gantrymq.acl.guard import Guard
 from gantrymq.acl.rights.caller import Caller
 from gantrymq.acl.rights.refusal import AuthenticationFailure, Refusal, refusal, shortened
 from gantrymq.acl.signature.signature import ACCESS_KEY
+from gantrymq.base.peer_address import counted_address
 from gantrymq.wire.command import Command
 
 K = TypeVar("K")
@@ -105,7 +105,7 @@ class SignatureThrottle:
 
         `peer` is the `ip:port` of the connection.
         """
-        key = (address_of(peer), account)
+        key = (counted_address(peer), account)
         failures = self._peers.pop(key, None)
         if failures is None or failures.last_at + FORGOTTEN_SECONDS <= now:
             failures = _Failures(now)
@@ -139,21 +139,6 @@ def _too_often(guard: Guard, command: Command, seconds: float) -> Refusal:
         is_logged=False,
         is_user=not guard.has_accounts,
     )
-
-
-def address_of(peer: str) -> str:
-    """The address of `ip:port` without its port; for IPv6 its network."""
-    host = peer.rpartition(":")[0].strip("[]")
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return ""
-    if isinstance(address, IPv6Address):
-        if address.ipv4_mapped is not None:
-            return str(address.ipv4_mapped)
-        network = int(address) >> _NETWORK_BITS << _NETWORK_BITS
-        return f"{IPv6Address(network)}/{_NETWORK_BITS}"
-    return str(address)
 
 
 def _seconds(count: int) -> float:

@@ -18,11 +18,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from functools import lru_cache
-from ipaddress import IPv6Address
 from typing import Final, Protocol, final
 
 from gantrymq.base.limits import FRAME_BYTES_MAX
+from gantrymq.base.peer_address import counted_address
 
 # The default share of the server's memory: an empty server needs 60 MiB, bodies are copied once,
 # and input buffers of frames stay in memory as garbage for a while.
@@ -99,11 +98,6 @@ _EIGHTHS: Final[Mapping[Kind, int]] = {
 # gateway.
 _CONNECTION_EIGHTHS: Final = 2
 _ADDRESS_EIGHTHS: Final = 4
-
-_NETWORK_BITS: Final = 64
-
-# Connections ask often, and from few addresses.
-_REMEMBERED_MAX: Final = 4096
 
 # A share has room for one frame of maximal length, with its overhead.
 SHARE_MIN: Final = FRAME_BYTES_MAX + (64 << 10)
@@ -207,7 +201,7 @@ class MemoryAccount:
         """Count `more` bytes for this connection; negative for fewer."""
         share = self._shares.get(holder)
         if share is None:
-            share = self._shares[holder] = _Share(address_of(holder.peer))
+            share = self._shares[holder] = _Share(counted_address(holder.peer))
         share.kinds[kind] += more
         share.total += more
         assert share.kinds[kind] >= 0, f"less than nothing is kept of {LABELS[kind]}"
@@ -257,7 +251,7 @@ class MemoryAccount:
             return self._overrun(Scope.ALL, "whatever is kept", self._held, self.limit)
         if holder is None:
             return None
-        held = self._addresses.get(address_of(holder.peer), 0)
+        held = self._addresses.get(counted_address(holder.peer), 0)
         if held + more > self.address_limit:
             return self._overrun(Scope.ADDRESS, "whatever is kept", held, self.address_limit)
         held = self.held_for(holder)
@@ -286,22 +280,3 @@ class MemoryAccount:
             if share.address == address and share.total > most and not share.is_written_off:
                 found, most = holder, share.total
         return found
-
-
-@lru_cache(_REMEMBERED_MAX)
-def address_of(peer: str) -> str:
-    """The host of `host:port`; for IPv6 its 64-bit network, which is what one subscriber has.
-
-    An IPv4 address inside IPv6 counts as IPv4.
-    """
-    host = peer.rpartition(":")[0] or peer
-    if ":" not in host:
-        return host
-    try:
-        address = IPv6Address(host.strip("[]").partition("%")[0])
-    except ValueError:
-        return host
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    network = int(address) >> _NETWORK_BITS << _NETWORK_BITS
-    return f"{IPv6Address(network)}/{_NETWORK_BITS}"

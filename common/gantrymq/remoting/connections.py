@@ -16,7 +16,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar, final
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.memory_account import address_of
+from gantrymq.base.peer_address import counted_address
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
@@ -99,7 +99,7 @@ class ConnectionGate(Generic[C]):
         A connection of a load balancer has the balancer's address, so it counts against the total
         only.
         """
-        address = "" if is_proxied else address_of(connection.peer)
+        address = "" if is_proxied else counted_address(connection.peer)
         refusal = self._refusal(address, connection.peer)
         instead = None
         if refusal is None and len(self._entered) >= self._limits.connections_max:

@@ -17,7 +17,6 @@ from gantrymq.acl.signature_throttle import (
     LONGEST_SECONDS,
     PEERS_MAX,
     SignatureThrottle,
-    address_of,
 )
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
@@ -193,16 +192,3 @@ def test_a_request_without_an_account_is_answered_as_before() -> None:
     refused = site.throttle.check(site.guard, command, "e", Caller(HERE), 0.0)
     assert refused is not None
     assert refused.failure is AuthenticationFailure.WRONG_SIGNATURE
-
-
-@pytest.mark.parametrize(
-    ("peer", "address"),
-    [
-        ("10.1.1.1:5", "10.1.1.1"),
-        ("[2001:db8:1:2:3:4:5:6]:5", "2001:db8:1:2::/64"),
-        ("[::ffff:10.1.1.1]:5", "10.1.1.1"),
-        ("unknown", ""),
-    ],
-)
-def test_addresses_are_counted_by_what_one_subscriber_has(peer: str, address: str) -> None:
-    assert address_of(peer) == address

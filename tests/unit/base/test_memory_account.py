@@ -15,7 +15,6 @@ from gantrymq.base.memory_account import (
     Kind,
     MemoryAccount,
     Scope,
-    address_of,
     limit_of,
 )
 
@@ -169,19 +168,3 @@ def test_the_sums_agree_whatever_is_added_and_given_back(
     for number, peer in enumerate(peers):
         own = sum(size for (whose, _), size in kept.items() if whose == number)
         assert made.held_for(peer) == own
-
-
-@pytest.mark.parametrize(
-    ("peer", "address"),
-    [
-        ("10.0.0.1:5", "10.0.0.1"),
-        ("[2001:db8::1]:5", "2001:db8::/64"),
-        ("2001:db8::2:5", "2001:db8::/64"),
-        ("[::ffff:10.0.0.1]:5", "10.0.0.1"),
-        ("[fe80::1%eth0]:5", "fe80::/64"),
-        ("unknown", "unknown"),
-        ("a:b:c", "a:b"),
-    ],
-)
-def test_an_address_of_ipv6_counts_with_its_network(peer: str, address: str) -> None:
-    assert address_of(peer) == address

@@ -20,6 +20,7 @@ from gantrymq.acl.rights.rights import Need, Resource
 from gantrymq.acl.users.policy import Decision, PolicyEntry, PolicyType
 from gantrymq.acl.users.resource_pattern import ResourceType
 from gantrymq.acl.users.table import Policies
+from gantrymq.base.peer_address import host_of
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
@@ -38,7 +39,7 @@ def decision(policies: Policies, need: Need, peer: str, cluster: str) -> Decisio
     """The decision of the policies about a need; None if no entry matches. `peer` is `ip:port`."""
     type_ = _TYPES[need.resource]
     name = need.name or cluster
-    address = address_of(peer)
+    address = parse_peer_address(peer)
     for policy_type in _IN_ORDER:
         matching = [
             entry
@@ -64,10 +65,10 @@ def _is_from(entry: PolicyEntry, address: Address | None) -> bool:
 
 
 @lru_cache(_REMEMBERED_MAX)
-def address_of(peer: str) -> Address | None:
+def parse_peer_address(peer: str) -> Address | None:
     """The address in `ip:port` or `[ip]:port`; an IPv4 address inside IPv6 counts as IPv4."""
     try:
-        address = ip_address(peer.rpartition(":")[0].strip("[]"))
+        address = ip_address(host_of(peer))
     except ValueError:
         return None
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:

@@ -38,7 +38,7 @@ def is_host_name(text: str) -> bool:
     return _HOST_NAME.fullmatch(text) is not None
 
 
-def address_of(name: str) -> str | None:
+def resolve_address(name: str) -> str | None:
     """The IP address to which this machine resolves a name; None if there is none.
 
     Prefers IPv4, as Java does. Blocks while DNS is asked.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.acl.requests.needs import NAME_SERVER_REQUESTS
-from gantrymq.acl.signature_throttle import address_of
+from gantrymq.base.peer_address import counted_address
 from gantrymq.base.token_bucket import TokenBucket
 from gantrymq.namesrv.core.messages import Channel, DelayChannel, Effects, Reply, Request
 from gantrymq.namesrv.core.requests import REQUESTS
@@ -103,7 +103,7 @@ class RequestQuota:
         """Count a request if there is a limit; returns its refusal, or None to carry it out."""
         sender = self._senders.get(request.channel)
         if sender is None:
-            sender = self._senders[request.channel] = _Sender(address_of(request.channel.peer))
+            sender = self._senders[request.channel] = _Sender(counted_address(request.channel.peer))
         bucket = self._bucket(sender.address, now)
         seconds = bucket.delay(now)
         if seconds <= self._delay_max:

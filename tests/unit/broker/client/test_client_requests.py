@@ -175,7 +175,7 @@ def test_group_with_an_illegal_name_is_passed_over(name: str) -> None:
 
 def test_consumers_make_so_many_groups_only(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = OpenedBroker()
-    monkeypatch.setattr(group_creation, "GROUPS_MAX", len(broker.state.groups) + 2)
+    monkeypatch.setattr(group_creation, "CREATED_GROUPS_MAX", len(broker.state.groups) + 2)
     beat(broker, FakeChannel(), *(consumer(f"G{number}", "T") for number in range(3)))
     beat(broker, FakeChannel(), consumer("CID_RMQ_SYS_G", "T"))
     assert list(broker.state.clients.consumers) == ["G0", "G1"]
@@ -200,7 +200,7 @@ def test_nonsense_is_refused_and_nothing_is_taken_of_it(body: bytes) -> None:
 
 
 def test_heartbeat_beyond_a_bound_is_refused_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_requests, "GROUPS_MAX", 2)
+    monkeypatch.setattr(client_requests, "CLIENT_GROUPS_MAX", 2)
     monkeypatch.setattr(client_requests, "SUBSCRIPTIONS_MAX", 3)
     broker = OpenedBroker()
     channel = FakeChannel()
@@ -217,7 +217,7 @@ def test_heartbeat_beyond_a_bound_is_refused_whole(monkeypatch: pytest.MonkeyPat
 
 
 def test_bounds_hold_over_all_heartbeats_of_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_requests, "GROUPS_MAX", 3)
+    monkeypatch.setattr(client_requests, "CLIENT_GROUPS_MAX", 3)
     broker, channel = OpenedBroker(), FakeChannel()
     beat(broker, channel, consumer("G", "T"), producers=("P", "Q"))
     for _ in range(2):

@@ -151,7 +151,7 @@ def test_a_slave_leaves_the_groups_to_its_master() -> None:
 
 def fill(pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """There may be so many groups beside those of the system, and pulls make them."""
-    monkeypatch.setattr(group_creation, "GROUPS_MAX", len(pulls.state.groups) + count)
+    monkeypatch.setattr(group_creation, "CREATED_GROUPS_MAX", len(pulls.state.groups) + count)
     monkeypatch.setattr(group_expiry, "ROOM_GROUPS", 2)
     for number in range(count):
         pulls.ask(consumer_group=f"invented-{number}")

@@ -3,7 +3,12 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.runtime.net.address import address_of, format_address, is_host_name, parse_address
+from gantrymq.runtime.net.address import (
+    format_address,
+    is_host_name,
+    parse_address,
+    resolve_address,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,5 +49,5 @@ def test_what_is_no_name_of_a_machine(text: str) -> None:
 
 
 def test_the_address_of_a_name() -> None:
-    assert address_of("localhost") in ("127.0.0.1", "::1")
-    assert address_of("too-long-for-a-label" * 4) is None
+    assert resolve_address("localhost") in ("127.0.0.1", "::1")
+    assert resolve_address("too-long-for-a-label" * 4) is None

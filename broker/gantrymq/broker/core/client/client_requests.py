@@ -48,7 +48,7 @@ from gantrymq.wire.headers.client import (
 # Limits of one client over all its heartbeats; a normal client has a few groups. The data is kept
 # for as long as heartbeats come. 5000 plain subscriptions take 3 MB of memory. A subscription has
 # ten JSON values, and 50 000 values take at most a fifth of a second to parse.
-GROUPS_MAX: Final = 5_000
+CLIENT_GROUPS_MAX: Final = 5_000
 SUBSCRIPTIONS_MAX: Final = 5_000
 WEIGHT_MAX: Final = 8 << 20
 VALUES_MAX: Final = 50_000
@@ -136,8 +136,8 @@ def _check(data: HeartbeatData, known: Memberships) -> None:
         raise RemoteError(f"a client id has at most {CLIENT_ID_CHARACTERS_MAX} characters")
     producers = known.producers.keys() | data.producer_groups
     weights = {**known.consumers, **_weights(data, known)}
-    if len(weights) + len(producers) > GROUPS_MAX:
-        raise RemoteError(f"a client is in at most {GROUPS_MAX} groups: use several clients")
+    if len(weights) + len(producers) > CLIENT_GROUPS_MAX:
+        raise RemoteError(f"a client is in at most {CLIENT_GROUPS_MAX} groups: use several clients")
     if sum(len(each.subscriptions) for each in data.consumers) > SUBSCRIPTIONS_MAX:
         raise RemoteError(
             f"a client has at most {SUBSCRIPTIONS_MAX} subscriptions: use several clients"

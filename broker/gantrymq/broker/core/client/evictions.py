@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from gantrymq.base.memory_account import Kind, Overrun, Scope, address_of
+from gantrymq.base.memory_account import Kind, Overrun, Scope
+from gantrymq.base.peer_address import counted_address
 from gantrymq.broker.core.messages import Channel, CloseChannel
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _evict(state: State, channel: Channel, more: int, found: Overrun) -> bool:
         return False
     memory = state.memory
     is_address = found.scope is Scope.ADDRESS
-    largest = memory.largest(address_of(channel.peer) if is_address else None)
+    largest = memory.largest(counted_address(channel.peer) if is_address else None)
     if largest is None or largest is channel:
         return False
     held = memory.held_for(largest)

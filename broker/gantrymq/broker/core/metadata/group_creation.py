@@ -1,8 +1,8 @@
 """Creates a consumer group when a consumer names one that no administrator created.
 
-When there are GROUPS_MAX groups, unused ones are removed to make room (group_expiry.py).
-Invariant: requests of consumers create at most GROUPS_MAX groups, and none whose name RocketMQ
-would refuse.
+When there are CREATED_GROUPS_MAX groups, unused ones are removed to make room (group_expiry.py).
+Invariant: requests of consumers create at most CREATED_GROUPS_MAX groups, and none whose name
+RocketMQ would refuse.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAME_CHARACTERS_MAX: Final = GROUP_CHARACTERS_MAX - len(RETRY_PREFIX)
 
 # Each change writes the whole file of groups: with so many groups 8 MB. An administrator may create
 # more.
-GROUPS_MAX: Final = 20_000
+CREATED_GROUPS_MAX: Final = 20_000
 
 
 def ensure_group(state: State, group: str) -> GroupConfig | None:
@@ -58,11 +58,11 @@ def _obstacle(state: State, group: str) -> str | None:
 
 def _room_obstacle(state: State, group: str) -> str | None:
     """Why consumers may not create one more group; None if they may."""
-    if len(state.groups) >= GROUPS_MAX:
+    if len(state.groups) >= CREATED_GROUPS_MAX:
         return (
-            f"and {GROUPS_MAX} groups are all that consumers may make by themselves, and all of"
-            " them are used: delete some with mqadmin deleteSubGroup, or create it with mqadmin"
-            f" updateSubGroup -g {group}"
+            f"and {CREATED_GROUPS_MAX} groups are all that consumers may make by themselves,"
+            " and all of them are used: delete some with mqadmin deleteSubGroup, or create it"
+            f" with mqadmin updateSubGroup -g {group}"
         )
     obstacle = state.table_memory.obstacle(GROUP_BYTES)
     return None if obstacle is None else f"and there is no room for it: {obstacle}"

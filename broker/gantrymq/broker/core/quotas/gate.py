@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.acl.rights.caller import Caller
+from gantrymq.base.peer_address import host_of
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import (
@@ -36,7 +37,6 @@ from gantrymq.broker.core.quotas.meters import Charge, Meter, Meters
 from gantrymq.broker.core.quotas.traffic import (
     ONLY_DELAYED,
     READS,
-    address_of,
     sent_bytes,
     sent_topic,
 )
@@ -277,7 +277,7 @@ class QuotaGate:
     def _address(self, channel: Channel, now: float) -> Meter | None:
         known = self._addresses.get(channel)
         if known is None and channel not in self._addresses:
-            address = address_of(channel.peer)
+            address = host_of(channel.peer)
             known = self._meters.find(QuotaKind.ADDRESS, address, now)
             self._addresses[channel] = known
         return known

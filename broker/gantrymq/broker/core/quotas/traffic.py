@@ -66,8 +66,3 @@ def sent_bytes(command: Command) -> int:
     ext = command.ext or {}
     texts = len(ext.get(field, "")) + len(ext.get(_PROPERTIES[field], ""))
     return RECORD_BYTES_MIN + texts + len(command.body)
-
-
-def address_of(peer: str) -> str:
-    """The IP address in `ip:port` or `[ip]:port`."""
-    return peer.rpartition(":")[0].strip("[]")
