@@ -17,7 +17,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import Answer, Effect, Release, Replies, Request
 from gantrymq.broker.core.send.send_forwarder import SENDS

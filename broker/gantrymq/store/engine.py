@@ -24,9 +24,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import Background, Disk, DiskError
 from gantrymq.base.errors import GantryError, LocalError
-from gantrymq.base.numbers import NEVER
 from gantrymq.metrics.histogram import Histogram
 from gantrymq.store.append.kernel import Fed, Kernel
 from gantrymq.store.append.replica_appender import CopyRefused, ReplicaAppender

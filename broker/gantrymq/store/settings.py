@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from gantrymq.base.numbers import LONG_MAX
+from gantrymq.base.bounds import LONG_MAX
 from gantrymq.base.settings import live_setting, setting
 
 _KEPT: Final = "must be what the directory was written with"

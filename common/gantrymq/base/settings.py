@@ -25,9 +25,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Generic, TypeAlias, TypeVar, final, get_type_hints
 
+from gantrymq.base.bounds import INT_MAX, INT_MIN
 from gantrymq.base.camelcase import camel_case
 from gantrymq.base.errors import ConfigurationError, LocalError
-from gantrymq.base.numbers import INT_MAX, INT_MIN
 from gantrymq.base.properties import format_properties, line_numbers, parse_properties
 
 SettingValue: TypeAlias = str | int | bool

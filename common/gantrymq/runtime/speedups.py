@@ -23,8 +23,8 @@ PURE_ADVICE: Final = (
 _IN_EVERY_SERVER: Final = ("gantrymq.remoting.", "gantrymq.runtime.", "gantrymq.wire.")
 
 HOT_MODULES: Final = (
+    "gantrymq.base.bounds",
     "gantrymq.base.memory_account",
-    "gantrymq.base.numbers",
     "gantrymq.base.stalls",
     "gantrymq.broker.core.acl.access",
     "gantrymq.broker.core.engine.admission",

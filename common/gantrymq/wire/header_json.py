@@ -24,8 +24,8 @@ from typing import Final, TypeAlias
 
 from mypy_extensions import i64
 
+from gantrymq.base.bounds import INT_MAX, INT_MIN
 from gantrymq.base.errors import LocalError, RemoteError
-from gantrymq.base.numbers import INT_MAX, INT_MIN
 from gantrymq.wire.codes import LanguageCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.header_scan import scan

@@ -17,7 +17,7 @@ from typing import Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
-from gantrymq.base.numbers import INT_MAX, INT_MIN
+from gantrymq.base.bounds import INT_MAX, INT_MIN
 from gantrymq.wire.codes import LanguageCode
 from gantrymq.wire.command import Command
 

@@ -33,8 +33,8 @@ import re
 from itertools import chain, compress
 from typing import Final, NoReturn, TypeGuard, final
 
+from gantrymq.base.bounds import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 from gantrymq.base.errors import RemoteError
-from gantrymq.base.numbers import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 from gantrymq.wire.jsonvalue import Json, JsonKey, JsonObject, ObjectKey
 
 # RocketMQ's deepest body (consume statistics of all groups) has seven levels.

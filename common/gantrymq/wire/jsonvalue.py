@@ -20,8 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from gantrymq.base.bounds import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 from gantrymq.base.errors import RemoteError
-from gantrymq.base.numbers import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 
 # What fastjson treats as missing where a number or a boolean is expected.
 _NOTHING: Final = (None, "", "null")

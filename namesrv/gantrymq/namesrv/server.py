@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.memory_account import MemoryAccount, limit_of
-from gantrymq.base.numbers import NEVER
 from gantrymq.base.properties import rewrite_properties
 from gantrymq.base.stalls import StallWatch
 from gantrymq.namesrv import metrics

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 import pytest
 
+from gantrymq.base.bounds import LONG_MAX
 from gantrymq.base.errors import ConfigurationError, LocalError
-from gantrymq.base.numbers import LONG_MAX
 from gantrymq.base.settings import (
     Layer,
     Source,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gantrymq.base.bounds import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 from gantrymq.base.errors import RemoteError
-from gantrymq.base.numbers import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 from gantrymq.wire import javajson_reader
 from gantrymq.wire.javajson import (
     dumps_fastjson,

@@ -26,9 +26,9 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import GantryError, RemoteError
 from gantrymq.base.memory_account import Kind, MemoryAccount
-from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.acl import access
 from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.figures.requests import ONEWAY, UNKNOWN_CODE, RequestFigures

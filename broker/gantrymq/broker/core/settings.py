@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from gantrymq.base.numbers import LONG_MAX
+from gantrymq.base.bounds import LONG_MAX
 from gantrymq.base.settings import Changes, live_setting, setting
 
 _NO_EFFECT: Final = "accepted for compatibility, no effect here"

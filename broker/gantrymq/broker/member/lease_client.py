@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import ConfigurationError, RemoteError
-from gantrymq.base.numbers import NEVER
 from gantrymq.ha.lease import lease_object
 from gantrymq.ha.lease.lease import (
     Conflict,

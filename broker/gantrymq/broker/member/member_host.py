@@ -13,8 +13,8 @@ import secrets
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import Disk
-from gantrymq.base.numbers import NEVER
 from gantrymq.broker.configuration import Setup
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.settings import BrokerRole

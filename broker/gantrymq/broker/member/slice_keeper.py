@@ -18,7 +18,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.broker.member.slice_client import SliceClient, Survey
 from gantrymq.ha.lease.endpoint_slice import Endpoint
 from gantrymq.runtime.logs import Log

@@ -22,8 +22,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
+from gantrymq.base.bounds import LONG_MAX
 from gantrymq.base.errors import RemoteError
-from gantrymq.base.numbers import LONG_MAX
 from gantrymq.ha.protocol.handshake import hexadecimal, nonce_of
 from gantrymq.ha.protocol.member_frames import OPENING, Kind, Letter, MemberReader, encode
 from gantrymq.ha.protocol.proofs import GroupSecret, statement

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.ha.election.election import Verdict, View, judge
 from gantrymq.ha.election.election_context import ElectionContext
 from gantrymq.ha.election.lease_client_state import LeaseClientState

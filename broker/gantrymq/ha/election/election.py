@@ -37,7 +37,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Lease
 from gantrymq.ha.protocol.handshake import MemberReport
 

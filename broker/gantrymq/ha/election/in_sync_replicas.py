@@ -25,7 +25,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.ha.lease.lease import NO_DISKS
 from gantrymq.ha.protocol.member_frames import Report
 

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.ha.election.actions import Action, Say
 from gantrymq.ha.election.candidate_policy import CandidatePolicy
 from gantrymq.ha.election.election import Verdict, groups_heard

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.ha.election.actions import ReadLease, WriteLease
 from gantrymq.ha.lease.lease import (
     DURATION_SECONDS,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.lease.lease import AUTHORITY_SECONDS, RENEW_SECONDS, Lease
 from gantrymq.ha.lease.member_id import MemberId

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import Final, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.ha.lease.lease import NOBODY, Lease
 
 # How long the master waits for the requested member to enter the in-sync set.

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import RemoteError
-from gantrymq.base.numbers import NEVER
 from gantrymq.ha.member.link_settings import HEARTBEAT_SECONDS, SILENCE_SECONDS
 from gantrymq.ha.member.member_events import MemberFollowerEvent, Met, Reported
 from gantrymq.ha.protocol import handshake

@@ -28,8 +28,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import LocalError
-from gantrymq.base.numbers import NEVER
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.member.incoming_link import IncomingLink, Phase
 from gantrymq.ha.member.link_settings import LinkSettings

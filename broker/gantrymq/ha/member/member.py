@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import Disk
-from gantrymq.base.numbers import NEVER
 from gantrymq.ha.disk.identity import Identity
 from gantrymq.ha.election.actions import Action, HangUp, Publish, Say
 from gantrymq.ha.election.election import Sighting

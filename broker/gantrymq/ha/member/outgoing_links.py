@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import DiskError
-from gantrymq.base.numbers import NEVER
 from gantrymq.ha.election.actions import Action, Dial, HangUp, Restart, Say
 from gantrymq.ha.election.election import FRESH_SECONDS, UNCLEAN_SECONDS, Sighting
 from gantrymq.ha.election.leader_elector import LeaderElector

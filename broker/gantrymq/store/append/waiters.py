@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.store.append.pending_put import PutAnswer
 from gantrymq.store.append.pending_sends import told_anew
 from gantrymq.store.append.write_batcher import Pending

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import Completion, DiskError
-from gantrymq.base.numbers import NEVER
 from gantrymq.metrics.histogram import Histogram
 from gantrymq.metrics.tables.broker import LOG_SYNC
 from gantrymq.store.commitlog.commitlog import CommitLog

@@ -17,8 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import Background, Completion, DiskError
-from gantrymq.base.numbers import NEVER
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.files.flush_positions import LogPosition

@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import Disk, DiskError, DiskFailure
-from gantrymq.base.numbers import NEVER
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.commitlog.recovery_start import record_at
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue

@@ -38,8 +38,8 @@ import zlib
 from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import Background, Completion, Disk, DiskError, DiskFailure, File
-from gantrymq.base.numbers import NEVER
 from gantrymq.store.files import atomic_file
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.layout import OWN

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import Background, Completion, DiskError
-from gantrymq.base.numbers import NEVER
 from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSnapshot

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import Background, Completion, DiskError
 from gantrymq.base.errors import CorruptionError, LocalError
-from gantrymq.base.numbers import NEVER
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queue_times import Boundary
 from gantrymq.store.read.async_reader import AsyncReader, Reading

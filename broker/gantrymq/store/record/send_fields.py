@@ -15,7 +15,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from gantrymq.base.numbers import INT_MAX, INT_MIN
+from gantrymq.base.bounds import INT_MAX, INT_MIN
 
 SEND_MESSAGE: Final = 10
 SEND_MESSAGE_V2: Final = 310

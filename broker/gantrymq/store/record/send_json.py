@@ -11,7 +11,7 @@ from typing import Final, final
 from librt.strings import BytesWriter, read_i64_le
 from mypy_extensions import i64
 
-from gantrymq.base.numbers import INT_MAX, INT_MIN
+from gantrymq.base.bounds import INT_MAX, INT_MIN
 from gantrymq.store.record.send_fields import SendFields
 from gantrymq.wire.header_scan import unescape
 

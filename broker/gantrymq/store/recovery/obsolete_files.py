@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import Background, Completion, DiskError, DiskFailure
 from gantrymq.base.errors import CorruptionError
-from gantrymq.base.numbers import NEVER
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.files.segments import SyncFailedError

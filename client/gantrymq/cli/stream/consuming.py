@@ -10,8 +10,8 @@ import json
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
+from gantrymq.base.bounds import LONG_MAX
 from gantrymq.base.errors import RemoteError
-from gantrymq.base.numbers import LONG_MAX
 from gantrymq.cli.frame import timestamps
 from gantrymq.cli.frame.failures import CommandError, UsageError
 from gantrymq.cli.frame.page import Page

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable, Collection
 from typing import Final, Protocol, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 
 SWEEP_SECONDS: Final = 1.0
 

@@ -19,9 +19,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
+from gantrymq.base.bounds import LONG_MAX
 from gantrymq.base.errors import RemoteError
 from gantrymq.base.lazy_dataclass import dataclass
-from gantrymq.base.numbers import LONG_MAX
 from gantrymq.wire.jsonvalue import (
     Json,
     JsonObject,

@@ -34,9 +34,9 @@ from dataclasses import field
 from struct import Struct
 from typing import Final, TypeAlias, TypeVar
 
+from gantrymq.base.bounds import INT_MAX, INT_MIN
 from gantrymq.base.errors import RemoteError
 from gantrymq.base.lazy_dataclass import dataclass
-from gantrymq.base.numbers import INT_MAX, INT_MIN
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.route import texts_from_json
 from gantrymq.wire.bodies.shared import DataVersion, TopicConfig, TopicFilterType

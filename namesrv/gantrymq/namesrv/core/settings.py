@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gantrymq.base.numbers import LONG_MAX
+from gantrymq.base.bounds import LONG_MAX
 from gantrymq.base.setting_changes import SettingsTable
 from gantrymq.base.settings import (
     Changes,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.replication.role_controller import RoleController
 from gantrymq.ha.disk import epoch_file
 from gantrymq.ha.disk.epochs import Epochs

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import DiskError
-from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import (
     Answer,

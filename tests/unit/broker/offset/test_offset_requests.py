@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.base.numbers import LONG_MAX
+from gantrymq.base.bounds import LONG_MAX
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, TRANSACTION_GROUP
 from gantrymq.fakes.brokers.broker import OpenedBroker

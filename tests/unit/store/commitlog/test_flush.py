@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.commitlog.flush import SYNC_INTERVAL_SECONDS, Flusher, Released
 from gantrymq.store.files.flush_positions import LogPosition

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import Completion, DiskError, DiskFailure
-from gantrymq.base.numbers import NEVER
 from gantrymq.store.consumequeue.queue_unit import UNIT_BYTES
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.files.flush_positions import LogPosition

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.messages import File, SaveFile
 
 # Before a retry after a failed write.

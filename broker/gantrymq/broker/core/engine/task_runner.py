@@ -16,8 +16,8 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Final, TypeAlias, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import GantryError, LocalError
-from gantrymq.base.numbers import NEVER
 from gantrymq.base.stalls import STALL_SECONDS, StallWatch
 from gantrymq.broker.core import messages
 from gantrymq.broker.core.engine.files import Files

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.messages import Channel, Register
 from gantrymq.broker.core.metadata.groups import UNKNOWN
 from gantrymq.broker.core.metadata.topic_names import dead_letter_topic, retry_topic

@@ -19,10 +19,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError, GantryError
 from gantrymq.base.memory_account import Kind
-from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.figures.requests import HELD
 from gantrymq.broker.core.messages import Channel, Reply, Request

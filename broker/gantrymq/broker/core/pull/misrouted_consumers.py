@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, CloseChannel, Outcome, Reply, Request

@@ -26,10 +26,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError, GantryError
 from gantrymq.base.memory_account import Kind
-from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.engine.waiting_request_memory import bytes_of
 from gantrymq.broker.core.figures.requests import HELD

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError
-from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.quotas.rules import Allowed, QuotaRules

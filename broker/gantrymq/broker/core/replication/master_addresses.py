@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.messages import Channel, Register
 
 if TYPE_CHECKING:

@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from gantrymq.acl.plain import plain_acl
 from gantrymq.acl.plain.accounts import Rules
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import ConfigurationError, RemoteError
-from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, File

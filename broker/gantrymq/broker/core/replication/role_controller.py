@@ -18,8 +18,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
+from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import RemoteError
-from gantrymq.base.numbers import NEVER
 from gantrymq.broker.core.messages import Channel, Register
 from gantrymq.broker.core.offset import commits
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.base.numbers import INT_MAX, NEVER
+from gantrymq.base.bounds import INT_MAX, NEVER
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.deliveries import Delivery
 from gantrymq.broker.core.messages import Channel, File

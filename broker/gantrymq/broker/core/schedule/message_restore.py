@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
+from gantrymq.base.bounds import INT_MAX
 from gantrymq.base.errors import CorruptionError
-from gantrymq.base.numbers import INT_MAX
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queue_unit import UNIT
 from gantrymq.store.read.async_reader import Reading

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import Final, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 
 STRETCH_BITS: Final = 12
 STRETCH_SECONDS: Final = 1 << STRETCH_BITS

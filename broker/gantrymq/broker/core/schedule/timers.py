@@ -17,7 +17,7 @@ import binascii
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.base.numbers import LONG_MAX
+from gantrymq.base.bounds import LONG_MAX
 from gantrymq.broker.core.schedule.delays import level_of
 from gantrymq.broker.core.schedule.message_restore import lead_away
 from gantrymq.wire import java_string

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.messages import Channel
 from gantrymq.broker.core.metadata.names import TOPIC_CHARACTERS_MAX, topic_fault
 from gantrymq.broker.core.metadata.topic_names import NOT_FOR_CLIENTS

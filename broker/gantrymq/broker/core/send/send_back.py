@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 from gantrymq.acl.rights.rights import Right
-from gantrymq.base.numbers import INT_MAX
+from gantrymq.base.bounds import INT_MAX
 from gantrymq.broker.core.acl import access
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task

@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.base.numbers import NEVER
+from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.client.clients import Client
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.messages import (

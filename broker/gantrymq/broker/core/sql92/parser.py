@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, final
 
-from gantrymq.base.numbers import INT_MAX, LONG_MAX
+from gantrymq.base.bounds import INT_MAX, LONG_MAX
 from gantrymq.broker.core.sql92 import cost, terms
 from gantrymq.broker.core.sql92.terms import Term
 from gantrymq.broker.core.sql92.tokens import SelectorError, Token, Tokens, Word

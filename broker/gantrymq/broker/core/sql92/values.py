@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeAlias, final
 
-from gantrymq.base.numbers import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
+from gantrymq.base.bounds import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 from gantrymq.broker.core.sql92.cost import NUMBER_CHARACTERS_MAX
 from gantrymq.wire.message.tags import TRIMMED
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias, final
 
-from gantrymq.base.numbers import INT_MAX
+from gantrymq.base.bounds import INT_MAX
 
 # The delay level that makes a message a dead letter.
 DEAD_LETTER: Final = -1

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, final
 
-from gantrymq.base.numbers import INT_MAX
+from gantrymq.base.bounds import INT_MAX
 from gantrymq.client.core.errors import BrokerError
 from gantrymq.client.core.flow.flow_steps import Ask
 from gantrymq.client.core.group.subscriptions import Subscription
