@@ -8,7 +8,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 CACHE ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gantrymq
 export GANTRY_CACHE ?= $(CACHE)
-HOT := $(shell sed -n '/^modules = \[/,/\]/s/^ *"\(.*\)",*/\1/p' pyproject.toml)
+# Silent where Python is too old for it: .venv/installed then says so.
+HOT := $(shell $(firstword $(wildcard $(BIN)/python) $(PYTHON)) -m tools.speedups --list 2>/dev/null)
 
 # The stages of the tests (tools/stage_catalogue.py says what each proves). Those in *_BESIDE run
 # beside the others at a low priority: what only computes takes what the others leave. What a plus

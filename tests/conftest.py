@@ -11,7 +11,6 @@ import ipaddress
 import os
 import signal
 import sys
-import tomllib
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -21,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from gantrymq import left_out
+from tools.speedups import hot_modules
 
 ROOT = Path(__file__).resolve().parent.parent
 PURE = os.environ.get("GANTRY_PURE") == "1"
@@ -37,9 +37,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def _hot_sources() -> dict[str, Path]:
     """Compiled module name -> its source."""
-    table = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["gantry"]["speedups"]
-    sources = [Path(name) for name in table["modules"]]
-    return {".".join(path.with_suffix("").parts[1:]): ROOT / path for path in sources}
+    return {name: ROOT / source for name, source in hot_modules(ROOT).items()}
 
 
 class PureFinder:

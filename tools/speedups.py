@@ -1,12 +1,17 @@
-"""Compiles the hot modules listed in pyproject.toml with mypyc.
+"""Compiles with mypyc the hot modules that pyproject.toml declares.
 
-`python -m tools.speedups` places each library beside its source, where it wins over the `.py`;
-the wheel's build hook puts the same libraries into the wheel. A library is up to date when it is
+    python -m tools.speedups                  places each library beside its source, where it takes
+                                              precedence over the `.py`
+    python -m tools.speedups --list           prints the sources
+    python -m tools.speedups --write-names    writes the names into runtime/hot_modules.py
+
+The wheel's build hook puts the same libraries into the wheel. A library is up to date when it is
 newer than every hot source, this file and the settings.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import shutil
@@ -16,10 +21,25 @@ import sysconfig
 import tempfile
 import time
 import tomllib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 GROUP = "gantrymq_speedups"  # names the shared library that several compiled modules hang on
 ROOT = Path(__file__).resolve().parent.parent
+NAMES_FILE = Path("common/gantrymq/runtime/hot_modules.py")
+_NAMES_HEAD = '''\
+"""Lists the modules that are compiled where a compiler is present.
+
+Made by `python -m tools.speedups --write-names` from pyproject.toml, which an installation lacks.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+HOT_MODULES: Final = (
+'''
 
 # A C file a module, compiled side by side: one file for all takes three times as long, on one core,
 # and is no faster when it runs. setuptools compiles an extension's files one after the other.
@@ -97,16 +117,79 @@ def _try_compiler(folder: Path) -> None:
         raise SpeedupsError(f"the C compiler fails: {shlex.join(command)}\n{words}")
 
 
-def hot_sources(root: Path) -> list[Path]:
-    """The sources to compile, relative to the checkout."""
-    settings = tomllib.loads((root / "pyproject.toml").read_text())
-    return [Path(name) for name in settings["tool"]["gantry"]["speedups"]["modules"]]
-
-
 def source_roots(root: Path) -> list[str]:
     """The top-level folders that hold the product."""
-    settings = tomllib.loads((root / "pyproject.toml").read_text())
-    return list(settings["tool"]["hatch"]["build"]["dev-mode-dirs"])
+    return list(_settings(root)["tool"]["hatch"]["build"]["dev-mode-dirs"])
+
+
+def _settings(root: Path) -> dict[str, Any]:  # Any: the tables of a TOML file
+    return tomllib.loads((root / "pyproject.toml").read_text())
+
+
+def hot_modules(root: Path) -> dict[str, Path]:
+    """The modules to compile, each with its source relative to the checkout, sorted by name.
+
+    A package's `__init__.py` is not compiled.
+    """
+    declared = _settings(root)["tool"]["gantry"]["speedups"]
+    exceptions = [name for each in declared.get("exceptions", []) for name in each["modules"]]
+    packages, modules = declared["packages"], set(declared["modules"])
+    known = _modules(root)
+    _refuse_unknown([*packages, *modules, *exceptions], known)
+    for name in (*exceptions, *modules):
+        if _is_inside(name, packages) != (name in exceptions):
+            raise SpeedupsError(
+                f"pyproject.toml, [tool.gantry.speedups]: {name} is an exception outside of all"
+                " packages, or a module that its package already includes. Remove the name."
+            )
+    hot = {
+        name
+        for name in known
+        if name in modules or (_is_inside(name, packages) and not _is_inside(name, exceptions))
+    }
+    return {name: known[name] for name in sorted(hot)}
+
+
+def hot_sources(root: Path) -> list[Path]:
+    """The sources to compile, relative to the checkout."""
+    return list(hot_modules(root).values())
+
+
+def _is_inside(module: str, names: Iterable[str]) -> bool:
+    """Whether the module has one of these names, or lies in a package that has."""
+    return any(module == name or module.startswith(f"{name}.") for name in names)
+
+
+def _modules(root: Path) -> dict[str, Path]:
+    """Every module of the product with its source, relative to the checkout."""
+    sources = [
+        path.relative_to(root)
+        for source_root in source_roots(root)
+        for path in (root / source_root).rglob("*.py")
+        if path.name != "__init__.py"
+    ]
+    return {".".join(path.with_suffix("").parts[1:]): path for path in sources}
+
+
+def _refuse_unknown(names: Iterable[str], known: Mapping[str, Path]) -> None:
+    """A name that a move has left behind would change what is compiled without a word."""
+    for name in names:
+        if not any(_is_inside(module, [name]) for module in known):
+            raise SpeedupsError(
+                f"pyproject.toml, [tool.gantry.speedups]: there is no module or package {name}."
+                " Write its present name, or remove it."
+            )
+
+
+def names_text(root: Path) -> str:
+    """The text of the module that tells an installation which of its modules may be compiled."""
+    names = "".join(f'    "{name}",\n' for name in hot_modules(root))
+    return f"{_NAMES_HEAD}{names})\n"
+
+
+def write_names(root: Path) -> None:
+    (root / NAMES_FILE).write_text(names_text(root))
+    print(f"wrote {NAMES_FILE}")
 
 
 def compile_into(root: Path, folder: Path) -> dict[Path, Path]:
@@ -174,16 +257,28 @@ def remove_stale(root: Path) -> None:
             library.unlink()
 
 
-def main() -> None:
+def compile_in_place() -> None:
     print("compiling the hot modules, about two minutes on two cores", flush=True)
     began = time.monotonic()
-    try:
-        placed = place_in_checkout(ROOT)
-    except SpeedupsError as error:
-        sys.exit(
-            f"{error}\nA C compiler and Python's headers are needed (Debian: gcc python3-dev)."
-        )
+    placed = place_in_checkout(ROOT)
     print(f"compiled {len(placed)} libraries in {time.monotonic() - began:.0f} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Compile the hot modules.")
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--list", action="store_true", help="print the sources to compile")
+    choice.add_argument("--write-names", action="store_true", help=f"write {NAMES_FILE}")
+    arguments = parser.parse_args()
+    try:
+        if arguments.list:
+            print(*hot_sources(ROOT), sep="\n")
+        elif arguments.write_names:
+            write_names(ROOT)
+        else:
+            compile_in_place()
+    except SpeedupsError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

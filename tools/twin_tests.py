@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.speedups import ROOT, hot_sources
+from tools.speedups import ROOT, hot_modules
 
 
 def imported(source: str) -> Iterator[str]:
@@ -24,9 +24,9 @@ def imported(source: str) -> Iterator[str]:
 
 def twin_tests(root: Path = ROOT) -> list[Path]:
     """The test files that import a compiled module themselves."""
-    hot = {".".join(path.with_suffix("").parts[1:]) for path in hot_sources(root)}
+    hot = hot_modules(root).keys()
     files = sorted((root / "tests" / "unit").rglob("test_*.py"))
-    return [path for path in files if hot.intersection(imported(path.read_text()))]
+    return [path for path in files if hot & set(imported(path.read_text()))]
 
 
 def main() -> None:

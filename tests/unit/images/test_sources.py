@@ -15,8 +15,11 @@ PYPROJECT = """\
 version = "1.2.3"
 [tool.hatch.build.targets.wheel]
 packages = ["common/gantrymq"]
+[tool.hatch.build]
+dev-mode-dirs = ["common"]
 [tool.gantry.speedups]
-modules = ["common/gantrymq/fast.py"]
+packages = []
+modules = ["gantrymq.fast"]
 """
 LIBRARY = "common/gantrymq/fast.cpython-311-x86_64-linux-gnu.so"
 SHARED_LIBRARY = "common/shared__mypyc.cpython-311-x86_64-linux-gnu.so"

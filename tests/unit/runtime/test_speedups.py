@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 from types import FunctionType
 
 import pytest
 
 from gantrymq.runtime import speedups
+from gantrymq.runtime.hot_modules import HOT_MODULES
 from gantrymq.runtime.logs import Log
-from gantrymq.runtime.speedups import HOT_MODULES, implementation, implementations
+from gantrymq.runtime.speedups import implementation, implementations
 from gantrymq.wire import header_json
+from tools.speedups import NAMES_FILE, hot_modules, names_text
 
 ROOT = Path(__file__).parents[3]
 
 
-def test_every_hot_module_is_answered_for() -> None:
-    table = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["gantry"]["speedups"]
-    hot = [".".join(Path(name).with_suffix("").parts[1:]) for name in table["modules"]]
-    assert sorted(hot) == list(HOT_MODULES)
+def test_list_of_an_installation_is_what_pyproject_declares() -> None:
+    text = (ROOT / NAMES_FILE).read_text()
+    assert text == names_text(ROOT), "run: python -m tools.speedups --write-names"
+    assert tuple(hot_modules(ROOT)) == HOT_MODULES
 
 
 def test_the_run_has_the_implementation_it_was_asked_for() -> None:
