@@ -1,4 +1,4 @@
-"""The README's first minute, as a new user has it: its own commands, in a clean checkout.
+"""Installs and runs Gantry with the README's own commands, in a clean checkout, as a new user does.
 
 The commands compile. With GANTRY_BUILD=pure in the environment they do not, which saves minutes.
 """
@@ -25,17 +25,17 @@ STOP_SECONDS = 60.0
 pytestmark = [pytest.mark.build, pytest.mark.timeout(1800)]
 
 
-def first_minute() -> str:
-    """The README's section, without what stands before and behind."""
+def section(title: str) -> str:
+    """One section of the README."""
     text = (ROOT / "README.md").read_text()
     sections = re.split(r"^## ", text, flags=re.MULTILINE)
-    [found] = [each for each in sections if each.startswith("In a minute")]
+    [found] = [each for each in sections if each.startswith(f"{title}\n")]
     return found
 
 
-def blocks() -> list[str]:
-    """What is indented there: commands, outputs, code."""
-    found = re.findall(r"(?:^    .*\n|^\n+(?=    ))+", first_minute(), re.MULTILINE)
+def blocks(title: str = "Install and run") -> list[str]:
+    """The indented blocks of a section: commands, output, code."""
+    found = re.findall(r"(?:^    .*\n|^\n+(?=    ))+", section(title), re.MULTILINE)
     return [re.sub(r"^    ", "", block, flags=re.MULTILINE).strip("\n") for block in found]
 
 
@@ -44,7 +44,7 @@ def commands() -> list[str]:
 
 
 class NewUser:
-    """A home folder with nothing in it, and ports that nobody else has."""
+    """An empty home folder and ports that are free."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -76,7 +76,7 @@ class NewUser:
 
 
 def check_out(folder: Path) -> None:
-    """What is, or would be, committed."""
+    """Copy the files that git tracks or would add."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -92,7 +92,7 @@ def check_out(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NewUser]:
-    """Has installed it, and has it running."""
+    """A user who has installed Gantry and runs the standalone server."""
     user = NewUser(tmp_path_factory.mktemp("home"))
     check_out(user.clone)
     install, start = commands()
@@ -115,25 +115,26 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NewUser]:
         server.communicate()
 
 
-def test_the_message_comes_back_as_the_readme_says(user: NewUser) -> None:
-    _, first_example, output, _ = blocks()
+def test_first_example_prints_what_the_readme_shows(user: NewUser) -> None:
+    _, first_example, output = blocks()
     assert user.run(first_example) == f"{output}\n"
 
 
-def test_the_readme_shows_the_code_of_the_first_example() -> None:
+def test_readme_shows_the_code_of_the_first_example() -> None:
     text = (ROOT / "examples" / "01_first_message.py").read_text()
     docstring_end = ast.parse(text).body[0].end_lineno
-    assert blocks()[3] == "\n".join(text.splitlines()[docstring_end:]).strip("\n")
+    [code] = blocks("The first message in Python")
+    assert code == "\n".join(text.splitlines()[docstring_end:]).strip("\n")
 
 
 @pytest.mark.parametrize("name", MORE_EXAMPLES)
-def test_examples_run_with_what_was_installed(user: NewUser, name: str) -> None:
+def test_examples_run_with_the_installed_package(user: NewUser, name: str) -> None:
     text = ast.get_docstring(ast.parse((ROOT / "examples" / f"{name}.py").read_text())) or ""
     said = re.sub("^    ", "", text.partition("\nPrints:\n")[2], flags=re.MULTILINE)
     assert user.run(f"~/gantry-env/bin/python examples/{name}.py") == f"{said}\n"
 
 
-def test_the_programs_are_there(user: NewUser) -> None:
+def test_programs_are_installed_and_print_their_settings(user: NewUser) -> None:
     expected = "pure" if os.environ.get("GANTRY_BUILD") == "pure" else "compiled"
     assert f"hot modules {expected}" in user.run("~/gantry-env/bin/gantry --version")
     assert "broker-a" in user.run("~/gantry-env/bin/mqadmin clusterList")
@@ -147,5 +148,5 @@ def test_pytest_finds_the_plugin(user: NewUser) -> None:
     assert "gantrymq.testing.plugin" in user.run(f'~/gantry-env/bin/python -c "{listing}"')
 
 
-def test_it_takes_two_commands() -> None:
+def test_installing_and_starting_takes_two_commands() -> None:
     assert len(commands()) == 2
