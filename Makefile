@@ -106,9 +106,9 @@ cycles: .venv/ready ## failovers of real processes in networks of their own, GAN
 interop: .venv/ready ## real Java brokers, clients and mqadmin against ours (INTEROP=0 leaves it out)
 	$(BIN)/python -m pytest tests/interop -q -p no:randomly $(ARGS)
 
-# Two halves, to run side by side: in these files tools and clients have little time to answer; what
-# the other half does is to wait, for most of its time.
-INTEROP_CLIENTS := $(patsubst %,tests/interop/test_%.py,clients clients_guarded own_client own_client_guarded crossings mixed_groups cli mqadmin_broker mqadmin_side_by_side access_side_by_side proxy)
+# Two halves, to run side by side: in these folders tools and clients have little time to answer; the
+# other half waits for most of its time.
+INTEROP_CLIENTS := tests/interop/clients tests/interop/admin
 
 interop-clients: .venv/ready ## the half of them that is about clients and mqadmin
 	INTEROP_PORTS=20000-26000 $(BIN)/python -m pytest $(INTEROP_CLIENTS) -q -p no:randomly $(ARGS)

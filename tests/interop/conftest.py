@@ -26,14 +26,14 @@ HERE = Path(__file__).parent
 # Their failures show the values, as those of test modules do.
 pytest.register_assert_rewrite(
     "gantrymq.interop.clients.stage",
-    "gantrymq.interop.clients.scenarios_sending",
-    "gantrymq.interop.clients.scenarios_later",
-    "gantrymq.interop.clients.scenarios_consuming",
-    "gantrymq.interop.clients.scenarios_finding",
+    "gantrymq.interop.clients.scenarios.sending",
+    "gantrymq.interop.clients.scenarios.later",
+    "gantrymq.interop.clients.scenarios.consuming",
+    "gantrymq.interop.clients.scenarios.finding",
     "gantrymq.interop.clients.mixed_group",
     "gantrymq.interop.clients.crossings",
     *(
-        f"gantrymq.interop.own_{part}"
+        f"gantrymq.interop.own.own_{part}"
         for part in ("stage", "sending", "later", "consuming", "reading", "popping", "finding")
     ),
 )

@@ -10,8 +10,8 @@ from typing import Final
 from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.client_kinds import KINDS, ClientKind
 from gantrymq.interop.clients.plays import known_failure
-from gantrymq.interop.clients.scenario import Scenario
-from gantrymq.interop.clients.scenarios import SCENARIOS
+from gantrymq.interop.clients.scenarios.catalogue import SCENARIOS
+from gantrymq.interop.clients.scenarios.scenario import Scenario
 from gantrymq.interop.own.own_rows import OWN_ROWS
 from gantrymq.interop.releases import NEWEST, OLDEST
 

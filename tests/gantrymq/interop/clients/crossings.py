@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from gantrymq.interop.clients.scenario import bodies, numbered
+from gantrymq.interop.clients.scenarios.scenario import bodies, numbered
 from gantrymq.interop.clients.stage import Delivery, Message, Stage
 from gantrymq.interop.wire import Request
 

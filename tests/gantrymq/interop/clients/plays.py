@@ -10,7 +10,7 @@ from typing import Self
 from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.client_kinds import ClientKind
 from gantrymq.interop.clients.clients import Client
-from gantrymq.interop.clients.scenario import Scenario
+from gantrymq.interop.clients.scenarios.scenario import Scenario
 from gantrymq.interop.clients.stage import Stage
 from gantrymq.interop.servers import Broker
 

@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from gantrymq.interop.clients.scenario import Rows, bodies, numbered
+from gantrymq.interop.clients.scenarios.scenario import Rows, bodies, numbered
 from gantrymq.interop.clients.stage import Message, Stage, now_ms
 from gantrymq.interop.wire import Request
 

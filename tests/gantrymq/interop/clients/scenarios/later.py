@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gantrymq.interop.clients.scenario import Rows, bodies
+from gantrymq.interop.clients.scenarios.scenario import Rows, bodies
 from gantrymq.interop.clients.stage import Message, Stage, now_ms
 
 CHECKS: Final = 15

@@ -13,8 +13,8 @@ from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.client_kinds import OWN
 from gantrymq.interop.clients.drivers import MqAdmin
 from gantrymq.interop.clients.plays import Plays
-from gantrymq.interop.clients.scenario import Scenario
-from gantrymq.interop.clients.scenarios import SCENARIOS
+from gantrymq.interop.clients.scenarios.catalogue import SCENARIOS
+from gantrymq.interop.clients.scenarios.scenario import Scenario
 from gantrymq.interop.own.own_consuming import OFFSETS_VARIABLE
 from gantrymq.interop.own.own_plays import OwnPlays
 from gantrymq.interop.own.own_row import OwnRow

@@ -16,7 +16,7 @@ from gantrymq.wire.bodies.route import BrokerData, QueueData, TopicRouteData
 from gantrymq.wire.bodies.topics import TopicList
 from gantrymq.wire.jsonvalue import Json, JsonObject
 
-VECTORS = Path(__file__).parents[2] / "vectors"
+VECTORS = Path(__file__).parents[3] / "vectors"
 
 RoundTrip = Callable[[Json], JsonObject]
 

@@ -28,7 +28,7 @@ from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.javajson import dumps_fastjson, loads
 from gantrymq.wire.jsonvalue import Json, JsonObject
 
-VECTORS = Path(__file__).parents[2] / "vectors"
+VECTORS = Path(__file__).parents[3] / "vectors"
 QUEUE = MessageQueue("TopicTest", "broker-a", 1)
 
 

@@ -23,7 +23,7 @@ from gantrymq.wire.bodies.locks import LockedQueues, QueuesOfClient
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.jsonvalue import Json
 
-VECTORS = Path(__file__).parents[2] / "vectors" / "bodies-5.3.3.json"
+VECTORS = Path(__file__).parents[3] / "vectors" / "bodies-5.3.3.json"
 QUEUE = MessageQueue("TopicTest", "broker-a", 1)
 
 READ_AND_WRITE: dict[str, Callable[[Json], Json]] = {

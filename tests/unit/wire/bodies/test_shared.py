@@ -20,7 +20,7 @@ from gantrymq.wire.bodies.shared import (
 from gantrymq.wire.javajson import dumps_fastjson, loads
 from gantrymq.wire.jsonvalue import Json, JsonObject
 
-VECTORS = Path(__file__).parents[2] / "vectors"
+VECTORS = Path(__file__).parents[3] / "vectors"
 
 
 def body(release: str, name: str) -> JsonObject:

@@ -10,7 +10,7 @@ from gantrymq.wire.bodies.consuming.stats import BrokerStatsData, StatsItem
 from gantrymq.wire.bodies.ha_status import HaStatus, SlaveStatus
 from gantrymq.wire.javajson import dumps_fastjson, loads
 
-VECTORS = Path(__file__).parents[2] / "vectors"
+VECTORS = Path(__file__).parents[3] / "vectors"
 
 
 def vector(name: str) -> str:

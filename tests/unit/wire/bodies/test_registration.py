@@ -16,7 +16,7 @@ from gantrymq.wire.bodies import registration
 from gantrymq.wire.bodies.registration import RegisterBrokerBody, fingerprint
 from gantrymq.wire.bodies.shared import DataVersion, TopicConfig
 
-VECTORS = Path(__file__).parents[2] / "vectors"
+VECTORS = Path(__file__).parents[3] / "vectors"
 
 TOPIC = TopicConfig("TopicTest", 4, 4)
 ORDERED = TopicConfig("TopicAttr", 8, 8, attributes={"message.type": "FIFO"})

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Final
 
-from gantrymq.interop.clients.scenario import Rows, bodies, numbered
+from gantrymq.interop.clients.scenarios.scenario import Rows, bodies, numbered
 from gantrymq.interop.clients.stage import Delivery, Message, Stage
 
 ROWS: Final = Rows()

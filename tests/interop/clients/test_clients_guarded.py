@@ -17,8 +17,8 @@ from gantrymq.interop.authority import Authority, client_context
 from gantrymq.interop.broker_kinds import SETTINGS
 from gantrymq.interop.client_kinds import JAVA, KINDS, OWN, ClientKind
 from gantrymq.interop.clients.clients import Client, ClientError
-from gantrymq.interop.clients.scenario import Scenario
-from gantrymq.interop.clients.scenarios import SCENARIOS
+from gantrymq.interop.clients.scenarios.catalogue import SCENARIOS
+from gantrymq.interop.clients.scenarios.scenario import Scenario
 from gantrymq.interop.clients.stage import Message, Stage
 from gantrymq.interop.servers import (
     Broker,

@@ -15,8 +15,8 @@ from gantrymq.interop.client_kinds import KINDS, ClientKind
 from gantrymq.interop.clients.client_table import PAGE, page
 from gantrymq.interop.clients.clients import ClientError
 from gantrymq.interop.clients.plays import Plays, known_failure
-from gantrymq.interop.clients.scenario import Scenario
-from gantrymq.interop.clients.scenarios import SCENARIOS
+from gantrymq.interop.clients.scenarios.catalogue import SCENARIOS
+from gantrymq.interop.clients.scenarios.scenario import Scenario
 from gantrymq.interop.servers import Broker
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gantrymq.interop.clients.scenario import Rows, bodies, numbered
+from gantrymq.interop.clients.scenarios.scenario import Rows, bodies, numbered
 from gantrymq.interop.clients.stage import Consumer, Message, Stage
 
 TRIES: Final = 16
