@@ -114,12 +114,12 @@ class Driver:
 
     def pull(self, query: PullQuery) -> Pulled:
         """Its answer; what is not in memory is waited for."""
-        readings = self.store.readings
-        readings.start(0, pull(self.store, query, PHYSICAL_MEMORY_BYTES))
-        ended = readings.take_finished()
+        reader = self.store.reader
+        reader.start(0, pull(self.store, query, PHYSICAL_MEMORY_BYTES))
+        ended = reader.take_finished()
         while not ended:
             self.wait()
-            ended = self.turn().readings
+            ended = self.turn().finished_reads
         (one,) = ended
         if not isinstance(one.result, Pulled):
             raise RefusedError(f"a pull of {query} ended with {one.error}")

@@ -15,7 +15,7 @@ from gantrymq.base.errors import GantryError
 from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.pulse import Pulse
 from gantrymq.store.engine import Store
-from gantrymq.store.recovery.recovery import Progress
+from gantrymq.store.progress import Progress
 
 TURN_SECONDS: Final = 0.1
 

@@ -21,7 +21,7 @@ end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
@@ -47,13 +47,14 @@ from gantrymq.store.files.reserve import Reserve
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSizes
+from gantrymq.store.progress import ProgressTask
 from gantrymq.store.read.async_reader import AsyncReader
 from gantrymq.store.read.topic_ages import TopicAges
 from gantrymq.store.read.work_meter import WorkMeter, standing
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.put import UNAVAILABLE, PutStatus, Refused, check_batch, check_message
 from gantrymq.store.recovery.persistence import Persistence
-from gantrymq.store.recovery.recovery import Parts, Progress, Recovery, Report
+from gantrymq.store.recovery.recovery import Parts, Recovery, Report
 from gantrymq.store.retention.disk_watch import DiskWatch
 from gantrymq.store.retention.retention import Retention
 from gantrymq.store.retention.write_health import WriteHealth
@@ -77,7 +78,7 @@ SLAVE: Final = Refused(
 class Store:
     """The store of one broker; its broker owns it. Nothing on disk is touched before `open`.
 
-    The code that sends the log to followers turns `log_readings` and takes their results.
+    The code that sends the log to followers turns `log_reader` and takes their results.
     """
 
     __slots__ = (
@@ -102,9 +103,9 @@ class Store:
         "filter_meter",
         "index",
         "log",
-        "log_readings",
+        "log_reader",
         "queues",
-        "readings",
+        "reader",
         "report",
         "retention",
         "safe",
@@ -147,8 +148,8 @@ class Store:
         self.queues = Queues(disk, settings.mapped_file_size_consume_queue)
         self.index = Index(disk, sizes, new_index_name)
         self.filter_meter = WorkMeter(monotonic)
-        self.readings = AsyncReader(background, meter=self.filter_meter)
-        self.log_readings = AsyncReader(background)
+        self.reader = AsyncReader(background, meter=self.filter_meter)
+        self.log_reader = AsyncReader(background)
         self.watch = DiskWatch(disk.usage, self._reserve, settings)
         self.report = Report(is_clean=False)
         self._make_parts(levels)
@@ -172,9 +173,9 @@ class Store:
 
     # ------------------------------------------------------------------ start
 
-    def open(self, now: float) -> Iterator[Progress]:
-        """Recover the store; the caller must exhaust the iterator. StoreRefusedError says what to
-        do about a directory that cannot be used as it is. DiskError LOCKED means that another
+    def open(self, now: float) -> ProgressTask[None]:
+        """Recover the store; the caller must run the task to its end. StoreRefusedError says what
+        to do about a directory that cannot be used as it is. DiskError LOCKED means that another
         process uses the directory."""
         self._claim.take(self.settings)
         try:
@@ -184,7 +185,7 @@ class Store:
                 self._claim.forget()
             raise
 
-    def _recover(self, now: float) -> Iterator[Progress]:
+    def _recover(self, now: float) -> ProgressTask[None]:
         disk, settings = self.disk, self.settings
         marks = FlushPositionsFile(
             disk, self._background, settings.mapped_file_size_commit_log, self.queues.file_bytes
@@ -205,7 +206,7 @@ class Store:
         )
         recovery = Recovery(parts, settings, checkpoint, is_clean=self._claim.is_clean)
         self.report = recovery.report
-        yield from recovery.steps()
+        yield from recovery.run()
         self._arrivals.begin()
         checkpoint.settle()
         self._reserve.open()
@@ -415,8 +416,8 @@ class Store:
         if now >= self.ages.deadline():
             self.ages.turn(now, wall_ms)
         self.filter_meter.refill()
-        if self.readings.is_due:
-            self.readings.turn()
+        if self.reader.is_due:
+            self.reader.turn()
         if self._session_copies.is_due(now, self._dispatcher.position):
             self._session_copies.turn(now, self._dispatcher.position, self._kept)
         return self._result()
@@ -446,7 +447,7 @@ class Store:
     def _is_due(self) -> bool:
         return (
             not self._intake.is_empty
-            or self.readings.is_due
+            or self.reader.is_due
             or (not self._arrivals.is_empty and self._arrivals.told_at <= self.readable)
         )
 
@@ -488,12 +489,12 @@ class Store:
         for completion in self._background.take_completions():
             is_known = (
                 persistence.take(completion)
-                or self.readings.take(completion)
+                or self.reader.take(completion)
                 or self.log.take(completion, now)
                 or retention.take(completion)
                 or self.ages.take(completion)
                 or self._reserve.take(completion)
-                or self.log_readings.take(completion)
+                or self.log_reader.take(completion)
             )
             assert is_known, f"nobody asked for ticket {completion.ticket}"
 
@@ -527,10 +528,10 @@ class Store:
 
     def _result(self) -> Turn:
         waiters = self.waiters
-        if not waiters.has_answers and self._arrivals.is_empty and not self.readings.is_due:
+        if not waiters.has_answers and self._arrivals.is_empty and not self.reader.is_due:
             return NOTHING
         answers = waiters.take_answers()
-        return Turn(answers, self._arrivals.take(self.readable), self.readings.take_finished())
+        return Turn(answers, self._arrivals.take(self.readable), self.reader.take_finished())
 
     def _keep_from(self) -> int:
         """The log position from which on no file may be deleted: recovery or dispatch still needs
@@ -561,7 +562,7 @@ class Store:
             self._claim.leave()
         for part in (persistence, self.log, self.queues, self.index):
             part.close()
-        return Turn([*turn.answers, *rest.answers], turn.arrived, turn.readings)
+        return Turn([*turn.answers, *rest.answers], turn.arrived, turn.finished_reads)
 
     def _drain(self, persistence: Persistence, now: float) -> None:
         """Wait for the syncs under way: if one fails, a later successful sync would hide that."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, final
 
 from gantrymq.store.append.pending_put import PutAnswer
-from gantrymq.store.read.reading_result import Finished
+from gantrymq.store.read.read_result import Finished
 
 
 @final
@@ -16,18 +16,18 @@ class Turn:
     Created on the hot path, hence slotted rather than a frozen dataclass.
     """
 
-    __slots__ = ("answers", "arrived", "readings")
+    __slots__ = ("answers", "arrived", "finished_reads")
 
     def __init__(
         self,
         answers: Sequence[PutAnswer],
         arrived: Sequence[tuple[str, int]],
-        readings: Sequence[Finished],
+        finished_reads: Sequence[Finished],
     ) -> None:
         self.answers: Sequence[PutAnswer] = answers
         self.arrived: Sequence[tuple[str, int]] = arrived
         """Topic and queue id of each queue that has new messages for consumers."""
-        self.readings: Sequence[Finished] = readings
+        self.finished_reads: Sequence[Finished] = finished_reads
 
 
 NOTHING: Final = Turn((), (), ())

@@ -6,10 +6,10 @@ Work that is done within a second shows nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, TextIO, final
 
-from gantrymq.store.recovery.recovery import Progress
+from gantrymq.store.progress import Progress, ProgressTask
 
 FIRST_SECONDS: Final = 1.0
 BAR_SECONDS: Final = 0.2
@@ -32,7 +32,7 @@ class ProgressLine:
         self._is_shown = is_wanted or self._has_bar
         self._next = 0.0
 
-    def follow(self, work: Iterator[Progress]) -> None:
+    def follow(self, work: ProgressTask[None]) -> None:
         """Do the work."""
         self._next = self._now() + FIRST_SECONDS
         shown = False

@@ -9,7 +9,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,8 +34,8 @@ from gantrymq.store.offline.repair import Tools, carry_out
 from gantrymq.store.offline.repair_plan import RepairPlan, Side, Wishes, is_refused, make_plan
 from gantrymq.store.offline.store_sizes import KEYS, detect
 from gantrymq.store.offline.tail_reading import look_at
+from gantrymq.store.progress import ProgressTask
 from gantrymq.store.record.delay_levels import DelayLevels
-from gantrymq.store.recovery.recovery import Progress
 from gantrymq.store.settings import StoreSettings
 
 SETTABLE: Final = (*KEYS, "messageDelayLevel", "messageIndexEnable", "storePathCommitLog")
@@ -215,7 +215,7 @@ def _pair(item: str) -> tuple[str, str]:
 # ---------------------------------------------------------------------- faces
 
 
-def _follow(arguments: argparse.Namespace, work: Iterator[Progress]) -> None:
+def _follow(arguments: argparse.Namespace, work: ProgressTask[None]) -> None:
     ProgressLine(sys.stderr, is_wanted=arguments.progress).follow(work)
 
 

@@ -9,15 +9,15 @@ valid, so both ways have the same result.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 from typing import Final
 
+from gantrymq.base.tasks import SlicedTask
 from gantrymq.wire.javajson import VALUES_MAX
 from gantrymq.wire.javajson_reader import STANDARD, SURROGATE_ESCAPE
 from gantrymq.wire.jsonvalue import JsonObject
 
 # Members that are read between two pauses, about 4 us each.
-MEMBERS_A_PIECE: Final = 1_024
+MEMBERS_A_SLICE: Final = 1_024
 
 # Members nest one or two levels; deeper ones are left to the reader that counts levels.
 _LEVELS_MAX: Final = 8
@@ -26,7 +26,7 @@ _NAME: Final = re.compile(r'[ \t\r\n]*"([^"\\\x00-\x1f]*)"[ \t\r\n]*:[ \t\r\n]*'
 _AFTER: Final = re.compile(r"[ \t\r\n]*([,}])")
 
 
-def cut_members(text: str, name: str) -> Generator[None, None, tuple[str, JsonObject] | None]:
+def cut_members(text: str, name: str) -> SlicedTask[tuple[str, JsonObject] | None]:
     """The text with the object `name` emptied, and that object.
 
     Returns None if the text has to be read as a whole.
@@ -56,5 +56,5 @@ def cut_members(text: str, name: str) -> Generator[None, None, tuple[str, JsonOb
         position = after.end()
         if after[1] == "}":
             return text[:first] + text[position - 1 :], members
-        if len(members) % MEMBERS_A_PIECE == 0:
+        if len(members) % MEMBERS_A_SLICE == 0:
             yield

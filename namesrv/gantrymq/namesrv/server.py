@@ -18,6 +18,7 @@ from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.memory_account import MemoryAccount, limit_of
 from gantrymq.base.properties import rewrite_properties
 from gantrymq.base.stalls import StallWatch
+from gantrymq.base.tasks import SlicedTask
 from gantrymq.namesrv import metrics
 from gantrymq.namesrv.configuration import Setup, listeners, load_kv
 from gantrymq.namesrv.core.exposure import exposed
@@ -52,7 +53,7 @@ from gantrymq.runtime.http.health import HealthServer, Readiness
 from gantrymq.runtime.http.metrics import LoopLag, Metrics, server_samples
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.memory import memory_bytes
-from gantrymq.runtime.net.backlog import Backlog, Work
+from gantrymq.runtime.net.backlog import Backlog
 from gantrymq.runtime.net.channel import Channel
 from gantrymq.runtime.net.dialer import Dialer
 from gantrymq.runtime.net.net import Server, ServerLimits
@@ -244,7 +245,7 @@ class NameServerHost:
             asyncio.get_running_loop().call_soon(self._serve_backlog)
         self._after(now)
 
-    def _serve(self, channel: Channel, command: Command, now: float) -> Work | None:
+    def _serve(self, channel: Channel, command: Command, now: float) -> SlicedTask[None] | None:
         try:
             outcome = self.core.handle(Request(command, channel), now, self._clock.wall_ms())
         except Exception as error:
@@ -254,9 +255,9 @@ class NameServerHost:
         _answer(channel, command, outcome)
         return None
 
-    def _finish(self, channel: Channel, command: Command, working: Working) -> Work:
+    def _finish(self, channel: Channel, command: Command, working: Working) -> SlicedTask[None]:
         try:
-            outcome = yield from working.pieces
+            outcome = yield from working.task
         except Exception as error:
             outcome = self._broken(command, error)
         _answer(channel, command, outcome)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Iterator
 
 from gantrymq.app.progress_line import ProgressLine
-from gantrymq.store.recovery.recovery import Progress
+from gantrymq.store.progress import Progress, ProgressTask
 
 
 class Terminal(io.StringIO):
@@ -15,7 +14,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def work(count: int = 10) -> Iterator[Progress]:
+def work(count: int = 10) -> ProgressTask[None]:
     return (Progress("log", done, count) for done in range(count))
 
 

@@ -146,7 +146,7 @@ def test_the_work_of_a_closed_connection_ends_at_once(pulls: PulledBroker, clock
 
     assert turns.released == requests
     assert len(pulls.state.works) == 0
-    assert len(pulls.state.store.readings) == 0
+    assert len(pulls.state.store.reader) == 0
     began = clock.now
     turns.turn()
     assert clock.now == began
@@ -167,12 +167,12 @@ def test_a_held_pull_that_filters_ends_with_its_connection(pulls: PulledBroker) 
     pulls.begin_to_store(*NAMES, color="red")
     for _ in range(3):
         turns.turn()
-    assert len(pulls.state.store.readings) == 1, "the filter is at work"
+    assert len(pulls.state.store.reader) == 1, "the filter is at work"
 
     turns.close(channel)
 
     assert turns.released == [request]
-    assert (len(pulls.state.works), len(pulls.state.store.readings)) == (0, 0)
+    assert (len(pulls.state.works), len(pulls.state.store.reader)) == (0, 0)
 
 
 def test_a_filter_that_takes_too_long_is_answered_with_how_far_it_came(

@@ -28,7 +28,8 @@ from gantrymq.namesrv.server import NameServerHost
 from gantrymq.runtime.http import shared_pages
 from gantrymq.runtime.net.dialer import Dialer
 from gantrymq.runtime.storage.disk import FolderDisk
-from gantrymq.store.recovery.recovery import Progress, Recovery
+from gantrymq.store.progress import Progress
+from gantrymq.store.recovery.recovery import Recovery
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.cluster import ClusterInfo
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -201,7 +202,7 @@ async def test_a_broker_is_alive_and_not_ready_while_its_store_recovers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port, told = ports.free_port(), []
-    tasks = Recovery.steps
+    tasks = Recovery.run
 
     def held(recovery: Recovery) -> Iterator[Progress]:
         """A step that holds the loop until the probes are answered."""
@@ -211,7 +212,7 @@ async def test_a_broker_is_alive_and_not_ready_while_its_store_recovers(
             told.append(pool.submit(refused, port, "/health/ready").result())
         yield from tasks(recovery)
 
-    monkeypatch.setattr(Recovery, "steps", held)
+    monkeypatch.setattr(Recovery, "run", held)
     async with running(setup(tmp_path, metricsPort=str(port))):
         assert await asyncio.to_thread(probed, port, "/health/ready") == (200, "ready\n")
         assert await asyncio.to_thread(probed, port, "/health/live") == (200, "alive\n")
@@ -245,7 +246,7 @@ async def test_metrics_are_there_before_the_store_is(
     monkeypatch.setattr(store_opening, "TURN_SECONDS", 0.0)
     monkeypatch.setattr(shared_pages, "REUSE_SECONDS_MAX", 0.0)
     port, told = ports.free_port(), []
-    tasks = Recovery.steps
+    tasks = Recovery.run
 
     def scraped(recovery: Recovery) -> Iterator[Progress]:
         """Steps between which the loop turns until the scrape is answered."""
@@ -256,7 +257,7 @@ async def test_metrics_are_there_before_the_store_is(
         told.append(scrape.result())
         yield from tasks(recovery)
 
-    monkeypatch.setattr(Recovery, "steps", scraped)
+    monkeypatch.setattr(Recovery, "run", scraped)
     async with running(setup(tmp_path, metricsPort=str(port))):
         _, text = await asyncio.to_thread(probed, port, "/metrics")
         assert "gantry_broker_topics" in text
@@ -269,16 +270,16 @@ async def test_metrics_are_there_before_the_store_is(
 async def test_a_stop_that_is_asked_for_while_the_store_recovers_is_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chosen, tasks = setup(tmp_path), Recovery.steps
+    chosen, tasks = setup(tmp_path), Recovery.run
 
     def first(recovery: Recovery) -> Iterator[Progress]:
         yield Progress("log", 0, 1)
         raise AssertionError("it was told to stop")
 
-    monkeypatch.setattr(Recovery, "steps", first)
+    monkeypatch.setattr(Recovery, "run", first)
     with pytest.raises(store_opening.StoppedError):
         await BrokerHost(chosen).start(lambda: True)
-    monkeypatch.setattr(Recovery, "steps", tasks)
+    monkeypatch.setattr(Recovery, "run", tasks)
     async with running(chosen) as host:
         assert host.addresses
 

@@ -170,8 +170,8 @@ async def read_all(store: Store, background: DiskBackground) -> None:
     offset = 0
     while offset < BACKLOG:
         query = PullQuery(TOPIC, 0, offset, PULL)
-        store.readings.start(offset, pull(store, query, MEMORY_BYTES))
-        while not (ended := store.turn(time.monotonic(), 1).readings):
+        store.reader.start(offset, pull(store, query, MEMORY_BYTES))
+        while not (ended := store.turn(time.monotonic(), 1).finished_reads):
             ready.clear()
             await ready.wait()
         (one,) = ended

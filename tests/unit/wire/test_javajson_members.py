@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from gantrymq.base.tasks import run_to_end
 from gantrymq.wire import javajson
-from gantrymq.wire.bodies.registration import finished
-from gantrymq.wire.javajson_members import MEMBERS_A_PIECE, cut_members
+from gantrymq.wire.javajson_members import MEMBERS_A_SLICE, cut_members
 from gantrymq.wire.jsonvalue import Json
 
 TOPIC = '{"attributes":{"+a":"b"},"order":false,"perm":6,"topicName":"a"}'
@@ -16,7 +16,7 @@ TOPIC = '{"attributes":{"+a":"b"},"order":false,"perm":6,"topicName":"a"}'
 
 def read(text: str) -> Json:
     """The value, by way of its table where that can be cut out."""
-    cut = finished(cut_members(text, "table"))
+    cut = run_to_end(cut_members(text, "table"))
     if cut is None:
         return javajson.loads(text)
     value = javajson.loads(cut[0])
@@ -36,7 +36,7 @@ def read(text: str) -> Json:
     ],
 )
 def test_a_standard_text_is_cut_and_has_the_same_value(text: str) -> None:
-    assert finished(cut_members(text, "table")) is not None
+    assert run_to_end(cut_members(text, "table")) is not None
     assert read(text) == javajson.loads(text)
 
 
@@ -56,16 +56,16 @@ def test_a_standard_text_is_cut_and_has_the_same_value(text: str) -> None:
     ],
 )
 def test_any_other_text_is_left_to_the_general_reader(text: str) -> None:
-    assert finished(cut_members(text, "table")) is None
+    assert run_to_end(cut_members(text, "table")) is None
 
 
 @pytest.mark.parametrize("end", ["", "}", ",", ',"a"', ":1", '"a":{', '"a":1 2}'])
 def test_a_text_that_ends_early_is_left_to_the_general_reader(end: str) -> None:
-    assert finished(cut_members('{"table":{"x":1,' + end, "table")) is None
+    assert run_to_end(cut_members('{"table":{"x":1,' + end, "table")) is None
 
 
 def test_a_long_table_has_pauses() -> None:
-    table = {f"topic-{number}": {"perm": 6} for number in range(3 * MEMBERS_A_PIECE + 1)}
+    table = {f"topic-{number}": {"perm": 6} for number in range(3 * MEMBERS_A_SLICE + 1)}
     text = json.dumps({"table": table}, separators=(",", ":"))
 
     pauses = len(list(cut_members(text, "table")))

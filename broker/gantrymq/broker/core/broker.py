@@ -492,7 +492,7 @@ class Broker:
             else:
                 self._is_settled = False
                 works.put_answered(answer)
-        for finished in turn.readings:
+        for finished in turn.finished_reads:
             self._is_settled = False
             works.reading_finished(finished)
 

@@ -73,7 +73,7 @@ class LogSender:
         self.is_held_up = False
         """Whether the network accepts no more bytes for now: then no output is made."""
         self.is_over = False
-        self.stream = LogStream(number, store.log, store.log_readings, COLD_BYTES)
+        self.stream = LogStream(number, store.log, store.log_reader, COLD_BYTES)
         self._handed_out = handed_out
         self._heard_at = now
         self._log = store.log

@@ -87,9 +87,9 @@ class LogSenders:
         closed."""
         if not self._followers:
             return ()
-        if self._store.log_readings.is_due:
+        if self._store.log_reader.is_due:
             streams = {number: each.stream for number, each in self._followers.items()}
-            log_stream.turn(self._store.log_readings, streams)
+            log_stream.turn(self._store.log_reader, streams)
         over: list[tuple[LogSender, Ended]] = []
         for follower in self._followers.values():
             for event in follower.fill(now):
@@ -103,7 +103,7 @@ class LogSenders:
         """Whether a turn has something to do at once."""
         if not self._followers:
             return False
-        if self._store.log_readings.is_due:
+        if self._store.log_reader.is_due:
             return True
         for each in self._followers.values():  # noqa: SIM110 - a loop is compiled, any() is a call
             if each.has_room:

@@ -136,7 +136,7 @@ class IncomingLink:
         self.report = Report(0, 0)
         self.standing: MemberReport | None = None
         """The follower's standing at the handshake."""
-        self.stream = LogStream(number, store.log, store.log_readings, COLD_BYTES)
+        self.stream = LogStream(number, store.log, store.log_reader, COLD_BYTES)
         self._has_beat = False
         """Whether the output contains a beat that was not taken yet."""
         self._heard_at = now

@@ -348,9 +348,9 @@ class IncomingLinks:
             if now >= reign.returns_by:
                 reign.returns_by = NEVER
         self._settle()
-        if self._store.log_readings.is_due:
+        if self._store.log_reader.is_due:
             streams = {number: each.stream for number, each in self._links.items()}
-            log_stream.turn(self._store.log_readings, streams)
+            log_stream.turn(self._store.log_reader, streams)
         for link in self._links.values():
             events = link.expire(now)
             if reign is not None and link.is_following:
@@ -377,7 +377,7 @@ class IncomingLinks:
         for link in self._links.values():  # a loop, because each turn calls this
             if link.has_room:
                 return True
-        return bool(self._links) and self._store.log_readings.is_due
+        return bool(self._links) and self._store.log_reader.is_due
 
     def deadline(self) -> float:
         """When `turn` or `tables` has something to do."""

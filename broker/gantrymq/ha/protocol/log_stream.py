@@ -19,8 +19,8 @@ from gantrymq.base.disk import DiskError
 from gantrymq.ha.protocol.events import Ending
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.read.async_reader import AsyncReader
+from gantrymq.store.read.read_result import Finished
 from gantrymq.store.read.readable_store import log_bytes
-from gantrymq.store.read.reading_result import Finished
 
 # Some milliseconds of a gigabit link: enough to keep it busy from one turn to the next.
 OUTPUT_BYTES_MAX: Final = 512 * 1024

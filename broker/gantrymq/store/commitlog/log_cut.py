@@ -45,6 +45,7 @@ from gantrymq.store.files.dirty_queues import DirtyQueues
 from gantrymq.store.files.flush_positions import VOID, FlushPositionsFile, LogPosition
 from gantrymq.store.files.segments import Segments
 from gantrymq.store.layout import OWN, StoreRefusedError
+from gantrymq.store.progress import Progress, ProgressTask
 
 PATH: Final = f"{OWN}/cut"
 MAGIC: Final = b"GFC2"
@@ -125,9 +126,9 @@ class LogTruncation:
         self.leaves_nothing = False
         """Whether the log has no record any more."""
 
-    def steps(self) -> Iterator[tuple[int, int]]:
-        """Save the tail, then cut the log. Yields how many bytes of the tail are saved, and of how
-        many. The caller calls `end` next."""
+    def run(self) -> ProgressTask[None]:
+        """Save the tail, then truncate the log. The progress is in bytes of the tail. The caller
+        calls `end` next."""
         place = self._place(self._wish.position)
         self.leaves_nothing = place == LogPosition(place.position)
         yield from self._keep_tail(max(place.position, self._place(self._wish.shared).position))
@@ -166,7 +167,7 @@ class LogTruncation:
                 return mark
             start -= segments.file_bytes
 
-    def _keep_tail(self, start: int) -> Iterator[tuple[int, int]]:
+    def _keep_tail(self, start: int) -> ProgressTask[None]:
         end = self._end(start)
         if end == start:
             return
@@ -184,7 +185,7 @@ class LogTruncation:
             for data in self._pieces(start, end):
                 file.write(done, [data])
                 done += len(data)
-                yield done, end - start
+                yield Progress("cut", done, end - start)
             file.sync()
         finally:
             file.close()

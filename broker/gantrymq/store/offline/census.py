@@ -5,14 +5,13 @@ The whole log is read once; memory only grows with the number of queues.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
 from gantrymq.store.offline.file_row import FileRow
 from gantrymq.store.offline.log_reader import LogReader
+from gantrymq.store.progress import Progress, ProgressTask
 from gantrymq.store.record.dispatch_entry import DispatchEntry
-from gantrymq.store.recovery.recovery import Progress
 from gantrymq.wire import java_string
 
 RECORDS_A_STEP: Final = 4096
@@ -63,7 +62,7 @@ class Census:
         self.total = Figures()
         self.queues: dict[tuple[str, int], Figures] = {}
 
-    def run(self) -> Iterator[Progress]:
+    def run(self) -> ProgressTask[None]:
         reader = LogReader(self._disk, self._row)
         for count, event in enumerate(reader.events()):
             if isinstance(event, DispatchEntry):

@@ -13,7 +13,7 @@ nothing is compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, final
 
@@ -39,9 +39,9 @@ from gantrymq.store.offline.log_reader import Break, Cause, LogReader
 from gantrymq.store.offline.missing_log import missing_log, witnesses
 from gantrymq.store.offline.queue_inspection import LogRange, QueueInspection
 from gantrymq.store.offline.store_sizes import StoreSizes, detect, newest_slot
+from gantrymq.store.progress import Progress, ProgressTask
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.dispatch_entry import DispatchEntry
-from gantrymq.store.recovery.recovery import Progress
 from gantrymq.store.settings import StoreSettings
 
 # With more breaks than this a log is beyond a plan. Later ones are not kept, except the last.
@@ -153,7 +153,7 @@ class Inspection:
         self._mark: LogPosition = slot.marks.log if slot else LogPosition()
         self._mark_seen = False
 
-    def run(self) -> Iterator[Progress]:
+    def run(self) -> ProgressTask[None]:
         """Do the whole check, in small steps."""
         yield from self._look()
         if self.queues.begun_anew:
@@ -163,7 +163,7 @@ class Inspection:
                 self.findings.note(Kind.QUEUE_ANEW, f"{topic}/{queue_id}", text, position)
             yield from self._look()
 
-    def _look(self) -> Iterator[Progress]:
+    def _look(self) -> ProgressTask[None]:
         if self.is_crashed:
             text = "the last writer was stopped in the middle, or is running"
             self.findings.note(Kind.ABORT, ABORT, text)
@@ -200,7 +200,7 @@ class Inspection:
     def _log_end(self) -> int:
         return self.breaks[-1].position if self.breaks else self.log.end
 
-    def _read_log(self) -> Iterator[Progress]:
+    def _read_log(self) -> ProgressTask[None]:
         flushed = self._mark.position or POSITION_MAX
         reader = LogReader(self._disk, self.row, self._levels, flushed=flushed)
         for count, event in enumerate(reader.events()):

@@ -11,7 +11,7 @@ whole log, and add what is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -29,9 +29,9 @@ from gantrymq.store.offline.finding import Findings
 from gantrymq.store.offline.log_reader import LogReader
 from gantrymq.store.offline.repair_plan import Action, RepairPlan, RepairStep
 from gantrymq.store.offline.store_sizes import StoreSizes
+from gantrymq.store.progress import Progress, ProgressTask
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.dispatch_entry import DispatchEntry
-from gantrymq.store.recovery.recovery import Progress
 from gantrymq.store.sessions.table import ProducerSessions
 from gantrymq.store.settings import StoreSettings
 
@@ -56,7 +56,7 @@ class Tools:
     new_index_name: Callable[[], str]
 
 
-def carry_out(plan: RepairPlan, tools: Tools) -> Iterator[Progress]:
+def carry_out(plan: RepairPlan, tools: Tools) -> ProgressTask[None]:
     """Carry out the whole plan; the store is consistent again when the iterator is exhausted."""
     disk = tools.disk
     was_aborted = _exists(disk, ABORT)
@@ -163,7 +163,7 @@ class _Derived:
         self._dispatcher = Dispatcher(self._queues, self._index, replaced, sessions)
         self._expectation = Expectation(tools.disk, sizes.index, plan.begun_anew)
 
-    def make(self) -> Iterator[Progress]:
+    def make(self) -> ProgressTask[None]:
         wanted = {step.queue for step in self._plan.steps if step.queue is not None}
         has_index = Action.REBUILD_INDEX in self._actions
         if wanted or Action.CUT_QUEUES in self._actions:
@@ -178,7 +178,7 @@ class _Derived:
         self._queues.close()
         self._index.close()
 
-    def _dispatch(self, wanted: set[tuple[str, int]], *, has_index: bool) -> Iterator[Progress]:
+    def _dispatch(self, wanted: set[tuple[str, int]], *, has_index: bool) -> ProgressTask[None]:
         """Dispatch the whole log again, for those queues and the index."""
         reader = LogReader(self._tools.disk, self._row, self._tools.levels)
         last = LogPosition()

@@ -1,6 +1,6 @@
 """Runs reads that never block the event loop: generators that name the bytes they need.
 
-A `Reading` goes as far as it can with what is in memory. It yields
+A `ReadTask` goes as far as it can with what is in memory. It yields
 
     a Wanted   for bytes that are not in memory. The bytes are sent to it, fewer at the end of the
                file, or the DiskError is thrown in
@@ -23,13 +23,14 @@ tolerate a cut of the log or of a queue: the code that cuts cancels them first.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar, final
 
 from gantrymq.base.disk import Background, Completion, DiskError, File
 from gantrymq.base.errors import CorruptionError, LocalError
-from gantrymq.store.read.reading_result import Finished
+from gantrymq.base.tasks import Task
+from gantrymq.store.read.read_result import Finished
 from gantrymq.store.read.work_meter import WorkMeter
 
 # Enough to keep a fast disk busy. More would only queue inside the disk, in front of the flushes.
@@ -61,17 +62,17 @@ class FilterRest:
 
 FILTER_REST: Final = FilterRest()
 
-Reading: TypeAlias = Generator[Wanted | FilterRest | None, bytes | None, T]
+ReadTask: TypeAlias = Task[Wanted | FilterRest | None, bytes | None, T]
 
 
-def fetch(wanted: Wanted) -> Reading[bytes]:
+def fetch(wanted: Wanted) -> ReadTask[bytes]:
     """Read these bytes, inside another reading."""
     data = yield wanted
     assert data is not None, "whoever runs a reading sends it what it wants"
     return data
 
 
-def run(reading: Reading[T]) -> T:
+def run(reading: ReadTask[T]) -> T:
     """Run a whole reading at once, waiting for the disk: for tools and for the start."""
     data: bytes | None = None
     error: DiskError | None = None
@@ -95,10 +96,10 @@ class _Run:
 
     __slots__ = ("is_cancelled", "key", "owner", "reading")
 
-    def __init__(self, key: int, reading: Reading[object], owner: object) -> None:
+    def __init__(self, key: int, reading: ReadTask[object], owner: object) -> None:
         self.key: int = key
         self.owner: object = owner
-        self.reading: Reading[object] = reading
+        self.reading: ReadTask[object] = reading
         self.is_cancelled: bool = False
 
 
@@ -145,7 +146,7 @@ class AsyncReader:
         """Whether `turn` has work now."""
         return bool(self._resting or self._finished or self._filtering)
 
-    def start(self, key: int, reading: Reading[object], owner: object = None) -> None:
+    def start(self, key: int, reading: ReadTask[object], owner: object = None) -> None:
         """Start a reading; it may have ended when this returns."""
         if key in self._runs:
             raise LocalError(f"a reading of key {key} is under way")

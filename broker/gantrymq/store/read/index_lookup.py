@@ -14,7 +14,7 @@ from typing import Final, final
 from gantrymq.base.disk import DiskError
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import ENTRY, ENTRY_BYTES, SLOT_BYTES, IndexFile
-from gantrymq.store.read.async_reader import Reading, Wanted, fetch, run
+from gantrymq.store.read.async_reader import ReadTask, Wanted, fetch, run
 
 # This takes a few milliseconds when it is not compiled.
 ENTRIES_A_TURN: Final = 1024
@@ -31,7 +31,7 @@ class KeyQuery:
     end_ms: int
 
 
-def lookup(index: Index, query: KeyQuery) -> Reading[list[int]]:
+def lookup(index: Index, query: KeyQuery) -> ReadTask[list[int]]:
     """Log positions of records that may have the key, at most `count_max`, in ascending order."""
     found: list[int] = []
     for file in reversed(tuple(index.files)):
@@ -48,7 +48,7 @@ def find_offsets(index: Index, query: KeyQuery) -> list[int]:
     return run(lookup(index, query))
 
 
-def _walk(index: Index, file: IndexFile, query: KeyQuery, found: list[int]) -> Reading[None]:
+def _walk(index: Index, file: IndexFile, query: KeyQuery, found: list[int]) -> ReadTask[None]:
     """Follow the chain of the key's slot in one file."""
     slot = query.key_hash % file.sizes.slots
     entry = file.slot_in_memory(slot)
@@ -77,7 +77,7 @@ def _walk(index: Index, file: IndexFile, query: KeyQuery, found: list[int]) -> R
             yield None
 
 
-def _read(index: Index, file: IndexFile, position: int, size: int) -> Reading[bytes]:
+def _read(index: Index, file: IndexFile, position: int, size: int) -> ReadTask[bytes]:
     try:
         data = index.file(file.path).read_cached(position, size)
         if data is None:

@@ -21,7 +21,7 @@ from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.store.consumequeue.queue_times import Boundary, TimeSearch
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.index_lookup import KeyQuery, lookup
 from gantrymq.store.read.readable_store import (
     RECORD_BYTES_MAX,
@@ -92,7 +92,7 @@ class Bounds:
 # ---------------------------------------------------------------------- messages
 
 
-def message_at(store: ReadableStore, position: int) -> Reading[StoredMessage | None]:
+def message_at(store: ReadableStore, position: int) -> ReadTask[StoredMessage | None]:
     """The message whose record begins at this log position."""
     found = yield from _sound_message(store, position)
     if found is None or not (yield from _is_listed(store, found.record)):
@@ -100,7 +100,7 @@ def message_at(store: ReadableStore, position: int) -> Reading[StoredMessage | N
     return found
 
 
-def message_by_id(store: ReadableStore, message_id: str) -> Reading[StoredMessage | None]:
+def message_by_id(store: ReadableStore, message_id: str) -> ReadTask[StoredMessage | None]:
     """The message with this offset message id. The host in the id is ignored."""
     try:
         _, position = offset_id.decode(message_id)
@@ -111,7 +111,7 @@ def message_by_id(store: ReadableStore, message_id: str) -> Reading[StoredMessag
 
 def messages_by_key(
     store: ReadableStore, topic: str, key: str, count_max: int, begin_ms: int, end_ms: int
-) -> Reading[KeyAnswer]:
+) -> ReadTask[KeyAnswer]:
     """The newest messages with this key whose store time is in this range."""
     index, wanted = store.index, (java_string.utf8_bytes(topic), java_string.utf8_bytes(key))
     count_max = min(count_max, store.settings.max_msgs_num_batch)
@@ -133,7 +133,7 @@ def _with_key(
     wanted: tuple[bytes, bytes],
     positions: Sequence[int],
     found: list[StoredMessage],
-) -> Reading[int]:
+) -> ReadTask[int]:
     """Add the messages with this topic and key, newest first. Return the store time of the oldest
     record read."""
     oldest_ms = NO_TIME
@@ -165,7 +165,7 @@ def _has_key(record: Record, topic: bytes, key: bytes) -> bool:
     return text == unique_key or text in keys.split(" ")
 
 
-def _sound_message(store: ReadableStore, position: int) -> Reading[StoredMessage | None]:
+def _sound_message(store: ReadableStore, position: int) -> ReadTask[StoredMessage | None]:
     """The sound record at this position, even if its queue does not have it."""
     log = store.log
     file_bytes = log.segments.file_bytes
@@ -183,7 +183,7 @@ def _sound_message(store: ReadableStore, position: int) -> Reading[StoredMessage
     return StoredMessage(step.record, data[: step.size])
 
 
-def _is_listed(store: ReadableStore, record: Record) -> Reading[bool]:
+def _is_listed(store: ReadableStore, record: Record) -> ReadTask[bool]:
     """Whether the record's queue has it at the offset that the record names."""
     queue = store.queues.find(java_string.utf8_text(record.topic), record.queue_id)
     if queue is None:
@@ -195,7 +195,7 @@ def _is_listed(store: ReadableStore, record: Record) -> Reading[bool]:
 # ---------------------------------------------------------------------- queues and times
 
 
-def queue_bounds(store: ReadableStore, topic: str, queue_id: int) -> Reading[Bounds | None]:
+def queue_bounds(store: ReadableStore, topic: str, queue_id: int) -> ReadTask[Bounds | None]:
     """The range of the queue's messages; None if there is no such queue."""
     queue = store.queues.find(topic, queue_id)
     if queue is None:
@@ -206,7 +206,7 @@ def queue_bounds(store: ReadableStore, topic: str, queue_id: int) -> Reading[Bou
 
 def offset_by_time(
     store: ReadableStore, topic: str, queue_id: int, timestamp_ms: int, boundary: Boundary
-) -> Reading[int]:
+) -> ReadTask[int]:
     """The offset of the queue's message at this store time; 0 if there is no such queue."""
     queue = store.queues.find(topic, queue_id)
     if queue is None:
@@ -219,7 +219,7 @@ def offset_by_time(
     return search.result
 
 
-def store_time_of(store: ReadableStore, topic: str, queue_id: int, offset: int) -> Reading[int]:
+def store_time_of(store: ReadableStore, topic: str, queue_id: int, offset: int) -> ReadTask[int]:
     """The store time of this message of the queue."""
     queue = store.queues.find(topic, queue_id)
     if queue is None or offset < queue.minimum:
@@ -228,7 +228,7 @@ def store_time_of(store: ReadableStore, topic: str, queue_id: int, offset: int) 
     return (yield from _store_time(store, position))
 
 
-def earliest_store_time(store: ReadableStore, topic: str, queue_id: int) -> Reading[int]:
+def earliest_store_time(store: ReadableStore, topic: str, queue_id: int) -> ReadTask[int]:
     """The store time of the queue's oldest message."""
     queue = store.queues.find(topic, queue_id)
     if queue is None:
@@ -236,12 +236,12 @@ def earliest_store_time(store: ReadableStore, topic: str, queue_id: int) -> Read
     return (yield from store_time_of(store, topic, queue_id, queue.minimum))
 
 
-def first_store_time(store: ReadableStore) -> Reading[int]:
+def first_store_time(store: ReadableStore) -> ReadTask[int]:
     """The store time of the log's oldest message."""
     return (yield from _store_time(store, store.log.start))
 
 
-def _store_time(store: ReadableStore, position: int) -> Reading[int]:
+def _store_time(store: ReadableStore, position: int) -> ReadTask[int]:
     """The store time of the record at this log position."""
     if position >= store.readable:
         return NO_TIME

@@ -42,7 +42,7 @@ from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.base.errors import CorruptionError
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
-from gantrymq.store.read.async_reader import FILTER_REST, Reading
+from gantrymq.store.read.async_reader import FILTER_REST, ReadTask
 from gantrymq.store.read.readable_store import (
     RECORD_BYTES_MAX,
     ReadableStore,
@@ -181,7 +181,7 @@ class Pulled:
         self.suggests_slave: bool = suggests_slave
 
 
-def pull(store: ReadableStore, query: PullQuery, physical_memory_bytes: int) -> Reading[Pulled]:
+def pull(store: ReadableStore, query: PullQuery, physical_memory_bytes: int) -> ReadTask[Pulled]:
     """Answer the query from the messages that consumers may see."""
     queue = store.queues.find(query.topic, query.queue_id)
     if queue is None:
@@ -285,7 +285,7 @@ class _Batch:
         self._count: i64 = 0
         self._size: i64 = 0
 
-    def collect(self) -> Reading[None]:
+    def collect(self) -> ReadTask[None]:
         """Read units until the answer is full, or enough units were read."""
         query = self._query
         is_long = self._is_bulk
@@ -409,7 +409,7 @@ class _Batch:
             at = stop
         return at
 
-    def _read_rest(self, chosen: list[int], first: i64) -> Reading[None]:
+    def _read_rest(self, chosen: list[int], first: i64) -> ReadTask[None]:
         """Do the same for all chosen records: read from disk what is not in memory, and continue in
         later turns if the filter needs them."""
         at = first

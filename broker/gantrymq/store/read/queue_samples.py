@@ -12,7 +12,7 @@ from gantrymq.base.disk import DiskError
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queue_unit import UNIT, UNIT_BYTES, is_blank
 from gantrymq.store.consumequeue.queues import Queues
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.readable_store import queue_units
 
 RUNS: Final = 8
@@ -41,7 +41,7 @@ class RecordSizes:
         return self._weighted_bytes / self._messages if self._messages else 0.0
 
 
-def sampled_sizes(queues: Queues, topic: str) -> Reading[RecordSizes]:
+def sampled_sizes(queues: Queues, topic: str) -> ReadTask[RecordSizes]:
     """The sizes of some records of each of the topic's queues."""
     sizes = RecordSizes()
     for queue_id in queues.queue_ids(topic):
@@ -52,7 +52,7 @@ def sampled_sizes(queues: Queues, topic: str) -> Reading[RecordSizes]:
     return sizes
 
 
-def _sample(queue: ConsumeQueue, sizes: RecordSizes) -> Reading[None]:
+def _sample(queue: ConsumeQueue, sizes: RecordSizes) -> ReadTask[None]:
     first, end = queue.minimum, queue.end
     count = end - first
     sampled = sampled_bytes = 0

@@ -16,7 +16,7 @@ from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queue_unit import UNIT, UNIT_BYTES
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.index.index import Index
-from gantrymq.store.read.async_reader import Reading, Wanted, fetch
+from gantrymq.store.read.async_reader import ReadTask, Wanted, fetch
 from gantrymq.store.settings import StoreSettings
 
 # No frame can carry more, so it cannot be a message: a damaged length must not make us read a
@@ -52,7 +52,7 @@ def log_bytes_now(log: CommitLog, position: int, size: int) -> bytes | None:
     return log.read(position, size)
 
 
-def log_bytes(log: CommitLog, position: int, size: int) -> Reading[bytes]:
+def log_bytes(log: CommitLog, position: int, size: int) -> ReadTask[bytes]:
     """The same as a reading, which may wait for the disk."""
     data = log_bytes_now(log, position, size)
     if data is not None:
@@ -67,7 +67,7 @@ def log_bytes(log: CommitLog, position: int, size: int) -> Reading[bytes]:
         return b""
 
 
-def queue_units(queue: ConsumeQueue, offset: int, count: int) -> Reading[bytes]:
+def queue_units(queue: ConsumeQueue, offset: int, count: int) -> ReadTask[bytes]:
     """Units from `offset` on: at most `count`, and at least one if the queue has one there."""
     data = queue.read(offset, count)
     if data is not None:
@@ -80,7 +80,7 @@ def queue_units(queue: ConsumeQueue, offset: int, count: int) -> Reading[bytes]:
     return data[: len(data) // UNIT_BYTES * UNIT_BYTES]
 
 
-def unit_position(queue: ConsumeQueue, offset: int) -> Reading[int]:
+def unit_position(queue: ConsumeQueue, offset: int) -> ReadTask[int]:
     """The log position of this message of the queue; -1 if the queue has no such unit."""
     data = b""
     if queue.start <= offset < queue.end:
@@ -93,7 +93,7 @@ def unit_position(queue: ConsumeQueue, offset: int) -> Reading[int]:
     return position
 
 
-def readable_end(queue: ConsumeQueue, readable: int) -> Reading[int]:
+def readable_end(queue: ConsumeQueue, readable: int) -> ReadTask[int]:
     """The end of the units that consumers may see; mostly the end of all units."""
     if queue.physical_end <= readable:
         return queue.end

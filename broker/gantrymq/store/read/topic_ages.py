@@ -20,7 +20,7 @@ from gantrymq.base.disk import Background, Completion, DiskError
 from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queue_times import Boundary
-from gantrymq.store.read.async_reader import AsyncReader, Reading
+from gantrymq.store.read.async_reader import AsyncReader, ReadTask
 from gantrymq.store.read.lookups import earliest_store_time, offset_by_time
 from gantrymq.store.read.readable_store import ReadableStore
 
@@ -136,7 +136,7 @@ class TopicAges:
                 queue.floor = 0
 
 
-def _first_since(store: ReadableStore, queue: ConsumeQueue, timestamp_ms: int) -> Reading[int]:
+def _first_since(store: ReadableStore, queue: ConsumeQueue, timestamp_ms: int) -> ReadTask[int]:
     """The first message of the queue that was stored at this time or later."""
     place = queue.topic, queue.queue_id
     minimum = queue.minimum

@@ -17,7 +17,7 @@ damage there, because a cut would lose messages that were promised to be on disk
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final, final
@@ -52,10 +52,11 @@ from gantrymq.store.files.flush_positions import (
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_flush import IndexFlush
 from gantrymq.store.layout import POSITION_MAX, StoreRefusedError
+from gantrymq.store.progress import Progress, ProgressTask
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.store.recovery.misplaced_records import TailOrder
-from gantrymq.store.sessions.recall import PROGRESS, Recall
+from gantrymq.store.sessions.recall import Recall
 from gantrymq.store.sessions.snapshot import SnapshotWriter
 from gantrymq.store.sessions.table import ProducerSessions
 from gantrymq.store.settings import StoreSettings
@@ -65,16 +66,6 @@ QUEUES_A_STEP: Final = 256
 
 # Each file has up to 20 MB of slots in memory until it is flushed.
 INDEX_FILES_MAX: Final = 2
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The progress of one stage, in bytes of the log or in queues."""
-
-    stage: str
-    done: int
-    total: int
 
 
 @final
@@ -121,7 +112,7 @@ class Parts:
 
 @final
 class Recovery:
-    """One run of recovery: `steps` does the work, `report` describes it."""
+    """One run of recovery: `run` does the work, `report` describes it."""
 
     __slots__ = (
         "_begun_anew",
@@ -163,7 +154,7 @@ class Recovery:
     def _is_indexed(self) -> bool:
         return self._settings.message_index_enable
 
-    def steps(self) -> Iterator[Progress]:
+    def run(self) -> ProgressTask[None]:
         """Run all stages. StoreRefusedError if the directory must not be changed."""
         parts = self._parts
         log = parts.log
@@ -202,7 +193,7 @@ class Recovery:
         if marks.log == LogPosition(position) and position == log.segments.start_of(position):
             log.begin(position)
 
-    def _cut_as_wished(self) -> Iterator[Progress]:
+    def _cut_as_wished(self) -> ProgressTask[None]:
         """Carry out a truncation request: the replica group continues with another log."""
         parts = self._parts
         wish = log_cut.wished(parts.disk)
@@ -215,8 +206,7 @@ class Recovery:
         cut = log_cut.LogTruncation(
             parts.disk, parts.log.segments, parts.marks, reader, wish, bytes_max
         )
-        for done, total in cut.steps():
-            yield Progress("cut", done, total)
+        yield from cut.run()
         if cut.leaves_nothing:
             self._clear()
         cut.end()
@@ -234,7 +224,7 @@ class Recovery:
 
     # ------------------------------------------------------------------ 1 start
 
-    def _ours(self, marks: FlushPositions) -> Generator[Progress, None, Start]:
+    def _ours(self, marks: FlushPositions) -> ProgressTask[Start]:
         """Choose the start for a directory that Gantry wrote last."""
         report = self.report
         report.is_marked = True
@@ -265,7 +255,7 @@ class Recovery:
         redone_from = min(self._queues_from, index_from) if self._is_indexed else self._queues_from
         return start_by_marks(marks, first, redone_from)
 
-    def _javas(self) -> Generator[Progress, None, Start]:
+    def _javas(self) -> ProgressTask[Start]:
         """Choose the start for a directory that Java wrote last, or may have written last."""
         log = self._parts.log
         segments = log.segments
@@ -311,7 +301,7 @@ class Recovery:
 
     def _load_queues(
         self, synced_offset: int | None, marks: FlushPositions | None = None
-    ) -> Generator[Progress, None, None]:
+    ) -> ProgressTask[None]:
         """Open all queues. After a crash, only units of records below `synced_offset` are trusted.
 
         The whole log is dispatched again if queues are missing that the marks counted, or if after
@@ -389,7 +379,7 @@ class Recovery:
 
     # ------------------------------------------------------------------ 2 walk
 
-    def _dispatch(self, walk: LogWalk, torn_from: int) -> Iterator[Progress]:
+    def _dispatch(self, walk: LogWalk, torn_from: int) -> ProgressTask[None]:
         dispatcher = self._parts.dispatcher
         start, past = walk.position, self._parts.log.segments.past
         log_end: int | None = None
@@ -484,7 +474,7 @@ class Recovery:
 
     # ------------------------------------------------------------------ 4 rebuild
 
-    def _dispatch_again(self) -> Iterator[Progress]:
+    def _dispatch_again(self) -> ProgressTask[None]:
         """Rebuild damaged queues from the log, and enter keys again if the index had to be cut."""
         parts = self._parts
         dispatcher, queues, log = parts.dispatcher, parts.queues, parts.log
@@ -510,14 +500,13 @@ class Recovery:
         if walk.position < log.end:
             raise self._damaged_at(walk, log.end)
 
-    def _recall_sessions(self, dispatched_from: int) -> Iterator[Progress]:
+    def _recall_sessions(self, dispatched_from: int) -> ProgressTask[None]:
         """Load the state of the producer sessions, and save a copy of it before sessions are
         served."""
         parts = self._parts
         reader = self._reader(verify_body=False)
         recall = Recall(parts.disk, parts.log, reader, parts.sessions)
-        for done, total in recall.steps(dispatched_from, is_ours=self.report.is_marked):
-            yield Progress(PROGRESS, done, total)
+        yield from recall.run(dispatched_from, is_ours=self.report.is_marked)
         parts.session_copies.save(parts.log.end, is_start=True)
 
     def _unit_again(self, entry: DispatchEntry, topic: str) -> None:

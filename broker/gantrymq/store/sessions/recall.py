@@ -8,7 +8,6 @@ because no session is older than the queues' mark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
@@ -16,6 +15,7 @@ from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.commitlog.log_entries import EntryReader
 from gantrymq.store.commitlog.log_walk import LogWalk
 from gantrymq.store.files.flush_positions import LogPosition
+from gantrymq.store.progress import Progress, ProgressTask
 from gantrymq.store.sessions import snapshot
 from gantrymq.store.sessions.table import ProducerSessions
 
@@ -36,8 +36,8 @@ class Recall:
         self._reader = reader
         self._sessions = sessions
 
-    def steps(self, dispatched_from: int, *, is_ours: bool) -> Iterator[tuple[int, int]]:
-        """Yields how many bytes were read, and of how many. `dispatched_from` is where recovery
+    def run(self, dispatched_from: int, *, is_ours: bool) -> ProgressTask[None]:
+        """Fill the table; the progress is in bytes of the log. `dispatched_from` is where recovery
         began to dispatch; `is_ours` says whether one of our stores wrote the directory last."""
         log = self._log
         begin = max(log.start, self._restore(dispatched_from, is_ours=is_ours))
@@ -59,14 +59,14 @@ class Recall:
             sessions.restore(state)
         return newest.position
 
-    def _walk(self, begin: int) -> Iterator[tuple[int, int]]:
+    def _walk(self, begin: int) -> ProgressTask[None]:
         log, sessions = self._log, self._sessions
         walk = LogWalk(log.segments, self._reader, LogPosition(begin), until=log.end)
         for entries in walk.chunks():
             for entry in entries:
                 if entry.session:
                     sessions.note(entry.session, entry.physical_offset, entry.store_timestamp_ms)
-            yield walk.position - begin, log.end - begin
+            yield Progress(PROGRESS, walk.position - begin, log.end - begin)
         if walk.position < log.end and begin > log.start:
             sessions.clear()  # no record begins at the copy's position: read all
             yield from self._walk(log.start)

@@ -17,12 +17,13 @@ queue of a connection that is closing is dropped.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar, final
+from typing import Final, Generic, Protocol, TypeVar, final
 
 from gantrymq.base.memory_account import SETTING, Kind, MemoryAccount
 from gantrymq.base.stalls import STALL_SECONDS, StallWatch
+from gantrymq.base.tasks import SlicedTask
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES
 from gantrymq.wire.codes import request_name
@@ -63,9 +64,6 @@ class Sender(Protocol):
 
 S = TypeVar("S", bound=Sender)
 
-Work: TypeAlias = "Generator[None, None, None]"
-"""A long request in progress: each step of the generator is a slice."""
-
 
 @dataclass(slots=True)
 class _Line:
@@ -73,7 +71,7 @@ class _Line:
 
     commands: deque[Command]
     weight: int
-    work: Work | None = None
+    task: SlicedTask[None] | None = None
 
 
 @final
@@ -92,7 +90,7 @@ class Backlog(Generic[S]):
 
     def __init__(
         self,
-        serve: Callable[[S, Command, float], Work | None],
+        serve: Callable[[S, Command, float], SlicedTask[None] | None],
         monotonic: Callable[[], float],
         long_codes: frozenset[int] = frozenset(),
         long_bytes: int = LONG_BYTES,
@@ -102,7 +100,7 @@ class Backlog(Generic[S]):
     ) -> None:
         """Requests with one of `long_codes`, or a body of `long_bytes`, count as long.
 
-        For a long request `serve` may return a generator that does the work in slices.
+        For a long request `serve` may return a task that does the work in slices.
         """
         self._stalls = stalls or StallWatch()
         self._long_bytes = long_bytes
@@ -143,8 +141,8 @@ class Backlog(Generic[S]):
                 is_long = len(command.body) >= long_bytes or command.code in long_codes
                 if is_long:
                     break
-                work = serve(channel, command, now)
-                assert work is None, "a short request is carried out at once"
+                task = serve(channel, command, now)
+                assert task is None, "a short request is carried out at once"
                 served += 1
             ended = self._monotonic()
             if ended - began >= STALL_SECONDS:
@@ -163,7 +161,7 @@ class Backlog(Generic[S]):
         channel, line = self._lines.popitem(last=False)
         began = self._monotonic()
         weight_before = line.weight
-        if line.work is None:
+        if line.task is None:
             done = self._serve_slice(channel, line, began)
         else:
             done = [line.commands[0]]
@@ -193,8 +191,8 @@ class Backlog(Generic[S]):
                 break
             command = commands[0]
             done.append(command)
-            line.work = self._serve(channel, command, now)
-            if line.work is None:
+            line.task = self._serve(channel, command, now)
+            if line.task is None:
                 _end_first(line)
             if self._is_long(command):
                 break
@@ -241,11 +239,11 @@ class Backlog(Generic[S]):
 
 def _go_on(line: _Line) -> None:
     """Run one more slice of the request in progress."""
-    assert line.work is not None
+    assert line.task is not None
     try:
-        next(line.work)
+        next(line.task)
     except StopIteration:
-        line.work = None
+        line.task = None
         _end_first(line)
 
 
@@ -255,9 +253,9 @@ def _end_first(line: _Line) -> None:
 
 def _abandon(line: _Line) -> None:
     """End the request in progress because its connection ends; it has no further effect."""
-    if line.work is not None:
-        line.work.close()
-        line.work = None
+    if line.task is not None:
+        line.task.close()
+        line.task = None
 
 
 def _weight(command: Command) -> int:

@@ -29,14 +29,15 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from struct import Struct
-from typing import Final, TypeAlias, TypeVar
+from typing import Final
 
 from gantrymq.base.bounds import INT_MAX, INT_MIN
 from gantrymq.base.errors import RemoteError
 from gantrymq.base.lazy_dataclass import dataclass
+from gantrymq.base.tasks import SlicedTask, run_to_end
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.route import texts_from_json
 from gantrymq.wire.bodies.shared import DataVersion, TopicConfig, TopicFilterType
@@ -58,7 +59,7 @@ _INFLATED_ALWAYS: Final = 64 * 1024
 TOPICS_MAX: Final = 500_000
 
 # Topics that are read between two pauses, about 5 us each.
-TOPICS_A_PIECE: Final = 1_024
+TOPICS_A_SLICE: Final = 1_024
 
 # The shortest line, `T 1 1 6 SINGLE_TAG`, and its length.
 _LINE_BYTES_MIN: Final = 4 + 18
@@ -71,11 +72,6 @@ _ZLIB_FIRST_BYTE: Final = b"\x78"
 # 5.x brokers change this in every registration, although no topic changed.
 _RESTLESS: Final = re.compile(rb'"mappingDataVersion":\{[^{}]*\}')
 _LENGTH: Final = Struct(">i")
-
-T = TypeVar("T")
-
-Pieces: TypeAlias = Generator[None, None, T]
-"""Work with pauses in between, and its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +88,14 @@ class RegisterBrokerBody:
     ) -> RegisterBrokerBody:
         """`version` is the sender's; an empty body means a broker without topics, at version
         zero."""
-        return finished(
-            cls.decode_in_pieces(body, version, compressed=compressed, topics_max=topics_max)
+        return run_to_end(
+            cls.decode_in_slices(body, version, compressed=compressed, topics_max=topics_max)
         )
 
     @classmethod
-    def decode_in_pieces(
+    def decode_in_slices(
         cls, body: bytes, version: int, *, compressed: bool = False, topics_max: int = TOPICS_MAX
-    ) -> Pieces[RegisterBrokerBody]:
+    ) -> SlicedTask[RegisterBrokerBody]:
         """Decode with a pause after every few milliseconds of work."""
         if not body:
             return cls()
@@ -140,16 +136,6 @@ class RegisterBrokerBody:
         return zlib.compress(b"".join(parts), 9)
 
 
-def finished(pieces: Pieces[T]) -> T:
-    """Run the work without pauses; returns its result."""
-    while True:
-        try:
-            next(pieces)
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
-
-
 def fingerprint(body: bytes) -> bytes:
     """A digest that is equal for bodies with the same topics and filter servers."""
     digest = hashlib.blake2b(digest_size=16)
@@ -186,7 +172,7 @@ def _wrapper_of(bean: JsonObject, version: int) -> JsonObject:
 
 def _from_wrapper(
     wrapper: JsonObject, filters: tuple[str, ...] | None, topics_max: int
-) -> Pieces[RegisterBrokerBody]:
+) -> SlicedTask[RegisterBrokerBody]:
     version = wrapper.get("dataVersion")
     table = object_of(wrapper.get("topicConfigTable") or {}, "topicConfigTable")
     if len(table) > topics_max:
@@ -198,7 +184,7 @@ def _from_wrapper(
     )
 
 
-def _from_lines(data: bytes, topics_max: int) -> Pieces[RegisterBrokerBody]:
+def _from_lines(data: bytes, topics_max: int) -> SlicedTask[RegisterBrokerBody]:
     reader = _Reader(data)
     version = DataVersion.from_json(javajson.loads(reader.text(), _VERSION_BYTES_MAX))
     count = reader.number()
@@ -216,10 +202,10 @@ def _too_many(count: int, topics_max: int) -> RemoteError:
     return RemoteError(f"{count} topics; at most {topics_max} are accepted")
 
 
-def _by_name(topics: Iterable[TopicConfig]) -> Pieces[dict[str, TopicConfig]]:
+def _by_name(topics: Iterable[TopicConfig]) -> SlicedTask[dict[str, TopicConfig]]:
     table: dict[str, TopicConfig] = {}
     for number, topic in enumerate(topics, 1):
-        if number % TOPICS_A_PIECE == 0:
+        if number % TOPICS_A_SLICE == 0:
             yield
         name = topic.topic_name
         if not name:

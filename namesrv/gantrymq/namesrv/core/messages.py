@@ -7,13 +7,14 @@ value that the assembly carries out.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol, TypeAlias, final
 
 from gantrymq.audit.record import AuditRecord
 from gantrymq.base.logline import one_line
+from gantrymq.base.tasks import SlicedTask
 from gantrymq.wire.command import Command
 
 # The listener of a name server that has only one; brokers' normal addresses are for it.
@@ -65,15 +66,15 @@ class Silent:
 
 @final
 class Working:
-    """A request with a long body, which is carried out in pieces.
+    """A request with a long body, which is carried out in slices.
 
-    The owner runs `pieces` until they return the outcome, or closes them if the connection ends.
+    The owner runs the task until it returns the outcome, or closes it if the connection ends.
     """
 
-    __slots__ = ("pieces",)
+    __slots__ = ("task",)
 
-    def __init__(self, pieces: Generator[None, None, Outcome]) -> None:
-        self.pieces: Generator[None, None, Outcome] = pieces
+    def __init__(self, task: SlicedTask[Outcome]) -> None:
+        self.task: SlicedTask[Outcome] = task
 
 
 Outcome: TypeAlias = "Reply | Parked | Silent | Working"

@@ -9,7 +9,6 @@ After each of them the owner calls `take_effects` and carries the effects out.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Final, final
 
 from gantrymq.acl.guard import Guard
@@ -21,6 +20,7 @@ from gantrymq.audit.actions import ACTIONS
 from gantrymq.audit.record import Actor
 from gantrymq.base.errors import RemoteError
 from gantrymq.base.memory_account import LIMIT_MAX, MemoryAccount
+from gantrymq.base.tasks import SlicedTask
 from gantrymq.namesrv.core.audit_trail import AuditTrail, values_of
 from gantrymq.namesrv.core.config import kvconfig
 from gantrymq.namesrv.core.config.kvconfig import Namespaces
@@ -109,9 +109,9 @@ class NameServer:
             return Working(self._finish(request, outcome))
         return self._counted(request, code, outcome)
 
-    def _finish(self, request: Request, working: Working) -> Generator[None, None, Outcome]:
+    def _finish(self, request: Request, working: Working) -> SlicedTask[Outcome]:
         try:
-            outcome = yield from working.pieces
+            outcome = yield from working.task
         except RemoteError as error:
             outcome = Reply(failed(str(error)))
         return self._counted(request, request.command.code, outcome)

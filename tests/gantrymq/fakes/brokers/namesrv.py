@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from gantrymq.audit.record import AuditRecord
 from gantrymq.base.memory_account import MemoryAccount
+from gantrymq.base.tasks import run_to_end
 from gantrymq.namesrv.core.config.kvconfig import Namespaces
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.messages import (
@@ -30,7 +31,7 @@ from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.namesrv.core.state import Configuration
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.cluster import ClusterInfo
-from gantrymq.wire.bodies.registration import RegisterBrokerBody, finished
+from gantrymq.wire.bodies.registration import RegisterBrokerBody
 from gantrymq.wire.bodies.route import TopicRouteData
 from gantrymq.wire.bodies.shared import DataVersion, TopicConfig
 from gantrymq.wire.bodies.topics import TopicList
@@ -131,7 +132,7 @@ class Desk:
         request = Request(command, channel or self.channel)
         outcome = self.core.handle(request, self.now, WALL_MS)
         if isinstance(outcome, Working):
-            outcome = finished(outcome.pieces)
+            outcome = run_to_end(outcome.task)
         answers = self.settle()
         if isinstance(outcome, Parked):
             return next(reply.command for asked, reply in answers if asked is request)

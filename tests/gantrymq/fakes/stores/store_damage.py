@@ -8,8 +8,8 @@ from gantrymq.store.offline.finding import Kind, Severity
 from gantrymq.store.offline.inspection import Assumptions, Inspection
 from gantrymq.store.offline.repair import Tools, carry_out
 from gantrymq.store.offline.repair_plan import Wishes, make_plan
+from gantrymq.store.progress import Progress
 from gantrymq.store.record.delay_levels import DelayLevels
-from gantrymq.store.recovery.recovery import Progress
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk

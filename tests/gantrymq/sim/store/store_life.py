@@ -209,7 +209,7 @@ class Running:
     def delete_topic(self, topic: str) -> None:
         """Who reads it is let go: what they find is not defined."""
         for key in [key for key, query in self.pulls.items() if query.topic == topic]:
-            self.store.readings.cancel(key)
+            self.store.reader.cancel(key)
             del self.pulls[key]
         self.ledger.deleting.add(topic)
         self.store.delete_topic(topic)
@@ -244,7 +244,7 @@ class Running:
         for answer in turn.answers:
             self.take_answer(answer)
         self.take_arrived(turn.arrived)
-        for reading in turn.readings:
+        for reading in turn.finished_reads:
             query = self.pulls.pop(reading.key)
             if reading.error is None:
                 assert isinstance(reading.result, Pulled)
@@ -299,7 +299,7 @@ class Running:
         query = PullQuery(step.topic, step.queue_id, offset, 3)
         key = len(self.pulls) + 1 + max(self.pulls, default=0)
         self.pulls[key] = query
-        self.store.readings.start(key, pull(self.store, query, 1 << 14))
+        self.store.reader.start(key, pull(self.store, query, 1 << 14))
         self.turn()
 
     def take_pulled(self, query: PullQuery, pulled: Pulled) -> None:

@@ -10,7 +10,7 @@ from gantrymq.broker.core.messages import File, LogLine, Request
 from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.stores.store import message
 from gantrymq.store.files.segments import SyncFailedError
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.record.put import PutStatus
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
@@ -60,7 +60,7 @@ def test_several_steps_run_one_after_the_other() -> None:
 
 
 def test_the_error_of_a_reading_is_raised_where_it_was_asked_for() -> None:
-    def broken() -> Reading[int]:
+    def broken() -> ReadTask[int]:
         yield None
         raise DiskError(DiskFailure.BROKEN, "read", "x", "worn out")
 

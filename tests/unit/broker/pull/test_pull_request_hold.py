@@ -20,7 +20,7 @@ from gantrymq.fakes.brokers.pulls import (
     pull,
 )
 from gantrymq.fakes.memory import shrink
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.pull import Pulled
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.bodies.groups import GroupConfig
@@ -168,7 +168,7 @@ def test_what_was_held_back_is_not_looked_at_again(
     pulls.send(sys_flag=WAITS, subscription="B")
     offsets = []
 
-    def noted(state: State, pull: Pull, offset: int) -> Reading[Pulled]:
+    def noted(state: State, pull: Pull, offset: int) -> ReadTask[Pulled]:
         offsets.append(offset)
         return read_at_once(state, pull, offset)
 
@@ -300,7 +300,7 @@ def test_what_has_to_be_read_from_disk_is_answered_later() -> None:
     assert bodies(pulls.answer(request)) == ["a"]
 
 
-def slowly(state: State, pull: Pull, offset: int) -> Reading[Pulled]:
+def slowly(state: State, pull: Pull, offset: int) -> ReadTask[Pulled]:
     """A reading whose result is old when it comes."""
     found = yield from read_at_once(state, pull, offset)
     for _ in range(5):

@@ -17,7 +17,7 @@ from gantrymq.fakes.brokers.pulls import (
     bodies,
     place,
 )
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.pull import Pulled, PullQuery, pull
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.groups import GroupConfig
@@ -360,7 +360,7 @@ def test_what_was_pulled_is_counted(pulls: PulledBroker) -> None:
 def test_how_long_the_disk_takes_is_counted(pulls: PulledBroker) -> None:
     pulls.store("a")
 
-    def reading() -> Reading[Pulled]:
+    def reading() -> ReadTask[Pulled]:
         return pull(pulls.state.store, PullQuery("T", 0, 0, 32), 1 << 30)
 
     read = read_rest(pulls.state, reading())

@@ -27,13 +27,13 @@ class Streamed(OpenedStore):
         faulty.memory.cool()
 
     def stream(self, number: int = 1) -> LogStream:
-        return LogStream(number, self.store.log, self.store.log_readings, COLD)
+        return LogStream(number, self.store.log, self.store.log_reader, COLD)
 
     def read(self, *streams: LogStream) -> None:
         """The disk has read what they wanted."""
         self.background.complete_all()
         self.turn()
-        log_stream.turn(self.store.log_readings, {n + 1: each for n, each in enumerate(streams)})
+        log_stream.turn(self.store.log_reader, {n + 1: each for n, each in enumerate(streams)})
 
 
 def test_nothing_comes_before_it_is_known_where_to_begin() -> None:
@@ -41,7 +41,7 @@ def test_nothing_comes_before_it_is_known_where_to_begin() -> None:
     stream = opened.stream()
     assert not stream.is_ready
     assert not stream.next(100)
-    assert len(opened.store.log_readings) == 0
+    assert len(opened.store.log_reader) == 0
 
 
 def test_cold_bytes_are_read_in_large_pieces_and_handed_out_in_small_ones() -> None:
@@ -110,7 +110,7 @@ def test_a_stream_that_was_closed_has_nothing_read() -> None:
     stream.begin(0)
     stream.next(100)
     stream.close()
-    assert len(opened.store.log_readings) == 0
+    assert len(opened.store.log_reader) == 0
     opened.read(stream)
     assert not stream.is_ready
-    assert not opened.store.log_readings.is_due
+    assert not opened.store.log_reader.is_due

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from gantrymq.base.tasks import run_to_end
 from gantrymq.fakes.brokers.namesrv import Broker, Desk, FakeChannel
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.messages import Reply, Request, Working
 from gantrymq.namesrv.core.settings import NameServerSettings
-from gantrymq.wire.bodies.registration import TOPICS_A_PIECE, finished
+from gantrymq.wire.bodies.registration import TOPICS_A_SLICE
 from gantrymq.wire.bodies.shared import DataVersion
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.command import Command
@@ -473,10 +474,10 @@ class TestPieces:
     def test_nothing_is_known_before_the_last_piece(self) -> None:
         desk = Desk()
         working = self.begin(desk, MASTER.newer(topics=self.topics))
-        for _ in range(len(self.topics) // TOPICS_A_PIECE):
-            next(working.pieces)
+        for _ in range(len(self.topics) // TOPICS_A_SLICE):
+            next(working.task)
             assert desk.addresses("topic-00000") == {}
-        reply = finished(working.pieces)
+        reply = run_to_end(working.task)
         assert isinstance(reply, Reply)
         assert reply.command.code == 0
         assert desk.addresses("topic-02999") == {"a": {0: MASTER.address}}
@@ -485,13 +486,13 @@ class TestPieces:
         desk = Desk()
         desk.registered(MASTER)
         working = self.begin(desk, MASTER.newer(topics=self.topics))
-        next(working.pieces)
+        next(working.task)
         rival = Broker(
             address="10.0.0.7:10911", channel=FakeChannel("10.0.0.7:40000"), ext=epoch(5)
         )
         assert desk.register(rival).code == 0
 
-        assert isinstance(reply := finished(working.pieces), Reply)
+        assert isinstance(reply := run_to_end(working.task), Reply)
 
         assert reply.command.code == 1
         assert "epoch" in (reply.command.remark or "")

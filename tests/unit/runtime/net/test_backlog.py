@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from gantrymq.base.memory_account import MemoryAccount
 from gantrymq.base.stalls import STALL_SECONDS, StallWatch
+from gantrymq.base.tasks import SlicedTask
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES
 from gantrymq.runtime.clock import VirtualClock
@@ -16,7 +17,6 @@ from gantrymq.runtime.net.backlog import (
     SLICE_SECONDS,
     STRIDE,
     Backlog,
-    Work,
 )
 from gantrymq.wire.command import Command
 
@@ -68,7 +68,7 @@ class Bench:
             stalls=self.stalls,
         )
 
-    def _serve(self, sender: Sender, command: Command, now: float) -> Work | None:
+    def _serve(self, sender: Sender, command: Command, now: float) -> SlicedTask[None] | None:
         self.served.append((sender, command))
         if command is CUT:
             return self._pieces()
@@ -80,7 +80,7 @@ class Bench:
             sender.is_closing = True
         return None
 
-    def _pieces(self) -> Work:
+    def _pieces(self) -> SlicedTask[None]:
         """The further work of CUT: three more slices, the last of which ends it."""
         try:
             for _ in range(2):

@@ -9,29 +9,29 @@ from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store.read.async_reader import (
     RESUMED_A_TURN,
     AsyncReader,
-    Reading,
+    ReadTask,
     Wanted,
     fetch,
     run,
 )
-from gantrymq.store.read.reading_result import Finished
+from gantrymq.store.read.read_result import Finished
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
 
 
-def hot() -> Reading[str]:
+def hot() -> ReadTask[str]:
     yield from ()
     return "at once"
 
 
-def resting(times: int) -> Reading[int]:
+def resting(times: int) -> ReadTask[int]:
     for _ in range(times):
         yield None
     return times
 
 
-def broken(error: Exception) -> Reading[None]:
+def broken(error: Exception) -> ReadTask[None]:
     yield from ()
     raise error
 
@@ -44,7 +44,7 @@ class Desk:
         for number in range(10):
             self.disk.create(str(number)).write(0, [b"%d" % number * 10])
         self.background = MemoryBackground(self.disk)
-        self.readings = AsyncReader(self.background, under_way_max)
+        self.reader = AsyncReader(self.background, under_way_max)
 
     def wanted(self, number: int, size: int = 3) -> Wanted:
         def file() -> File:
@@ -52,13 +52,13 @@ class Desk:
 
         return Wanted(file, 1, size)
 
-    def cold(self, *numbers: int) -> Reading[bytes]:
+    def cold(self, *numbers: int) -> ReadTask[bytes]:
         found = b""
         for number in numbers:
             found += yield from fetch(self.wanted(number))
         return found
 
-    def patient(self, number: int) -> Reading[str]:
+    def patient(self, number: int) -> ReadTask[str]:
         try:
             yield self.wanted(number)
         except DiskError as error:
@@ -73,23 +73,23 @@ class Desk:
         """All that is under way ends, once."""
         self.background.complete_all()
         for completion in self.background.take_completions():
-            assert self.readings.take(completion)
-        return list(self.readings.take_finished())
+            assert self.reader.take(completion)
+        return list(self.reader.take_finished())
 
 
 def test_what_is_in_memory_ends_at_once() -> None:
     desk = Desk()
-    desk.readings.start(7, hot())
-    assert (desk.readings.is_due, len(desk.readings)) == (True, 0)
-    assert desk.readings.take_finished() == [Finished(7, "at once")]
-    assert desk.readings.take_finished() == []
-    assert not desk.readings.is_due
+    desk.reader.start(7, hot())
+    assert (desk.reader.is_due, len(desk.reader)) == (True, 0)
+    assert desk.reader.take_finished() == [Finished(7, "at once")]
+    assert desk.reader.take_finished() == []
+    assert not desk.reader.is_due
 
 
 def test_bytes_that_are_missing_are_read_in_the_background() -> None:
     desk = Desk()
-    desk.readings.start(1, desk.cold(3, 4))
-    assert (desk.paths, len(desk.readings)) == (["3"], 1)
+    desk.reader.start(1, desk.cold(3, 4))
+    assert (desk.paths, len(desk.reader)) == (["3"], 1)
     assert desk.complete() == []
     assert desk.paths == ["4"]
     assert desk.complete() == [Finished(1, b"333444")]
@@ -97,15 +97,15 @@ def test_bytes_that_are_missing_are_read_in_the_background() -> None:
 
 def test_completions_of_others_are_left_to_them() -> None:
     desk = Desk()
-    desk.readings.start(1, desk.cold(3))
-    assert not desk.readings.take(Completion(999, b"xxx"))
+    desk.reader.start(1, desk.cold(3))
+    assert not desk.reader.take(Completion(999, b"xxx"))
     assert desk.complete() == [Finished(1, b"333")]
 
 
 def test_few_reads_are_under_way_and_the_first_comes_first() -> None:
     desk = Desk(under_way_max=2)
     for number in range(5):
-        desk.readings.start(number, desk.cold(number, 9))
+        desk.reader.start(number, desk.cold(number, 9))
     assert desk.paths == ["0", "1"]
     desk.complete()
     assert desk.paths == ["2", "3"]
@@ -117,9 +117,9 @@ def test_few_reads_are_under_way_and_the_first_comes_first() -> None:
 
 def test_a_file_is_looked_up_when_its_turn_has_come() -> None:
     desk = Desk(under_way_max=1)
-    desk.readings.start(0, desk.cold(0))
-    desk.readings.start(1, desk.cold(1))
-    desk.readings.start(2, desk.patient(1))
+    desk.reader.start(0, desk.cold(0))
+    desk.reader.start(1, desk.cold(1))
+    desk.reader.start(2, desk.patient(1))
     desk.disk.remove("1")
     first, gone, told = desk.complete()
     assert first == Finished(0, b"000")
@@ -130,59 +130,59 @@ def test_a_file_is_looked_up_when_its_turn_has_come() -> None:
 
 def test_a_read_that_fails_is_thrown_into_its_reading() -> None:
     desk = Desk()
-    desk.readings.start(1, desk.patient(1))
-    desk.readings.start(2, desk.cold(2))
+    desk.reader.start(1, desk.patient(1))
+    desk.reader.start(2, desk.cold(2))
     error = DiskError(DiskFailure.BROKEN, "read", "1")
     for job in desk.background.jobs:
-        assert desk.readings.take(Completion(job.ticket, error=error))
-    assert desk.readings.take_finished() == [Finished(1, "BROKEN"), Finished(2, error=error)]
+        assert desk.reader.take(Completion(job.ticket, error=error))
+    assert desk.reader.take_finished() == [Finished(1, "BROKEN"), Finished(2, error=error)]
 
 
 def test_who_rests_goes_on_in_turn() -> None:
     desk = Desk()
     for key in range(RESUMED_A_TURN + 1):
-        desk.readings.start(key, resting(2))
+        desk.reader.start(key, resting(2))
     ended: list[list[int]] = []
-    while desk.readings.is_due:
-        desk.readings.turn()
-        ended.append([finished.key for finished in desk.readings.take_finished()])
+    while desk.reader.is_due:
+        desk.reader.turn()
+        ended.append([finished.key for finished in desk.reader.take_finished()])
     assert ended == [[], [0, 1, 2], [3, 4]]
 
 
 def test_corruption_is_a_result_and_a_defect_is_not() -> None:
     desk = Desk()
     error = CorruptionError("damaged")
-    desk.readings.start(1, broken(error))
-    assert desk.readings.take_finished() == [Finished(1, error=error)]
+    desk.reader.start(1, broken(error))
+    assert desk.reader.take_finished() == [Finished(1, error=error)]
     with pytest.raises(ZeroDivisionError):
-        desk.readings.start(2, broken(ZeroDivisionError()))
+        desk.reader.start(2, broken(ZeroDivisionError()))
 
 
 def test_two_readings_cannot_share_a_key() -> None:
     desk = Desk()
-    desk.readings.start(1, desk.cold(1))
+    desk.reader.start(1, desk.cold(1))
     with pytest.raises(LocalError, match="key 1"):
-        desk.readings.start(1, hot())
+        desk.reader.start(1, hot())
 
 
 def test_what_is_cancelled_never_ends() -> None:
     desk = Desk(under_way_max=1)
     closed: list[int] = []
 
-    def noted(number: int) -> Reading[None]:
+    def noted(number: int) -> ReadTask[None]:
         try:
             yield desk.wanted(number) if number else None
         finally:
             closed.append(number)
 
     for number in (1, 2, 3, 0):
-        desk.readings.start(number, noted(number))
+        desk.reader.start(number, noted(number))
     for number in (1, 2, 0):  # under way, waiting, resting
-        desk.readings.cancel(number)
-    desk.readings.cancel(77)
+        desk.reader.cancel(number)
+    desk.reader.cancel(77)
     assert closed == [1, 2, 0]
     assert desk.complete() == []
-    desk.readings.turn()
+    desk.reader.turn()
     assert desk.paths == ["3"]
     assert desk.complete() == [Finished(3)]
 
@@ -190,9 +190,9 @@ def test_what_is_cancelled_never_ends() -> None:
 def test_all_can_be_cancelled() -> None:
     desk = Desk(under_way_max=1)
     for number in range(3):
-        desk.readings.start(number, desk.cold(number))
-    desk.readings.cancel_all()
-    assert len(desk.readings) == 0
+        desk.reader.start(number, desk.cold(number))
+    desk.reader.cancel_all()
+    assert len(desk.reader) == 0
     assert desk.complete() == []
     assert not desk.paths
 
@@ -214,7 +214,7 @@ def test_a_disk_that_fails_in_between_is_told_to_the_one_that_is_run() -> None:
     disk.create("1").write(0, [b"1"])
     disk.fail("read", path="1", failure=DiskFailure.BROKEN)
 
-    def reading() -> Reading[str]:
+    def reading() -> ReadTask[str]:
         try:
             yield Wanted(lambda: disk.open("1"), 0, 1)
         except DiskError:

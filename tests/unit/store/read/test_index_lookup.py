@@ -13,7 +13,7 @@ from gantrymq.store.index.index_file import ENTRY, IndexSizes
 from gantrymq.store.index.index_flush import IndexFlush
 from gantrymq.store.read.async_reader import AsyncReader, Wanted
 from gantrymq.store.read.index_lookup import ENTRIES_A_TURN, KeyQuery, find_offsets, lookup
-from gantrymq.store.read.reading_result import Finished
+from gantrymq.store.read.read_result import Finished
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
 

@@ -17,7 +17,7 @@ from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.read import lookups
-from gantrymq.store.read.async_reader import AsyncReader, Reading, Wanted
+from gantrymq.store.read.async_reader import AsyncReader, ReadTask, Wanted
 from gantrymq.store.read.lookups import Bounds, StoredMessage
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_background import MemoryBackground
@@ -86,7 +86,7 @@ class Store:
         assert self.log.remove_first()
         self.queues.raise_minimum(self.log.start)
 
-    def finish(self, reading: Reading[T]) -> T:
+    def finish(self, reading: ReadTask[T]) -> T:
         background = MemoryBackground(self.disk)
         readings = AsyncReader(background)
         readings.start(1, reading)

@@ -16,7 +16,7 @@ from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSizes
-from gantrymq.store.read.async_reader import AsyncReader, Reading, Wanted
+from gantrymq.store.read.async_reader import AsyncReader, ReadTask, Wanted
 from gantrymq.store.read.pull import (
     GAP_BYTES,
     RECENT_GAP_BYTES,
@@ -87,7 +87,7 @@ class Store:
         for completion in self.background.take_completions():
             assert self.log.take(completion, 0.0)
 
-    def finish(self, reading: Reading[T]) -> T:
+    def finish(self, reading: ReadTask[T]) -> T:
         """The result, by tickets and turns; what it raises is raised."""
         background = MemoryBackground(self.disk)
         readings = AsyncReader(background)
@@ -124,7 +124,7 @@ def place(store: Store, offset: int) -> int:
     return queue.unit(offset)[0]
 
 
-def at_once(reading: Reading[T]) -> T:
+def at_once(reading: ReadTask[T]) -> T:
     """The result of a reading that never waits."""
     try:
         next(reading)

@@ -19,7 +19,7 @@ from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Reply, Request
 from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.consuming import queue_stats
 from gantrymq.wire.bodies.consuming.consumption import (
@@ -105,7 +105,7 @@ def _consume_time_span(
 
 def _time_spans(
     state: State, group: str, topic: str, queues: int
-) -> Reading[Sequence[bytes] | None]:
+) -> ReadTask[Sequence[bytes] | None]:
     """The entries of a QueryConsumeTimeSpanBody; None if they are too long for an answer."""
     tally = Tally()
     spans: list[bytes] = []

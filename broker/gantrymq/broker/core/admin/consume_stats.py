@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from gantrymq.broker.core.admin.queue_figures import Tally, consumed_offset, queues_of, topic_offset
 from gantrymq.broker.core.state import State
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.wire.bodies.consuming import queue_stats
 
 
@@ -33,7 +33,7 @@ def subscribers(state: State, topic: str) -> list[str]:
 # ---------------------------------------------------------------------- readings
 
 
-def topic_entries(state: State, topic: str, queues: int) -> Reading[Sequence[bytes] | None]:
+def topic_entries(state: State, topic: str, queues: int) -> ReadTask[Sequence[bytes] | None]:
     """The entries of a TopicStatsTable; None if they are too long for an answer."""
     tally = Tally()
     entries: list[bytes] = []
@@ -47,7 +47,7 @@ def topic_entries(state: State, topic: str, queues: int) -> Reading[Sequence[byt
 
 def group_entries(
     state: State, group: str, topics: Iterable[str]
-) -> Reading[Sequence[bytes] | None]:
+) -> ReadTask[Sequence[bytes] | None]:
     """The entries of ConsumeStats; None if they are too long for an answer."""
     tally = Tally()
     entries: list[bytes] = []
@@ -60,7 +60,7 @@ def group_entries(
     return entries
 
 
-def all_groups(state: State, *, is_order: bool) -> Reading[bytes | None]:
+def all_groups(state: State, *, is_order: bool) -> ReadTask[bytes | None]:
     """A ConsumeStatsList of every group in each of its topics, or with `is_order` in its ordered
     topics; None if it is too long for an answer."""
     tally, groups = Tally(), []
@@ -84,7 +84,7 @@ def all_groups(state: State, *, is_order: bool) -> Reading[bytes | None]:
 
 def _consumed_entries(
     state: State, group: str, topic: str, queues: int, tally: Tally
-) -> Reading[Sequence[bytes]]:
+) -> ReadTask[Sequence[bytes]]:
     entries: list[bytes] = []
     for queue in queues_of(state, topic, queues):
         if tally.is_too_long:

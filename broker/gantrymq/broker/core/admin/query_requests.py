@@ -19,7 +19,7 @@ from gantrymq.broker.core.state import State
 from gantrymq.store.consumequeue.queue_times import Boundary
 from gantrymq.store.consumequeue.queue_unit import UNIT
 from gantrymq.store.engine import Store
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.lookups import (
     Bounds,
     earliest_store_time,
@@ -185,7 +185,7 @@ def _passes(subscription: SubscriptionData | None, tags_code: int) -> bool:
 
 def _units(
     store: Store, topic: str, queue_id: int, index: int, count: int
-) -> Reading[tuple[Bounds | None, Sequence[Unit]]]:
+) -> ReadTask[tuple[Bounds | None, Sequence[Unit]]]:
     """Read the bounds, and up to `count` units from `index` on, fewer where a file of the queue
     ends."""
     bounds = yield from queue_bounds(store, topic, queue_id)

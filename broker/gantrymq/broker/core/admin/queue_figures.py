@@ -12,7 +12,7 @@ from gantrymq.base.limits import FRAME_BYTES_MAX
 from gantrymq.broker.core.messages import Reply
 from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.state import State
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.lookups import (
     Bounds,
     earliest_store_time,
@@ -75,7 +75,7 @@ def queues_of(state: State, topic: str, count: int) -> list[MessageQueue]:
     return [MessageQueue(topic, state.identity.name, queue_id) for queue_id in range(count)]
 
 
-def topic_offset(store: ReadableStore, queue: MessageQueue) -> Reading[TopicOffset]:
+def topic_offset(store: ReadableStore, queue: MessageQueue) -> ReadTask[TopicOffset]:
     topic, queue_id = queue.topic, queue.queue_id
     bounds = (yield from queue_bounds(store, topic, queue_id)) or NO_BOUNDS
     last_ms = 0
@@ -86,7 +86,7 @@ def topic_offset(store: ReadableStore, queue: MessageQueue) -> Reading[TopicOffs
 
 def consumed_offset(
     store: ReadableStore, queue: MessageQueue, offset: int, pull_offset: int
-) -> Reading[ConsumedOffset]:
+) -> ReadTask[ConsumedOffset]:
     """`offset` and `pull_offset` are those of the group, 0 where it has none."""
     topic, queue_id = queue.topic, queue.queue_id
     bounds = (yield from queue_bounds(store, topic, queue_id)) or NO_BOUNDS
@@ -98,7 +98,7 @@ def consumed_offset(
 
 def time_span(
     store: ReadableStore, queue: MessageQueue, offset: int | None, wall_ms: int
-) -> Reading[QueueTimeSpan]:
+) -> ReadTask[QueueTimeSpan]:
     """A group without an offset (None) has all messages of the queue before it."""
     topic, queue_id = queue.topic, queue.queue_id
     bounds = (yield from queue_bounds(store, topic, queue_id)) or NO_BOUNDS

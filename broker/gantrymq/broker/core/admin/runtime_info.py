@@ -21,7 +21,7 @@ from gantrymq.broker.core.responses import done_json
 from gantrymq.broker.core.schedule.timers import TOPIC as TIMER_TOPIC
 from gantrymq.broker.core.state import State
 from gantrymq.store.layout import COMMIT_LOG, CONSUME_QUEUE
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.lookups import first_store_time, queue_bounds
 from gantrymq.wire.bodies.kv import kv_table_to_json
 from gantrymq.wire.codes import RequestCode
@@ -147,7 +147,7 @@ def _timers(state: State) -> dict[str, str]:
     }
 
 
-def _delay_levels(state: State) -> Reading[dict[str, str]]:
+def _delay_levels(state: State) -> ReadTask[dict[str, str]]:
     """For each level that has a queue, the next offset to deliver and the end of the queue."""
     store = state.store
     table = {}

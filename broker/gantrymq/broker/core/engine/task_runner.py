@@ -44,7 +44,7 @@ from gantrymq.broker.core.messages import (
 from gantrymq.store.append.pending_put import PutAnswer
 from gantrymq.store.engine import Store
 from gantrymq.store.files.segments import SyncFailedError
-from gantrymq.store.read.reading_result import Finished
+from gantrymq.store.read.read_result import Finished
 from gantrymq.store.record.put import Refused
 from gantrymq.wire.codes import RequestCode, request_name
 from gantrymq.wire.command import Command
@@ -204,7 +204,7 @@ class TaskRunner:
         """Drop the reading tasks of a connection that has ended."""
         for work in list(self._reading_for.get(channel, ())):
             del self._reading[work.number]
-            self._store.readings.cancel(work.number)
+            self._store.reader.cancel(work.number)
             self._forget_reader(work)
             work.is_over = True
             work.steps.close()
@@ -323,13 +323,13 @@ class TaskRunner:
     def _read(self, work: _RunningTask, number: int, step: Read) -> None:
         request = work.request
         if request is None:
-            self._store.readings.start(number, step.reading)
+            self._store.reader.start(number, step.reading)
             return
         channel = request.channel
         if request.command.code in ONLY_READ:
             work.number = number
             self._reading_for.setdefault(channel, {})[work] = None
-        self._store.readings.start(number, step.reading, channel)
+        self._store.reader.start(number, step.reading, channel)
 
     def _forget_reader(self, work: _RunningTask) -> None:
         request = work.request

@@ -1,4 +1,4 @@
-"""Defines tasks that take several turns, as generators that yield what they wait for.
+"""Defines the broker's tasks (gantrymq.base.tasks), and the steps that they yield.
 
     def view(state, request) -> Task[Outcome]:
         found = yield from read(lookups.message_at(state.store, position))
@@ -7,17 +7,18 @@
 
 A step is a message to store, a reading of the store, a question to a client, the name servers or
 another broker, a pending registration, a file to be saved, or a time to wait for. Invariant: each
-step is answered once, by `works.Works`, which runs them.
+step is answered once, by the `TaskRunner` (task_runner.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, TypeVar, final
 
+from gantrymq.base import tasks
 from gantrymq.broker.core.messages import Channel, File
 from gantrymq.store.append.pending_put import PutAnswer
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.sessions.table import SessionSend
 from gantrymq.wire.command import Command
 from gantrymq.wire.message.record import Record
@@ -57,8 +58,8 @@ class Read:
 
     __slots__ = ("reading",)
 
-    def __init__(self, reading: Reading[object]) -> None:
-        self.reading: Reading[object] = reading
+    def __init__(self, reading: ReadTask[object]) -> None:
+        self.reading: ReadTask[object] = reading
 
 
 @final
@@ -125,7 +126,7 @@ class Wait:
 
 
 Step: TypeAlias = Put | Read | Ask | AskNameServers | AskBroker | Told | Save | Wait
-Task: TypeAlias = Generator[Step, object, T]
+Task: TypeAlias = tasks.Task[Step, object, T]
 
 
 def put(message: Record, *, waits: bool = True) -> Task[PutAnswer]:
@@ -156,12 +157,12 @@ def put_session(
     return answer
 
 
-def read(reading: Reading[T]) -> Task[T]:
+def read(reading: ReadTask[T]) -> Task[T]:
     result = yield Read(reading)
     return result  # type: ignore[return-value]  # the runner hands the reading's own result back
 
 
-def read_as(reading: Reading[T], make: Callable[[T], U]) -> Task[U]:
+def read_as(reading: ReadTask[T], make: Callable[[T], U]) -> Task[U]:
     """Run a reading and return `make` of its result.
 
     `make` may fail, because a log may contain anything. An error here fails the task, which is

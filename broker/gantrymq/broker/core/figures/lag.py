@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 from gantrymq.broker.core.metadata.names import RETRY_PREFIX
 from gantrymq.broker.core.metadata.system_topics import TRANSACTION_GROUP
 from gantrymq.broker.core.pop import handles
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.lookups import store_time_of
 from gantrymq.store.read.readable_store import readable_end
 from gantrymq.wire.bodies.shared import TopicConfig
@@ -105,7 +105,7 @@ class StoreTimes:
         self._known, self._kept = self._kept, {}
         self.left = TIMES_A_PASS
 
-    def of(self, state: State, topic: str, queue_id: int, offset: int) -> Reading[int]:
+    def of(self, state: State, topic: str, queue_id: int, offset: int) -> ReadTask[int]:
         """The store time of a message in ms; UNKNOWN_MS once this pass has used up its lookups."""
         key = (topic, queue_id, offset)
         time_ms = self._kept.get(key) or self._known.get(key)
@@ -119,7 +119,7 @@ class StoreTimes:
         return time_ms if time_ms > 0 else NONE_MS
 
 
-def group_lags(state: State, times: StoreTimes) -> Reading[list[GroupLag]]:
+def group_lags(state: State, times: StoreTimes) -> ReadTask[list[GroupLag]]:
     """The lag of every group in every topic that it consumes."""
     times.begin()
     rows: list[GroupLag] = []
@@ -175,7 +175,7 @@ def _queue_count(config: TopicConfig) -> int:
 
 def _add_queue(
     state: State, times: StoreTimes, place: _Place, queue_id: int, row: GroupLag
-) -> Reading[None]:
+) -> ReadTask[None]:
     lag = yield from queue_lag(state, place.group, place.topic, queue_id)
     if lag is None or lag.end <= lag.acknowledged:
         return
@@ -190,7 +190,7 @@ def _add_queue(
         row.ready_since_ms = _older(row.ready_since_ms, since_ms)
 
 
-def queue_lag(state: State, group: str, topic: str, queue_id: int) -> Reading[QueueLag | None]:
+def queue_lag(state: State, group: str, topic: str, queue_id: int) -> ReadTask[QueueLag | None]:
     """The lag of a group in one queue; None if the queue or the group's offset does not exist."""
     queue = state.store.queues.find(topic, queue_id)
     stored = state.offsets.find(group, topic, queue_id)

@@ -13,7 +13,7 @@ from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.figures.lag import GroupLag, StoreTimes, group_lags
 from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC
 from gantrymq.broker.core.transaction.transactions import HALF_QUEUE
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.lookups import first_store_time, message_at
 from gantrymq.store.read.readable_store import unit_position
 
@@ -45,7 +45,7 @@ class StoreValues:
         if len(self._waiting) == 1:
             self._state.works.start(tasks.read(self._pass()), self._end, self._failed)
 
-    def _pass(self) -> Reading[None]:
+    def _pass(self) -> ReadTask[None]:
         state = self._state
         self.first_stored_ms = max(NONE_MS, (yield from first_store_time(state.store)))
         self.oldest_half_ms = yield from _oldest_half(state)
@@ -61,7 +61,7 @@ class StoreValues:
             then()
 
 
-def _oldest_half(state: State) -> Reading[int]:
+def _oldest_half(state: State) -> ReadTask[int]:
     halves = state.halves
     queue = state.store.queues.find(HALF_TOPIC, HALF_QUEUE)
     if queue is None or not halves.is_ready:

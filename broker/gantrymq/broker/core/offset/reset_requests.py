@@ -28,7 +28,7 @@ from gantrymq.broker.core.offset.commits import queue_end
 from gantrymq.broker.core.responses import done, refused
 from gantrymq.broker.core.state import State
 from gantrymq.store.consumequeue.queue_times import Boundary
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.lookups import offset_by_time, queue_bounds
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.offsets import ResetOffsetBody
@@ -103,7 +103,7 @@ def _reset(
 
 def _wanted_offsets(
     state: State, header: ResetOffsetRequest, queues: int
-) -> Reading[dict[int, int] | str]:
+) -> ReadTask[dict[int, int] | str]:
     """The new offset of each queue; or why the requested offset is not valid."""
     queue_id, offset = header.queue_id, header.offset
     if queue_id is None or queue_id < 0:
@@ -136,7 +136,7 @@ def _assign(
 
 def _offsets_at(
     state: State, header: ResetOffsetRequest, queue_ids: Iterable[int]
-) -> Reading[dict[int, int]]:
+) -> ReadTask[dict[int, int]]:
     """By queue, the first offset whose message was stored at the requested time or later."""
     offsets: dict[int, int] = {}
     for queue_id in queue_ids:

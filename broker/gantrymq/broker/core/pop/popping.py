@@ -26,7 +26,7 @@ from gantrymq.broker.core.pop.checkouts import Place
 from gantrymq.broker.core.pop.initial_offset import beginning
 from gantrymq.broker.core.pull import pulls
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.pull import FILTERED_SECONDS, Pulled, PullQuery, PullStatus, pull
 from gantrymq.store.read.readable_store import readable_end_now
 from gantrymq.wire.codes import ResponseCode
@@ -218,14 +218,14 @@ def _count(state: State, pop: Pop, gathered: _Gathered, place: Place) -> int:
     return min(gathered.left, state.pops.checkouts.room(place[0]))
 
 
-def _reading(state: State, pop: Pop, place: Place, offset: int, count: int) -> Reading[Pulled]:
+def _reading(state: State, pop: Pop, place: Place, offset: int, count: int) -> ReadTask[Pulled]:
     choice = pop.choice
     meter = state.store.filter_meter
     query = PullQuery(place[1], place[2], offset, count, choice.tags, choice.matches, meter)
     return pull(state.store, query, state.memory_bytes)
 
 
-def _read(state: State, reading: Reading[Pulled]) -> Task[Pulled]:
+def _read(state: State, reading: ReadTask[Pulled]) -> Task[Pulled]:
     found = pulls.begun(reading)
     return found if isinstance(found, Pulled) else (yield from pulls.read_rest(state, found))
 

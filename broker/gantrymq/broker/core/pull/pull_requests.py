@@ -19,7 +19,7 @@ from gantrymq.broker.core.sql92.selector import selector_of
 from gantrymq.broker.core.sql92.tokens import SelectorError
 from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import failed, going_away
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.pull import Pulled
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.heartbeat import EXPRESSION_TAG, SubscriptionData
@@ -66,7 +66,7 @@ def _without_group(state: State, group: str) -> Reply | None:
     return refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, why_no_group(state, group))
 
 
-def _read_from_disk(state: State, pull: Pull, rest: Reading[Pulled]) -> Task[Outcome]:
+def _read_from_disk(state: State, pull: Pull, rest: ReadTask[Pulled]) -> Task[Outcome]:
     found = yield from pulls.read_rest(state, rest)
     return _answered(state, pull, found, is_fresh=False)
 

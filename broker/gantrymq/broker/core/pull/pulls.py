@@ -22,7 +22,7 @@ from gantrymq.broker.core.engine.tasks import Task, read
 from gantrymq.broker.core.filter.subscriptions import Choice, choice_of, forbidden
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.responses import refused
-from gantrymq.store.read.async_reader import FilterRest, Reading, Wanted
+from gantrymq.store.read.async_reader import FilterRest, ReadTask, Wanted
 from gantrymq.store.read.pull import FOUND, Pulled, PullQuery, PullStatus, pull
 from gantrymq.store.read.readable_store import readable_end_now
 from gantrymq.wire.bodies.groups import GroupConfig
@@ -150,7 +150,7 @@ def _topic(state: State, request: Request, header: PullMessageRequest) -> TopicC
 # ---------------------------------------------------------------------- reading
 
 
-def reading(state: State, pull_: Pull, offset: int) -> Reading[Pulled]:
+def reading(state: State, pull_: Pull, offset: int) -> ReadTask[Pulled]:
     """A reading of the messages from this offset on."""
     header = pull_.header
     query = PullQuery(
@@ -175,7 +175,7 @@ def _bulk_bytes_max(pull_: Pull) -> int:
     return pull_.header.max_msg_bytes or FRAME_BYTES_MAX
 
 
-def begun(reading: Reading[Pulled]) -> Pulled | Reading[Pulled]:
+def begun(reading: ReadTask[Pulled]) -> Pulled | ReadTask[Pulled]:
     """Start a reading: return its result, which is mostly in memory, or the rest to be run.
 
     Raises DiskError and CorruptionError as the reading does.
@@ -188,7 +188,7 @@ def begun(reading: Reading[Pulled]) -> Pulled | Reading[Pulled]:
     return _rest(reading, missing)
 
 
-def _rest(reading: Reading[Pulled], missing: Wanted | FilterRest | None) -> Reading[Pulled]:
+def _rest(reading: ReadTask[Pulled], missing: Wanted | FilterRest | None) -> ReadTask[Pulled]:
     """Wrap a started reading, so that its caller can start it as if it were new."""
     try:
         while True:
@@ -203,7 +203,7 @@ def _rest(reading: Reading[Pulled], missing: Wanted | FilterRest | None) -> Read
         return result
 
 
-def read_rest(state: State, rest: Reading[Pulled]) -> Task[Pulled]:
+def read_rest(state: State, rest: ReadTask[Pulled]) -> Task[Pulled]:
     """Complete a reading that has to wait for the disk, and record how long it took."""
     began = state.now
     found = yield from read(rest)

@@ -23,7 +23,7 @@ from gantrymq.base.errors import CorruptionError
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.quotas.rules import Allowed, QuotaRules
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.queue_samples import RecordSizes, sampled_sizes
 from gantrymq.wire.bodies.quotas import QuotaKind, QuotaLimit
 
@@ -151,7 +151,7 @@ class TopicStorage:
                 count += queue.end - queue.minimum
         return count
 
-    def _sampled(self, topic: str) -> Reading[RecordSizes]:
+    def _sampled(self, topic: str) -> ReadTask[RecordSizes]:
         return sampled_sizes(self._state.store.queues, topic)
 
     def _judge(self, topic: str) -> None:

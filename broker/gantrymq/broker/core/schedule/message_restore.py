@@ -16,7 +16,7 @@ from gantrymq.base.bounds import INT_MAX
 from gantrymq.base.errors import CorruptionError
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queue_unit import UNIT
-from gantrymq.store.read.async_reader import Reading
+from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.readable_store import ReadableStore, log_bytes, queue_units, readable_end
 from gantrymq.wire import java_string
 from gantrymq.wire.message import properties
@@ -63,7 +63,7 @@ def run_of(
     queue_id: int,
     offset: int,
     is_wanted: Callable[[int], bool] | None = None,
-) -> Reading[Run]:
+) -> ReadTask[Run]:
     """The messages from `offset` on, up to the first whose tags code is not wanted.
 
     An offset outside the queue is set to its nearest end, as Java does.
@@ -94,7 +94,7 @@ def run_of(
 
 def messages_of(
     store: ReadableStore, topic: str, queue_id: int, offsets: Sequence[int]
-) -> Reading[list[Record | None]]:
+) -> ReadTask[list[Record | None]]:
     """Read the messages at these rising offsets; fewer where they would be too large."""
     queue = store.queues.find(topic, queue_id)
     if queue is None:
@@ -110,7 +110,7 @@ def messages_of(
     return (yield from _records_at(store, places))
 
 
-def _place(queue: ConsumeQueue, offset: int) -> Reading[Place]:
+def _place(queue: ConsumeQueue, offset: int) -> ReadTask[Place]:
     """The position of the message in the log; -1 with size 0 when it was lost."""
     if not queue.minimum <= offset < queue.end:
         return -1, 0
@@ -119,7 +119,7 @@ def _place(queue: ConsumeQueue, offset: int) -> Reading[Place]:
     return position, size
 
 
-def _records_at(store: ReadableStore, places: Sequence[Place]) -> Reading[list[Record | None]]:
+def _records_at(store: ReadableStore, places: Sequence[Place]) -> ReadTask[list[Record | None]]:
     """Read the records at these positions, with one read for adjacent ones."""
     log = store.log
     records: list[Record | None] = []

@@ -1,4 +1,4 @@
-"""Defines flows: coroutines that await only the steps of this module.
+"""Defines flows: the client's tasks, coroutines that await only the steps of this module.
 
     async def end_of(queue: MessageQueue) -> int:
         answer = await Ask(address, command, timeout_s=3.0)
@@ -8,6 +8,11 @@
 Invariant: a driver executes each step that a flow yields, and sends the result into the flow or
 throws the error. Nothing else resumes a flow. So the same flows run on asyncio
 (`client.aio.driver`) and in virtual time (tests), and a flow does no I/O itself.
+
+A flow differs from the generators of the broker and the store (`gantrymq.base.tasks`) in its form:
+it is a coroutine. The client's code is written with `async` and `await` throughout, each step's
+`__await__` gives its answer a type, and `Call` waits for functions of the user that may themselves
+be coroutines. A driver also runs flows side by side (`All`) and cancels them.
 """
 
 from __future__ import annotations

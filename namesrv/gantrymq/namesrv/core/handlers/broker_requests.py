@@ -12,6 +12,7 @@ from typing import Final
 
 from isal.isal_zlib import crc32
 
+from gantrymq.base.tasks import SlicedTask, run_to_end
 from gantrymq.namesrv.core.config.kvconfig import ORDER_TOPIC_CONFIG
 from gantrymq.namesrv.core.fields import flag, number, required_text, text
 from gantrymq.namesrv.core.listening import is_reachable
@@ -24,7 +25,6 @@ from gantrymq.namesrv.core.routing.routes import named
 from gantrymq.namesrv.core.state import Handler, State
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.kv import kv_table_to_json
-from gantrymq.wire.bodies.registration import Pieces, finished
 from gantrymq.wire.bodies.shared import DataVersion
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
@@ -34,7 +34,7 @@ from gantrymq.wire.headers.route import (
     RegisterBrokerResponse,
 )
 
-# A registration of this size is carried out in pieces: it takes 2 ms. The assembly treats requests
+# A registration of this size is carried out in slices: it takes 2 ms. The assembly treats requests
 # of this size as long ones.
 LONG_BYTES: Final = 64 * 1024
 
@@ -56,15 +56,15 @@ def register_broker(state: State, request: Request, now: float) -> Outcome:
     registration = _registration(request, state.settings.broker_channel_expired_time / 1000)
     if isinstance(registration, Refused):
         return _registered(state, request, registration)
-    pieces = _register(state, request, registration, now)
+    task = _register(state, request, registration, now)
     if len(command.body) >= LONG_BYTES:
-        return Working(pieces)
-    return finished(pieces)
+        return Working(task)
+    return run_to_end(task)
 
 
 def _register(
     state: State, request: Request, registration: Registration, now: float
-) -> Pieces[Outcome]:
+) -> SlicedTask[Outcome]:
     delete = state.settings.delete_topic_with_broker_registration
     outcome = yield from state.registrar.register(registration, now, delete_topics=delete)
     return _registered(state, request, outcome)

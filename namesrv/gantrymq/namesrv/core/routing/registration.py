@@ -29,13 +29,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.base.tasks import SlicedTask
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.messages import Channel, Effects
 from gantrymq.namesrv.core.routing.brokers import MASTER_ID, Group, Member
 from gantrymq.namesrv.core.routing.placement import Placement
 from gantrymq.namesrv.core.routing.route_memory import Queues, RouteMemory
 from gantrymq.namesrv.core.routing.routes import Routes, named, some, without_write_permission
-from gantrymq.wire.bodies.registration import Pieces, RegisterBrokerBody, fingerprint
+from gantrymq.wire.bodies.registration import RegisterBrokerBody, fingerprint
 from gantrymq.wire.bodies.route import QueueData
 
 # New or changed topics of one registration that get a log line each; the rest are counted.
@@ -92,8 +93,8 @@ class Registrar:
 
     def register(
         self, registration: Registration, now: float, *, delete_topics: bool = False
-    ) -> Pieces[Registered | Refused]:
-        """Register in pieces: decode the body with pauses, in which other brokers may register,
+    ) -> SlicedTask[Registered | Refused]:
+        """Register in slices: decode the body with pauses, in which other brokers may register,
         then apply it as a whole. With `delete_topics`, topics that the body does not list are
         removed from the broker."""
         cause = self._beyond_bounds(registration) or self._overruled(registration)
@@ -109,7 +110,7 @@ class Registrar:
         ):
             return self._refresh(known, group, registration, now)
         try:
-            body = yield from RegisterBrokerBody.decode_in_pieces(
+            body = yield from RegisterBrokerBody.decode_in_slices(
                 registration.body,
                 registration.version,
                 compressed=registration.compressed,

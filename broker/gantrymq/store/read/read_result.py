@@ -1,4 +1,4 @@
-"""Defines the result of a read. A module of its own, because readings.py is compiled."""
+"""Defines the result of a read. It has a module of its own, because async_reader.py is compiled."""
 
 from __future__ import annotations
 
