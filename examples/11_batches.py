@@ -4,7 +4,7 @@ Run:  python examples/11_batches.py    while `gantry standalone` runs
 
 A request has a largest size; `split` divides a list so that each part is below it (1 MiB unless
 told otherwise). All messages of a batch are of one topic, and none is delayed. To have batches
-made for you: 12_send_soon.py.
+made for you: 12_send_async.py.
 
 Prints:
     3 batches of 40, 40, 20 messages

@@ -30,8 +30,8 @@ class Billing:
 async def scenario(broker: EmbeddedBroker) -> None:
     broker.create_topic("orders")
     billing = Billing()
-    shop = Producer("shop", world=broker, name_servers=broker.name_servers)
-    consumer = PushConsumer("billing", world=broker, name_servers=broker.name_servers)
+    shop = Producer("shop", environment=broker, name_servers=broker.name_servers)
+    consumer = PushConsumer("billing", environment=broker, name_servers=broker.name_servers)
     consumer.subscribe("orders", "*", billing.listener)
     async with shop, consumer:
         await shop.send(Message("orders", "4711", delay_s=7200))

@@ -36,14 +36,15 @@ HELD: Final = 100_000
 OWN_WARM_UP_SECONDS: Final = 0.5  # no compiler works while it runs
 
 AWAITED: Final = f"{THREADS} await each send"
-GATHERED: Final = f"send_soon and flush, beside batches of {JAVA_BATCH} by {THREADS} threads"
+GATHERED: Final = f"send_async and flush, beside batches of {JAVA_BATCH} by {THREADS} threads"
 LISTS: Final = (
-    f"send_soon_many of {JAVA_BATCH} and flush, beside batches of {JAVA_BATCH} by {THREADS} threads"
+    f"send_async_many of {JAVA_BATCH} and flush,"
+    f" beside batches of {JAVA_BATCH} by {THREADS} threads"
 )
 EACH_AWAITED: Final = (
-    f"send_soon, each awaited, beside batches of {JAVA_BATCH} by {THREADS} threads"
+    f"send_async, each awaited, beside batches of {JAVA_BATCH} by {THREADS} threads"
 )
-AUTO_BATCH: Final = "send_soon, each awaited, beside autoBatch with callbacks"
+AUTO_BATCH: Final = "send_async, each awaited, beside autoBatch with callbacks"
 PUSH: Final = "a backlog by push, {} a call"
 POLLS: Final = "a backlog by polls"
 WAITING: Final = "memory of 10 000 messages of 128 B that wait to be sent"

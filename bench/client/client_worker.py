@@ -158,28 +158,28 @@ class Load:
         return taken.answer(began)
 
     async def _give(self, body: bytes, keep: Callable[[Sending], None]) -> None:
-        topic, send_soon = self._topic, self._producer.send_soon
+        topic, send_async = self._topic, self._producer.send_async
         for _ in range(GIVEN_AT_ONCE):
             message = Message(topic, body, tag="TagA")
             try:
-                sending = send_soon(message)
+                sending = send_async(message)
             except WaitingFullError:
                 await self._producer.room()
-                sending = send_soon(message)
+                sending = send_async(message)
             keep(sending)
 
     async def _listed(self, seconds: float, body: bytes, size: int) -> str:
         began = time.monotonic()
         taken = Taken()
         bodies = [body] * size
-        topic, send_soon_many = self._topic, self._producer.send_soon_many
+        topic, send_async_many = self._topic, self._producer.send_async_many
         while time.monotonic() < began + seconds:
             for _ in range(GIVEN_AT_ONCE // size):
                 try:
-                    send_soon_many(topic, bodies, tag="TagA")
+                    send_async_many(topic, bodies, tag="TagA")
                 except WaitingFullError:
                     await self._producer.room()
-                    send_soon_many(topic, bodies, tag="TagA")
+                    send_async_many(topic, bodies, tag="TagA")
                 taken.count += size
             await asyncio.sleep(0)
         await self._producer.flush()
@@ -222,7 +222,7 @@ class Load:
         async with producer:
             before = _resident_bytes()
             for _ in range(count):  # each has a body of its own, as a user's have
-                producer.send_soon(Message(self._topic, bytes(bytearray(body)), tag="TagA"))
+                producer.send_async(Message(self._topic, bytes(bytearray(body)), tag="TagA"))
             grown = _resident_bytes() - before
         return f"{count} {grown}"
 

@@ -27,10 +27,10 @@ async def _fill(name_servers: str, topic: str, rows: int, rest: bytes) -> None:
         for number in range(rows):
             message = Message(topic, number.to_bytes(NUMBER_BYTES, "big") + rest)
             try:
-                producer.send_soon(message)
+                producer.send_async(message)
             except WaitingFullError:
                 await producer.room()
-                producer.send_soon(message)
+                producer.send_async(message)
             if number % GIVEN_AT_ONCE == 0:
                 await asyncio.sleep(0)
         await producer.flush()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from gantrymq.base.errors import ConfigurationError, GantryError
     from gantrymq.client.aio.admin import Admin
-    from gantrymq.client.aio.machinery.sending_soon import Sending
+    from gantrymq.client.aio.machinery.sending import Sending
     from gantrymq.client.aio.machinery.sendings import Sendings
     from gantrymq.client.aio.pop_consumer import PopConsumer, PoppedMessage
     from gantrymq.client.aio.producer import Producer
@@ -128,7 +128,7 @@ _HOMES: Final = {
     "gantrymq.client.aio.producer": ("Producer",),
     "gantrymq.client.aio.pull_consumer": ("PullConsumer",),
     "gantrymq.client.aio.push_consumer": ("PushConsumer",),
-    "gantrymq.client.aio.machinery.sending_soon": ("Sending",),
+    "gantrymq.client.aio.machinery.sending": ("Sending",),
     "gantrymq.client.aio.machinery.sendings": ("Sendings",),
     "gantrymq.client.aio.transaction_producer": ("TransactionProducer",),
     "gantrymq.client.core.group.allocation": (

@@ -1,7 +1,7 @@
 """A name server and a broker inside of the test's own process, in a time of the test's own.
 
     broker = EmbeddedBroker()
-    async with Producer("group", world=broker, name_servers=broker.name_servers) as producer:
+    async with Producer("group", environment=broker, name_servers=broker.name_servers) as producer:
         await producer.send(Message("orders", b"late", delay_s=7200))
         await broker.expect("orders", [])
         await broker.advance(hours=2)

@@ -138,7 +138,7 @@ def test_accounts_send_and_receive_as_they_may(guarded: Guarded) -> None:
         await stage.consumer(topic, inbox, **guarded.keywords("receiver-of-all"))
         for n in range(8):
             await producer.send(Message(topic, str(n), keys=[f"schlüssel {n}"]))
-        await producer.send_soon(Message(topic, "soon"))
+        await producer.send_async(Message(topic, "soon"))
         await inbox.gets_exactly([*map(str, range(8)), "soon"])
 
     guarded.play("accounts", play)

@@ -41,8 +41,8 @@ SENDS: list[Callable[[Producer], Awaitable[object]]] = [
     lambda producer: producer.send_oneway(MESSAGE),
     lambda producer: producer.send_batch([MESSAGE]),
     lambda producer: producer.send_batch([MESSAGE], queue=QUEUE),
-    lambda producer: producer.send_soon(MESSAGE),
-    lambda producer: producer.send_soon(MESSAGE, queue=QUEUE),
+    lambda producer: producer.send_async(MESSAGE),
+    lambda producer: producer.send_async(MESSAGE, queue=QUEUE),
     lambda producer: producer.request(MESSAGE),
 ]
 
@@ -54,7 +54,7 @@ async def test_no_send_is_acknowledged(
 ) -> None:
     world = EmbeddedBroker()
     async with Producer(
-        "P", world=world, name_servers=world.name_servers, retries=retries
+        "P", environment=world, name_servers=world.name_servers, retries=retries
     ) as producer:
         await producer.send(MESSAGE)
         with world.unreachable(), pytest.raises(SendError, match="cannot connect") as failed:
@@ -69,11 +69,13 @@ async def _awaited(what: Awaitable[object]) -> object:
 async def test_no_transaction_begins_and_nothing_is_taken_back() -> None:
     world = EmbeddedBroker()
     names = world.name_servers
-    async with TransactionProducer("P", check=check, world=world, name_servers=names) as producer:
+    async with TransactionProducer(
+        "P", check=check, environment=world, name_servers=names
+    ) as producer:
         await producer.send(MESSAGE)
         with world.unreachable(), pytest.raises(SendError):
             await producer.send_in_transaction(MESSAGE, lambda *_: TransactionState.COMMIT)
-    async with Producer("Q", world=world, name_servers=names) as plain:
+    async with Producer("Q", environment=world, name_servers=names) as plain:
         late = await plain.send(Message("T", b"x", delay_s=60.0))
         with world.unreachable(), pytest.raises(ClientError):
             await plain.recall(late)
@@ -96,7 +98,7 @@ async def test_a_pull_consumer_is_told(
 ) -> None:
     world = EmbeddedBroker()
     world.create_topic("T")
-    consumer = PullConsumer("G", world=world, name_servers=world.name_servers)
+    consumer = PullConsumer("G", environment=world, name_servers=world.name_servers)
     async with consumer:
         await consumer.assign([QUEUE])
         with world.unreachable():
@@ -108,8 +110,8 @@ async def test_a_pull_consumer_is_told(
 async def test_consumers_of_messages_that_are_brought_are_told() -> None:
     world = EmbeddedBroker()
     names = world.name_servers
-    async with Producer("P", world=world, name_servers=names) as producer:
-        popping = PopConsumer("G", world=world, name_servers=names, from_first=True)
+    async with Producer("P", environment=world, name_servers=names) as producer:
+        popping = PopConsumer("G", environment=world, name_servers=names, from_first=True)
         popping.subscribe("T")
         await producer.send(MESSAGE)
         async with popping:
@@ -121,7 +123,7 @@ async def test_consumers_of_messages_that_are_brought_are_told() -> None:
                         await world.run(_awaited(ask()))
             await popped.ack()
     pushed = PushConsumer(
-        "H", world=world, name_servers=names, consume_from=ConsumeFrom.FIRST_OFFSET
+        "H", environment=world, name_servers=names, consume_from=ConsumeFrom.FIRST_OFFSET
     )
     pushed.subscribe("T", Sql("a > 1"), lambda messages: None)
     with world.unreachable(), pytest.raises(ClientError):
@@ -130,6 +132,6 @@ async def test_consumers_of_messages_that_are_brought_are_told() -> None:
 
 async def test_an_administrator_is_told() -> None:
     world = EmbeddedBroker()
-    async with Admin(world=world, name_servers=world.name_servers) as admin:
+    async with Admin(environment=world, name_servers=world.name_servers) as admin:
         with world.unreachable(), pytest.raises(ClientError):
             await world.run(admin.brokers.figures("127.0.0.1:10911"))

@@ -48,10 +48,12 @@ async def test_sends_and_calls_of_listeners_are_counted(metrics: ClientMetrics) 
     def listener(messages: list[ReceivedMessage]) -> Outcome:
         return answers.pop(0)
 
-    shop = Producer("shop", world=broker, name_servers=broker.name_servers, send_hooks=[metrics])
+    shop = Producer(
+        "shop", environment=broker, name_servers=broker.name_servers, send_hooks=[metrics]
+    )
     consumer = PushConsumer(
         "billing",
-        world=broker,
+        environment=broker,
         name_servers=broker.name_servers,
         consume_from=ConsumeFrom.FIRST_OFFSET,
         hooks=[metrics],

@@ -132,7 +132,7 @@ async def unprintable_outcome() -> Outcome:
 def pushing(world: Any, **options: Any) -> PushConsumer:
     return PushConsumer(
         "G",
-        world=world,
+        environment=world,
         name_servers=world.name_servers,
         consume_from=ConsumeFrom.FIRST_OFFSET,
         **options,
@@ -149,7 +149,7 @@ async def test_a_listener_may_do_anything_once(
     listener = Listener(mistake)
     consumer = pushing(broker, orderly=orderly, consume_threads=1)
     consumer.subscribe("T", "*", listener)
-    async with Producer("P", world=broker, name_servers=broker.name_servers) as producer:
+    async with Producer("P", environment=broker, name_servers=broker.name_servers) as producer:
         for number in range(3):
             await producer.send(Message("T", str(number)))
     async with consumer:
@@ -204,7 +204,7 @@ async def test_a_topic_is_pulled_once_brokers_know_that_it_is_wanted(
     listener = Listener()
     consumer = pushing(world)
     consumer.subscribe("T", "*", Listener())
-    async with Producer("P", world=broker, name_servers=broker.name_servers) as producer:
+    async with Producer("P", environment=broker, name_servers=broker.name_servers) as producer:
         await producer.send(Message("U", b"x"))
     async with consumer:
         await broker.advance(31)
@@ -231,7 +231,7 @@ async def test_a_listener_that_waits_for_the_end_of_its_consumer_is_told(
             closing.append(asyncio.create_task(consumer.close()))
         return None
 
-    async with Producer("P", world=broker, name_servers=broker.name_servers) as producer:
+    async with Producer("P", environment=broker, name_servers=broker.name_servers) as producer:
         await producer.send(Message("T", b"x"))
     consumer = pushing(broker, orderly=orderly, consume_threads=1)
     consumer.subscribe("T", "*", close)
@@ -253,7 +253,7 @@ async def test_who_is_closed_while_starting_is_closed(
 
     member: Producer | PushConsumer
     if kind == "producer":
-        member = Producer("P", world=world, name_servers=world.name_servers)
+        member = Producer("P", environment=world, name_servers=world.name_servers)
     else:
         member = pushing(world)
         member.subscribe("T", "*", Listener())
@@ -280,7 +280,7 @@ async def test_a_close_that_is_cancelled_leaves_no_member_in_a_client_that_is_sh
         await broker.sleep(3_600)
         return None
 
-    async with Producer("P", world=broker, name_servers=broker.name_servers) as producer:
+    async with Producer("P", environment=broker, name_servers=broker.name_servers) as producer:
         await producer.send(Message("T", b"x"))
     consumer = pushing(broker, orderly=orderly)
     consumer.subscribe("T", "*", hang)
@@ -314,12 +314,14 @@ async def test_messages_to_a_queue_keep_their_order_whatever_they_are(
     broker: EmbeddedBroker,
 ) -> None:
     name_servers = broker.name_servers
-    async with Producer("P", world=broker, name_servers=name_servers, linger_s=0.01) as producer:
+    async with Producer(
+        "P", environment=broker, name_servers=name_servers, linger_s=0.01
+    ) as producer:
         (queue,) = await producer.queues("T")
         bodies = [b"1", b"2" * 5000, b"3", b"4", b"5"]
         for body in bodies:
             message = Message("T", body, wait_until_stored=body != b"4")
-            producer.send_soon(message, queue=queue)
+            producer.send_async(message, queue=queue)
         await broker.advance(1)
     assert [message.body for message in broker.messages("T")] == bodies
 
@@ -332,8 +334,8 @@ async def test_a_callback_that_raises_keeps_nobody_waiting(broker: EmbeddedBroke
         raise ValueError("the user's")
 
     name_servers = broker.name_servers
-    async with Producer("P", world=broker, name_servers=name_servers) as producer:
-        first, second = (producer.send_soon(Message("T", body)) for body in (b"a", b"b"))
+    async with Producer("P", environment=broker, name_servers=name_servers) as producer:
+        first, second = (producer.send_async(Message("T", body)) for body in (b"a", b"b"))
         first.add_done_callback(raises)
         waiting = asyncio.ensure_future(_result(second))
         await broker.advance(1)
@@ -357,7 +359,7 @@ async def test_the_local_part_runs_only_when_its_end_can_be_told(
     producer = TransactionProducer(
         "P",
         check=lambda message: TransactionState.ROLLBACK,
-        world=world,
+        environment=world,
         name_servers=world.name_servers,
     )
     async with producer:

@@ -23,8 +23,8 @@ from gantrymq.testing.plugin import MakeTopic
 
 
 # Any: the keywords of several classes.
-def world(broker: EmbeddedBroker) -> dict[str, Any]:
-    return {"world": broker, "name_servers": broker.name_servers}
+def client_keywords(broker: EmbeddedBroker) -> dict[str, Any]:
+    return {"environment": broker, "name_servers": broker.name_servers}
 
 
 async def test_a_delay_of_two_hours(gantry_broker: EmbeddedBroker) -> None:
@@ -33,9 +33,9 @@ async def test_a_delay_of_two_hours(gantry_broker: EmbeddedBroker) -> None:
     def listen(messages: list[ReceivedMessage]) -> None:
         heard.extend((gantry_broker.now, message.body) for message in messages)
 
-    consumer = PushConsumer("readers", **world(gantry_broker))
+    consumer = PushConsumer("readers", **client_keywords(gantry_broker))
     consumer.subscribe("orders", "*", listen)
-    async with Producer("writers", **world(gantry_broker)) as producer, consumer:
+    async with Producer("writers", **client_keywords(gantry_broker)) as producer, consumer:
         await producer.send(Message("orders", b"by level", delay_level=18))
         await producer.send(Message("orders", b"by timer", delay_s=7_200))
         await gantry_broker.advance(hours=1, minutes=59)
@@ -58,7 +58,9 @@ async def test_a_transaction_is_asked_after(gantry_broker: EmbeddedBroker) -> No
         del message, argument
         return TransactionState.UNKNOWN
 
-    async with TransactionProducer("payers", check=check, **world(gantry_broker)) as producer:
+    async with TransactionProducer(
+        "payers", check=check, **client_keywords(gantry_broker)
+    ) as producer:
         await producer.send_in_transaction(Message("orders", b"paid"), local)
         await gantry_broker.expect("orders", [])
         await gantry_broker.expect("orders", [b"paid"], within_s=300)
@@ -75,18 +77,18 @@ async def test_what_is_refused_again_and_again_is_a_dead_letter(
         return LATER
 
     topic = gantry_topic(queues=1)
-    consumer = PushConsumer("readers", max_reconsume_times=3, **world(gantry_broker))
+    consumer = PushConsumer("readers", max_reconsume_times=3, **client_keywords(gantry_broker))
     consumer.subscribe(topic, "*", refuse)
-    async with Producer("writers", **world(gantry_broker)) as producer, consumer:
+    async with Producer("writers", **client_keywords(gantry_broker)) as producer, consumer:
         await producer.send(Message(topic, b"poison"))
         await gantry_broker.expect_dead_letters("readers", [b"poison"], within_s=600)
     assert tries == [(0.0, 0), (10.0, 1), (40.0, 2), (100.0, 3)]
 
 
 async def test_a_broadcast_keeps_its_progress_in_the_world(gantry_broker: EmbeddedBroker) -> None:
-    consumer = PushConsumer("readers", broadcasting=True, **world(gantry_broker))
+    consumer = PushConsumer("readers", broadcasting=True, **client_keywords(gantry_broker))
     consumer.subscribe("orders", "*", lambda _: None)
-    async with Producer("writers", **world(gantry_broker)) as producer:
+    async with Producer("writers", **client_keywords(gantry_broker)) as producer:
         await producer.send(Message("orders", b"makes the topic"))
         async with consumer:
             await producer.send(Message("orders", b"a"))
@@ -102,9 +104,9 @@ async def history(broker: EmbeddedBroker) -> list[tuple[float, bytes, int, int]]
     def listen(messages: list[ReceivedMessage]) -> None:
         heard.extend((broker.now, m.body, m.queue.queue_id, m.offset) for m in messages)
 
-    consumer = PushConsumer("readers", **world(broker))
+    consumer = PushConsumer("readers", **client_keywords(broker))
     consumer.subscribe("orders", "*", listen)
-    async with Producer("writers", **world(broker)) as producer, consumer:
+    async with Producer("writers", **client_keywords(broker)) as producer, consumer:
         for number in range(20):
             await producer.send(Message("orders", b"%d" % number, delay_level=number % 4))
         await broker.advance(minutes=5)
@@ -123,9 +125,9 @@ async def test_a_consumer_that_was_there_before_its_topic_has_it_at_the_next_rou
     """The broker of a topic that is new hears of the group before it is asked for its members."""
     settings = ClientSettings()
     bodies: list[bytes] = []
-    consumer = PushConsumer("readers", **world(gantry_broker))
+    consumer = PushConsumer("readers", **client_keywords(gantry_broker))
     consumer.subscribe("new", "*", lambda messages: bodies.extend(m.body for m in messages))
-    async with consumer, Producer("writers", **world(gantry_broker)) as producer:
+    async with consumer, Producer("writers", **client_keywords(gantry_broker)) as producer:
         await gantry_broker.advance(1)
         await producer.send(Message("new", b"first"))
         await gantry_broker.advance(settings.rebalance_s)

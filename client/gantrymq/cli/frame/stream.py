@@ -29,12 +29,12 @@ def _say(line: str) -> None:
 
 @dataclass(slots=True)
 class Stream:
-    """Of one command line; tests have a world, lines and time of their own."""
+    """Of one command line; tests have an environment, lines and time of their own."""
 
     keywords: ClientKeywords
     timeout_s: float = 5.0
     form: str = "table"
-    world: Environment = REAL
+    environment: Environment = REAL
     source: LineSource = field(default_factory=LineInput)
     output: LineOutput = field(default_factory=DescriptorOutput)
     pace: Pace = SILENT
@@ -42,23 +42,23 @@ class Stream:
     """To whoever looks, not to what reads the output."""
 
     def admin(self) -> Admin:
-        return Admin(timeout_s=self.timeout_s, world=self.world, **self.keywords)
+        return Admin(timeout_s=self.timeout_s, environment=self.environment, **self.keywords)
 
     def producer(self, waiting_bytes_max: int = WAITING_BYTES_MAX) -> Producer:
         return Producer(
             PRODUCER_GROUP,
-            world=self.world,
+            environment=self.environment,
             send_timeout_s=self.timeout_s,
             waiting_bytes_max=waiting_bytes_max,
             **self.keywords,
         )
 
     def now(self) -> float:
-        return self.world.clock.monotonic()
+        return self.environment.clock.monotonic()
 
     async def sleep_until(self, moment: float) -> None:
         woken = asyncio.Event()
-        timer = self.world.call_at(moment, woken.set)
+        timer = self.environment.call_at(moment, woken.set)
         try:
             await woken.wait()
         finally:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gantrymq.cli.frame.option import Options
     from gantrymq.cli.frame.stream import Stream
     from gantrymq.client.aio.admin import Admin
-    from gantrymq.client.aio.machinery.sending_soon import Sending
+    from gantrymq.client.aio.machinery.sending import Sending
     from gantrymq.client.aio.producer import Producer
     from gantrymq.client.core.message.received import ReceivedMessage
 
@@ -113,7 +113,7 @@ async def _produce(stream: Stream, options: Options, run: _Run, seconds: float) 
         await producer.send(message)  # finds the way, and is not counted
         began = stream.now()
         if options.is_set("soon"):
-            await _send_soon(stream, producer, message, run, began + seconds)
+            await _send_async(stream, producer, message, run, began + seconds)
         else:
             tasks = options.counted("tasks", 64, most=_TASKS_MAX)
             works = (_send(stream, producer, message, run, began + seconds) for _ in range(tasks))
@@ -137,14 +137,14 @@ async def _send(
             run.latencies.add(now() - began)
 
 
-async def _send_soon(
+async def _send_async(
     stream: Stream, producer: Producer, message: Message, run: _Run, until: float
 ) -> None:
     while (began := stream.now()) < until:
         settle = partial(_settle, stream, run, began)
         try:
             for _ in range(_AT_ONCE):
-                producer.send_soon(message).add_done_callback(settle)
+                producer.send_async(message).add_done_callback(settle)
         except WaitingFullError:
             await producer.room()
         await asyncio.sleep(0)
@@ -179,7 +179,7 @@ class _Reading:
 
 @asynccontextmanager
 async def _reader(stream: Stream, topic: str, begin: Begin) -> AsyncIterator[_Reading]:
-    began_ms = stream.world.clock.wall_ms()
+    began_ms = stream.environment.clock.wall_ms()
     subscribed = subscription(topic, EVERYTHING, began_ms)
     async with stream.admin() as admin:
         reader = TopicReader(admin.flows.instance, subscribed, Beginning(begin))
@@ -207,7 +207,7 @@ async def _consume(
                 break
             continue
         run.seconds = stream.now() - reading.began
-        now_ms = stream.world.clock.wall_ms()
+        now_ms = stream.environment.clock.wall_ms()
         for message in messages:
             run.count += 1
             run.bytes += len(message.record.body)

@@ -95,7 +95,7 @@ async def _write_all(stream: Stream, source: _Source, most: int | None, idle_s: 
 
 
 def _source(stream: Stream, options: Options, most: int) -> AbstractAsyncContextManager[_Source]:
-    now_ms = stream.world.clock.wall_ms()
+    now_ms = stream.environment.clock.wall_ms()
     group = options.maybe("consumerGroup")
     if group is None:
         return _reading(stream, options, _beginning(options.text("from", "first"), now_ms))
@@ -137,7 +137,7 @@ async def _reading(
 ) -> AsyncIterator[_Source]:
     """Without a group."""
     topic, place = options.topic(), options.maybe("queue")
-    subscribed = subscription(topic, _expression(options), stream.world.clock.wall_ms())
+    subscribed = subscription(topic, _expression(options), stream.environment.clock.wall_ms())
     queue = None if place is None else queue_place(topic, place)
     async with stream.admin() as admin:
         reader = TopicReader(
@@ -173,7 +173,7 @@ async def _consuming(
     topic = options.topic()
     consumer = PullConsumer(
         options.group("consumerGroup"),
-        world=stream.world,
+        environment=stream.environment,
         pull_batch=at_once,
         consume_from=_CONSUME_FROM[beginning.begin],
         consume_timestamp_ms=beginning.value if beginning.begin is Begin.MOMENT else None,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import final
 
 from gantrymq.base.errors import GantryError
-from gantrymq.client.aio.machinery.sending_soon import Sending
+from gantrymq.client.aio.machinery.sending import Sending
 from gantrymq.client.core.errors import MessageError
 from gantrymq.client.core.message.results import SendResult, SendStatus
 

@@ -28,7 +28,7 @@ from gantrymq.wire.jsonvalue import JsonObject
 if TYPE_CHECKING:
     from gantrymq.cli.frame.option import Options
     from gantrymq.cli.frame.stream import Stream
-    from gantrymq.client.aio.machinery.sending_soon import Sending
+    from gantrymq.client.aio.machinery.sending import Sending
     from gantrymq.client.aio.producer import Producer
     from gantrymq.wire.bodies.shared import MessageQueue
 
@@ -220,7 +220,7 @@ class _Work:
         """As soon as there is room."""
         while True:
             try:
-                return self._producer.send_soon(message, queue=self._queue)
+                return self._producer.send_async(message, queue=self._queue)
             except WaitingFullError:
                 await self._producer.room()
 

@@ -18,6 +18,7 @@ from typing import ParamSpec, Protocol, TypeVar, Unpack, final
 from gantrymq.client.aio.client import Client, ClientKey
 from gantrymq.client.aio.machinery.configuration import ClientKeywords, choose
 from gantrymq.client.aio.machinery.environment import REAL, Environment
+from gantrymq.client.aio.machinery.old_names import renamed_environment
 from gantrymq.client.aio.membership import Startable
 from gantrymq.client.core.admin.accounts import Accounts
 from gantrymq.client.core.admin.administration import TIMEOUT_S, Administration
@@ -59,15 +60,18 @@ class Admin(Startable):
         self,
         *,
         timeout_s: float = TIMEOUT_S,
-        world: Environment = REAL,
+        environment: Environment = REAL,
+        world: Environment | None = None,
         **keywords: Unpack[ClientKeywords],
     ) -> None:
         """Without `name_servers`, the environment variable NAMESRV_ADDR is used. Does no I/O yet.
         Raises ConfigurationError."""
-        self._life = Lifecycle("administrator")
+        self._lifecycle = Lifecycle("administrator")
         keywords["api_timeout_s"] = timeout_s
         settings, identity, _ = choose(_NothingMore, {}, keywords)
-        self._client = Client(ClientKey(settings, identity), world)
+        self._client = Client(
+            ClientKey(settings, identity), renamed_environment(environment, world)
+        )
         self.run = self._client.run
         """Runs any flow of the core."""
         self.flows = Administration(self._client.instance, timeout_s)
@@ -96,17 +100,17 @@ class Admin(Startable):
 
     async def start(self) -> None:
         """Start; raises StateError if it was started before."""
-        self._life.begin()
+        self._lifecycle.begin()
         self._client.enter()
-        self._life.began()
+        self._lifecycle.began()
 
     async def close(self) -> None:
         """Close the connections; a second call does nothing."""
-        if self._life.end():
+        if self._lifecycle.end():
             await self._client.leave()
 
     def __del__(self) -> None:
-        if self._life.is_open:
+        if self._lifecycle.is_open:
             self._client.warn_unclosed(self, "administrator")
 
 

@@ -44,28 +44,28 @@ class Client:
     """The client of one client id, made by `join`, or by Admin for itself alone. `enter`, then
     `leave`."""
 
-    def __init__(self, key: ClientKey, world: Environment = REAL) -> None:
+    def __init__(self, key: ClientKey, environment: Environment = REAL) -> None:
         self._key = key
         self._members = 0
         self._is_started = False
-        clock = world.clock
+        clock = environment.clock
         settings = key.settings
         if not settings.client_ip:
             settings = replace(settings, client_ip=own_address())
-        self.world = world
-        self._links = world.links(key.identity, self._serve)
+        self.environment = environment
+        self._links = environment.links(key.identity, self._serve)
         hooks = key.identity.request_hooks
         if settings.namespace_v2:
             hooks = (NamespaceFields(settings.namespace_v2), *hooks)
         if hooks:
             self._links = HookedLinks(self._links, hooks)
-        self._driver = Driver(self._links, world, _flow_failed)
+        self._driver = Driver(self._links, environment, _flow_failed)
         self.run = self._driver.run
         """Runs a flow of the core: returns or raises what the flow does."""
         self.must_be_here = self._driver.must_be_here
         self.must_be_of_this_process = self._driver.must_be_of_this_process
         self.orphan = self._driver.orphan
-        chance = world.chance
+        chance = environment.chance
         ids = UniqueIds(clock)
         ports = Ports(clock, self._driver.start, chance, ids.make, ids.make_many, _say)
         timeout_s = settings.api_timeout_s
@@ -134,16 +134,16 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-def join(settings: ClientSettings, identity: Identity, world: Environment = REAL) -> Client:
+def join(settings: ClientSettings, identity: Identity, environment: Environment = REAL) -> Client:
     """Return the client for these settings on the running loop: a shared one if the instance is
     named."""
     key = ClientKey(settings, identity)
-    if world is not REAL or settings.instance_name == DEFAULT_INSTANCE:
-        return Client(key, world)
+    if environment is not REAL or settings.instance_name == DEFAULT_INSTANCE:
+        return Client(key, environment)
     place = id(asyncio.get_running_loop()), key
     client = _shared.get(place)
     if client is None:
-        client = _shared[place] = Client(key, world)
+        client = _shared[place] = Client(key, environment)
     return client
 
 

@@ -28,7 +28,7 @@ class Member(Protocol):
     """The core of a producer or consumer."""
 
     @property
-    def life(self) -> Lifecycle: ...
+    def lifecycle(self) -> Lifecycle: ...
 
     async def start(self) -> None: ...
 
@@ -65,13 +65,13 @@ class Membership(Generic[M]):
     _is_open = False
 
     def __init__(
-        self, kind: str, settings: ClientSettings, identity: Identity, world: Environment
+        self, kind: str, settings: ClientSettings, identity: Identity, environment: Environment
     ) -> None:
         """`kind` is the name in error texts, as in Life. Raises ConfigurationError."""
         self._kind = kind
         self._settings = settings
         self._identity = identity
-        self._world = world
+        self._environment = environment
         self._client: Client | None = None
         self._member: M | None = None
         self._starting = Starting()
@@ -81,9 +81,9 @@ class Membership(Generic[M]):
         """Join a client and start the member that `make` returns. Raises StateError if it was
         started before."""
         if self._client is not None:
-            life = Lifecycle(self._kind) if self._member is None else self._member.life
-            raise life.was_begun
-        client = self._client = join(self._settings, self._identity, self._world)
+            lifecycle = Lifecycle(self._kind) if self._member is None else self._member.lifecycle
+            raise lifecycle.was_begun
+        client = self._client = join(self._settings, self._identity, self._environment)
         client.enter()
         self._is_open = True
         try:

@@ -23,6 +23,7 @@ from typing import Final, Self, TypeVar, Unpack, final
 from gantrymq.client.aio.consumer_names import POP_NAMES
 from gantrymq.client.aio.machinery.configuration import ClientKeywords, choose
 from gantrymq.client.aio.machinery.environment import REAL, Environment
+from gantrymq.client.aio.machinery.old_names import renamed_environment
 from gantrymq.client.aio.membership import Membership, Startable
 from gantrymq.client.aio.subscribing import must_be_possible
 from gantrymq.client.core.errors import ClientError, MessageError, StateError
@@ -121,7 +122,8 @@ class PopConsumer(Startable):
         group: str,
         *,
         retry_s: float = 10.0,
-        world: Environment = REAL,
+        environment: Environment = REAL,
+        world: Environment | None = None,
         **options: Unpack[PopOptions],
     ) -> None:
         """Does no I/O yet. The options are those of the client (name_servers, access_key and so on)
@@ -136,7 +138,7 @@ class PopConsumer(Startable):
         chosen = choose(PopSettings, POP_NAMES, options)
         client_settings, identity, self._settings = chosen
         self._membership: Membership[PopMember] = Membership(
-            "pop consumer", client_settings, identity, world
+            "pop consumer", client_settings, identity, renamed_environment(environment, world)
         )
         self._namespace = client_settings.namespace
         self._group = namespace.wrap(self._namespace, group)

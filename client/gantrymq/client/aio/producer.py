@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Unpack, final
 
 from gantrymq.client.aio.machinery.environment import REAL, Environment
+from gantrymq.client.aio.machinery.old_names import renamed_environment, renamed_method
 from gantrymq.client.aio.machinery.producer_keywords import ProducerKeywords
-from gantrymq.client.aio.machinery.sending_soon import Sending
+from gantrymq.client.aio.machinery.sending import Sending
 from gantrymq.client.aio.machinery.sendings import Sendings
 from gantrymq.client.aio.membership import Startable
 from gantrymq.client.aio.producer_host import ProducerHost
@@ -33,10 +34,16 @@ class Producer(Startable):
     """
 
     def __init__(
-        self, group: str, *, world: Environment = REAL, **keywords: Unpack[ProducerKeywords]
+        self,
+        group: str,
+        *,
+        environment: Environment = REAL,
+        world: Environment | None = None,
+        **keywords: Unpack[ProducerKeywords],
     ) -> None:
-        """Raises StateError for a group name that is not allowed, and ConfigurationError."""
-        self._host = ProducerHost(group, world, keywords)
+        """Raises StateError for a group name that is not allowed, and ConfigurationError. `world`
+        is the old name of `environment`."""
+        self._host = ProducerHost(group, renamed_environment(environment, world), keywords)
 
     @property
     def group(self) -> str:
@@ -52,7 +59,8 @@ class Producer(Startable):
         await self._host.start()
 
     async def close(self) -> None:
-        """Send the waiting messages of `send_soon`, then unregister. A second call does nothing."""
+        """Send the waiting messages of `send_async`, then unregister. A second call does
+        nothing."""
         await self._host.close()
 
     # ------------------------------------------------------------------ sending
@@ -108,7 +116,7 @@ class Producer(Startable):
             self._host.member.send_batch(messages, queue=queue, timeout_s=timeout_s)
         )
 
-    def send_soon(
+    def send_async(
         self,
         message: Message,
         *,
@@ -120,10 +128,52 @@ class Producer(Startable):
         Awaiting the Sending gives the SendResult. A selector must be a plain function. Raises
         WaitingFullError if too many messages wait.
 
-            sendings = [producer.send_soon(message) for message in messages]
+            sendings = [producer.send_async(message) for message in messages]
             results = [await sending for sending in sendings]
         """
-        return Sending(self._host.member_here.send_soon(message, queue, select, key))
+        return Sending(self._host.member_here.send_async(message, queue, select, key))
+
+    def send_async_many(
+        self,
+        topic: str,
+        bodies: Iterable[bytes | str],
+        *,
+        tag: str = "",
+        properties: Mapping[str, str] | None = None,
+        flag: int = 0,
+        wait_until_stored: bool = True,
+        queue: MessageQueue | None = None,
+    ) -> Sendings:
+        """Send a message for each body like `send_async`, which is the cheapest way for lists.
+        Accepts all bodies, or accepts none and raises MessageError or WaitingFullError. Awaiting
+        the Sendings gives their SendResults in order, or raises SomeUnsentError, which has the
+        positions of the messages that failed.
+
+            sendings = producer.send_async_many("orders", bodies, tag="paid")
+            results = await sendings
+        """
+        pattern = Message(
+            topic,
+            b"",
+            tag=tag,
+            properties=properties,
+            flag=flag,
+            wait_until_stored=wait_until_stored,
+        )
+        taken = as_bodies(bodies)
+        return Sendings(self._host.member_here.send_async_many(pattern, taken, queue))
+
+    def send_soon(
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        select: Selector | None = None,
+        key: object = None,
+    ) -> Sending:
+        """The old name of `send_async`; it will be removed in the next release."""
+        renamed_method("send_soon", "send_async")
+        return self.send_async(message, queue=queue, select=select, key=key)
 
     def send_soon_many(
         self,
@@ -136,38 +186,31 @@ class Producer(Startable):
         wait_until_stored: bool = True,
         queue: MessageQueue | None = None,
     ) -> Sendings:
-        """Send a message for each body like `send_soon`, which is the cheapest way for lists. Takes
-        all of them, or none and raises MessageError or WaitingFullError. Awaiting the Sendings
-        gives their SendResults in order, or raises SomeUnsentError, which has the positions of the
-        failed ones.
-
-            sendings = producer.send_soon_many("orders", bodies, tag="paid")
-            results = await sendings
-        """
-        pattern = Message(
+        """The old name of `send_async_many`; it will be removed in the next release."""
+        renamed_method("send_soon_many", "send_async_many")
+        return self.send_async_many(
             topic,
-            b"",
+            bodies,
             tag=tag,
             properties=properties,
             flag=flag,
             wait_until_stored=wait_until_stored,
+            queue=queue,
         )
-        taken = as_bodies(bodies)
-        return Sendings(self._host.member_here.send_soon_many(pattern, taken, queue))
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes of messages that `send_soon` took and no broker has acknowledged yet."""
-        return self._host.member.lingering.waiting_bytes
+        """Bytes of messages that `send_async` took and no broker has acknowledged yet."""
+        return self._host.member.accumulator.waiting_bytes
 
     async def room(self) -> None:
-        """Wait until `send_soon` may take more messages: until a sixteenth of `waiting_bytes_max`
+        """Wait until `send_async` may take more messages: until a sixteenth of `waiting_bytes_max`
         is free."""
-        await self._host.run(self._host.member.lingering.room())
+        await self._host.run(self._host.member.accumulator.room())
 
     async def flush(self) -> None:
-        """Wait until everything that `send_soon` took before is acknowledged or has failed."""
-        await self._host.run(self._host.member.lingering.flush())
+        """Wait until everything that `send_async` took before is acknowledged or has failed."""
+        await self._host.run(self._host.member.accumulator.flush())
 
     async def request(
         self,

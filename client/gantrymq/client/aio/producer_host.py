@@ -18,13 +18,13 @@ from gantrymq.client.core.send.producer_settings import ProducerSettings
 class ProducerHost(Membership[ProducerCore]):
     """The membership of one producer. `start`, then `run`, then `close`."""
 
-    def __init__(self, group: str, world: Environment, keywords: ProducerKeywords) -> None:
+    def __init__(self, group: str, environment: Environment, keywords: ProducerKeywords) -> None:
         must_be_group(group)
         self.group = group
         self._hooks = tuple(keywords.get("send_hooks", ()))
         given = {name: value for name, value in keywords.items() if name != "send_hooks"}
         client_settings, identity, self.settings = choose(ProducerSettings, PRODUCER_NAMES, given)
-        super().__init__("producer", client_settings, identity, world)
+        super().__init__("producer", client_settings, identity, environment)
 
     async def start(self, prepare: Callable[[ProducerCore], None] | None = None) -> None:
         """Start the core; `prepare` is called with it before it registers at any broker."""

@@ -17,6 +17,7 @@ from typing import Self, TypeVar, Unpack, final
 from gantrymq.client.aio.consumer_names import LITE_NAMES
 from gantrymq.client.aio.machinery.configuration import ClientKeywords, choose
 from gantrymq.client.aio.machinery.environment import REAL, Environment
+from gantrymq.client.aio.machinery.old_names import renamed_environment
 from gantrymq.client.aio.machinery.process import offsets_folder
 from gantrymq.client.aio.membership import Membership, Startable
 from gantrymq.client.aio.subscribing import must_be_possible
@@ -67,7 +68,8 @@ class PullConsumer(Startable):
         self,
         group: str,
         *,
-        world: Environment = REAL,
+        environment: Environment = REAL,
+        world: Environment | None = None,
         **options: Unpack[PullOptions],
     ) -> None:
         """Does no I/O yet. The options are those of the client (name_servers, access_key and so on)
@@ -79,14 +81,14 @@ class PullConsumer(Startable):
         chosen = choose(LiteSettings, LITE_NAMES, options)
         client_settings, identity, self._settings = chosen
         self._membership: Membership[LitePull] = Membership(
-            "lite pull consumer", client_settings, identity, world
+            "lite pull consumer", client_settings, identity, renamed_environment(environment, world)
         )
         self._namespace = client_settings.namespace
         self._group = namespace.wrap(self._namespace, group)
         self._early: list[tuple[str, Expression]] = []
         self._listeners: list[tuple[str, QueuesChanged]] = []
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ lifecycle
 
     async def start(self) -> None:
         """Start; raises StateError if it was started before, or if this client has the group
@@ -180,7 +182,7 @@ class PullConsumer(Startable):
 
     async def __anext__(self) -> ReceivedMessage:
         lite = self._membership.member_here
-        messages = lite.at_hand(1) if lite.life.is_open else []
+        messages = lite.at_hand(1) if lite.lifecycle.is_open else []
         message = messages[0] if messages else await self._run(lite.next_message())
         if message is None:
             raise StopAsyncIteration

@@ -21,6 +21,7 @@ from typing import TypedDict, Unpack, final
 from gantrymq.client.aio.consumer_names import PUSH_NAMES
 from gantrymq.client.aio.machinery.configuration import ClientKeywords, choose
 from gantrymq.client.aio.machinery.environment import REAL, Environment
+from gantrymq.client.aio.machinery.old_names import renamed_environment
 from gantrymq.client.aio.machinery.process import offsets_folder
 from gantrymq.client.aio.membership import Membership, Startable
 from gantrymq.client.aio.subscribing import must_be_possible
@@ -85,7 +86,12 @@ class PushConsumer(Startable):
     """
 
     def __init__(
-        self, group: str, *, world: Environment = REAL, **options: Unpack[PushOptions]
+        self,
+        group: str,
+        *,
+        environment: Environment = REAL,
+        world: Environment | None = None,
+        **options: Unpack[PushOptions],
     ) -> None:
         """Does no I/O yet. The options are those of the client (name_servers, access_key and so on)
         and of ConsumeSettings (orderly, consume_from, consume_batch and so on). Raises
@@ -97,11 +103,11 @@ class PushConsumer(Startable):
         chosen = choose(ConsumeSettings, PUSH_NAMES, given)
         client_settings, identity, self._settings = chosen
         self._membership: Membership[PushGroupMember] = Membership(
-            "consumer", client_settings, identity, world
+            "consumer", client_settings, identity, renamed_environment(environment, world)
         )
         self._early: dict[str, tuple[Expression, Listener]] = {}
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ lifecycle
 
     async def start(self) -> None:
         """Join the group; pulls of this consumer's share have begun when this returns. Raises

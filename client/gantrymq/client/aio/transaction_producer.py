@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Unpack, final
 
 from gantrymq.client.aio.machinery.environment import REAL, Environment
+from gantrymq.client.aio.machinery.old_names import renamed_environment
 from gantrymq.client.aio.machinery.producer_keywords import ProducerKeywords
 from gantrymq.client.aio.membership import Startable
 from gantrymq.client.aio.producer_host import ProducerHost
@@ -40,10 +41,11 @@ class TransactionProducer(Startable):
         group: str,
         *,
         check: Checker,
-        world: Environment = REAL,
+        environment: Environment = REAL,
+        world: Environment | None = None,
         **keywords: Unpack[ProducerKeywords],
     ) -> None:
-        self._host = ProducerHost(group, world, keywords)
+        self._host = ProducerHost(group, renamed_environment(environment, world), keywords)
         self._check = check
         self._transactions: Transactions | None = None
 
@@ -75,7 +77,7 @@ class TransactionProducer(Startable):
 
         Raises what a send raises if there is no half message; `local` did not run then.
         """
-        self._host.member.life.must_run()
+        self._host.member.lifecycle.must_run()
         assert self._transactions is not None, "what runs was prepared"
         return await self._host.run(self._transactions.send(message, local, argument))
 

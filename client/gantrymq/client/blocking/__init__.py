@@ -1,4 +1,4 @@
-"""The client for programs without asyncio: the same names, waited for instead of awaited."""
+"""Provides blocking clients for programs without asyncio, with the names of the asyncio ones."""
 
 from gantrymq.client.blocking.admin import Admin
 from gantrymq.client.blocking.consumers import (

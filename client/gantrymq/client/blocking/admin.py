@@ -1,10 +1,10 @@
-"""Administration for programs without asyncio: every flow of the core, waited for.
+"""Provides the blocking administrator, whose methods run flows of the core and wait for them.
 
     with Admin(name_servers="127.0.0.1:9876") as admin:
         names = admin.topics.names()
         behind = admin.groups.progress("payments").queues
 
-The nouns are those of `client.aio.admin`, documented in `client.core.admin`.
+Its attributes are those of `client.aio.admin`; `client.core.admin` documents their methods.
 """
 
 from __future__ import annotations
@@ -37,17 +37,18 @@ T = TypeVar("T")
 
 
 class Waited(Protocol):
-    """Makes of a function that gives a flow one that waits for what the flow gives."""
+    """Turns a function that returns a flow into a function that returns the flow's result."""
 
     def __call__(self, function: Callable[P, Flow[T]]) -> Callable[P, T]: ...
 
 
 @final
 class Admin(Facade[admin.Admin]):
-    """Use it by `with`, from any thread. See `aio.admin`."""
+    """Administers a cluster; use it with `with`, from any thread. See `aio.admin`."""
 
     def __init__(self, *, timeout_s: float = TIMEOUT_S, **keywords: Unpack[ClientKeywords]) -> None:
-        """Without `name_servers`, NAMESRV_ADDR says where they are. Raises ConfigurationError."""
+        """Without `name_servers`, the environment variable NAMESRV_ADDR is used. Raises
+        ConfigurationError."""
         super().__init__(admin.Admin(timeout_s=timeout_s, **keywords))
         flows = self.flows = self._member.flows
         self.clusters = _Clusters(self._waited, flows.clusters)
@@ -66,7 +67,7 @@ class Admin(Facade[admin.Admin]):
         self.delete_topic = self._waited(flows.delete_topic)
 
     def run(self, flow: Flow[T]) -> T:
-        """Runs any flow of the core: what it gives, or raises."""
+        """Run any flow of the core; returns its result or raises its error."""
         try:
             thread = self.thread
         except StateError:

@@ -1,12 +1,12 @@
-"""Consumers for programs without asyncio: the asyncio ones, waited for.
+"""Provides blocking consumers, each of which runs the asyncio consumer of the same name.
 
     with PullConsumer("readers", name_servers="127.0.0.1:9876") as consumer:
         consumer.subscribe("orders", "paid || shipped")
         for message in consumer:
             print(message.topic, message.body)
 
-Each method is documented at its namesake in `client.aio`. They may be called from any thread, but
-for the client's own. Iterating costs a change of threads for each message; `poll` for each pull.
+Each method is documented at the method of the same name in `client.aio`. It can be called from any
+thread except the client's own. Iteration switches threads for each message, `poll` for each pull.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from gantrymq.client.core.message.received import ReceivedMessage
 from gantrymq.client.core.push.listeners import Listener
 from gantrymq.wire.bodies.shared import MessageQueue
 
-# A push consumer's threads for listeners, unless `consume_threads` says else: Java's.
+# The default number of a push consumer's listener threads, as in Java; see `consume_threads`.
 THREADS: Final = 20
 
 
 @final
 class PullConsumer(Facade[pull_consumer.PullConsumer]):
-    """Messages by `poll`, or one after the other by `for`. See `aio.pull_consumer`."""
+    """Returns messages from `poll`, or one at a time by iteration. See `aio.pull_consumer`."""
 
     def __init__(self, group: str, **options: Unpack[PullOptions]) -> None:
         super().__init__(pull_consumer.PullConsumer(group, **options))
@@ -57,11 +57,11 @@ class PullConsumer(Facade[pull_consumer.PullConsumer]):
 
     @property
     def assignment(self) -> list[MessageQueue]:
-        """The queues it reads now."""
+        """The queues that it reads now."""
         return self.thread.call(lambda: self._member.assignment)
 
     def on_queues_changed(self, topic: str, listener: QueuesChanged) -> None:
-        """Call `listener(topic, queues)` in a thread when a topic has other queues."""
+        """Call `listener(topic, queues)` in a thread when the queues of a topic change."""
         called = in_pool(self._pool, listener)
         if self._thread is None:
             self._member.on_queues_changed(topic, called)
@@ -69,14 +69,14 @@ class PullConsumer(Facade[pull_consumer.PullConsumer]):
             self._thread.call(lambda: self._member.on_queues_changed(topic, called))
 
     def poll(self, timeout_s: float | None = None) -> list[ReceivedMessage]:
-        """Messages of one queue, as one pull brought them; an empty list when none come in time.
-        Coming back says that the messages of the last call are done."""
+        """Return messages of one pull from one queue, or an empty list after the timeout. A call
+        marks the messages of the previous call as consumed."""
         if self._late:
             return self._late.pop()
         return self.thread.run(self._member.poll(timeout_s), self._late.append)
 
     def __iter__(self) -> Iterator[ReceivedMessage]:
-        """One message after the other, until the consumer is closed."""
+        """Return one message after the other, until the consumer is closed."""
         while True:
             if self._late:
                 yield from self._late.pop()
@@ -91,8 +91,8 @@ class PullConsumer(Facade[pull_consumer.PullConsumer]):
         self._late.append([message])
 
     def close(self, *, commit: bool = True) -> None:
-        """Store the progress and leave the group; with `commit` that of what was handed out last
-        as well. Closing twice does nothing."""
+        """Persist the offsets and leave the group. With `commit`, the messages that were returned
+        last count as consumed. A second call does nothing."""
         is_done = commit and not self._late
         self._end(lambda: self._member.close(commit=is_done))
         self._pool.shutdown(wait=False)
@@ -103,13 +103,13 @@ class PullConsumer(Facade[pull_consumer.PullConsumer]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """What was handed out last is done, unless the block failed."""
+        """The messages that were returned last count as consumed, unless the block failed."""
         self.close(commit=error is None)
 
 
 @final
 class PoppedMessage:
-    """A message that is out, and has to be settled: by `with`, `ack` or `keep`."""
+    """A popped message, which the program settles by `with`, `ack` or `keep`."""
 
     __slots__ = ("_consumer", "_popped")
 
@@ -119,7 +119,7 @@ class PoppedMessage:
 
     @property
     def message(self) -> ReceivedMessage:
-        """All that is known of it."""
+        """The message with all its fields."""
         return self._popped.message
 
     @property
@@ -127,11 +127,11 @@ class PoppedMessage:
         return self._popped.body
 
     def ack(self) -> None:
-        """It is done; raises when no broker said that it knows."""
+        """Acknowledge the message; raises if no broker confirmed that."""
         self._consumer.thread.run(self._popped.ack())
 
     def keep(self, seconds: float) -> None:
-        """Others do not get it for so long from now on; 0: it comes again at once."""
+        """Keep it invisible for other consumers for `seconds` from now; 0 redelivers it at once."""
         self._consumer.thread.run(self._popped.keep(seconds))
 
     def __enter__(self) -> Self:
@@ -143,7 +143,7 @@ class PoppedMessage:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Acknowledged, or given back when the block failed."""
+        """Acknowledge the message, or return it to the broker if the block failed."""
         self._consumer.thread.run(self._popped.__aexit__(kind, error, trace))
 
     def __repr__(self) -> str:
@@ -152,7 +152,7 @@ class PoppedMessage:
 
 @final
 class PopConsumer(Facade[pop_consumer.PopConsumer]):
-    """Message by message, from 5.x brokers. See `aio.pop_consumer`."""
+    """Receives single messages from 5.x brokers. See `aio.pop_consumer`."""
 
     def __init__(self, group: str, *, retry_s: float = 10.0, **options: Unpack[PopOptions]) -> None:
         super().__init__(pop_consumer.PopConsumer(group, retry_s=retry_s, **options))
@@ -162,11 +162,11 @@ class PopConsumer(Facade[pop_consumer.PopConsumer]):
 
     @property
     def forgotten(self) -> int:
-        """Messages with which nothing was done."""
+        """Number of messages that were never settled."""
         return self._member.forgotten
 
     def receive(self, timeout_s: float = FOREVER) -> PoppedMessage | None:
-        """The next message; None when none comes in time, or the consumer is closed."""
+        """Return the next message; None after the timeout, or if the consumer is closed."""
         if self._late:
             return PoppedMessage(self, self._late.pop())
         popped = self.thread.run(self._member.receive(timeout_s), self._was_late)
@@ -177,14 +177,14 @@ class PopConsumer(Facade[pop_consumer.PopConsumer]):
             self._late.append(popped)
 
     def __iter__(self) -> Iterator[PoppedMessage]:
-        """One message after the other, until the consumer is closed."""
+        """Return one message after the other, until the consumer is closed."""
         while (message := self.receive()) is not None:
             yield message
 
 
 @final
 class PushConsumer(Facade[push_consumer.PushConsumer]):
-    """Calls listeners in threads, `consume_threads` of them. See `aio.push_consumer`."""
+    """Calls listeners in `consume_threads` threads. See `aio.push_consumer`."""
 
     def __init__(self, group: str, **options: Unpack[PushOptions]) -> None:
         super().__init__(push_consumer.PushConsumer(group, **options))
@@ -197,7 +197,7 @@ class PushConsumer(Facade[push_consumer.PushConsumer]):
     status = passes(push_consumer.PushConsumer.status)
 
     def subscribe(self, topic: str, expression: Expression, listener: Listener) -> None:
-        """Have the listener called with messages of the topic, in a thread: it may block, and call
+        """Call the listener with messages of the topic, in a thread, where it can block and can use
         blocking clients."""
         called = in_pool_inside(self._pool, listener)
         if self._thread is None:
@@ -206,13 +206,13 @@ class PushConsumer(Facade[push_consumer.PushConsumer]):
             self._thread.call(lambda: self._member.subscribe(topic, expression, called))
 
     def close(self) -> None:
-        """Let listeners end what they have, store the progress, leave the group."""
+        """Wait for running listeners, persist the offsets and leave the group."""
         try:
             super().close()
         finally:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def wait(self) -> None:
-        """Until Ctrl-C, which is no error here: for programs that do nothing but consume."""
+        """Wait until Ctrl-C, which raises no error; for programs that only consume."""
         with suppress(KeyboardInterrupt):
             self.thread.wait()

@@ -1,10 +1,10 @@
-"""How a method that is awaited becomes one that waits: the same name, arguments and documentation.
+"""Turns the methods of asyncio clients into blocking methods with the same names and arguments.
 
     class PullConsumer(Facade[aio.PullConsumer]):
-        poll = waits(aio.PullConsumer.poll)            what is awaited
-        subscribe = passes(aio.PullConsumer.subscribe)      what is not, on the loop's thread
+        poll = waits(aio.PullConsumer.poll)                 a coroutine function
+        subscribe = passes(aio.PullConsumer.subscribe)      a plain function, run on the event loop
 
-There is no second implementation: a façade has a client of asyncio, and a thread to run it in.
+A façade implements nothing itself: it owns an asyncio client and a thread that runs it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ T = TypeVar("T")
 
 
 class Facade(Generic[A]):
-    """Use it by `with`, or `start` and `close`; from any thread."""
+    """The base of blocking clients. Use it with `with`, or call `start` and `close`, from any
+    thread."""
 
     def __init__(self, member: A) -> None:
         self._member = member
@@ -45,18 +46,18 @@ class Facade(Generic[A]):
     def start(self) -> None:
         """Connect; raises what the asyncio client's `start` raises."""
         if self._thread is not None:
-            raise StateError("it was started before; make a new one for each start")
+            raise StateError("The client was started before. Make a new client for each start.")
         thread = self._thread = loop_thread.join()
         try:
             thread.run(self._member.start())
         except BaseException:
-            if self._thread is thread:  # else `close` has left it meanwhile
+            if self._thread is thread:  # otherwise `close` has left it already
                 self._thread = None
                 thread.leave()
             raise
 
     def close(self) -> None:
-        """As the asyncio client's; twice does nothing."""
+        """Close like the asyncio client. A second call does nothing."""
         self._end(self._member.close)
 
     def _end(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -80,14 +81,15 @@ class Facade(Generic[A]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """A child of a fork that leaves by `sys.exit`, say, has nothing to close, and goes on."""
+        """Close the client. A forked child that leaves the block by an error, such as SystemExit,
+        closes nothing, because the client belongs to its parent."""
         if error is not None and self._thread is not None and self._thread.is_of_parent:
             return
         self.close()
 
     @property
     def thread(self) -> loop_thread.LoopThread:
-        """Where the client lives."""
+        """The thread that runs the client."""
         if self._thread is None:
             raise StateError(
                 f"{type(self).__name__} service state not OK: start it first (or use it by"
@@ -96,11 +98,11 @@ class Facade(Generic[A]):
         return self._thread
 
 
-# Any: what a coroutine is sent is asyncio's affair.
+# Any: what asyncio sends into a coroutine is private to asyncio.
 def waits(
     method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[Facade[A], P], T]:
-    """The method of an asyncio client, waited for."""
+    """Return a method that runs the coroutine method and waits for its result."""
 
     @wraps(method)
     def waiting(self: Facade[A], /, *arguments: P.args, **named: P.kwargs) -> T:
@@ -110,7 +112,7 @@ def waits(
 
 
 def passes(method: Callable[Concatenate[A, P], T]) -> Callable[Concatenate[Facade[A], P], T]:
-    """A plain method of an asyncio client: on its loop once it is started."""
+    """Return a method that runs the plain method on the client's loop once it is started."""
 
     @wraps(method)
     def passing(self: Facade[A], /, *arguments: P.args, **named: P.kwargs) -> T:
@@ -125,16 +127,18 @@ def passes(method: Callable[Concatenate[A, P], T]) -> Callable[Concatenate[Facad
 def in_pool(
     pool: ThreadPoolExecutor, function: Callable[P, T | Awaitable[T]]
 ) -> Callable[P, Awaitable[T]]:
-    """A user's function, called where it may block; an async one stays on the loop."""
+    """Wrap a user's function so that it runs in the pool, where it can block. An async function
+    runs on the loop."""
 
     def contained(*arguments: P.args, **named: P.kwargs) -> T | Awaitable[T]:
-        """What ends a thread must not end the loop's: everybody would wait for it for ever."""
+        """An exception that ends a thread must not end the loop's thread, because all callers would
+        then wait for ever."""
         try:
             return function(*arguments, **named)
         except (SystemExit, KeyboardInterrupt) as error:
             raise ClientError(
-                f"{function} raised {error!r}, which ends no program from a thread: have the main"
-                " thread end it"
+                f"{function} raised {error!r}, which cannot end the program from a thread. End the"
+                " program in its main thread."
             ) from error
 
     @wraps(function)
@@ -151,7 +155,8 @@ def in_pool(
 
 
 def in_pool_inside(pool: ThreadPoolExecutor, listener: Listener) -> Listener:
-    """A listener, called where it may block; what is wrapped around it stays on the loop."""
+    """Like `in_pool` for a listener; a wrapper around the listener, such as `once`, runs on the
+    loop."""
     wrapped: object = listener
     if isinstance(wrapped, WrappedListener):
         return wrapped.around(in_pool(pool, wrapped.inner))

@@ -1,8 +1,8 @@
-"""What threads hand over to the loop: it is woken once for all that comes until it looks.
+"""Passes items from threads to the event loop, and wakes the loop once for many items.
 
-Invariant: what was added before something else was asked of the loop is taken before that, or once
-there is room for it, in its order: `taken` waits for that. Who adds faster than the loop takes, or
-while there is no room, waits for it: memory is bounded.
+Invariant: an item that was added before another request to the loop is received before that
+request, or waits in order for room; `received` waits for that. Memory is bounded: a thread that
+adds items faster than the loop receives them, or while there is no room, waits.
 """
 
 from __future__ import annotations
@@ -17,81 +17,85 @@ from gantrymq.client.blocking.loop_thread import LoopThread
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
-# The loop takes them in a few hundredths of a second, in which it does nothing else.
+# The loop receives so many in a few hundredths of a second, in which it does nothing else.
 WAITING_MAX: Final = 4_096
 
 
-class Taker(Protocol[T_contra]):
-    """Lives on the loop."""
+class Receiver(Protocol[T_contra]):
+    """Receives the items on the event loop."""
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing may be given to it."""
+        """Whether it cannot receive an item now."""
 
-    def take(self, item: T_contra) -> None:
-        """Does not raise."""
+    def receive(self, item: T_contra) -> None:
+        """Process one item; does not raise."""
 
     async def room(self) -> None:
-        """Until it is full no longer."""
+        """Wait until it is no longer full."""
 
 
 @final
 class Handover(Generic[T]):
-    """To one member."""
+    """The items on their way to one receiver. Its owner is a blocking producer."""
 
-    __slots__ = ("_adding", "_holding", "_is_woken", "_taker", "_waiting")
+    __slots__ = ("_adding", "_is_woken", "_receiver", "_waiting", "_waiting_for_room")
 
-    def __init__(self, taker: Taker[T]) -> None:
-        self._taker = taker
+    def __init__(self, receiver: Receiver[T]) -> None:
+        self._receiver = receiver
         self._waiting: deque[T] = deque()
-        self._holding: asyncio.Task[None] | None = None
-        """Waits for room, as long as there is none."""
+        self._waiting_for_room: asyncio.Task[None] | None = None
+        """Runs while the receiver is full and items wait."""
         self._is_woken = False
         self._adding = threading.Lock()
 
     def add(self, thread: LoopThread, item: T) -> None:
-        """From any thread but the loop's; raises StateError, and then nothing was added."""
-        thread.must_be_usable()  # each time: who wakes the loop may have done so in our parent
-        if len(self._waiting) >= WAITING_MAX or self._holding is not None:
-            thread.run(self.taken())
-        with self._adding:  # a loop that ends refuses who wakes it: the next one must try himself
+        """Add an item from any thread except the loop's. Raises StateError if it was not added."""
+        # Each time, because the flag `_is_woken` may have been set in the parent of a fork.
+        thread.must_be_usable()
+        if len(self._waiting) >= WAITING_MAX or self._waiting_for_room is not None:
+            thread.run(self.received())
+        # The lock covers the wake-up too: a loop that ends refuses it, and then the next caller
+        # must try it again.
+        with self._adding:
             self._waiting.append(item)
             if not self._is_woken:
                 self._is_woken = True
                 try:
-                    thread.post(self._take_all)
+                    thread.post(self._receive_all)
                 except BaseException:
                     self._is_woken = False
                     raise
 
-    async def taken(self) -> None:
-        """Until all that was added before is."""
-        self._take_all()
-        if self._holding is not None:
-            await asyncio.shield(self._holding)  # of all who wait
+    async def received(self) -> None:
+        """Wait until all items that were added before are received."""
+        self._receive_all()
+        if self._waiting_for_room is not None:
+            await asyncio.shield(self._waiting_for_room)  # other callers wait for it as well
 
-    def _take_all(self) -> None:
-        self._is_woken = False  # first: whoever adds from now on may be too late for this time
-        if self._holding is None and not self._take_what_fits():
-            self._holding = asyncio.get_running_loop().create_task(self._hold())
+    def _receive_all(self) -> None:
+        self._is_woken = False  # first: an item that is added from now on may miss this call
+        if self._waiting_for_room is None and not self._receive_until_full():
+            waiting = asyncio.get_running_loop().create_task(self._wait_for_room())
+            self._waiting_for_room = waiting
 
-    def _take_what_fits(self) -> bool:
-        """Whether that was all."""
-        waiting, taker = self._waiting, self._taker
+    def _receive_until_full(self) -> bool:
+        """Pass items on while there is room; return whether none is left."""
+        waiting, receiver = self._waiting, self._receiver
         for _ in range(len(waiting)):
-            if taker.is_full:
+            if receiver.is_full:
                 return False
-            taker.take(waiting.popleft())
+            receiver.receive(waiting.popleft())
         return True
 
-    async def _hold(self) -> None:
-        """Of what is added meanwhile there is one for each thread, at the most."""
+    async def _wait_for_room(self) -> None:
+        """Pass on the rest as room comes. Meanwhile each thread can add at most one item."""
         try:
-            while not self._take_what_fits():
-                await self._taker.room()
-        except asyncio.CancelledError:  # the loop ends: whoever takes them says so
+            while not self._receive_until_full():
+                await self._receiver.room()
+        except asyncio.CancelledError:  # the loop ends: the receiver reports the failure
             while self._waiting:
-                self._taker.take(self._waiting.popleft())
+                self._receiver.receive(self._waiting.popleft())
             raise
         finally:
-            self._holding = None
+            self._waiting_for_room = None

@@ -1,10 +1,10 @@
-"""Threads of the blocking clients' loop, one of which is there until the program has ended.
+"""Provides the thread pool of the clients' event loop, which works until the program has ended.
 
-The interpreter ends all pools of threads before it calls what atexit has, and from 3.12 on starts
-no thread then. Names are resolved in such a pool, and pages and files are read there: what waits to
-be sent at the program's end could not find its servers.
+The interpreter ends all thread pools before it calls the functions of `atexit`, and since Python
+3.12 it starts no thread after that. The loop resolves host names and reads files in its pool. So
+without this pool, messages that still wait at the program's end could not find their servers.
 
-Invariant: before its `shutdown` a pool takes whatever it is given.
+Invariant: before its `shutdown` the pool accepts every job.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ T = TypeVar("T")
 
 @final
 class LastingPool(ThreadPoolExecutor):
-    """A subclass, since loops take no other kind of executor."""
+    """A pool with one daemon thread that takes the jobs that the interpreter's end would refuse. It
+    is a subclass because event loops accept no other kind of executor."""
 
     def __init__(self) -> None:
         super().__init__(thread_name_prefix="gantrymq-io")
@@ -55,7 +56,7 @@ def _carry_out(future: Future[T], job: Callable[[], T]) -> None:
         return
     try:
         result = job()
-    except BaseException as error:  # as pools do: whoever waits for it raises it
+    except BaseException as error:  # as thread pools do: the future raises it
         future.set_exception(error)
     else:
         future.set_result(result)

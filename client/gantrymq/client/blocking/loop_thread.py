@@ -1,9 +1,9 @@
-"""One event loop in a thread: where the asyncio clients of a program without asyncio live.
+"""Runs one event loop in a thread, for the asyncio clients of a program without asyncio.
 
-It begins with the first member and ends with the last. Invariant: a caller waits for what it asked,
-or has interrupted it: nothing that was interrupted goes on behind its back, and a result that came
-in that very moment is not lost. What is still asked for when the last member leaves ends with a
-StateError: nobody waits for a loop that is no more.
+The thread starts with the first member and ends with the last one. Invariant: a caller waits until
+its call ends, or interrupts it. An interrupted call does not continue, and a result that arrives at
+that moment is not lost. Calls that run when the last member leaves end with a StateError, so no
+thread waits for a loop that has ended.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from gantrymq.client.core.errors import StateError
 
 T = TypeVar("T")
 
-# How long what was interrupted may take to end.
+# How long an interrupted call may take to end.
 INTERRUPTED_S: Final = 5.0
 
 
 @final
 class LoopThread:
-    """Of one process: see `join`."""
+    """The loop thread of one process, shared by all its blocking clients; see `join`."""
 
     def __init__(self) -> None:
         self._pid = os.getpid()
         self._members = 0
-        self._works: set[_Work[Any]] = set()  # Any: the results of all kinds of calls
+        self._calls: set[_Call[Any]] = set()  # Any: the results of all kinds of calls
         self._gate = threading.Lock()
         self._is_over = False
         self._loop = asyncio.new_event_loop()
@@ -45,35 +45,36 @@ class LoopThread:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
 
-    # Any: what a coroutine is sent is asyncio's affair.
+    # Any: what asyncio sends into a coroutine is private to asyncio.
     def run(self, coroutine: Coroutine[Any, Any, T], late: Callable[[T], None] | None = None) -> T:
-        """What it returns or raises. Interrupted - by Ctrl-C, say - it is cancelled first; `late`
-        gets what it returned all the same."""
+        """Run the coroutine on the loop; returns its result or raises its error. If the caller is
+        interrupted, for example by Ctrl-C, the coroutine is cancelled first. If it returned a
+        result nevertheless, `late` gets that result."""
         try:
             self.must_be_usable()
         except StateError:
             coroutine.close()
             raise
-        work = _Work(coroutine)
-        future = work.future
+        call = _Call(coroutine)
+        future = call.future
         try:
             try:
-                self._schedule(partial(work.begin, self._loop, self._works))
+                self._schedule(partial(call.begin, self._loop, self._calls))
             except StateError as refusal:
-                work.abandon(refusal)
+                call.abandon(refusal)
             return future.result()
         except BaseException as error:
             if future.done() and future.exception() is error:
                 raise
-            with suppress(StateError):  # else it ends with the loop
-                self._schedule(work.abandon)
+            with suppress(StateError):  # otherwise it ends with the loop
+                self._schedule(call.abandon)
             wait([future], INTERRUPTED_S)
             if late is not None and future.done() and future.exception() is None:
                 late(future.result())
             raise
 
     def call(self, function: Callable[[], T]) -> T:
-        """Of a plain function, on the loop."""
+        """Run a plain function on the loop and return its result."""
 
         async def called() -> T:
             return function()
@@ -81,48 +82,49 @@ class LoopThread:
         return self.run(called())
 
     def post(self, function: Callable[[], None]) -> None:
-        """Have it called on the loop, soon; nobody waits for it."""
+        """Schedule a function on the loop without waiting for it."""
         self.must_be_usable()
         self._schedule(function)
 
     def _schedule(self, function: Callable[[], None]) -> None:
-        """Raises StateError once the loop ends: what it took before, it still does."""
+        """Raises StateError once the loop ends. It still runs what was scheduled before."""
         with self._gate:
             if self._is_over:
                 raise ended()
             self._loop.call_soon_threadsafe(function)
 
     def wait(self) -> None:
-        """As long as the loop runs."""
+        """Wait until the loop ends."""
         self.must_be_usable()
         self._thread.join()
 
     @property
     def is_of_parent(self) -> bool:
-        """Whether this is a child of a fork: nothing here is its own."""
+        """Whether this process is a forked child, to which the thread and its sockets do not
+        belong."""
         return self._pid != os.getpid()
 
     def must_be_usable(self) -> None:
-        """Raises StateError in a child of a fork, on the loop's own thread, and when the thread is
-        no more: nobody would answer."""
+        """Raises StateError in a forked child, on the loop's own thread, and after the thread has
+        ended, because a call would never return there."""
         if self.is_of_parent:
             raise StateError(
-                "this client was made before the process forked: its thread and its connections"
-                " belong to the parent; make a new one in each child (gunicorn: post_fork, celery:"
-                " worker_process_init)"
+                "This client was made before the process forked, so its thread and connections"
+                " belong to the parent process. Make a new client in each child (gunicorn:"
+                " post_fork, celery: worker_process_init)."
             )
         if not self._thread.is_alive():
             raise ended()
         if threading.get_ident() == self._thread.ident:
             raise StateError(
-                "a blocking client was called on the client's own event loop, which would wait for"
-                " itself: give a plain function as the listener, or use the asyncio client in it"
+                "A blocking client was called on the client's own event loop, which would wait for"
+                " itself. Give a plain function as the listener, or use the asyncio client in it."
             )
 
     # ------------------------------------------------------------------ members
 
     def leave(self) -> None:
-        """The last one ends the thread."""
+        """Remove one member; the last one ends the thread."""
         if self.is_of_parent:
             return
         with _lock:
@@ -140,10 +142,10 @@ class LoopThread:
         self._loop.create_task(self._end_all()).add_done_callback(lambda _: self._loop.stop())
 
     async def _end_all(self) -> None:
-        """Other threads wait for their calls, in vain: timers and sockets end with the loop."""
-        works = tuple(self._works)
-        for work in works:
-            work.abandon(was_closed())
+        """End the calls that other threads wait for: timers and sockets end with the loop."""
+        calls = tuple(self._calls)
+        for call in calls:
+            call.abandon(was_closed())
         gives_up_at = self._loop.time() + INTERRUPTED_S
         while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
             for task in tasks:
@@ -151,17 +153,16 @@ class LoopThread:
             left_s = gives_up_at - self._loop.time()
             if left_s <= 0 or not (await asyncio.wait(tasks, timeout=left_s))[0]:
                 break
-        for work in works:
-            work.give_up()
+        for call in calls:
+            call.give_up()
 
     def enter(self) -> None:
         self._members += 1
 
 
 @final
-class _Work(Generic[T]):
-    """One coroutine, of which somebody in another thread waits for the result. Its methods are
-    called on the loop."""
+class _Call(Generic[T]):
+    """One coroutine whose result another thread waits for. Its methods run on the loop."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
         self.future: Future[T] = Future()
@@ -169,16 +170,16 @@ class _Work(Generic[T]):
         self._task: asyncio.Task[T] | None = None
         self._because: BaseException | None = None
 
-    def begin(self, loop: asyncio.AbstractEventLoop, works: set[_Work[Any]]) -> None:
-        """It is one of the works until it ends."""
+    def begin(self, loop: asyncio.AbstractEventLoop, calls: set[_Call[Any]]) -> None:
+        """Start the coroutine; it is one of `calls` until it ends."""
         if not self.future.done():
             self._task = loop.create_task(self._coroutine)
-            works.add(self)
-            self._task.add_done_callback(lambda _: works.discard(self))
+            calls.add(self)
+            self._task.add_done_callback(lambda _: calls.discard(self))
             self._task.add_done_callback(self._settle)
 
     def abandon(self, because: BaseException | None = None) -> None:
-        """Should it have begun, it ends by itself; else it never begins."""
+        """Cancel the coroutine, or never start it."""
         self._because = self._because or because
         if self._task is not None:
             self._task.cancel()
@@ -187,12 +188,12 @@ class _Work(Generic[T]):
             self.future.set_exception(self._because or asyncio.CancelledError())
 
     def give_up(self) -> None:
-        """It does not end, though it was abandoned."""
+        """End the wait for a coroutine that does not react to its cancellation."""
         if not self.future.done():
             self.future.set_exception(self._because or asyncio.CancelledError())
 
     def _settle(self, ended: asyncio.Task[T]) -> None:
-        if self.future.done():  # it was given up
+        if self.future.done():  # `give_up` came first
             return
         if ended.cancelled():
             self.future.set_exception(self._because or asyncio.CancelledError())
@@ -205,11 +206,13 @@ class _Work(Generic[T]):
 
 
 def ended() -> StateError:
-    return StateError("the client's thread has ended, and all it had with it; make a new one")
+    return StateError(
+        "The client's thread has ended, and its connections with it. Make a new client."
+    )
 
 
 def was_closed() -> StateError:
-    return StateError("the client was closed by another thread before this was done")
+    return StateError("The client was closed by another thread before this call ended.")
 
 
 _lock = threading.Lock()
@@ -217,7 +220,8 @@ _current: list[LoopThread] = []
 
 
 def _forget() -> None:
-    """A child of a fork has none of its parent's threads; its lock may be held by one."""
+    """Start anew in a forked child: it has no thread of its parent, and a thread of the parent may
+    hold the lock."""
     global _lock  # noqa: PLW0603 - as above
     _lock = threading.Lock()
     _current.clear()
@@ -227,7 +231,7 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def join() -> LoopThread:
-    """The thread of this process, with one more member, who leaves it once."""
+    """Return the thread of this process, with one more member, which calls `leave` once."""
     with _lock:
         if not _current:
             _current.append(LoopThread())

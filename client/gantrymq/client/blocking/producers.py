@@ -1,10 +1,10 @@
-"""Producers for programs without asyncio: the asyncio ones, waited for.
+"""Provides blocking producers, each of which runs the asyncio producer of the same name.
 
     with Producer("orders-service", name_servers="127.0.0.1:9876") as producer:
         result = producer.send(Message("orders", b"hello", tag="paid", keys=["4711"]))
 
-Each method is documented at its namesake in `client.aio`. They may be called from any thread, but
-for the client's own.
+Each method is documented at the method of the same name in `client.aio`. It can be called from any
+thread except the client's own.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from functools import partial
 from typing import Final, Unpack, final
 
 from gantrymq.client.aio import producer, transaction_producer
+from gantrymq.client.aio.machinery.old_names import renamed_method
 from gantrymq.client.aio.machinery.producer_keywords import ProducerKeywords
+from gantrymq.client.blocking.async_sends import AsyncSends, ListSend, SingleSend
 from gantrymq.client.blocking.facade import Facade, in_pool, waits
 from gantrymq.client.blocking.handover import Handover
-from gantrymq.client.blocking.soon import Many, One, Soon
-from gantrymq.client.blocking.unseen import SoonFuture
+from gantrymq.client.blocking.unobserved_failures import SendFuture
 from gantrymq.client.core.errors import ClientError
 from gantrymq.client.core.message.message import Message, as_bodies
 from gantrymq.client.core.message.results import SendResult
@@ -32,10 +33,10 @@ from gantrymq.client.core.send.batch_results import SendResults
 from gantrymq.client.core.send.selecting import Selector
 from gantrymq.wire.bodies.shared import MessageQueue
 
-# Local transactions and checks at the same time: Java checks with one thread.
+# Threads for local transactions and checks; Java checks with one thread.
 THREADS: Final = 4
 
-# How long a program's end waits for messages that nobody waited for.
+# How long the program's end waits for messages of producers that were not closed.
 EXIT_S: Final = 5.0
 
 log: Final = logging.getLogger("gantrymq.client")
@@ -47,48 +48,51 @@ class Producer(Facade[producer.Producer]):
 
     def __init__(self, group: str, **keywords: Unpack[ProducerKeywords]) -> None:
         super().__init__(producer.Producer(group, **keywords))
-        self._soon: Final = Soon(self._member)
-        self._handover: Final = Handover[One | Many](self._soon)
+        self._async_sends: Final = AsyncSends(self._member)
+        self._handover: Final = Handover[SingleSend | ListSend](self._async_sends)
 
     def start(self) -> None:
-        """Raises what the asyncio producer's `start` raises. What `send_soon` took is sent at the
-        end of the program, should nobody `close` before: as far as that takes five seconds."""
+        """Start; raises what the asyncio producer's `start` raises. If the program ends without
+        `close`, waiting messages of `send_async` are sent then, for at most five seconds."""
         super().start()
         _started.add(self)
 
     def close(self) -> None:
-        """Send what `send_soon` took, and say goodbye. Nothing happens the second time."""
+        """Send the waiting messages of `send_async`, then unregister. A second call does
+        nothing."""
         _started.discard(self)
         try:
             self._end(self._close)
         finally:
-            self._soon.tell()
+            self._async_sends.log_failures()
 
     async def _close(self) -> None:
-        """What found no room yet has as much time for it as what has to be acknowledged."""
+        """Wait up to `close_timeout_s` until all messages have found room, then the same time for
+        acknowledgements."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._handover.taken(), self._member.settings.close_timeout_s)
+            await asyncio.wait_for(self._handover.received(), self._member.settings.close_timeout_s)
         await self._member.close()
-        await self._handover.taken()
+        await self._handover.received()
 
     @property
     def waiting_bytes(self) -> int:
-        """Of messages that `send_soon` took, and no broker has acknowledged."""
+        """Bytes of messages that `send_async` accepted and no broker has acknowledged yet."""
         return self.thread.call(lambda: self._member.waiting_bytes)
 
     def end(self) -> None:
-        """At the program's end."""
+        """Send the waiting messages when the program ends without `close`."""
         if not self.waiting_bytes:
             return
         log.warning(
-            "the producer %s was not closed: what send_soon took is sent now; use `with`, or close",
+            "producer not closed group=%s: sending its waiting messages of send_async now;"
+            " use `with`, or call close()",
             self._member.group,
         )
         try:
             self.thread.run(asyncio.wait_for(self._flush(), EXIT_S))
         except TimeoutError:
             log.warning(
-                "%d bytes of messages were not sent by %s", self.waiting_bytes, self._member.group
+                "messages not sent group=%s bytes=%d", self._member.group, self.waiting_bytes
             )
 
     send = waits(producer.Producer.send)
@@ -100,12 +104,59 @@ class Producer(Facade[producer.Producer]):
     queues = waits(producer.Producer.queues)
 
     def flush(self) -> None:
-        """Until everything that `send_soon` took before is acknowledged, or has failed."""
+        """Wait until all messages that `send_async` accepted before are acknowledged or have
+        failed."""
         self.thread.run(self._flush())
 
     async def _flush(self) -> None:
-        await self._handover.taken()
+        await self._handover.received()
         await self._member.flush()
+
+    def send_async(
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        select: Selector | None = None,
+        key: object = None,
+    ) -> Future[SendResult]:
+        """Add a message to a batch that is sent within milliseconds. If too many messages wait, the
+        call waits for room. The future gets the result or the failure, and a failure is logged if
+        the program does not look at the future. The future cannot be cancelled."""
+        future = SendFuture[SendResult]()
+        future.set_running_or_notify_cancel()
+        self._handover.add(self.thread, SingleSend(message, queue, select, key, future))
+        return future
+
+    def send_async_many(
+        self,
+        topic: str,
+        bodies: Iterable[bytes | str],
+        *,
+        tag: str = "",
+        properties: Mapping[str, str] | None = None,
+        flag: int = 0,
+        wait_until_stored: bool = True,
+        queue: MessageQueue | None = None,
+    ) -> Future[SendResults]:
+        """Send a message for each body, like the asyncio producer; the arguments are copied. The
+        future gets the results, SomeUnsentError if some messages failed, or MessageError if none
+        was accepted."""
+        future = SendFuture[SendResults]()
+        future.set_running_or_notify_cancel()
+        accepted = as_bodies(bodies)
+        start = partial(
+            self._member.send_async_many,
+            topic,
+            accepted,
+            tag=tag,
+            properties=properties if properties is None else dict(properties),
+            flag=flag,
+            wait_until_stored=wait_until_stored,
+            queue=queue,
+        )
+        self._handover.add(self.thread, ListSend(start, len(accepted), future))
+        return future
 
     def send_soon(
         self,
@@ -115,13 +166,9 @@ class Producer(Facade[producer.Producer]):
         select: Selector | None = None,
         key: object = None,
     ) -> Future[SendResult]:
-        """With others of the next milliseconds; where too many wait, once there is room. The future
-        has the result, or what kept it from being sent, which is logged when nobody waits for it by
-        then; it cannot be cancelled."""
-        future = SoonFuture[SendResult]()
-        future.set_running_or_notify_cancel()
-        self._handover.add(self.thread, One(message, queue, select, key, future))
-        return future
+        """The old name of `send_async`; it will be removed in the next release."""
+        renamed_method("send_soon", "send_async")
+        return self.send_async(message, queue=queue, select=select, key=key)
 
     def send_soon_many(
         self,
@@ -134,24 +181,17 @@ class Producer(Facade[producer.Producer]):
         wait_until_stored: bool = True,
         queue: MessageQueue | None = None,
     ) -> Future[SendResults]:
-        """As at the asyncio producer, and the arguments are its own from now on. The future has the
-        results, or what kept some of them from being sent: SomeUnsentError; MessageError when none
-        was taken."""
-        future = SoonFuture[SendResults]()
-        future.set_running_or_notify_cancel()
-        taken = as_bodies(bodies)
-        give = partial(
-            self._member.send_soon_many,
+        """The old name of `send_async_many`; it will be removed in the next release."""
+        renamed_method("send_soon_many", "send_async_many")
+        return self.send_async_many(
             topic,
-            taken,
+            bodies,
             tag=tag,
-            properties=properties if properties is None else dict(properties),
+            properties=properties,
             flag=flag,
             wait_until_stored=wait_until_stored,
             queue=queue,
         )
-        self._handover.add(self.thread, Many(give, len(taken), future))
-        return future
 
 
 _started: set[Producer] = set()
@@ -160,13 +200,13 @@ _started: set[Producer] = set()
 @atexit.register
 def _end_all() -> None:
     for each in tuple(_started):
-        with suppress(ClientError):  # in a child of a fork, say
+        with suppress(ClientError):  # for example in a forked child
             each.end()
 
 
 @final
 class TransactionProducer(Facade[transaction_producer.TransactionProducer]):
-    """Sends messages in transactions; `check` and local transactions run in threads, and may
+    """Sends messages in transactions. `check` and local transactions run in threads, where they can
     block. See `aio.transaction_producer`."""
 
     def __init__(self, group: str, *, check: Checker, **keywords: Unpack[ProducerKeywords]) -> None:
@@ -179,13 +219,13 @@ class TransactionProducer(Facade[transaction_producer.TransactionProducer]):
     def send_in_transaction(
         self, message: Message, local: Local, argument: object = None
     ) -> TransactionResult:
-        """`local(message, argument)` runs once the broker has the message; what it says decides.
-        Raises what a send raises, when there is no such message: `local` did not run then."""
+        """Send a half message, then call `local(message, argument)`, whose result commits or rolls
+        back. If the send fails, its error is raised and `local` is not called."""
         called = in_pool(self._pool, local)
         return self.thread.run(self._member.send_in_transaction(message, called, argument))
 
     def close(self) -> None:
-        """Nothing happens the second time."""
+        """Close the producer. A second call does nothing."""
         try:
             super().close()
         finally:

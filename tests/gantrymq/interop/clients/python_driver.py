@@ -126,7 +126,7 @@ class Sending:
             sends = (self.producer.send(each, mode=SendMode.ASYNC) for each in messages)
             return [sent(each) for each in await asyncio.gather(*sends)]
         if mode == "soon":
-            sendings = [self.producer.send_soon(each) for each in messages]
+            sendings = [self.producer.send_async(each) for each in messages]
             return [sent(await each) for each in sendings]
         results = []
         for message in messages:

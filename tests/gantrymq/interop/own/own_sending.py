@@ -24,12 +24,12 @@ from gantrymq.wire.message.sys_flag import COMPRESSED
 ROWS: Final = OwnRows()
 
 
-@ROWS.add("`send_soon`: gathered batches, each message where its result says, in order")
-async def send_soon(stage: OwnStage) -> None:
+@ROWS.add("`send_async`: gathered batches, each message where its result says, in order")
+async def send_async(stage: OwnStage) -> None:
     topic, admin = await stage.topic(), await stage.admin()
     producer = await stage.producer()
     messages = [Message(topic, str(n), tag=f"t{n % 3}", keys=[f"k{n}"]) for n in range(2000)]
-    sendings = [producer.send_soon(message) for message in messages]
+    sendings = [producer.send_async(message) for message in messages]
     results = [await sending for sending in sendings]
     assert {result.status for result in results} == {SendStatus.SEND_OK}
     records = await stored(admin, topic, len(messages))
@@ -44,13 +44,13 @@ async def send_soon(stage: OwnStage) -> None:
         assert numbers == sorted(numbers)
 
 
-@ROWS.add("`send_soon_many`: a list gathered with others, each message where its result says")
-async def send_soon_many(stage: OwnStage) -> None:
+@ROWS.add("`send_async_many`: a list gathered with others, each message where its result says")
+async def send_async_many(stage: OwnStage) -> None:
     topic, admin = await stage.topic(), await stage.admin()
     producer = await stage.producer()
     sent = [str(n).encode() for n in range(1500)] + [b"long" * 2_000]
-    others = [producer.send_soon(Message(topic, f"other {n}")) for n in range(10)]
-    results = await producer.send_soon_many(topic, sent, tag="t", properties={"region": "eu"})
+    others = [producer.send_async(Message(topic, f"other {n}")) for n in range(10)]
+    results = await producer.send_async_many(topic, sent, tag="t", properties={"region": "eu"})
     for other in others:
         await other
     records = await stored(admin, topic, len(sent) + len(others))
@@ -72,7 +72,7 @@ async def callbacks(stage: OwnStage) -> None:
         told.append(sending.result())
 
     for n in range(50):
-        producer.send_soon(Message(topic, f"soon {n}")).add_done_callback(tell)
+        producer.send_async(Message(topic, f"soon {n}")).add_done_callback(tell)
     sends = [producer.send(Message(topic, f"{n}"), mode=SendMode.ASYNC) for n in range(50)]
     results = await asyncio.gather(*sends)
     await until(lambda: len(told) == 50, "all callbacks")

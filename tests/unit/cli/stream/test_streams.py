@@ -83,7 +83,7 @@ class Terminal:
         stream = Stream(
             {"name_servers": self.broker.name_servers},
             form=asked.form,
-            world=self.broker,
+            environment=self.broker,
             source=self.source,
             output=self.output,
             say=self.said.append,

@@ -130,20 +130,20 @@ Scene = Callable[[EmbeddedBroker], Coroutine[Any, Any, object]]
 
 
 async def producing(broker: EmbeddedBroker) -> None:
-    async with Producer("G", world=broker, name_servers=broker.name_servers) as producer:
+    async with Producer("G", environment=broker, name_servers=broker.name_servers) as producer:
         await producer.send(Message("T", b"x"))
         await producer.send(Message("T", b"x"), select=by_key, key=1)
         await producer.send_oneway(Message("T", b"x"))
         await producer.send_batch([Message("T", b"x")] * 2)
-        sendings = [producer.send_soon(Message("T", b"x"), select=by_key, key=n) for n in range(3)]
+        sendings = [producer.send_async(Message("T", b"x"), select=by_key, key=n) for n in range(3)]
         for sending in sendings:
             await sending
-        producer.send_soon(Message("U", b"x"), select=by_key, key=1)
+        producer.send_async(Message("U", b"x"), select=by_key, key=1)
 
 
 async def traced(broker: EmbeddedBroker) -> None:
     names = broker.name_servers
-    async with Producer("G", world=broker, name_servers=names, trace=True) as producer:
+    async with Producer("G", environment=broker, name_servers=names, trace=True) as producer:
         await producer.send(Message("T", b"x"))
 
 
@@ -153,16 +153,16 @@ async def in_transaction(broker: EmbeddedBroker) -> None:
         return TransactionState.COMMIT
 
     async with TransactionProducer(
-        "G", check=work, world=broker, name_servers=broker.name_servers
+        "G", check=work, environment=broker, name_servers=broker.name_servers
     ) as producer:
         await producer.send_in_transaction(Message("T", b"x"), work)
 
 
 async def to_nobody(broker: EmbeddedBroker) -> None:
-    async with Producer("G", world=broker, name_servers=broker.name_servers) as producer:
+    async with Producer("G", environment=broker, name_servers=broker.name_servers) as producer:
         await producer.queues("T")
         with broker.unreachable():
-            producer.send_soon(Message("T", b"x"))
+            producer.send_async(Message("T", b"x"))
             with pytest.raises(Exception, match="nobody listens"):
                 await producer.send(Message("T", b"x"))
 
@@ -177,7 +177,7 @@ def pushing(*, orderly: bool) -> Scene:
 
         consumer = PushConsumer(
             "G",
-            world=broker,
+            environment=broker,
             name_servers=broker.name_servers,
             orderly=orderly,
             consume_from=ConsumeFrom.FIRST_OFFSET,
@@ -193,7 +193,7 @@ def pushing(*, orderly: bool) -> Scene:
 async def polling(broker: EmbeddedBroker) -> None:
     async with PullConsumer(
         "G",
-        world=broker,
+        environment=broker,
         name_servers=broker.name_servers,
         consume_from=ConsumeFrom.FIRST_OFFSET,
     ) as consumer:
@@ -208,7 +208,7 @@ async def polling(broker: EmbeddedBroker) -> None:
 
 async def popping(broker: EmbeddedBroker) -> None:
     consumer = PopConsumer(
-        "G", world=broker, name_servers=broker.name_servers, from_first=True, retry_s=0.0
+        "G", environment=broker, name_servers=broker.name_servers, from_first=True, retry_s=0.0
     )
     consumer.subscribe("T")
     async with consumer:
@@ -219,7 +219,7 @@ async def popping(broker: EmbeddedBroker) -> None:
 
 
 async def administering(broker: EmbeddedBroker) -> None:
-    async with Admin(world=broker, name_servers=broker.name_servers) as admin:
+    async with Admin(environment=broker, name_servers=broker.name_servers) as admin:
         await admin.topics.names()
         await admin.topics.stats("T")
 
@@ -246,7 +246,7 @@ async def _awaited(work: Awaitable[object]) -> object:
 
 
 async def stored(broker: EmbeddedBroker) -> None:
-    async with Producer("S", world=broker, name_servers=broker.name_servers) as producer:
+    async with Producer("S", environment=broker, name_servers=broker.name_servers) as producer:
         await producer.send_batch([Message("T", b"x")] * 4)
 
 

@@ -87,13 +87,13 @@ def test_a_producer_gives_up_what_nobody_acknowledges() -> None:
     cluster.run(cluster.instance.heartbeat())
     fall_silent(cluster)
     cluster.faults[NAME_SERVER] = lambda *_: None
-    batches = [core.send_soon(Message("T", b"x")) for _ in range(500)]
-    batches.append(core.send_soon(Message("U", b"x"), select=by_key, key=1))
+    batches = [core.send_async(Message("T", b"x")) for _ in range(500)]
+    batches.append(core.send_async(Message("U", b"x"), select=by_key, key=1))
     assert seconds(cluster, core.close()) <= 7.0 + 3.0
     for batch in batches:
         with pytest.raises(SendError, match=GIVEN_UP):
             batch.result_of(0)
-    assert core.lingering.waiting_bytes == 0
+    assert core.accumulator.waiting_bytes == 0
 
 
 def test_a_producer_gives_up_traces_with_the_first_that_is_not_taken() -> None:

@@ -27,7 +27,7 @@ from gantrymq.wire.command import Command
 
 async def started() -> Producer:
     broker = EmbeddedBroker()
-    producer = Producer("G", world=broker, name_servers=broker.name_servers)
+    producer = Producer("G", environment=broker, name_servers=broker.name_servers)
     await producer.start()
     await producer.send(Message("T", b"x"))
     return producer
@@ -67,7 +67,7 @@ async def test_every_request_says_the_namespace_of_5x() -> None:
     broker, seen = EmbeddedBroker(), Seen()
     producer = Producer(
         "G",
-        world=broker,
+        environment=broker,
         name_servers=broker.name_servers,
         namespace_v2="tenant",
         request_hooks=[seen],
@@ -82,13 +82,13 @@ async def test_every_request_says_the_namespace_of_5x() -> None:
 async def test_a_page_of_the_world_lists_the_name_servers() -> None:
     broker = EmbeddedBroker()
     broker.pages["http://names/list"] = broker.name_servers
-    async with Producer("G", world=broker, name_server_url="http://names/list") as producer:
+    async with Producer("G", environment=broker, name_server_url="http://names/list") as producer:
         await producer.send(Message("T", b"x"))
     await broker.expect("T", [b"x"])
 
 
 async def soon(producer: Producer) -> None:
-    producer.send_soon(Message("T", b"x"))
+    producer.send_async(Message("T", b"x"))
 
 
 async def test_a_client_lives_on_one_event_loop() -> None:
@@ -107,7 +107,7 @@ def exit_status_of_child(producer: Producer) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     try:
         with pytest.raises(StateError, match="before the process forked"):
-            producer.send_soon(Message("T", b"x"))
+            producer.send_async(Message("T", b"x"))
         sending = producer.send(Message("T", b"x"))
         with pytest.raises(StateError, match="before the process forked"):
             sending.send(None)
@@ -131,7 +131,7 @@ def forget(members: list[Startable]) -> None:
 async def test_who_forgets_to_close_is_told(kind: Callable[..., Startable]) -> None:
     broker = EmbeddedBroker()
     group = () if kind is Admin else ("G",)
-    member = kind(*group, world=broker, name_servers=broker.name_servers)
+    member = kind(*group, environment=broker, name_servers=broker.name_servers)
     await member.start()
     members = [member]
     del member

@@ -74,7 +74,7 @@ async def test_every_kind_of_send_arrives(tmp_path: Path) -> None:
             await producer.send(Message("T", b"three"), select=by_key, key="k")
             batch = await producer.send_batch([Message("T", b"four"), Message("T", b"five")])
             assert batch.message_id.count(",") == 1
-            soon = [producer.send_soon(Message("T", b"%d" % n)) for n in range(50)]
+            soon = [producer.send_async(Message("T", b"%d" % n)) for n in range(50)]
             results = [await sending for sending in soon]
             assert len({each.message_id for each in results}) == 50
             await producer.send_oneway(Message("T", b"last"))
@@ -84,9 +84,9 @@ async def test_every_kind_of_send_arrives(tmp_path: Path) -> None:
 
 async def test_closing_loses_nothing() -> None:
     world = EmbeddedBroker()
-    producer = Producer("G", world=world, name_servers=world.name_servers, linger_s=30.0)
+    producer = Producer("G", environment=world, name_servers=world.name_servers, linger_s=30.0)
     async with producer:
-        soon = [producer.send_soon(Message("T", b"x" * 100)) for _ in range(5_000)]
+        soon = [producer.send_async(Message("T", b"x" * 100)) for _ in range(5_000)]
         seen: list[Sending] = []
         soon[-1].add_done_callback(seen.append)
     assert seen == [soon[-1]]
@@ -98,7 +98,7 @@ async def test_a_failure_reaches_who_awaits(tmp_path: Path) -> None:
     del tmp_path
     producer = Producer("G", name_servers="127.0.0.1:1", linger_s=0.0)
     async with producer:
-        sending = producer.send_soon(Message("T", b"x"))
+        sending = producer.send_async(Message("T", b"x"))
         with pytest.raises(asyncio.InvalidStateError):
             sending.result()
         with pytest.raises(SendError, match="connect to name servers failed"):
@@ -108,8 +108,8 @@ async def test_a_failure_reaches_who_awaits(tmp_path: Path) -> None:
 async def test_lists_arrive_whole_and_in_order_of_their_results() -> None:
     world = EmbeddedBroker()
     seen: list[Sendings] = []
-    async with Producer("G", world=world, name_servers=world.name_servers) as producer:
-        sendings = producer.send_soon_many("T", [b"a", "\u00fc", *[b"x"] * 1_500], tag="A")
+    async with Producer("G", environment=world, name_servers=world.name_servers) as producer:
+        sendings = producer.send_async_many("T", [b"a", "\u00fc", *[b"x"] * 1_500], tag="A")
         sendings.add_done_callback(seen.append)
         assert not sendings.done()
         with pytest.raises(asyncio.InvalidStateError):
@@ -121,7 +121,7 @@ async def test_lists_arrive_whole_and_in_order_of_their_results() -> None:
         assert seen == [sendings]
         assert len(sendings) == len({result.message_id for result in results}) == 1_502
         with pytest.raises(TypeError):
-            producer.send_soon_many("T", [b"a", 5])  # type: ignore[list-item]
+            producer.send_async_many("T", [b"a", 5])  # type: ignore[list-item]
     found = world.messages("T")
     assert len(found) == 1_502
     assert {message.tag for message in found} == {"A"}
@@ -129,8 +129,8 @@ async def test_lists_arrive_whole_and_in_order_of_their_results() -> None:
 
 async def test_who_no_longer_waits_for_a_list_takes_nothing_back() -> None:
     world = EmbeddedBroker()
-    async with Producer("G", world=world, name_servers=world.name_servers) as producer:
-        sendings = producer.send_soon_many("T", [b"a", b"b"])
+    async with Producer("G", environment=world, name_servers=world.name_servers) as producer:
+        sendings = producer.send_async_many("T", [b"a", b"b"])
         waiter = asyncio.ensure_future(sendings)
         await asyncio.sleep(0)
         waiter.cancel()
@@ -145,8 +145,8 @@ async def test_waiting_for_a_list_leaves_nothing_behind_when_it_is_cancelled() -
         return sum(isinstance(each, asyncio.Future) for each in gc.get_objects())
 
     world = EmbeddedBroker()
-    async with Producer("G", world=world, name_servers=world.name_servers) as producer:
-        sendings = producer.send_soon_many("T", [b"a", b"b"])
+    async with Producer("G", environment=world, name_servers=world.name_servers) as producer:
+        sendings = producer.send_async_many("T", [b"a", b"b"])
         before = futures()
         for _ in range(50):
             waiter = asyncio.ensure_future(sendings)
@@ -158,17 +158,17 @@ async def test_waiting_for_a_list_leaves_nothing_behind_when_it_is_cancelled() -
 
 async def test_a_text_is_no_list_of_bodies() -> None:
     world = EmbeddedBroker()
-    async with Producer("G", world=world, name_servers=world.name_servers) as producer:
-        with pytest.raises(TypeError, match="not str: send_soon takes one"):
-            producer.send_soon_many("T", "hello")
+    async with Producer("G", environment=world, name_servers=world.name_servers) as producer:
+        with pytest.raises(TypeError, match="not str: send_async takes one"):
+            producer.send_async_many("T", "hello")
         with pytest.raises(TypeError, match="not bytes"):
-            producer.send_soon_many("T", b"hello")  # type: ignore[arg-type]
+            producer.send_async_many("T", b"hello")  # type: ignore[arg-type]
     assert world.messages("T") == []
 
 
 async def test_which_of_a_list_failed_reaches_who_awaits_it() -> None:
     async with Producer("G", name_servers="127.0.0.1:1", linger_s=0.0) as producer:
-        sendings = producer.send_soon_many("T", [b"a", b"b"])
+        sendings = producer.send_async_many("T", [b"a", b"b"])
         with pytest.raises(SomeUnsentError, match="2 of 2 messages") as caught:
             await sendings
         assert caught.value.failed == (0, 1)
@@ -218,7 +218,7 @@ async def test_requests_are_replied_to(tmp_path: Path) -> None:
 
 async def test_a_request_that_nobody_replies_to_says_so() -> None:
     world = EmbeddedBroker()
-    async with Producer("A", world=world, name_servers=world.name_servers) as asking:
+    async with Producer("A", environment=world, name_servers=world.name_servers) as asking:
         with pytest.raises(NoReplyError):
             await world.run(asking.request(Message("T", b"ping"), timeout_s=0.2))
 
@@ -255,20 +255,20 @@ async def test_life_is_told(tmp_path: Path) -> None:
             await Producer("G", name_servers="127.0.0.1:1", instance_name="one").start()
     await producer.close()
     with pytest.raises(StateError, match="SHUTDOWN_ALREADY"):
-        producer.send_soon(Message("T", b"x"))
+        producer.send_async(Message("T", b"x"))
     with pytest.raises(StateError, match="SHUTDOWN_ALREADY"):
         await producer.start()
 
 
 async def test_what_was_taken_can_be_waited_for_by_asyncios_means() -> None:
     world = EmbeddedBroker()
-    async with Producer("G", world=world, name_servers=world.name_servers) as producer:
-        first, second = (producer.send_soon(Message("T", body)) for body in (b"a", b"b"))
+    async with Producer("G", environment=world, name_servers=world.name_servers) as producer:
+        first, second = (producer.send_async(Message("T", body)) for body in (b"a", b"b"))
         results = await world.run(asyncio.gather(first, second, first))
         assert [each.message_id for each in results] == [
             first.result().message_id, second.result().message_id, first.result().message_id,
         ]  # fmt: skip
-        third = producer.send_soon(Message("T", b"c"))
+        third = producer.send_async(Message("T", b"c"))
         waiting = asyncio.create_task(asyncio.wait_for(asyncio.shield(third), 9.0))
         await asyncio.sleep(0)
         waiting.cancel()
@@ -283,13 +283,30 @@ async def test_messages_that_nobody_waits_for_are_not_lost_in_silence(
 ) -> None:
     """As when a program's event loop ends."""
     world = EmbeddedBroker()
-    producer = Producer("G", world=world, name_servers=world.name_servers, linger_s=60.0)
+    producer = Producer("G", environment=world, name_servers=world.name_servers, linger_s=60.0)
     async with producer:
         for _ in range(3):
-            producer.send_soon(Message("T", b"x"))
+            producer.send_async(Message("T", b"x"))
         assert producer.waiting_bytes > 0
         await asyncio.sleep(0)
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
         await asyncio.sleep(0)
     assert "3 messages to T were not sent: the producer was closed" in caplog.text
+
+
+async def test_old_names_work_and_warn() -> None:
+    broker = EmbeddedBroker()
+    names = broker.name_servers
+    with pytest.warns(
+        DeprecationWarning, match="`world` has been renamed to `environment`"
+    ) as warned:
+        producer = Producer("G", world=broker, name_servers=names)
+    async with producer:
+        with pytest.warns(DeprecationWarning, match="renamed to `send_async`"):
+            one = producer.send_soon(Message("T", b"one"))
+        with pytest.warns(DeprecationWarning, match="renamed to `send_async_many`") as later:
+            many = producer.send_soon_many("T", [b"two"], tag="A")
+        await broker.run(producer.flush())
+        assert [one.result().message_id, *(each.message_id for each in many.result())]
+    assert {each.filename for each in (*warned, *later)} == {__file__}

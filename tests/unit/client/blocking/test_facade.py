@@ -140,9 +140,9 @@ def test_a_loop_that_ends_takes_nothing_more(monkeypatch: pytest.MonkeyPatch) ->
     thread = loop_thread.join()
     thread.leave()
     monkeypatch.setattr(thread, "must_be_usable", lambda: None)
-    with pytest.raises(StateError, match="the client's thread has ended"):
+    with pytest.raises(StateError, match="The client's thread has ended"):
         thread.call(list)
-    with pytest.raises(StateError, match="the client's thread has ended"):
+    with pytest.raises(StateError, match="The client's thread has ended"):
         thread.post(lambda: None)
 
 

@@ -25,7 +25,7 @@ class Basin:
     def is_full(self) -> bool:
         return self._room <= 0
 
-    def take(self, item: int) -> None:
+    def receive(self, item: int) -> None:
         self._room -= 1
         self.taken.append(item)
 
@@ -84,7 +84,7 @@ def test_who_finds_no_room_waits_for_it_in_his_turn() -> None:
         assert last.is_alive()
         thread.call(basin.empty)
         last.join(10.0)
-        thread.run(handed.taken())
+        thread.run(handed.received())
         assert basin.taken == [0, 1, 2, 3, 4, 5]
     finally:
         thread.leave()
@@ -104,5 +104,5 @@ def test_a_thread_that_has_ended_is_told_of() -> None:
     """Nobody waits for it: neither a caller nor the end of the program."""
     thread = loop_thread.join()
     thread.leave()
-    with pytest.raises(StateError, match="the client's thread has ended"):
+    with pytest.raises(StateError, match="The client's thread has ended"):
         thread.call(lambda: None)

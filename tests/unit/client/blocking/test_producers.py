@@ -44,9 +44,9 @@ def stored(running: Servers, topic: str, count: int) -> list[bytes]:
 def test_messages_are_sent_now_and_soon(running: Servers) -> None:
     with Producer("P", name_servers=running.name_server) as producer:
         assert producer.send(Message("T", b"a")).status is SendStatus.SEND_OK
-        futures = [producer.send_soon(Message("T", b"b%d" % n)) for n in range(3)]
+        futures = [producer.send_async(Message("T", b"b%d" % n)) for n in range(3)]
         assert [each.result(10.0).status for each in futures] == [SendStatus.SEND_OK] * 3
-        late = producer.send_soon(Message("T", b"c"))
+        late = producer.send_async(Message("T", b"c"))
     assert late.result(0).status is SendStatus.SEND_OK
     assert stored(running, "T", 5) == [b"a", b"b0", b"b1", b"b2", b"c"]
 
@@ -54,9 +54,9 @@ def test_messages_are_sent_now_and_soon(running: Servers) -> None:
 def test_what_cannot_be_sent_soon_is_told_by_its_future(running: Servers) -> None:
     producer = Producer("P", name_servers=running.name_server)
     with pytest.raises(StateError, match="start it first"):
-        producer.send_soon(Message("T", b"a"))
+        producer.send_async(Message("T", b"a"))
     with producer:
-        future = producer.send_soon(Message("T", b"x" * (5 << 20)))
+        future = producer.send_async(Message("T", b"x" * (5 << 20)))
         assert future.exception(10.0) is not None
 
 
@@ -66,13 +66,13 @@ def test_what_nobody_looks_at_is_counted_in_the_log(
     """Fire and forget: nobody would know."""
     with Producer("P", name_servers="127.0.0.1:1") as nowhere:
         for number in range(3):
-            nowhere.send_soon(Message("T", b"%d" % number))
-        nowhere.send_soon_many("T", [b"3", b"4"])
+            nowhere.send_async(Message("T", b"%d" % number))
+        nowhere.send_async_many("T", [b"3", b"4"])
     with Producer("P", name_servers=running.name_server) as producer:
-        producer.send_soon(Message("T", b"x" * (5 << 20)))
+        producer.send_async(Message("T", b"x" * (5 << 20)))
     texts = [record.getMessage() for record in caplog.records]
-    told = [text for text in texts if "were not sent, and nobody waits for them" in text]
-    assert sum(int(text.split()[0]) for text in told) == 6
+    told = [text for text in texts if text.startswith("send_async failed messages=")]
+    assert sum(int(text.partition("=")[2].split()[0]) for text in told) == 6
     assert "message body size over max value" in told[-1]
 
 
@@ -82,8 +82,8 @@ def test_what_somebody_looks_at_is_not_in_the_log(
     seen: list[object] = []
     with Producer("P", name_servers=running.name_server) as producer:
         with held(producer.thread):
-            producer.send_soon(Message("T", b"x" * (5 << 20))).add_done_callback(seen.append)
-            producer.send_soon_many("T", [b""]).add_done_callback(seen.append)
+            producer.send_async(Message("T", b"x" * (5 << 20))).add_done_callback(seen.append)
+            producer.send_async_many("T", [b""]).add_done_callback(seen.append)
         producer.flush()
     assert len(seen) == 2
     assert "not sent" not in caplog.text
@@ -91,23 +91,23 @@ def test_what_somebody_looks_at_is_not_in_the_log(
 
 def test_who_gives_more_than_may_wait_waits_for_room(running: Servers) -> None:
     with Producer("P", name_servers=running.name_server, waiting_bytes_max=20_000) as producer:
-        futures = [producer.send_soon(Message("T", b"%04d" % n)) for n in range(200)]
-        futures += [producer.send_soon(Message("T", b"x" * 5_000)) for _ in range(20)]
+        futures = [producer.send_async(Message("T", b"%04d" % n)) for n in range(200)]
+        futures += [producer.send_async(Message("T", b"x" * 5_000)) for _ in range(20)]
         producer.flush()
         assert all(future.done() for future in futures)
-        late = [producer.send_soon(Message("T", b"y" * 5_000)) for _ in range(20)]
+        late = [producer.send_async(Message("T", b"y" * 5_000)) for _ in range(20)]
     assert {future.result(0).status for future in futures + late} == {SendStatus.SEND_OK}
     assert len(stored(running, "T", 240)) == 240
 
 
 def test_lists_are_sent_soon(running: Servers) -> None:
     with Producer("P", name_servers=running.name_server) as producer:
-        future = producer.send_soon_many("T", (b"%d" % n for n in range(3)), tag="A")
-        one = producer.send_soon(Message("T", b"3"))
+        future = producer.send_async_many("T", (b"%d" % n for n in range(3)), tag="A")
+        one = producer.send_async(Message("T", b"3"))
         results = future.result(10.0)
         assert [result.status for result in results] == [SendStatus.SEND_OK] * 3
         assert one.result(10.0).status is SendStatus.SEND_OK
-        refused = producer.send_soon_many("T", [b"a", b""])
+        refused = producer.send_async_many("T", [b"a", b""])
         assert isinstance(refused.exception(10.0), MessageError)
     assert stored(running, "T", 4) == [b"0", b"1", b"2", b"3"]
 
@@ -116,12 +116,12 @@ def test_the_arguments_of_a_list_may_be_used_anew(running: Servers) -> None:
     with Producer("P", name_servers=running.name_server) as producer:
         bodies, properties = [b"a"], {"number": "1"}
         with held(producer.thread):
-            future = producer.send_soon_many("T", bodies, properties=properties)
+            future = producer.send_async_many("T", bodies, properties=properties)
             bodies.append(b"b")
             properties["number"] = "2"
         assert len(future.result(10.0)) == 1
         with pytest.raises(TypeError, match="not str"):
-            producer.send_soon_many("T", "hello")
+            producer.send_async_many("T", "hello")
     with reader(running) as consumer:
         assert [each.properties["number"] for each in consumer.poll(5.0)] == ["1"]
 
@@ -132,15 +132,15 @@ def test_a_send_that_is_refused_keeps_nobody_else_waiting(running: Servers) -> N
 
     def again(first: object) -> None:
         try:
-            producer.send_soon(Message("T", b"b"))
+            producer.send_async(Message("T", b"b"))
         except StateError as error:
             refused.set_result(error)
 
     with Producer("P", name_servers=running.name_server) as producer:
         with held(producer.thread):  # else it may be done before, and be called here
-            producer.send_soon(Message("T", b"a")).add_done_callback(again)
+            producer.send_async(Message("T", b"a")).add_done_callback(again)
         assert "own event loop" in str(refused.result(10.0))
-        producer.send_soon(Message("T", b"c")).result(10.0)
+        producer.send_async(Message("T", b"c")).result(10.0)
     assert stored(running, "T", 3) == [b"a", b"c"]
 
 
@@ -182,7 +182,7 @@ def work() -> None:
     producer = Producer("P", name_servers=sys.argv[1], linger_s=60.0)
     producer.start()
     for number in range(50):
-        producer.send_soon(Message("T", f"{number:02}"))
+        producer.send_async(Message("T", f"{number:02}"))
 
 work()
 """
@@ -196,5 +196,5 @@ def test_what_waits_at_the_end_of_the_program_is_sent_and_told(running: Servers,
         [sys.executable, "-c", FORGETFUL, name_server],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
-    assert "the producer P was not closed: what send_soon took is sent now" in ended.stderr
+    assert "producer not closed group=P: sending its waiting messages" in ended.stderr
     assert stored(running, "T", 50) == [b"%02d" % number for number in range(50)]

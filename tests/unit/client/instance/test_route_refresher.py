@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.client.core.errors import SendError
-from gantrymq.client.core.instance.route_refresher import DOUBTED_S
+from gantrymq.client.core.instance.route_refresher import REFRESHED_S
 from gantrymq.client.core.message.message import Message
 from gantrymq.client.core.send.producer_settings import ProducerSettings
 from gantrymq.client.core.send.send_request import of_message
@@ -126,9 +126,9 @@ def test_a_route_in_doubt_is_asked_for_once_a_second_and_not_for_ever() -> None:
         cluster.pass_time(0.1)
     code = RequestCode.GET_ROUTEINFO_BY_TOPIC
     assert 2 <= len(cluster.asked_of(code)) <= 1 + 3
-    cluster.pass_time(DOUBTED_S + 1.0)
+    cluster.pass_time(REFRESHED_S + 1.0)
     count = len(cluster.asked_of(code))
-    assert count <= 1 + 3 + DOUBTED_S + 1
+    assert count <= 1 + 3 + REFRESHED_S + 1
     cluster.pass_time(10.0)
     assert len(cluster.asked_of(code)) == count
 

@@ -68,7 +68,7 @@ def test_namespaces_are_seen_by_the_broker_alone() -> None:
         cluster.run(core.send(Message("T", b"x"), select=by_key, key=1)),
         cluster.run(core.send_batch([Message("T", b"x")])),
     ]
-    batch = core.send_soon(Message("T", b"x"))
+    batch = core.send_async(Message("T", b"x"))
     cluster.driver.pass_time(1.0)
     results.append(batch.result_of(0))
     assert {result.queue.topic for result in results} == {"T"}
@@ -81,12 +81,12 @@ def test_closing_sends_what_waits_and_says_goodbye() -> None:
     core = started(cluster)
     cluster.run(core.send(Message("T", b"first")))
     cluster.run(cluster.instance.heartbeat())
-    core.send_soon(Message("T", b"last"))
+    core.send_async(Message("T", b"last"))
     cluster.run(core.close())
     assert cluster.brokers["a"].bodies("T") == [b"first", b"last"]
     assert len(cluster.asked_of(RequestCode.UNREGISTER_CLIENT)) == 1
     with pytest.raises(StateError, match="The producer service state not OK, SHUTDOWN_ALREADY"):
-        core.send_soon(Message("T", b"late"))
+        core.send_async(Message("T", b"late"))
 
 
 def test_life_has_javas_texts() -> None:

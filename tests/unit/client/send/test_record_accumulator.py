@@ -25,7 +25,7 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 
 
-def lingering(
+def accumulator(
     cluster: Cluster, hooks: Sequence[SendHook] = (), **settings: object
 ) -> RecordAccumulator:
     made = ProducerSettings(**{"linger_s": 0.1, **settings})  # type: ignore[arg-type]
@@ -51,7 +51,7 @@ def late_by(cluster: Cluster, seconds: Iterator[float]) -> Callable[[str, Comman
 
 def test_messages_of_a_moment_leave_together() -> None:
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster)
+    waiting = accumulator(cluster)
     batches = [waiting.add(Message("T", b"%d" % n)) for n in range(5)]
     cluster.driver.pass_time(0.09)
     assert sent(cluster) == 0
@@ -68,7 +68,7 @@ def test_messages_of_a_moment_leave_together() -> None:
 @pytest.mark.parametrize("bound", [{"batch_messages_max": 3}, {"batch_bytes_max": 200}])
 def test_a_full_batch_leaves_at_once(bound: dict[str, int]) -> None:
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster, (), **bound)
+    waiting = accumulator(cluster, (), **bound)
     for _ in range(7):
         waiting.add(Message("T", b"x" * 20))
     cluster.driver.settle()
@@ -79,7 +79,7 @@ def test_a_full_batch_leaves_at_once(bound: dict[str, int]) -> None:
 
 def test_topics_queues_and_safety_do_not_mix() -> None:
     cluster = Cluster("a", topics={"T": 2, "U": 1})
-    waiting = lingering(cluster)
+    waiting = accumulator(cluster)
     batches = {
         waiting.add(Message("T", b"x")),
         waiting.add(Message("U", b"x")),
@@ -97,7 +97,7 @@ def test_topics_queues_and_safety_do_not_mix() -> None:
 )
 def test_what_no_batch_takes_is_sent_alone(message: Message) -> None:
     cluster = Cluster("a", topics={"T": 1, "%RETRY%G": 1})
-    waiting = lingering(cluster)
+    waiting = accumulator(cluster)
     batch = waiting.add(message)
     cluster.driver.settle()
     assert batch.result_of(0).message_id
@@ -107,7 +107,7 @@ def test_what_no_batch_takes_is_sent_alone(message: Message) -> None:
 
 def test_flush_waits_for_all_that_was_added() -> None:
     cluster = Cluster("a")
-    waiting = lingering(cluster, batch_messages_max=10, linger_s=60.0)
+    waiting = accumulator(cluster, batch_messages_max=10, linger_s=60.0)
     batches = [waiting.add(Message("T", b"x")) for _ in range(95)]
     cluster.run(waiting.flush())
     assert all(batch.is_over for batch in batches)
@@ -116,7 +116,7 @@ def test_flush_waits_for_all_that_was_added() -> None:
 
 def test_no_more_than_is_allowed_waits() -> None:
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster, waiting_bytes_max=2000)
+    waiting = accumulator(cluster, waiting_bytes_max=2000)
     message = Message("T", b"x" * 100)
     taken = 0
     while waiting.waiting_bytes < 2000:
@@ -133,7 +133,7 @@ def test_who_waits_for_room_has_it_while_brokers_still_have_work() -> None:
     cluster = Cluster("a", topics={"T": 1})
     cluster.run(cluster.instance.route("T"))
     cluster.faults[cluster.address("a")] = late_by(cluster, itertools.count(1.0, 0.01))
-    waiting = lingering(cluster, waiting_bytes_max=160_000, batch_messages_max=1)
+    waiting = accumulator(cluster, waiting_bytes_max=160_000, batch_messages_max=1)
     while waiting.waiting_bytes < 160_000:
         waiting.add(Message("T", b"x" * 100))
     cluster.run(waiting.room())
@@ -143,7 +143,7 @@ def test_who_waits_for_room_has_it_while_brokers_still_have_work() -> None:
 
 def test_the_smallest_bound_has_room_for_one_message() -> None:
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster, waiting_bytes_max=1)
+    waiting = accumulator(cluster, waiting_bytes_max=1)
     for _ in range(3):
         waiting.add(Message("T", b"x"))
         with pytest.raises(WaitingFullError):
@@ -156,7 +156,7 @@ def test_the_smallest_bound_has_room_for_one_message() -> None:
 def test_what_waits_is_reckoned_with_all_that_comes_with_it(delay_level: int) -> None:
     """Properties are memory, too, and a batch of one message is mostly the batch."""
     cluster = Cluster("a")
-    waiting = lingering(cluster)
+    waiting = accumulator(cluster)
     waiting.add(Message("T", b"x", delay_level=delay_level))
     assert waiting.waiting_bytes > 3_000
     waiting.add(Message("U", b"x", properties={"k": "v" * 9_000}, delay_level=delay_level))
@@ -173,7 +173,7 @@ def test_what_hooks_will_see_waits_as_well() -> None:
     sizes = []
     for hooks in ((), (Hook(),)):
         cluster = Cluster("a")
-        waiting = lingering(cluster, hooks)
+        waiting = accumulator(cluster, hooks)
         for _ in range(10):
             waiting.add(Message("T", b"x" * 1_000))
         sizes.append(waiting.waiting_bytes)
@@ -183,7 +183,7 @@ def test_what_hooks_will_see_waits_as_well() -> None:
 
 def test_what_is_given_up_before_it_began_is_over() -> None:
     cluster = Cluster("a")
-    waiting = lingering(cluster)
+    waiting = accumulator(cluster)
     batches = [waiting.add(Message("T", b"x", delay_level=n)) for n in range(2)]
     waiting.abandon()
     cluster.pass_time(1.0)
@@ -196,7 +196,7 @@ def test_what_is_given_up_before_it_began_is_over() -> None:
 
 def test_a_message_that_is_refused_is_not_told_as_lost() -> None:
     cluster = Cluster("a")
-    waiting = lingering(cluster)
+    waiting = accumulator(cluster)
     with pytest.raises(MessageError):
         waiting.add(Message("T", b"x", properties={"a": "b" * 40_000}))
     cluster.run(waiting.flush())
@@ -207,7 +207,7 @@ def test_a_message_that_is_refused_is_not_told_as_lost() -> None:
 def test_a_failure_is_told_to_each_message_and_logged_when_nobody_looks() -> None:
     cluster = Cluster("a", topics={"T": 1})
     cluster.faults[cluster.address("a")] = gone
-    waiting = lingering(cluster)
+    waiting = accumulator(cluster)
     unwatched = waiting.add(Message("T", b"x"))
     cluster.driver.pass_time(1.0)
     with pytest.raises(SendError, match="nobody listens"):
@@ -221,7 +221,7 @@ def test_a_batch_is_tried_again_elsewhere() -> None:
     cluster.faults[cluster.address("a")] = lambda address, command: Command(
         ResponseCode.SYSTEM_BUSY
     )
-    waiting = lingering(cluster, batch_messages_max=1)
+    waiting = accumulator(cluster, batch_messages_max=1)
     batches = [waiting.add(Message("T", b"x")) for _ in range(4)]
     cluster.driver.pass_time(1.0)
     assert {batch.result_of(0).queue.broker_name for batch in batches} == {"b"}
@@ -241,7 +241,7 @@ def test_batches_to_one_queue_keep_their_order() -> None:
         return Late(answered, next(slow, 0.0))
 
     cluster.faults[cluster.address("a")] = answer
-    waiting = lingering(cluster, batch_messages_max=1)
+    waiting = accumulator(cluster, batch_messages_max=1)
     for n in range(3):
         waiting.add(Message("T", b"%d" % n), queue)
     cluster.driver.pass_time(0.4)
@@ -252,7 +252,7 @@ def test_batches_to_one_queue_keep_their_order() -> None:
 
 def test_a_message_that_is_refused_spoils_nothing() -> None:
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster)
+    waiting = accumulator(cluster)
     with pytest.raises(MessageError):
         waiting.add(Message("T", b"x", properties={"a": "b" * 40_000}))
     batch: Batch = waiting.add(Message("T", b"x"))
@@ -265,7 +265,7 @@ def test_a_message_that_is_refused_spoils_nothing() -> None:
 def test_properties_that_a_broker_may_refuse_are_nobody_elses_affair(text: str) -> None:
     """Of a batch it refuses all."""
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster, message_bytes_max=16_384)
+    waiting = accumulator(cluster, message_bytes_max=16_384)
     first = waiting.add(Message("T", b"x"))
     long = waiting.add(Message("T", b"x", properties={"a": text}))
     assert waiting.add(Message("T", b"x")) is first
@@ -277,7 +277,7 @@ def test_properties_that_a_broker_may_refuse_are_nobody_elses_affair(text: str) 
 
 def test_what_brokers_add_to_properties_has_room() -> None:
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster)
+    waiting = accumulator(cluster)
     waiting.add(Message("T", b"x", properties={"a": "b" * 32_400}))
     with pytest.raises(MessageError, match="brokers leave room for"):
         waiting.add(Message("T", b"x", properties={"a": "b" * 32_700}))
@@ -287,7 +287,7 @@ def test_what_brokers_add_to_properties_has_room() -> None:
 
 def test_properties_fill_a_batch_as_bodies_do() -> None:
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster, batch_bytes_max=10_000)
+    waiting = accumulator(cluster, batch_bytes_max=10_000)
     for _ in range(6):
         waiting.add(Message("T", b"x", properties={"a": "b" * 4_000}))
     waiting.add_many(Message("T", b"", properties={"a": "b" * 4_000}), [b"x"] * 6)
@@ -301,7 +301,7 @@ def test_properties_fill_a_batch_as_bodies_do() -> None:
 
 def test_who_keeps_what_was_sent_keeps_no_messages() -> None:
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster)
+    waiting = accumulator(cluster)
     alone = waiting.add(Message("T", b"x" * 50_000))
     cluster.run(waiting.flush())
     assert alone.result_of(0).message_id
@@ -324,7 +324,7 @@ def test_a_slow_broker_gets_no_more_sends_than_it_can_answer_in_time() -> None:
         return Late(answered, 2.0)
 
     cluster.faults[address] = answer
-    waiting = lingering(cluster, batch_messages_max=1)
+    waiting = accumulator(cluster, batch_messages_max=1)
     batches = [waiting.add(Message("T", b"x")) for _ in range(3 * SENDS_MAX)]
     cluster.driver.pass_time(1.0)
     assert len(asked) == SENDS_MAX

@@ -36,7 +36,7 @@ class Seen(SendHook):
         del context
 
 
-def lingering(
+def accumulator(
     cluster: Cluster, wrapped_in: str = "", hooks: Sequence[SendHook] = (), **settings: object
 ) -> RecordAccumulator:
     made = ProducerSettings(**{"linger_s": 0.1, **settings})  # type: ignore[arg-type]
@@ -57,7 +57,7 @@ def test_a_list_leaves_as_its_messages_would_one_by_one(wrapped_in: str) -> None
     requests = []
     for is_list in (True, False):
         cluster = Cluster("a", topics={"T": 1, "tenant%T": 1})
-        waiting = lingering(cluster, wrapped_in)
+        waiting = accumulator(cluster, wrapped_in)
         if is_list:
             waiting.add_many(PATTERN, bodies)
         else:
@@ -80,7 +80,7 @@ def test_every_message_is_where_its_result_says(
     sizes: list[int], messages_max: int, bytes_max: int
 ) -> None:
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster, batch_messages_max=messages_max, batch_bytes_max=bytes_max)
+    waiting = accumulator(cluster, batch_messages_max=messages_max, batch_bytes_max=bytes_max)
     queue = MessageQueue("T", "a", 0)
     bodies = [bytes([number]) * size for number, size in enumerate(sizes)]
     waiting.add(Message("T", b"before"), queue)
@@ -103,7 +103,7 @@ def test_every_message_is_where_its_result_says(
 
 
 def test_an_empty_list_is_done_at_once() -> None:
-    shares = lingering(Cluster("a")).add_many(PATTERN, [])
+    shares = accumulator(Cluster("a")).add_many(PATTERN, [])
     assert list(results_of(shares)) == []
 
 
@@ -117,7 +117,7 @@ def test_an_empty_list_is_done_at_once() -> None:
 )
 def test_of_a_list_that_is_refused_nothing_is_taken(bodies: list[bytes], why: str) -> None:
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster, message_bytes_max=300, waiting_bytes_max=1500)
+    waiting = accumulator(cluster, message_bytes_max=300, waiting_bytes_max=1500)
     with pytest.raises(MessageError, match=why):
         waiting.add_many(PATTERN, bodies)
     with pytest.raises(MessageError, match="properties"):
@@ -129,7 +129,7 @@ def test_of_a_list_that_is_refused_nothing_is_taken(bodies: list[bytes], why: st
 
 def test_a_list_finds_the_waiting_full_or_is_taken_as_a_whole() -> None:
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster, waiting_bytes_max=8_000)
+    waiting = accumulator(cluster, waiting_bytes_max=8_000)
     bodies = [b"x" * 100] * 9
     waiting.add_many(PATTERN, bodies)
     while waiting.waiting_bytes < 8_000:
@@ -146,7 +146,7 @@ def test_a_list_finds_the_waiting_full_or_is_taken_as_a_whole() -> None:
 
 def test_long_bodies_of_a_list_are_compressed_alone() -> None:
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster)
+    waiting = accumulator(cluster)
     shares = waiting.add_many(PATTERN, [b"a", b"b" * 5000, b"c"])
     cluster.run(waiting.flush())
     alone = cluster.asked_of(RequestCode.SEND_MESSAGE_V2)
@@ -159,7 +159,7 @@ def test_long_bodies_of_a_list_are_compressed_alone() -> None:
 def test_hooks_see_each_message_of_a_list() -> None:
     cluster = Cluster("a", topics={"T": 1})
     seen = Seen()
-    waiting = lingering(cluster, hooks=[seen])
+    waiting = accumulator(cluster, hooks=[seen])
     shares = waiting.add_many(PATTERN, [b"a", b"b", b"c"])
     cluster.run(waiting.flush())
     assert seen.bodies == [b"a", b"b", b"c"]
@@ -168,7 +168,7 @@ def test_hooks_see_each_message_of_a_list() -> None:
 
 def test_an_error_tells_which_messages_failed() -> None:
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster, batch_messages_max=3, retries=0)
+    waiting = accumulator(cluster, batch_messages_max=3, retries=0)
     shares = waiting.add_many(PATTERN, [b"a", b"b", b"c"])
     cluster.run(waiting.flush())
     cluster.faults[cluster.address("a")] = gone
@@ -187,7 +187,7 @@ def test_a_list_is_refused_for_all_that_it_would_take(
 ) -> None:
     """Not for its bodies alone: properties are written for each of them."""
     cluster = Cluster("a", topics={topic: 1})
-    waiting = lingering(cluster, hooks=hooks, waiting_bytes_max=100_000)
+    waiting = accumulator(cluster, hooks=hooks, waiting_bytes_max=100_000)
     pattern = Message(topic, b"", properties={"k": "v" * 9_000})
     with pytest.raises(MessageError, match=r"11 messages need .* none was taken"):
         waiting.add_many(pattern, [b"x"] * 11)
@@ -200,7 +200,7 @@ def test_a_list_is_refused_for_all_that_it_would_take(
 def test_an_error_has_one_cause_for_each_request() -> None:
     cluster = Cluster("a", topics={"T": 1})
     cluster.faults[cluster.address("a")] = gone
-    waiting = lingering(cluster, retries=0)
+    waiting = accumulator(cluster, retries=0)
     shares = waiting.add_many(PATTERN, [b"a", b"b" * 5000, b"c"])
     cluster.run(waiting.flush())
     with pytest.raises(SomeUnsentError, match="3 of 3") as caught:

@@ -1,1 +1,1 @@
-"""What the asyncio clients run on: the driver of flows, starts, ids, the world outside."""
+"""What the asyncio clients run on: the driver of flows, starts, ids, the environment outside."""

@@ -35,11 +35,11 @@ class Driver:
     """The flow driver of one client, bound to the first event loop that uses it."""
 
     def __init__(
-        self, links: Links, world: Environment, failed: Callable[[str, Exception], None]
+        self, links: Links, environment: Environment, failed: Callable[[str, Exception], None]
     ) -> None:
         """`failed` is called with the name of a started flow and the exception that ended it."""
         self._links = links
-        self._world = world
+        self._environment = environment
         self._failed = failed
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -139,11 +139,11 @@ class Driver:
         if isinstance(step, All):
             return await self._side_by_side(step.flows)
         if isinstance(step, LoadFile):
-            return await self._world.load_file(step.path)
+            return await self._environment.load_file(step.path)
         if isinstance(step, Fetch):
-            return await self._world.fetch(step.url, step.timeout_s)
+            return await self._environment.fetch(step.url, step.timeout_s)
         assert isinstance(step, SaveFile), f"{step!r} is no step"
-        await self._world.save_file(step.path, step.content)
+        await self._environment.save_file(step.path, step.content)
         return None
 
     async def _side_by_side(self, flows: Sequence[Flow[Any]]) -> list[Any]:
@@ -158,7 +158,7 @@ class Driver:
         woken: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         timer = None
         if step.until != FOREVER:
-            timer = self._world.call_at(step.until, _Settle(woken, is_fired=False))
+            timer = self._environment.call_at(step.until, _Settle(woken, is_fired=False))
         fired = _Settle(woken, is_fired=True)
         if step.signal is not None:
             step.signal.listen(fired)

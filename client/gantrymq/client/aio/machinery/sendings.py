@@ -1,4 +1,4 @@
-"""Provides the awaitable that `send_soon_many` returns."""
+"""Provides the awaitable that `send_async_many` returns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, final
 
-from gantrymq.client.aio.machinery.sending_soon import over
+from gantrymq.client.aio.machinery.sending import over
 from gantrymq.client.core.send.batch_results import SendResults, results_of
 from gantrymq.client.core.send.record_accumulator import Share
 

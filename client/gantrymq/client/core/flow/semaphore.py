@@ -1,8 +1,8 @@
 """Limits how many flows do something at a time: a semaphore, first come, first served.
 
-    await turns.take()
+    await semaphore.take()
     try: ...
-    finally: turns.give_back()
+    finally: semaphore.give_back()
 
 Invariant: a released slot goes to the flow that has waited longest and wakes only that one. With
 thousands of waiting flows, waking all of them each time would be most of the work.
@@ -22,21 +22,21 @@ class Semaphore:
 
     __slots__ = ("_free", "_waiting")
 
-    def __init__(self, places: int) -> None:
-        self._free = places
+    def __init__(self, slots: int) -> None:
+        self._free = slots
         self._waiting: deque[Signal] = deque()
 
     async def take(self) -> None:
         if self._free > 0:
             self._free -= 1
             return
-        given = Signal()
-        self._waiting.append(given)
+        granted = Signal()
+        self._waiting.append(granted)
         try:
-            await Wait(FOREVER, given)
+            await Wait(FOREVER, granted)
         except BaseException:
-            if given in self._waiting:
-                self._waiting.remove(given)
+            if granted in self._waiting:
+                self._waiting.remove(granted)
             else:
                 self.give_back()
             raise

@@ -28,20 +28,20 @@ class SendTimeout:
     def __init__(self) -> None:
         self._brokers: dict[str, tuple[float, float]] = {}
 
-    def with_broker(self, broker_name: str) -> float:
+    def of_broker(self, broker_name: str) -> float:
         """Return the timeout of an attempt in seconds. Hot path."""
         if not self._brokers:
             return FOREVER
         return self._brokers.get(broker_name, (FOREVER, 0.0))[0]
 
-    def had_no_answer(self, broker_name: str, began_at: float, now: float) -> None:
+    def timed_out(self, broker_name: str, began_at: float, now: float) -> None:
         """Record that the last attempt of a send begun at `began_at` timed out; concurrent sends
         count once."""
         limit_s, counted_at = self._brokers.get(broker_name, (FIRST_S / 2, 0.0))
         if began_at >= counted_at:
             self._brokers[broker_name] = min(2 * limit_s, LAST_S), now
 
-    def was_heard(self, broker_name: str) -> None:
+    def answered(self, broker_name: str) -> None:
         """Record a response from the broker. Hot path."""
         if self._brokers:
             self._brokers.pop(broker_name, None)

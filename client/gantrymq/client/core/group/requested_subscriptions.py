@@ -57,7 +57,7 @@ class Subscriptions:
         """Return the subscription as brokers know it; None if it is not the wanted one, because a
         broker refuses pulls of a subscription that it does not know."""
         told, wanted = self._told.get(topic), self._wanted.get(topic)
-        if told is None or wanted is None or told.wish != wanted.wish:
+        if told is None or wanted is None or told.subscribed_version != wanted.subscribed_version:
             return None
         return told
 

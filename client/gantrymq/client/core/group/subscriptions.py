@@ -51,10 +51,10 @@ class Subscription:
     data: SubscriptionData
     tags: frozenset[str]
     """The subscribed tags; empty if only the broker filters."""
-    wish: int
+    subscribed_version: int
     """The version of the application's `subscribe` call. Renewals for brokers have a higher version
-    and the same `wish`; another `subscribe` call has another `wish`, even with the same
-    expression."""
+    and the same `subscribed_version`. Another `subscribe` call has another `subscribed_version`,
+    even with the same expression."""
 
     @property
     def topic(self) -> str:

@@ -94,7 +94,7 @@ class Instance:
         self.ports = ports
         self.name_servers = name_servers
         self.routes = Routes()
-        self.doubts = RouteRefresher(ports, self.refresh_route)
+        self.route_refresher = RouteRefresher(ports, self.refresh_route)
         self.producers: dict[str, ProducerMember] = {}
         self.consumers: dict[str, ConsumerMember] = {}
         self.replies = Replies(ports.log)
@@ -108,7 +108,7 @@ class Instance:
         self._running: list[Running] = []
         self._told: dict[str, set[str]] = {}
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ lifecycle
 
     def start(self) -> None:
         start, repeat = self.ports.start, self.repeat
@@ -118,7 +118,7 @@ class Instance:
             repeat("heartbeats", self._beat, settings.heartbeat_s),
             repeat("offsets", self.persist_offsets, settings.persist_offsets_s),
             start(self._keep_balanced(), "rebalance"),
-            start(self.doubts.run(), "routes in doubt"),
+            start(self.route_refresher.run(), "routes in doubt"),
         ]
         if self.name_servers.url:
             fetching = repeat("name servers", self._fetch_name_servers, NAME_SERVERS_S)

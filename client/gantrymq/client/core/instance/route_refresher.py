@@ -19,7 +19,7 @@ from gantrymq.client.core.safe_text import as_told
 PAUSE_S: Final = 1.0
 
 # A master is elected and announced within a few seconds; further failures extend the time.
-DOUBTED_S: Final = 10.0
+REFRESHED_S: Final = 10.0
 
 
 @final
@@ -35,7 +35,7 @@ class RouteRefresher:
     def add(self, topic: str) -> None:
         """Request refreshes of a topic's route. Synchronous and cheap, because many sends can
         fail."""
-        self._until[topic] = self._ports.clock.monotonic() + DOUBTED_S
+        self._until[topic] = self._ports.clock.monotonic() + REFRESHED_S
         self._added.fire()
 
     async def run(self) -> None:

@@ -140,7 +140,7 @@ def as_bodies(bodies: Iterable[bytes | str] | bytes) -> list[bytes]:
     characters."""
     if isinstance(bodies, (str, bytes)):
         raise TypeError(
-            f"bodies are a list of bytes or str, not {type(bodies).__name__}: send_soon takes one"
+            f"bodies are a list of bytes or str, not {type(bodies).__name__}: send_async takes one"
             " message"
         )
     return [as_bytes(body) for body in bodies]

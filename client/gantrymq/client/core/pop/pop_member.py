@@ -39,7 +39,7 @@ class PopMember:
     """One member of a pop group in one client. `subscribe`, `start`, then `close`."""
 
     def __init__(self, instance: Instance, group: str, settings: PopSettings) -> None:
-        self.life = Lifecycle("pop consumer")
+        self.lifecycle = Lifecycle("pop consumer")
         self.group = group
         self._instance = instance
         self._settings = settings
@@ -50,23 +50,23 @@ class PopMember:
         self._waiting = 0
         self._wanted: dict[tuple[str, str], Signal] = {}
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ lifecycle
 
     async def start(self) -> None:
         """Start; raises SubscriptionError, and RouteError because a topic must exist before it is
         popped."""
-        self.life.begin()
+        self.lifecycle.begin()
         for subscribed in self._subscriptions.values():
             await self._instance.route(subscribed.topic)
             await check(self._instance, self.group, subscribed)
         self._instance.add_consumer(self.group, self)
-        self.life.began()
+        self.lifecycle.began()
         await self._instance.heartbeat()
         await self.rebalance()
 
     async def close(self) -> None:
         """Stop; messages not handed out are redelivered after their invisible time."""
-        if not self.life.end():
+        if not self.lifecycle.end():
             return
         for running in self._popping.values():
             running.cancel()
@@ -100,7 +100,7 @@ class PopMember:
 
     async def rebalance(self) -> bool:
         """Start a flow for each broker and topic of the current routes, and stop the others."""
-        if self.life.state is not State.RUNNING:
+        if self.lifecycle.state is not State.RUNNING:
             return True
         places: dict[tuple[str, str], Subscription] = {}
         for topic, subscribed in self._subscriptions.items():
@@ -146,7 +146,7 @@ class PopMember:
         until = self._instance.ports.clock.monotonic() + timeout_s
         self._waiting += 1
         try:
-            while self.life.state is State.RUNNING:
+            while self.lifecycle.state is State.RUNNING:
                 found = self.take()
                 if found is not None:
                     return found

@@ -19,6 +19,7 @@ from gantrymq.client.core.message.message import GROUP_CHARACTERS_MAX, Message, 
 from gantrymq.client.core.message.received import ReceivedMessage
 from gantrymq.client.core.message.results import SendResult
 from gantrymq.client.core.send import batches
+from gantrymq.client.core.send.async_selection import AsyncSelection
 from gantrymq.client.core.send.producer_settings import ProducerSettings
 from gantrymq.client.core.send.record_accumulator import Batch, RecordAccumulator, Share
 from gantrymq.client.core.send.selecting import (
@@ -29,7 +30,6 @@ from gantrymq.client.core.send.selecting import (
     must_be_of,
     queue_or_selector,
 )
-from gantrymq.client.core.send.selecting_soon import SelectingSoon
 from gantrymq.client.core.send.send_request import SendRequest, of_message
 from gantrymq.client.core.send.sending import Sender, SendMode
 from gantrymq.client.core.trace.tracer import Tracer
@@ -61,14 +61,14 @@ class ProducerCore:
         self.namespace = instance.settings.namespace
         self.group = namespace.wrap(self.namespace, group)
         self.settings = settings
-        self.life = Lifecycle("producer")
+        self.lifecycle = Lifecycle("producer")
         self.tracer: Tracer | None = None
         if settings.trace:
             self.tracer = Tracer(instance, self.group, "PRODUCE", settings.trace_topic)
             hooks = (*hooks, self.tracer)
         self.sender = Sender(instance, self.group, settings, hooks)
-        self.lingering = RecordAccumulator(self.sender, self.namespace)
-        self._selecting_soon = SelectingSoon(self.sender, self.lingering, self.namespace)
+        self.accumulator = RecordAccumulator(self.sender, self.namespace)
+        self._async_selection = AsyncSelection(self.sender, self.accumulator, self.namespace)
         self.check: Check | None = None
         """Set by the transaction support of this group."""
         self._known_for: set[str] = set()
@@ -78,19 +78,19 @@ class ProducerCore:
         return tuple(self.sender.topics)
 
     async def start(self) -> None:
-        self.life.begin()
+        self.lifecycle.begin()
         self.instance.add_producer(self.group, self)
         if self.tracer is not None:
             self.tracer.start()
-        self.life.began()
+        self.lifecycle.began()
         await self.instance.heartbeat()
 
     async def close(self) -> None:
         """Send waiting messages for up to `close_timeout_s`, fail the rest, and unregister."""
-        if self.life.end():
+        if self.lifecycle.end():
             clock = self.instance.ports.clock
-            await self.lingering.flush(clock.monotonic() + self.settings.close_timeout_s)
-            self.lingering.abandon()
+            await self.accumulator.flush(clock.monotonic() + self.settings.close_timeout_s)
+            self.accumulator.abandon()
             if self.tracer is not None:
                 await self.tracer.close()
             await self.instance.remove_producer(self.group, self)
@@ -107,7 +107,7 @@ class ProducerCore:
         mode: SendMode = SendMode.SYNC,
         timeout_s: float | None = None,
     ) -> SendResult:
-        self.life.must_run()
+        self.lifecycle.must_run()
         request = self.request_of(message)
         chosen = queue
         if queue is not None or select is not None or key is not None:
@@ -127,7 +127,7 @@ class ProducerCore:
         select: Selector | None = None,
         key: object = None,
     ) -> None:
-        self.life.must_run()
+        self.lifecycle.must_run()
         request = self.request_of(message)
         chosen = await self.queue_for(message, queue, select, key)
         await self.sender.send_oneway(request, queue=chosen)
@@ -139,7 +139,7 @@ class ProducerCore:
         queue: MessageQueue | None = None,
         timeout_s: float | None = None,
     ) -> SendResult:
-        self.life.must_run()
+        self.lifecycle.must_run()
         request = batches.of_batch(
             messages,
             settings=self.settings,
@@ -158,38 +158,38 @@ class ProducerCore:
     def _must_be_open(self, error: ClientError) -> None:
         """Raise StateError instead if the producer was closed, because the send then fails for lack
         of connections."""
-        if not self.life.is_open:
+        if not self.lifecycle.is_open:
             raise StateError(
                 "the producer was closed before a broker acknowledged the message; one may have it"
             ) from error
 
-    def send_soon(
+    def send_async(
         self,
         message: Message,
         queue: MessageQueue | None = None,
         select: Selector | None = None,
         key: object = None,
     ) -> Batch:
-        """Return the batch whose last message it now is; see `lingering`."""
-        self.life.must_run()
+        """Return the batch whose last message it now is; see `accumulator`."""
+        self.lifecycle.must_run()
         if select is not None:
             if queue is not None:
                 raise queue_or_selector()
-            return self._selecting_soon.add(message, select, key)
+            return self._async_selection.add(message, select, key)
         if key is not None:
             raise key_without_selector()
         if queue is not None:
             queue = self.wrapped(must_be_of(message, queue))
-        return self.lingering.add(message, queue)
+        return self.accumulator.add(message, queue)
 
-    def send_soon_many(
+    def send_async_many(
         self, pattern: Message, bodies: list[bytes], queue: MessageQueue | None = None
     ) -> list[Share]:
-        """Return the batches with the messages, in order; see `lingering`."""
-        self.life.must_run()
+        """Return the batches with the messages, in order; see `accumulator`."""
+        self.lifecycle.must_run()
         if queue is not None:
             queue = self.wrapped(must_be_of(pattern, queue))
-        return self.lingering.add_many(pattern, bodies, queue)
+        return self.accumulator.add_many(pattern, bodies, queue)
 
     def request_of(
         self,
@@ -211,7 +211,7 @@ class ProducerCore:
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """Return the writable queues of a topic with the user's topic name; raises RouteError."""
-        self.life.must_run()
+        self.lifecycle.must_run()
         route = await self.sender.route(namespace.wrap(self.namespace, topic))
         return choices(route.publish, topic)
 
@@ -244,7 +244,7 @@ class ProducerCore:
     async def recall(self, result: SendResult) -> str:
         """Recall a delayed message that is not due yet; returns its id. Raises BrokerError,
         MessageError."""
-        self.life.must_run()
+        self.lifecycle.must_run()
         if not result.recall_handle:
             raise MessageError(
                 "this send gave no recall_handle: it is given by brokers of 5.x, for messages"

@@ -22,7 +22,7 @@ async def ask(
     key: object = None,
 ) -> ReceivedMessage:
     """Send the request and return the reply. Raises NoReplyError, and what a send raises."""
-    core.life.must_run()
+    core.lifecycle.must_run()
     instance = core.instance
     clock = instance.ports.clock
     gives_up_at = clock.monotonic() + timeout_s

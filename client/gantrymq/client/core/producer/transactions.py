@@ -110,7 +110,7 @@ class Transactions:
         no half message, or if its broker could not be told the end; the local transaction did not
         run then."""
         core = self._core
-        core.life.must_run()
+        core.lifecycle.must_run()
         extra = {
             property_names.TRANSACTION_PREPARED: "true",
             property_names.PRODUCER_GROUP: core.group,

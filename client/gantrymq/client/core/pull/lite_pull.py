@@ -57,7 +57,7 @@ class LitePull:
     def __init__(
         self, instance: Instance, group: str, settings: LiteSettings, offsets: OffsetStore
     ) -> None:
-        self.life = Lifecycle("lite pull consumer")
+        self.lifecycle = Lifecycle("lite pull consumer")
         self.group = group
         self._instance = instance
         self._settings = settings
@@ -83,16 +83,16 @@ class LitePull:
         self._requests = ConsumerRequests(instance, group, self)
         self._started_ms = 0
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ lifecycle
 
     async def start(self) -> None:
-        self.life.begin()
+        self.lifecycle.begin()
         await self._offsets.load()
         self._instance.add_consumer(self.group, self)
         self._requests.begin()
         self._started_ms = self._instance.ports.clock.wall_ms()
         self._next_commit = self._now() + self._settings.auto_commit_s
-        self.life.began()
+        self.lifecycle.began()
         for queue in self._queues.values():
             queue.start(self._instance.ports)
         watching = self._watch.run(self._settings.queue_check_s)
@@ -101,7 +101,7 @@ class LitePull:
 
     async def close(self, *, commit: bool = True) -> None:
         """`commit` also marks the messages handed out last as consumed."""
-        if not self.life.end():
+        if not self.lifecycle.end():
             return
         self._requests.end()
         for queue in self._queues.values():
@@ -147,7 +147,7 @@ class LitePull:
     async def rebalance(self) -> bool:
         """Take this consumer's share of the queues; return whether that succeeded for all
         topics."""
-        if self.life.state is not State.RUNNING or self._is_assigned:
+        if self.lifecycle.state is not State.RUNNING or self._is_assigned:
             return True
         is_balanced = True
         for topic, subscribed in tuple(self._subscriptions.items()):
@@ -197,7 +197,7 @@ class LitePull:
 
     def _wanted(self, topic: str) -> Subscription | None:
         """Return the current subscription of a topic; None if unsubscribed or not running."""
-        return self._subscriptions.get(topic) if self.life.state is State.RUNNING else None
+        return self._subscriptions.get(topic) if self.lifecycle.state is State.RUNNING else None
 
     def _take(self, queue: MessageQueue, subscribed: Subscription) -> None:
         pulls = QueuePulls(
@@ -207,7 +207,7 @@ class LitePull:
             pulls, self._starts, self._settings.buffering, self._buffered, self._has_arrived
         )
         self._queues[queue] = taken
-        if self.life.state is State.RUNNING:
+        if self.lifecycle.state is State.RUNNING:
             taken.start(self._instance.ports)
 
     async def _give_up(self, queues: Collection[MessageQueue]) -> None:
@@ -287,7 +287,7 @@ class LitePull:
         topics = {queue.topic for queue in wanted}
         subscribed = {topic: subscription(topic, expression, version) for topic in topics}
         for each in subscribed.values():
-            if self.life.state is State.RUNNING:
+            if self.lifecycle.state is State.RUNNING:
                 await check(self._instance, self.group, each)
         await self._give_up([queue for queue in self._queues if queue not in wanted])
         for queue in wanted:
@@ -331,7 +331,7 @@ class LitePull:
     async def next_message(self) -> ReceivedMessage | None:
         """Return the next message; None when the consumer is closed."""
         with self._polled:
-            while self.life.state is State.RUNNING:
+            while self.lifecycle.state is State.RUNNING:
                 taken = self.take(1)
                 if taken:
                     return taken[0]
@@ -340,7 +340,7 @@ class LitePull:
 
     def take(self, limit: int) -> list[ReceivedMessage]:
         """Return buffered messages without waiting. Hot path."""
-        self.life.must_run()
+        self.lifecycle.must_run()
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
@@ -399,7 +399,7 @@ class LitePull:
         return await queue_offsets.at_time(self._instance, queue, timestamp_ms)
 
     def _go_to(self, queue: MessageQueue, offset: int) -> None:
-        self.life.must_run()
+        self.lifecycle.must_run()
         self._mine(queue).go_to(offset, self._instance.ports)
 
     def pause(self, queues: Iterable[MessageQueue]) -> None:
@@ -429,7 +429,7 @@ class LitePull:
     async def commit(self, offsets: Mapping[MessageQueue, int] | None = None) -> None:
         """Commit everything that was handed out, or these offsets, each of which is the next to
         consume. Raises if a broker did not accept a commit."""
-        self.life.must_run()
+        self.lifecycle.must_run()
         if offsets is None:
             self._settle()
             self._note()

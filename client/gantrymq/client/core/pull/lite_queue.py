@@ -132,7 +132,7 @@ class LiteQueue:
             self._bytes,
         )
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ lifecycle
 
     def start(self, ports: Ports) -> None:
         self._running = ports.start(self._keep_pulling(ports), f"pull {self.queue}")
@@ -193,7 +193,7 @@ class LiteQueue:
             try:
                 if self._position is None:
                     self._position = self.consumed = await self._starts.of(self.queue)
-                wish = self.pulls.subscription.wish
+                version = self.pulls.subscription.subscribed_version
                 result = await self.pulls.pull(self._position)
             except Exception as error:  # the flow must not end, or the queue would stall
                 cause, shown = as_told(error)
@@ -202,7 +202,8 @@ class LiteQueue:
                 continue
             if result.status is PullStatus.FLOW_CONTROL:
                 await Wait(clock.monotonic() + FLOW_CONTROL_PAUSE_S)
-            elif self.pulls.subscription.wish == wish:  # else it was pulled with an old filter
+            elif self.pulls.subscription.subscribed_version == version:
+                # A result with another version was pulled with an old filter.
                 self._keep(result, ports)
 
     def _keep(self, result: PullResult, ports: Ports) -> None:

@@ -117,7 +117,7 @@ class PullLoop:
         """Tell whether the subscription is still current. A broker filters by the newest
         subscription that it knows, regardless of the one a pull was made with."""
         current = self._puller.subscription(subscription.topic)
-        return current is not None and current.wish == subscription.wish
+        return current is not None and current.subscribed_version == subscription.subscribed_version
 
     async def _may_pull(
         self, process_queue: ProcessQueue, subscription: Subscription | None
@@ -166,7 +166,7 @@ class PullLoop:
             self._instance.ports.log(f"{process_queue.queue}: {trouble}", shown)
         process_queue.pull_trouble = trouble
         if isinstance(error, RequestError):
-            self._instance.doubts.add(process_queue.queue.topic)
+            self._instance.route_refresher.add(process_queue.queue.topic)
         if _is_forgotten(error):
             self._puller.tell_again()
         await Wait(self._clock.monotonic() + ERROR_PAUSE_S, process_queue.changed)

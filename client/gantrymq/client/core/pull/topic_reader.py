@@ -90,7 +90,7 @@ class TopicReader:
         wanted: Callable[[MessageQueue], bool] = lambda queue: True,
     ) -> None:
         """`wanted` tells which of the topic's queues to read."""
-        self.life = Lifecycle("topic reader")
+        self.lifecycle = Lifecycle("topic reader")
         self._instance = instance
         self._subscribed = subscribed
         self._starts = _Starts(instance, beginning)
@@ -101,13 +101,13 @@ class TopicReader:
         self._arrived = Signal()
         self._watching: Running | None = None
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ lifecycle
 
     async def start(self) -> None:
         """Determine the start of every queue; a queue whose broker does not answer is started
         later. Raises RouteError for an unknown topic, SubscriptionError, and a broker's error if
         none of them answers."""
-        self.life.begin()
+        self.lifecycle.begin()
         await check(self._instance, PULL_GROUP, self._subscribed)
         queues = await self._new_queues()
         if not queues:
@@ -119,13 +119,13 @@ class TopicReader:
         failures = [each for each in told if isinstance(each, Exception)]
         if len(failures) == len(queues):
             raise failures[0]
-        self.life.began()
+        self.lifecycle.began()
         for queue, start in zip(queues, told, strict=True):
             self._read(queue, start)
         self._watching = self._instance.ports.start(self._watch(), "topic reader")
 
     async def close(self) -> None:
-        if self.life.end():
+        if self.lifecycle.end():
             if self._watching is not None:
                 self._watching.cancel()
             for queue in self._queues.values():
@@ -167,7 +167,7 @@ class TopicReader:
         """Return messages of one pull from one queue; empty after the timeout, or if the reader is
         closed."""
         until = self._instance.ports.clock.monotonic() + timeout_s
-        while self.life.is_open:
+        while self.lifecycle.is_open:
             if self._ready:
                 return self._take(self._ready.popleft())
             if not await Wait(until, self._arrived):

@@ -80,7 +80,7 @@ class ConcurrentConsumption:
         self._running: list[Running] = []
         self._is_stopping = False
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ lifecycle
 
     def start(self) -> None:
         start = self._ports.start

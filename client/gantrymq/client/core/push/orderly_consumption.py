@@ -95,7 +95,7 @@ class OrderlyConsumption:
         self._lines: dict[ProcessQueue, Line] = {}
         self._running: dict[ProcessQueue, Running] = {}
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ lifecycle
 
     def start(self) -> None:
         """Do nothing: each queue's flow starts with the queue."""

@@ -95,7 +95,7 @@ class PushGroupMember:
         namespace = instance.settings.namespace
         self.group = wrap(namespace, group)
         self._instance = instance
-        self.life = Lifecycle("consumer")
+        self.lifecycle = Lifecycle("consumer")
         self._namespace = namespace
         self._tracer = self._new_tracer()
         self._hooks = (*hooks, *filter(None, [self._tracer]))
@@ -160,11 +160,11 @@ class PushGroupMember:
             self._instance, self.group, self, limits, pull_settings, settings.pull_interval_s
         )
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ lifecycle
 
     async def start(self) -> None:
         """Start; raises SubscriptionError if a broker refuses a filter."""
-        self.life.begin()
+        self.lifecycle.begin()
         await self._offsets.load()
         for topic in self.topics:
             await self._find(topic)
@@ -182,7 +182,7 @@ class PushGroupMember:
         await self._heartbeat()
         if not await self._round() or self._instance.missing_topics():
             self._instance.rebalance_wanted.fire()
-        self.life.began()
+        self.lifecycle.began()
 
     async def _heartbeat(self) -> None:
         """Send a heartbeat and record what it told; then wake pulls that wait for brokers to know
@@ -202,7 +202,7 @@ class PushGroupMember:
     async def close(self) -> None:
         """Stop: wait for listeners, persist offsets, release the queues, unregister at the
         brokers."""
-        if not self.life.end():
+        if not self.lifecycle.end():
             return
         if self._instance.consumers.get(self.group) is not self:
             return
@@ -234,7 +234,7 @@ class PushGroupMember:
         self.is_suspended = True
 
     def resume(self) -> None:
-        self.life.must_run()
+        self.lifecycle.must_run()
         self.is_suspended = False
         self._instance.rebalance_wanted.fire()
 
@@ -263,12 +263,12 @@ class PushGroupMember:
 
     def tell_again(self) -> None:
         now = self._instance.ports.clock.monotonic()
-        if self.life.state is State.RUNNING and now >= self._told_at + TELL_PAUSE_S:
+        if self.lifecycle.state is State.RUNNING and now >= self._told_at + TELL_PAUSE_S:
             self._told_at = now
             self._instance.ports.start(self._heartbeat(), "tell brokers again")
 
     def _announce(self, topic: str) -> None:
-        if self.life.state is State.RUNNING:
+        if self.lifecycle.state is State.RUNNING:
             self._instance.ports.start(self._tell_brokers(topic), f"subscribe {topic}")
 
     async def _tell_brokers(self, topic: str) -> None:
@@ -294,7 +294,7 @@ class PushGroupMember:
         )
 
     async def rebalance(self) -> bool:
-        return self.life.state is not State.RUNNING or await self._round()
+        return self.lifecycle.state is not State.RUNNING or await self._round()
 
     async def _round(self) -> bool:
         changed: list[str] = []

@@ -35,13 +35,13 @@ class ProducerSettings:
     """Whether slow brokers are avoided for a while."""
 
     linger_s: float = 0.005
-    """How long `send_soon` waits for more messages of a batch."""
+    """How long `send_async` waits for more messages of a batch."""
     batch_bytes_max: int = 256 << 10
     batch_messages_max: int = 1_000
     close_timeout_s: float = 10.0
-    """How long closing waits for messages of `send_soon` to be acknowledged."""
+    """How long closing waits for messages of `send_async` to be acknowledged."""
     waiting_bytes_max: int = 32 << 20
-    """Maximum bytes of messages that `send_soon` accepted and no broker has acknowledged yet; they
+    """Maximum bytes of messages that `send_async` accepted and no broker has acknowledged yet; they
     are in memory."""
 
     trace: bool = False

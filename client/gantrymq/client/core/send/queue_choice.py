@@ -22,13 +22,13 @@ _START_MAX: Final = 1 << 30
 class QueueChoice:
     """The round robin positions of one producer, for each topic that it sent to."""
 
-    __slots__ = ("_chance", "_faults", "_turns")
+    __slots__ = ("_chance", "_faults", "_next_indexes")
 
     def __init__(self, chance: Callable[[int], int], faults: Faults | None) -> None:
         """`faults` tracks brokers to avoid; None if latencies are not tracked."""
         self._chance = chance
         self._faults = faults
-        self._turns: dict[str, int] = {}
+        self._next_indexes: dict[str, int] = {}
 
     def choose(
         self, topic: str, queues: Sequence[MessageQueue], failed_broker: str | None, now: float
@@ -39,7 +39,7 @@ class QueueChoice:
             return self._next(topic, queues)
         if faults is not None:
             if failed_broker is not None:
-                self._turns.pop(topic, None)
+                self._next_indexes.pop(topic, None)
             found = self._find(
                 topic,
                 queues,
@@ -63,8 +63,8 @@ class QueueChoice:
         return None
 
     def _next(self, topic: str, queues: Sequence[MessageQueue]) -> MessageQueue:
-        turn = self._turns.get(topic)
-        if turn is None:
-            turn = self._chance(_START_MAX)
-        self._turns[topic] = turn + 1
-        return queues[turn % len(queues)]
+        index = self._next_indexes.get(topic)
+        if index is None:
+            index = self._chance(_START_MAX)
+        self._next_indexes[topic] = index + 1
+        return queues[index % len(queues)]

@@ -187,7 +187,7 @@ class RecordAccumulator:
         self._alone_bytes = min(settings.compress_over_bytes, self._batch_bytes_max)
         self._room_from = settings.waiting_bytes_max * (_ROOM_PARTS - 1) // _ROOM_PARTS
         """`room` returns when no more than this many bytes wait."""
-        self._turns = Semaphore(SENDS_MAX)
+        self._send_slots = Semaphore(SENDS_MAX)
         self.waiting_bytes = 0
 
     def add(self, message: Message, queue: MessageQueue | None = None) -> Batch:
@@ -427,11 +427,11 @@ class RecordAccumulator:
     async def _send(self, batch: Batch) -> SendResult:
         """Send the batch when a slot is free; the wait for a slot does not count towards its
         timeout."""
-        await self._turns.take()
+        await self._send_slots.take()
         try:
             result = await self._sender.send(self._request(batch), queue=batch.key[1])
         finally:
-            self._turns.give_back()
+            self._send_slots.give_back()
         return result.of_topic(batch.key[0])
 
     def _end(self, batch: Batch) -> None:

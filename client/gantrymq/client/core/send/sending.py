@@ -91,7 +91,7 @@ class Sender:
         self._clock = instance.ports.clock
         self._is_unit = instance.settings.unit_mode
         self._faults = Faults() if settings.latency_faults else None
-        self._patience = SendTimeout()
+        self._send_timeout = SendTimeout()
         self._choice = QueueChoice(instance.ports.chance, self._faults)
 
     # ------------------------------------------------------------------ routes
@@ -211,7 +211,7 @@ class Sender:
         timeout_s = max(0.0, attempts.gives_up_at - began_at)
         if len(attempts.brokers) < attempts.tries_max:
             limit_s = self.settings.try_timeout_s or FOREVER
-            timeout_s = min(timeout_s, limit_s, self._patience.with_broker(queue.broker_name))
+            timeout_s = min(timeout_s, limit_s, self._send_timeout.of_broker(queue.broker_name))
         context = self._context(request, queue, address) if self.hooks else None
         command = self._command(request, queue)
         if context is not None:
@@ -225,7 +225,7 @@ class Sender:
                 context.error = error
                 self._after(context, began_at)
             raise
-        self._patience.was_heard(queue.broker_name)
+        self._send_timeout.answered(queue.broker_name)
         if self._faults is not None:
             now = self._clock.monotonic()
             self._faults.took(queue.broker_name, now - began_at, now)
@@ -239,16 +239,16 @@ class Sender:
         if self._faults is not None:
             self._faults.failed(queue.broker_name, self._clock.monotonic())
         if isinstance(error, BrokerError):
-            self._patience.was_heard(queue.broker_name)
+            self._send_timeout.answered(queue.broker_name)
             if error.code not in _ELSEWHERE:
                 return
-        self.instance.doubts.add(queue.topic)
+        self.instance.route_refresher.add(queue.topic)
 
     def _failed(self, request: SendRequest, attempts: Attempts) -> NoReturn:
         last = attempts.causes[-1]
         if isinstance(last, RequestTimeoutError):
             now = self._clock.monotonic()
-            self._patience.had_no_answer(attempts.brokers[-1], attempts.began_at, now)
+            self._send_timeout.timed_out(attempts.brokers[-1], attempts.began_at, now)
         is_last_try = attempts.tries_max == 1 or not _is_retried(last, attempts.mode)
         if is_last_try and not isinstance(last, RequestError):
             raise last

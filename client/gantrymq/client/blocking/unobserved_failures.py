@@ -1,7 +1,7 @@
-"""Messages that were not sent, and of which nobody would know: they are counted, and logged.
+"""Counts and logs failed sends whose futures the program does not look at.
 
-Invariant: each of them is in one line of the log, and a second has no more than one line, but for
-the last one: an outage of a busy program is millions of messages.
+Invariant: each of these messages is counted in exactly one log line. At most one line a second is
+logged, apart from the last line, because an outage can fail millions of messages.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ log: Final = logging.getLogger("gantrymq.client")
 
 
 @final
-class SoonFuture(Future[R]):
-    """Knows whether anybody will see how it ended."""
+class SendFuture(Future[R]):
+    """The future of a `send_async` call; it records whether the program looks at its outcome."""
 
-    is_watched = False
+    is_observed = False
 
     def result(self, timeout: float | None = None) -> R:
-        self.is_watched = True
+        self.is_observed = True
         return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        self.is_watched = True
+        self.is_observed = True
         return super().exception(timeout)
 
     def add_done_callback(self, fn: Callable[[Future[R]], object]) -> None:
-        self.is_watched = True
+        self.is_observed = True
         super().add_done_callback(fn)
 
 
 @final
-class Unseen:
-    """Of one producer."""
+class UnobservedFailures:
+    """The unobserved failures of one producer; used on the event loop."""
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         self._clock = clock
@@ -52,18 +52,18 @@ class Unseen:
         self._error: Exception | None = None
 
     def add(self, count: int, error: Exception) -> None:
-        """So many messages; what became of the last one stands for all."""
+        """Count messages; the log line shows the last error that was added."""
         self._count += count
         self._error = error
         if self._clock.monotonic() >= self._next_at:
-            self.tell()
+            self.log_now()
 
-    def tell(self) -> None:
-        """What is counted and not told yet."""
+    def log_now(self) -> None:
+        """Log the count since the last line, if there is one."""
         if not self._count:
             return
         log.warning(
-            "%d messages of send_soon were not sent, and nobody waits for them: %s",
+            "send_async failed messages=%d error=%s; the program does not look at their futures",
             self._count,
             self._error,
         )

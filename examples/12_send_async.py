@@ -1,12 +1,12 @@
 """The fastest way to send: messages wait some milliseconds for others, and leave as a batch.
 
-Run:  python examples/12_send_soon.py    while `gantry standalone` runs
+Run:  python examples/12_send_async.py    while `gantry standalone` runs
 
-`send_soon` takes a message at once; what it gives is awaited for the result. When too much waits to
-be acknowledged it raises WaitingFullError: `await producer.room()` before going on.
+`send_async` accepts a message at once and returns an awaitable, which gives the result. When too
+many bytes wait for acknowledgements it raises WaitingFullError; then `await producer.room()`.
 
 Prints:
-    taken: 10000 messages
+    accepted: 10000 messages
     acknowledged: 10000 messages, each with an id and an offset of its own
 """
 
@@ -24,8 +24,8 @@ async def main() -> None:
         for number in range(10_000):
             if number % 1000 == 0:
                 await producer.room()
-            sendings.append(producer.send_soon(Message("drops", f"drop {number}")))
-        print(f"taken: {len(sendings)} messages")
+            sendings.append(producer.send_async(Message("drops", f"drop {number}")))
+        print(f"accepted: {len(sendings)} messages")
 
         results = [await sending for sending in sendings]
     assert all(result.status is SendStatus.SEND_OK for result in results)

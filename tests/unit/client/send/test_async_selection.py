@@ -31,15 +31,15 @@ def test_messages_of_a_key_stay_in_order_from_the_first_one_on() -> None:
     core = started(cluster)
     batches: list[Batch] = []
     for n in range(40):
-        batches.append(core.send_soon(Message("T", b"%d" % n), select=by_key, key=n % 4))
+        batches.append(core.send_async(Message("T", b"%d" % n), select=by_key, key=n % 4))
         if n == 9:
             assert len(cluster.asked_of(RequestCode.SEND_MESSAGE_V2)) == 0  # no route yet
             cluster.driver.settle()
-    cluster.run(core.lingering.flush())
+    cluster.run(core.accumulator.flush())
     stored = {n: cluster.broker.bodies("T", n) for n in range(4)}
     assert stored == {n: [b"%d" % m for m in range(n, 40, 4)] for n in range(4)}
     assert len(cluster.asked_of(RequestCode.SEND_BATCH_MESSAGE)) <= 8
-    assert core.lingering.waiting_bytes == 0
+    assert core.accumulator.waiting_bytes == 0
 
 
 def test_a_selector_sees_users_names() -> None:
@@ -52,9 +52,9 @@ def test_a_selector_sees_users_names() -> None:
         seen.append(queues[0])
         return queues[0]
 
-    core.send_soon(Message("T", b"x"), select=first)
+    core.send_async(Message("T", b"x"), select=first)
     cluster.pass_time(1.0)
-    batch = core.send_soon(Message("T", b"x"), select=first)
+    batch = core.send_async(Message("T", b"x"), select=first)
     cluster.pass_time(1.0)
     assert {queue.topic for queue in seen} == {"T"}
     assert batch.result_of(0).queue == MessageQueue("T", "broker-a", 0)
@@ -68,35 +68,35 @@ def test_what_a_selector_raises_is_the_messages_own() -> None:
     def fail(queues: Sequence[MessageQueue], message: Message, key: object) -> MessageQueue:
         raise ValueError(key)
 
-    batch = core.send_soon(Message("T", b"x"), select=fail, key="k")
-    good = core.send_soon(Message("T", b"x"), select=by_key, key="k")
+    batch = core.send_async(Message("T", b"x"), select=fail, key="k")
+    good = core.send_async(Message("T", b"x"), select=by_key, key="k")
     cluster.pass_time(1.0)
     with pytest.raises(SendError, match="k"):
         batch.result_of(0)
     assert good.result_of(0).message_id
     with pytest.raises(ValueError, match="k"):
-        core.send_soon(Message("T", b"x"), select=fail, key="k")
-    assert core.lingering.waiting_bytes == 0
+        core.send_async(Message("T", b"x"), select=fail, key="k")
+    assert core.accumulator.waiting_bytes == 0
 
 
 def test_without_a_route_all_of_them_fail() -> None:
     cluster = Cluster()
     core = started(cluster)
     cluster.faults[NAME_SERVER] = gone
-    batches = [core.send_soon(Message("T", b"x"), select=by_key, key=n) for n in range(3)]
-    cluster.run(core.lingering.flush())
+    batches = [core.send_async(Message("T", b"x"), select=by_key, key=n) for n in range(3)]
+    cluster.run(core.accumulator.flush())
     for batch in batches:
         with pytest.raises(SendError, match="connect to name servers failed"):
             batch.result_of(0)
-    assert core.lingering.waiting_bytes == 0
+    assert core.accumulator.waiting_bytes == 0
 
 
 def test_a_name_server_that_speaks_nonsense_is_told_of() -> None:
     cluster = Cluster()
     core = started(cluster)
     cluster.faults[NAME_SERVER] = lambda address, command: Command(0, body=b"[")
-    batch = core.send_soon(Message("T", b"x"), select=by_key, key=1)
-    cluster.run(core.lingering.flush())
+    batch = core.send_async(Message("T", b"x"), select=by_key, key=1)
+    cluster.run(core.accumulator.flush())
     with pytest.raises(SendError) as failure:
         batch.result_of(0)
     assert "closed" not in str(failure.value)
@@ -113,9 +113,9 @@ def test_what_cannot_be_meant_is_told() -> None:
     core = started(cluster)
     cluster.run(cluster.instance.route("T"))
     message = Message("T", b"x")
-    with pytest.raises(MessageError, match="give a plain one"):
-        core.send_soon(message, select=later)
+    with pytest.raises(MessageError, match="Give a plain function"):
+        core.send_async(message, select=later)
     with pytest.raises(MessageError, match="not both"):
-        core.send_soon(message, MessageQueue("T", "broker-a", 0), by_key, 1)
+        core.send_async(message, MessageQueue("T", "broker-a", 0), by_key, 1)
     with pytest.raises(MessageError, match="a key is for a selector"):
-        core.send_soon(message, key=1)
+        core.send_async(message, key=1)

@@ -1,4 +1,4 @@
-"""Selects queues for messages of `send_soon` by calling a plain selector at once.
+"""Selects queues for messages of `send_async` by calling a plain selector at once.
 
 Until the route of a topic is known, its messages wait. Then their selectors are called in the order
 of the messages.
@@ -23,12 +23,12 @@ from gantrymq.wire.bodies.shared import MessageQueue
 
 
 @final
-class SelectingSoon:
+class AsyncSelection:
     """The messages of one producer that wait for a route."""
 
-    def __init__(self, sender: Sender, lingering: RecordAccumulator, wrapped_in: str) -> None:
+    def __init__(self, sender: Sender, accumulator: RecordAccumulator, wrapped_in: str) -> None:
         self._sender = sender
-        self._lingering = lingering
+        self._accumulator = accumulator
         self._namespace = wrapped_in
         self._waiting: dict[str, list[tuple[Batch, Selector, object]]] = {}
 
@@ -41,8 +41,8 @@ class SelectingSoon:
             route = self._sender.instance.routes.find(wrapped)
             if route is not None and route.publish:
                 queue = self._select(route.publish, message, select, key)
-                return self._lingering.add(message, queue)
-        batch = self._lingering.reserve(message)
+                return self._accumulator.add(message, queue)
+        batch = self._accumulator.reserve(message)
         if topic not in self._waiting:
             self._waiting[topic] = []
             self._sender.instance.ports.start(self._find(topic), f"route of {topic}")
@@ -61,7 +61,7 @@ class SelectingSoon:
             if route is None:
                 for batch, _, _ in waiting:
                     if not batch.is_over:
-                        self._lingering.fail(batch, failure)
+                        self._accumulator.fail(batch, failure)
         if route is not None:
             self._release(route, waiting)
 
@@ -72,9 +72,9 @@ class SelectingSoon:
             try:
                 queue = self._select(route.publish, batch.messages[0], select, key)
             except Exception as error:  # user code; awaiting the message raises it
-                self._lingering.fail(batch, error)
+                self._accumulator.fail(batch, error)
             else:
-                self._lingering.release(batch, queue)
+                self._accumulator.release(batch, queue)
 
     def _select(
         self, queues: tuple[MessageQueue, ...], message: Message, select: Selector, key: object
@@ -83,6 +83,7 @@ class SelectingSoon:
         if inspect.iscoroutine(found):
             found.close()
             raise MessageError(
-                f"the selector {select} is async, which send_soon cannot wait for: give a plain one"
+                f"The selector {select} is async, and send_async cannot await it. Give a plain"
+                " function, or use send."
             )
         return namespace.wrapped_queue(self._namespace, chosen(found, select, message))

@@ -1,4 +1,4 @@
-"""Provides the awaitable that `send_soon` returns."""
+"""Provides the awaitable that `send_async` returns."""
 
 from __future__ import annotations
 
