@@ -1,1 +1,1 @@
-"""The command line: `gantry topicList`, `gantry doctor` and the like."""
+"""The command line: RocketMQ's mqadmin commands as `gantry NAME`, and Gantry's own."""

@@ -1,7 +1,8 @@
-"""All commands by family: the names, descriptions and modules that `gantry --help` shows.
+"""Lists all commands by family: names, descriptions, and the modules that define them.
 
-Kept apart from the commands themselves, so that help needs none of them. Names are mqadmin's; those
-of two words are Gantry's own. A family without a title belongs to the one before it.
+The list stands apart from the commands, so that `gantry --help` imports none of them. Names of one
+word are mqadmin's, apart from a few of Gantry's own; names of two words are Gantry's own. A family
+without a title continues the family before it.
 """
 
 from __future__ import annotations
@@ -17,32 +18,32 @@ if TYPE_CHECKING:
 PROGRAMS: Final = (
     "standalone", "broker", "namesrv", "operator", "kubectl", "store", "completion"
 )  # fmt: skip
-"""What `gantry` runs besides commands."""
+"""The programs that `gantry` runs besides commands."""
 
 _CONTROLLER: Final = (
-    "asks a controller, which the classic architecture does not have: masters are named by"
-    " brokerId=0 in broker.conf, slaves follow by HA (gantry haStatus)"
+    "asks a controller, which the classic architecture does not have: brokerId=0 in broker.conf"
+    " makes a master, and slaves replicate its log (gantry haStatus)"
 )
 _CONTAINER: Final = (
-    "asks a broker container, which the classic architecture does not have: start each broker by"
-    " itself (gantry broker -c broker.conf)"
+    "asks a broker container, which the classic architecture does not have: start each broker as a"
+    " process of its own (gantry broker -c broker.conf)"
 )
 _STATIC: Final = (
-    "is for static topics, which the classic architecture does not have: gantry updateTopic makes"
-    " an ordinary one, updateOrderConf fixes its queues"
+    "is for static topics, which the classic architecture does not have: gantry updateTopic creates"
+    " an ordinary topic, gantry updateOrderConf fixes its queues"
 )
 _ROCKSDB: Final = (
     "reads RocksDB, which the classic store does not use: gantry exportMetadata exports topics and"
     " groups, gantry store dump reads files"
 )
 _COLD: Final = (
-    "is for the flow control of cold data, which Gantry's broker does not have: it reads ahead of"
-    " consumers by itself"
+    "is for the flow control of cold data, which Gantry's broker does not have: the broker itself"
+    " reads ahead of consumers"
 )
 
 
 class Entry(NamedTuple):
-    """`instead`: why there is no such command, and what there is."""
+    """A name of the catalog. `instead` says why a command does not exist, and what to use."""
 
     name: str
     about: str
@@ -55,42 +56,42 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
         "clusters and brokers",
         "cluster.clusters",
         {
-            "clusterList": "list clusters, their brokers and what they do",
-            "haStatus": "how slaves keep up with their master",
-            "resetMasterFlushOffset": "tell a slave how far its master is safe",
+            "clusterList": "list clusters, their brokers and the load of each broker",
+            "haStatus": "show how far slaves are behind their master",
+            "resetMasterFlushOffset": "tell a slave up to where its master has flushed its log",
         },
     ),
     (
         "single brokers",
         "cluster.brokers",
         {
-            "brokerStatus": "all figures of a broker",
-            "getBrokerConfig": "all settings of a broker",
-            "updateBrokerConfig": "change a setting of a broker for good",
-            "cleanExpiredCQ": "delete the files of queues whose messages are gone",
-            "cleanUnusedTopic": "delete the queues of topics that are no more",
-            "deleteExpiredCommitLog": "delete the files of the log that are old enough, now",
+            "brokerStatus": "show all figures of a broker",
+            "getBrokerConfig": "show all settings of a broker",
+            "updateBrokerConfig": "change a setting of a broker; the change survives restarts",
+            "cleanExpiredCQ": "delete queue files whose messages are deleted",
+            "cleanUnusedTopic": "delete the queues of topics that do not exist any more",
+            "deleteExpiredCommitLog": "delete the files of the log that have expired, now",
         },
     ),
     (
-        "topic.topics",
+        "topics",
         "topic.topics",
         {
             "topicList": "list all topics",
-            "topicRoute": "where a topic is",
-            "topicStatus": "the queues of a topic and how much is in them",
-            "topicClusterList": "which clusters a topic is in",
-            "allocateMQ": "how a topic's queues would be shared out",
-            "statsAll": "what all topics and groups did lately",
+            "topicRoute": "show the brokers and queues of a topic",
+            "topicStatus": "show the queues of a topic and their offsets",
+            "topicClusterList": "list the clusters of a topic",
+            "allocateMQ": "show how consumers would share a topic's queues",
+            "statsAll": "show the traffic and lag of all topics and groups",
         },
     ),
     (
         "changing topics",
         "topic.topic_changes",
         {
-            "updateTopic": "make a topic, or change it",
-            "updateTopicList": "make several topics, from a JSON file",
-            "updateTopicPerm": "change who may use a topic",
+            "updateTopic": "create or change a topic",
+            "updateTopicList": "create or change several topics, from a JSON file",
+            "updateTopicPerm": "change whether a topic may be read and written",
             "deleteTopic": "delete a topic and its messages",
             "updateOrderConf": "fix the queues of an ordered topic",
         },
@@ -98,118 +99,118 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     (
         "progress of groups",
         "group.progress",
-        {"consumerProgress": "how far groups are, and how far behind"},
+        {"consumerProgress": "show the offsets and the lag of groups"},
     ),
     (
         "consumer groups",
         "group.groups",
         {
-            "brokerConsumeStats": "how far all groups of one broker are",
-            "getConsumerConfig": "the settings of a group",
-            "updateSubGroup": "make a group, or change it",
-            "updateSubGroupList": "make several groups, from a JSON file",
+            "brokerConsumeStats": "show the offsets and the lag of all groups at one broker",
+            "getConsumerConfig": "show the settings of a group",
+            "updateSubGroup": "create or change a group",
+            "updateSubGroupList": "create or change several groups, from a JSON file",
             "deleteSubGroup": "delete a group",
-            "setConsumeMode": "whether a group pops or pulls a topic",
+            "setConsumeMode": "set whether a group pops or pulls a topic",
         },
     ),
     (
         "offsets of groups",
         "group.offsets",
         {
-            "resetOffsetByTime": "let a group go on at a moment",
-            "skipAccumulatedMessage": "let a group skip what waits",
-            "cloneGroupOffset": "let a group go on where another one is",
-            "getConsumerStatus": "how far the clients of a group say they are",
+            "resetOffsetByTime": "move a group to the messages of a time",
+            "skipAccumulatedMessage": "move a group behind the messages that wait for it",
+            "cloneGroupOffset": "move a group to the offsets of another group",
+            "getConsumerStatus": "show the offsets that the clients of a group report",
         },
     ),
     (
         "clients",
         "group.connections",
         {
-            "consumerConnection": "who consumes for a group, and what",
-            "producerConnection": "who produces for a group",
-            "producer": "all producers of one broker",
-            "consumerStatus": "what consumers say of themselves",
+            "consumerConnection": "list the consumers of a group and their subscriptions",
+            "producerConnection": "list the producers of a group",
+            "producer": "list all producers of one broker",
+            "consumerStatus": "show what the consumers of a group report about themselves",
         },
     ),
     (
-        "message.messages",
+        "messages",
         "message.messages",
         {
-            "queryMsgById": "a message by its offset id",
-            "queryMsgByKey": "messages by a key",
-            "queryMsgByUniqueKey": "a message by the id its producer gave it",
-            "queryMsgByOffset": "a message by its place in a queue",
-            "queryCq": "the entries of a queue as they are stored",
-            "DecodeMessageId": "what a message's unique id says",
+            "queryMsgById": "show a message by its offset id",
+            "queryMsgByKey": "list messages by a key",
+            "queryMsgByUniqueKey": "show a message by the id that its producer made",
+            "queryMsgByOffset": "show a message by its queue and offset",
+            "queryCq": "show the entries of a consume queue",
+            "DecodeMessageId": "show the address and time in a message's unique id",
         },
     ),
     (
         "reading topics",
         "message.reading",
         {
-            "printMsg": "read a topic, without consuming it",
-            "printMsgByQueue": "read one queue, without consuming it",
-            "consumeMessage": "read messages from a place, without consuming them",
+            "printMsg": "read a topic without moving any offset",
+            "printMsgByQueue": "read one queue without moving any offset",
+            "consumeMessage": "read a number of messages without moving any offset",
         },
     ),
     (
         "sending and reading",
         "stream.streams",
         {
-            "produce": "send messages: of the command line, standard input, or a file",
-            "consume": "read messages, as a group or without one",
-            "tail": "follow a topic: what is sent from now on",
-            "bench": "how many messages a second go from here to brokers, and back",
+            "produce": "send messages from the command line, standard input or a file",
+            "consume": "read messages, in a consumer group or without one",
+            "tail": "follow a topic: read what is sent from now on",
+            "bench": "measure sends and reads per second, and their latencies",
         },
     ),
     (
         "traces of messages",
         "message.traces",
-        {"queryMsgTraceById": "who sent a message and who consumed it, by their traces"},
+        {"queryMsgTraceById": "show the producer and the consumers of a message, from traces"},
     ),
     (
-        "trying out sends",
+        "test messages",
         "message.trial_sends",
         {
             "sendMessage": "send one message",
-            "sendMsgStatus": "send some to a broker, and show what it says of each",
-            "checkMsgSendRT": "how long sends to a topic's queues take",
-            "clusterRT": "how long sends to each broker take",
+            "sendMsgStatus": "send messages to a broker, and show the result of each",
+            "checkMsgSendRT": "measure how long sends to a topic's queues take",
+            "clusterRT": "measure how long sends to each broker take",
         },
     ),
     (
         "name servers",
         "cluster.name_servers",
         {
-            "getNamesrvConfig": "all settings of name servers",
+            "getNamesrvConfig": "show all settings of name servers",
             "updateNamesrvConfig": "change a setting of all name servers",
-            "updateKvConfig": "put a key and value at all name servers",
+            "updateKvConfig": "set a key at all name servers",
             "deleteKvConfig": "delete a key at all name servers",
-            "wipeWritePerm": "let producers leave a broker",
-            "addWritePerm": "let producers come back to a broker",
+            "wipeWritePerm": "stop producers from sending to a broker",
+            "addWritePerm": "let producers send to a broker again",
         },
     ),
     (
-        "cluster.accounts",
+        "accounts",
         "cluster.accounts",
         {
-            "getAclConfig": "all accounts of a broker",
-            "clusterAclConfigVersion": "which state of its accounts a broker has",
-            "updateAclConfig": "make an account, or change it",
+            "getAclConfig": "show all accounts of a broker",
+            "clusterAclConfigVersion": "show the version of a broker's accounts",
+            "updateAclConfig": "create or change an account",
             "deleteAclConfig": "delete an account",
-            "updateGlobalWhiteAddr": "let addresses in without a key",
+            "updateGlobalWhiteAddr": "set the addresses that need no key",
         },
     ),
     (
-        "access.users",
+        "users",
         "access.users",
         {
-            "createUser": "make a user of RocketMQ 5",
+            "createUser": "create a user of RocketMQ 5",
             "updateUser": "change the password, type or status of a user",
             "deleteUser": "delete a user and its policies",
-            "getUser": "one user of a broker",
-            "listUser": "the users of a broker",
+            "getUser": "show one user of a broker",
+            "listUser": "list the users of a broker",
             "copyUser": "copy users from one broker to another",
         },
     ),
@@ -217,11 +218,11 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
         "policies of users",
         "access.policies",
         {
-            "createAcl": "let a user do something with a resource, or forbid it",
-            "updateAcl": "the same for a user that has policies",
+            "createAcl": "allow or deny a user actions on resources",
+            "updateAcl": "add or change policies of a user",
             "deleteAcl": "delete policies of a user",
-            "getAcl": "the policies of one user",
-            "listAcl": "the policies of all users",
+            "getAcl": "show the policies of one user",
+            "listAcl": "show the policies of all users",
             "copyAcl": "copy policies from one broker to another",
         },
     ),
@@ -229,8 +230,8 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
         "users, policies and quotas, with roles and rotation of passwords",
         "access.own_users",
         {
-            "user list": "users, and at how many brokers they are the same",
-            "user create": "make a user, perhaps with a role",
+            "user list": "list users, and how many brokers have each",
+            "user create": "create a user, with a role if --role is given",
             "user update": "change the password, type or status of a user",
             "user rotate": "give a user a new password; the old one stays valid until --end",
             "user delete": "delete a user and its policies",
@@ -240,38 +241,38 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
         "",
         "access.own_policies",
         {
-            "acl list": "what users may do, and at how many brokers it is the same",
+            "acl list": "list policies, and how many brokers have each",
             "acl grant": "give a user a role: admin, producer, consumer or observer",
-            "acl revoke": "take a role from a user",
+            "acl revoke": "revoke a role of a user",
         },
     ),
     (
         "",
         "access.quotas",
         {
-            "quota list": "quotas, or with --use who uses most of them",
+            "quota list": "list quotas, or with --use the names that use most of theirs",
             "quota set": "limit a user, topic, group or address",
             "quota delete": "delete a quota",
         },
     ),
     (
-        "cluster.exports",
+        "exports",
         "cluster.exports",
         {
-            "exportMetadata": "topics and groups, to a JSON file",
-            "exportConfigs": "the settings of a cluster's brokers, to a JSON file",
-            "exportMetrics": "what a cluster's brokers do, to a JSON file",
+            "exportMetadata": "write topics and groups to a JSON file",
+            "exportConfigs": "write the settings of a cluster's brokers to a JSON file",
+            "exportMetrics": "write the load of a cluster's brokers to a JSON file",
         },
     ),
     (
-        "trouble",
+        "diagnosis",
         "cluster.doctor",
-        {"doctor": "look for what is usually wrong, and say what helps"},
+        {"doctor": "find what is wrong in a cluster, and say how to fix it"},
     ),
     (
-        "asking for help",
+        "",
         "cluster.report",
-        {"report": "write what a helper needs to know, without secrets, to a JSON file"},
+        {"report": "write the state of a cluster, without secrets, to a JSON file"},
     ),
 )
 
@@ -299,13 +300,15 @@ _INSTEAD: Final[dict[str, str]] = {
         ),
         _COLD,
     ),
-    "consumer": "is consumerStatus, which shows more",
-    "startMonitoring": "is gantry doctor --watch 60",
-    "resetOffsetByTimeOld": "is resetOffsetByTime, which needs no restart of consumers",
+    "consumer": "is replaced by gantry consumerStatus, which shows more",
+    "startMonitoring": "is replaced by gantry doctor --watch 60",
+    "resetOffsetByTimeOld": "is replaced by gantry resetOffsetByTime, which needs no restart of"
+    " consumers",
 }
 
 
 def find(name: str) -> Entry | None:
+    """Return the entry of a command, or of one of mqadmin's that does not exist here."""
     for _, module, commands in _FAMILIES:
         if name in commands:
             return Entry(name, commands[name], module)
@@ -315,14 +318,14 @@ def find(name: str) -> Entry | None:
 
 
 def split(words: Sequence[str]) -> tuple[str, list[str]]:
-    """The name of the command that a command line begins with, of one word or two, and the rest."""
+    """Return the name of the command, which has one word or two, and the words after it."""
     if len(words) > 1 and find(f"{words[0]} {words[1]}") is not None:
         return f"{words[0]} {words[1]}", [*words[2:]]
     return words[0], [*words[1:]]
 
 
 def verbs() -> dict[str, list[str]]:
-    """The second words of names that have two, by the first."""
+    """Return the second words of names of two words, by the first word."""
     found: dict[str, list[str]] = {}
     for name in names():
         noun, _, verb = name.partition(" ")
@@ -332,28 +335,28 @@ def verbs() -> dict[str, list[str]]:
 
 
 def names() -> list[str]:
-    """Of all commands that there are."""
+    """Return the names of all commands."""
     return [name for _, _, commands in _FAMILIES for name in commands]
 
 
 def absent() -> dict[str, str]:
-    """mqadmin's commands that there are not, and why."""
+    """Return mqadmin's commands that do not exist here, and why."""
     return dict(_INSTEAD)
 
 
 def similar(name: str) -> str:
-    """What somebody may have meant."""
-    from difflib import get_close_matches  # noqa: PLC0415 - help need not wait for it
+    """Return a sentence that suggests names close to an unknown one."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only needed after a wrong name
 
     lowered = {each.lower(): each for each in (*PROGRAMS, *names())}
     close = get_close_matches(name.lower(), lowered, n=3)
     if not close:
-        return " gantry --help lists what there is."
-    return f" Is it {' or '.join(lowered[each] for each in close)}?"
+        return " gantry --help lists all commands."
+    return f" Did you mean {' or '.join(lowered[each] for each in close)}?"
 
 
 def families() -> list[tuple[str, list[str]]]:
-    """The names of all commands by the titles of their families."""
+    """Return the title of each family with the names of its commands."""
     found: list[tuple[str, list[str]]] = []
     for title, _, commands in _FAMILIES:
         if title:
@@ -363,7 +366,7 @@ def families() -> list[tuple[str, list[str]]]:
 
 
 def overview() -> str:
-    """Every command with its line."""
+    """Return the text of `gantry --help`: every command with its description."""
     lines = []
     for title, commands in families():
         lines.append(f"\n{title}:\n")
@@ -372,7 +375,7 @@ def overview() -> str:
 
 
 def overview_of(noun: str) -> str:
-    """The commands that begin with this word."""
+    """Return the help of the commands whose names begin with this word."""
     usage = f"usage: gantry {noun} {'|'.join(verbs()[noun])} [OPTIONS]\n\n"
     return usage + "".join(_line(f"{noun} {verb}") for verb in verbs()[noun])
 
@@ -384,7 +387,7 @@ def _line(name: str) -> str:
 
 
 def load(entry: Entry) -> Command | StreamCommand:
-    """The command of an entry; imports the entry's module."""
+    """Import the module of an entry, and return the command."""
     module = import_module(f"gantrymq.cli.{entry.module}")
     command: Command | StreamCommand = module.COMMANDS[entry.name]
     return command

@@ -1,4 +1,4 @@
-"""Completion of commands and their options in shells: `source <(gantry completion bash)`."""
+"""Writes completion scripts for shells: `source <(gantry completion bash)`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _COMMON: Final = ("--namesrvAddr", "--output", "--watch", "--timeout", "--tls", 
 
 
 def script(shell: str) -> str:
-    """What a shell reads at its start."""
+    """Return the script that the shell reads. Raises UsageError for an unknown shell."""
     if shell == "bash":
         return _bash()
     if shell == "zsh":
         return "autoload -U +X bashcompinit && bashcompinit\n" + _bash()
     if shell == "fish":
         return _fish()
-    raise UsageError(f"there is completion for bash, zsh and fish, not for {shell}")
+    raise UsageError(f"there is no completion for {shell}; name one of bash, zsh and fish")
 
 
 def _options() -> dict[str, list[str]]:
@@ -38,7 +38,7 @@ def _options() -> dict[str, list[str]]:
 
 
 def _has_watch(command: Command | StreamCommand) -> bool:
-    """What goes on by itself is not done again."""
+    """Whether the command has --watch. Stream commands run on by themselves."""
     return isinstance(command, Command)
 
 

@@ -1,6 +1,7 @@
-"""`gantry COMMAND`: finds the command, runs its flow, shows its page. Exit codes: failures.
+"""Runs `gantry COMMAND`: finds the command, parses its command line, and shows its page.
 
-Nothing that talks to servers is imported before a command line makes sense.
+frame/failures.py lists the exit codes. Modules that connect to servers are imported only after the
+command line has been parsed, so that help and usage errors are quick.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ _STDOUT: Final = 1
 
 
 def run(argv: list[str]) -> int:
-    """Run one command; the exit code."""
-    if _is_closed(_STDOUT):  # a connection would get its number, and what is meant for people
-        sys.stderr.write("gantry: standard output is closed; >/dev/null does what is meant\n")
+    """Run one command, and return its exit code."""
+    # A connection would get the number of a closed standard output, and then the command's output.
+    if _is_closed(_STDOUT):
+        sys.stderr.write("gantry: standard output is closed; redirect it to /dev/null instead\n")
         return FAILED
     if not argv or argv[0] in {"-h", "--help", "help"}:
         return _help(argv[1:])
@@ -42,11 +44,11 @@ def run(argv: list[str]) -> int:
         return WRONG_USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # the reader has seen enough
+    except BrokenPipeError:  # the reader of the output has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except (GantryError, OSError) as error:
-        from gantrymq.cli.frame.screen import failure_text  # noqa: PLC0415 - nothing waits for it
+        from gantrymq.cli.frame.screen import failure_text  # noqa: PLC0415 - needed only here
 
         sys.stderr.write(f"gantry {name}: {failure_text(error)}\n")
         return FAILED
@@ -68,10 +70,10 @@ def _help(names: list[str]) -> int:
 
 
 def _no_verb(noun: str, words: list[str]) -> int:
-    """A first word of commands that have two, without a second one that goes with it."""
+    """Show the commands that begin with the word, because the second word is missing or wrong."""
     if words and words[0] not in {"-h", "--help"}:
         verbs = ", ".join(catalog.verbs()[noun])
-        sys.stderr.write(f"gantry {noun}: {words[0]} is none of {verbs} (gantry {noun} -h)\n")
+        sys.stderr.write(f"gantry {noun}: {words[0]} is not one of {verbs} (gantry {noun} -h)\n")
         return WRONG_USAGE
     sys.stdout.write(catalog.overview_of(noun))
     return DONE if words else WRONG_USAGE
@@ -89,12 +91,12 @@ def _completion(shells: list[str]) -> int:
 
 
 def _run(entry: catalog.Entry, words: list[str]) -> int:
-    from gantrymq.cli.frame.arguments import parse  # noqa: PLC0415 - argparse is half of a quick start
+    from gantrymq.cli.frame.arguments import parse  # noqa: PLC0415 - importing argparse is slow
 
     command = catalog.load(entry)
-    asked = parse(command, entry.about, words)
-    if isinstance(asked, int):
-        return asked
-    from gantrymq.cli.session import perform  # noqa: PLC0415 - as is all that can connect
+    line = parse(command, entry.about, words)
+    if isinstance(line, int):
+        return line
+    from gantrymq.cli.session import perform  # noqa: PLC0415 - it imports the client
 
-    return perform(command, asked)
+    return perform(command, line)

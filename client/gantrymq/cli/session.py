@@ -1,4 +1,4 @@
-"""Runs a command against real servers, and shows what came of it."""
+"""Runs a command with real connections, and shows its page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 from gantrymq.base.errors import ConfigurationError, GantryError
 from gantrymq.base.properties import decode_properties, parse_properties
-from gantrymq.cli.frame.arguments import Asked
+from gantrymq.cli.frame.arguments import CommandLine
 from gantrymq.cli.frame.command import Command
 from gantrymq.cli.frame.failures import DONE, FAILED, UsageError
 from gantrymq.cli.frame.interruption import Interruption
@@ -28,56 +28,56 @@ _KEY: Final = "GANTRY_ACCESS_KEY"
 _SECRET: Final = "GANTRY_SECRET_KEY"  # noqa: S105 - the variable's name
 
 
-def perform(command: Command | StreamCommand, asked: Asked) -> int:
-    """Until it is done, or for ever; the exit code."""
+def perform(command: Command | StreamCommand, line: CommandLine) -> int:
+    """Run the command to its end or its interruption, and return the exit code."""
     show_what_cannot_be_encoded(sys.stdout)
     notices = Notices(sys.stderr)
     notices.begin()
     try:
         if isinstance(command, Command):
-            return asyncio.run(_perform(command, asked))
-        return asyncio.run(_stream(command, asked))
+            return asyncio.run(_perform(command, line))
+        return asyncio.run(_stream(command, line))
     finally:
         notices.end()
 
 
-async def _perform(command: Command, asked: Asked) -> int:
-    admin = Admin(timeout_s=asked.timeout_s, **_keywords(asked))
-    bar = _bar(asked)
+async def _perform(command: Command, line: CommandLine) -> int:
+    admin = Admin(timeout_s=line.timeout_s, **_keywords(line))
+    bar = _bar(line)
     if bar is not None:
         admin.flows.pace = bar
-    screen = Screen(sys.stdout, sys.stderr, is_json=asked.is_json)
+    screen = Screen(sys.stdout, sys.stderr, is_json=line.is_json)
     async with admin:
         while True:
-            page = await _page(command, asked, admin)
+            page = await _page(command, line, admin)
             if bar is not None:
                 bar.clear()
-            if asked.watch_s:
+            if line.watch_s:
                 screen.clear()
-            screen.show(asked.name, page)
-            if not asked.watch_s:
+            screen.show(line.name, page)
+            if not line.watch_s:
                 return _exit_code(page)
-            await asyncio.sleep(asked.watch_s)
+            await asyncio.sleep(line.watch_s)
 
 
-async def _page(command: Command, asked: Asked, admin: Admin) -> Page:
+async def _page(command: Command, line: CommandLine, admin: Admin) -> Page:
     try:
-        return await admin.run(command.run(admin.flows, asked.options))
+        return await admin.run(command.run(admin.flows, line.options))
     except UsageError:
         raise
     except GantryError as error:
         return Page(failures=[error])
 
 
-async def _stream(command: StreamCommand, asked: Asked) -> int:
-    stream = Stream(_keywords(asked), asked.timeout_s, asked.form)
-    bar = _bar(asked)
+async def _stream(command: StreamCommand, line: CommandLine) -> int:
+    stream = Stream(_keywords(line), line.timeout_s, line.form)
+    bar = _bar(line)
     if bar is not None:
         stream.pace = bar
     end = Interruption()
     with end:
         try:
-            page = await command.run(stream, asked.options)
+            page = await command.run(stream, line.options)
         except asyncio.CancelledError:
             if end.exit_code is None:
                 raise
@@ -85,9 +85,9 @@ async def _stream(command: StreamCommand, asked: Asked) -> int:
         finally:
             if bar is not None:
                 bar.clear()
-    # What was shown message by message is not JSON of one page.
-    is_json = asked.is_json and bool(page.parts)
-    Screen(sys.stdout, sys.stderr, is_json=is_json).show(asked.name, page)
+    # A command that printed messages as JSON lines has no parts; its page must not add to them.
+    is_json = line.is_json and bool(page.parts)
+    Screen(sys.stdout, sys.stderr, is_json=is_json).show(line.name, page)
     return _exit_code(page)
 
 
@@ -95,29 +95,29 @@ def _exit_code(page: Page) -> int:
     return DONE if page.is_well and not page.failures else FAILED
 
 
-def _bar(asked: Asked) -> ProgressBar | None:
-    """For those who look at a terminal, and nobody else."""
-    is_seen = sys.stdout.isatty() and sys.stderr.isatty() and not asked.is_json
+def _bar(line: CommandLine) -> ProgressBar | None:
+    """Return a progress bar if both outputs are terminals and the output is not JSON."""
+    is_seen = sys.stdout.isatty() and sys.stderr.isatty() and not line.is_json
     return ProgressBar(sys.stderr) if is_seen else None
 
 
-def _keywords(asked: Asked) -> ClientKeywords:
-    keywords: ClientKeywords = {"name_servers": asked.name_servers}
+def _keywords(line: CommandLine) -> ClientKeywords:
+    keywords: ClientKeywords = {"name_servers": line.name_servers}
     if (credentials := _credentials()) is not None:
         keywords["access_key"], keywords["secret_key"] = credentials
-    if asked.tls is not None:
-        keywords["tls"] = _tls(asked.tls)
+    if line.tls is not None:
+        keywords["tls"] = _tls(line.tls)
     return keywords
 
 
 def _tls(file: str) -> ClientTls:
-    """Any certificate will do where no file says otherwise."""
+    """Return the TLS settings of a tls.properties. Without a file, any certificate is accepted."""
     properties = parse_properties(decode_properties(Path(file).read_bytes())) if file else {}
     return ClientTls.from_properties(properties)
 
 
 def _credentials() -> tuple[str, str] | None:
-    """The key, and the secret."""
+    """Return access key and secret key; None if neither environment nor file has both."""
     key, secret = os.environ.get(_KEY), os.environ.get(_SECRET)
     if key and secret:
         return key, secret
@@ -126,7 +126,7 @@ def _credentials() -> tuple[str, str] | None:
 
 
 def _of_tools(file: Path) -> tuple[str, str] | None:
-    """mqadmin's own file."""
+    """Read the keys of mqadmin's file."""
     try:
         text = file.read_text()
     except FileNotFoundError:
@@ -135,5 +135,7 @@ def _of_tools(file: Path) -> tuple[str, str] | None:
 
     values = yaml.safe_load(text)
     if not isinstance(values, dict) or not {"accessKey", "secretKey"} <= values.keys():
-        raise ConfigurationError(f"{file} names no accessKey and secretKey; write both, or move it")
+        raise ConfigurationError(
+            f"{file} lacks accessKey or secretKey; write both into it, or remove the file"
+        )
     return str(values["accessKey"]), str(values["secretKey"])

@@ -1,4 +1,4 @@
-"""Every command of mqadmin is there, or says why it is not."""
+"""Tests that the catalog has every command of mqadmin, or says why it is absent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from gantrymq.cli import catalog
 
-# Of 5.3.3, and 4.9.7's own.
+# The commands of 5.3.3, and those that only 4.9.7 has.
 MQADMIN = set(
     re.findall(
         r"\w+",
@@ -33,9 +33,9 @@ clusterAclConfigVersion deleteAclConfig getAclConfig updateAclConfig updateGloba
 )
 
 
-def test_nothing_of_mqadmin_is_forgotten() -> None:
+def test_each_command_of_mqadmin_is_in_the_catalog() -> None:
     assert [name for name in MQADMIN if catalog.find(name) is None] == []
 
 
-def test_what_is_absent_is_not_offered() -> None:
+def test_absent_commands_are_not_listed() -> None:
     assert not set(catalog.names()) & set(catalog.absent())

@@ -1,4 +1,4 @@
-"""Commands against a cluster in virtual time: what they print, as tables and as JSON."""
+"""Tests what commands print, as tables and as JSON, with a cluster in virtual time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNIQUE_1 = f"{UNIQUE[:-1]}1"
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """A topic of one queue with two messages, of which a group has consumed one."""
+    """A cluster with a topic of one queue and two messages. A group has consumed one of them."""
     cluster = Cluster(topics={})
     cluster.add_topic("T", queues=1)
     broker = cluster.broker
@@ -49,7 +49,7 @@ def test_a_route_as_a_table(cluster: Cluster) -> None:
     assert rows[-1] == ["Total:", "1", "1", "1"]
 
 
-def test_queues_are_shared_out(cluster: Cluster) -> None:
+def test_queues_are_allocated_to_clients(cluster: Cluster) -> None:
     cluster.add_topic("Shared", queues=3)
     shown = page_of(cluster, "allocateMQ -t Shared -i 10.0.0.1,10.0.0.2")
     shares = object_of(shown.json()["result"], "result")
@@ -61,14 +61,14 @@ def test_queues_are_shared_out(cluster: Cluster) -> None:
         page_of(cluster, "allocateMQ -t Shared -i ,")
 
 
-def test_how_far_a_group_is(cluster: Cluster) -> None:
+def test_offsets_and_lag_of_a_group(cluster: Cluster) -> None:
     rows = printed(cluster, "consumerProgress -g G -t T")
     assert rows[1][:7] == ["T", "broker-a", "0", "2", "1", "1", "0"]
     assert ["Consume", "Diff", "Total:", "1"] in rows
     assert ["G", "1"] in [row[:2] for row in printed(cluster, "consumerProgress")]
 
 
-def test_who_consumes(cluster: Cluster) -> None:
+def test_consumers_of_a_group(cluster: Cluster) -> None:
     rows = printed(cluster, "consumerConnection -g G")
     assert rows[1][0] == "c@1"
     assert ["ConsumeType:", "CONSUME_PASSIVELY"] in rows
@@ -97,17 +97,19 @@ def test_messages_are_read(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("charset", ["foo", "hex", "idna"])
 @pytest.mark.parametrize("line", ["printMsg -t T", "printMsgByQueue -t T -a broker-a -i 0 -p true"])
-def test_a_charset_that_reads_no_text_is_refused(cluster: Cluster, line: str, charset: str) -> None:
-    with pytest.raises(UsageError, match=f"--charsetName is a character set, not '{charset}'"):
+def test_a_charset_that_cannot_decode_text_is_refused(
+    cluster: Cluster, line: str, charset: str
+) -> None:
+    with pytest.raises(UsageError, match=f"--charsetName must be a character set, not '{charset}'"):
         page_of(cluster, f"{line} -c {charset}")
 
 
-def test_an_offset_without_a_message_is_told(cluster: Cluster) -> None:
+def test_an_offset_without_a_message_is_an_error(cluster: Cluster) -> None:
     with pytest.raises(CommandError, match="queue 0 of T at broker-a has no message 1000"):
         page_of(cluster, "queryMsgByOffset -t T -b broker-a -i 0 -o 1000")
 
 
-def test_a_topic_lives(cluster: Cluster) -> None:
+def test_a_topic_is_created_changed_and_deleted(cluster: Cluster) -> None:
     made = printed(cluster, "updateTopic -c DefaultCluster -t New -r 2 -w 2 -o true")
     assert made[0] == ["create", "topic", "to", "127.0.0.1:10911", "success."]
     assert printed(cluster, "updateOrderConf -t New -m get")[0] == [
@@ -128,7 +130,7 @@ def test_a_topic_lives(cluster: Cluster) -> None:
         page_of(cluster, "topicRoute -t New")
 
 
-def test_a_group_lives(cluster: Cluster) -> None:
+def test_a_group_is_created_and_deleted(cluster: Cluster) -> None:
     assert printed(cluster, "updateSubGroup -b {broker} -g H -r 3")[0][-1] == "success."
     assert ["retryMaxTimes", "=", "3"] in printed(cluster, "getConsumerConfig -g H")
     printed(cluster, "cloneGroupOffset -s G -d H -t T")
@@ -138,20 +140,20 @@ def test_a_group_lives(cluster: Cluster) -> None:
     assert printed(cluster, "getConsumerConfig -g H") == []
 
 
-def test_topics_of_a_file(cluster: Cluster) -> None:
+def test_topics_are_created_from_a_file(cluster: Cluster) -> None:
     cluster.driver.files["t.json"] = b'[{"topicName":"A"},{"topicName":"B","perm":4}]'
     printed(cluster, "updateTopicList -b {broker} -f t.json")
     assert {"A", "B"} <= {row[0] for row in printed(cluster, "topicList")}
 
 
-def test_an_export_is_a_file(cluster: Cluster) -> None:
+def test_an_export_writes_a_file(cluster: Cluster) -> None:
     printed(cluster, "exportMetadata -c DefaultCluster -f out")
     assert b'"T"' in cluster.driver.files["out/metadata.json"]
     printed(cluster, "exportConfigs -c DefaultCluster -f out")
     assert b'"masterBrokerSize":1' in cluster.driver.files["out/configs.json"]
 
 
-def test_brokers_and_name_servers(cluster: Cluster) -> None:
+def test_settings_of_brokers_and_name_servers(cluster: Cluster) -> None:
     assert printed(cluster, "clusterList")[1][:4] == [
         *("DefaultCluster", "broker-a", "0", "127.0.0.1:10911")
     ]
@@ -164,7 +166,7 @@ def test_brokers_and_name_servers(cluster: Cluster) -> None:
     assert printed(cluster, "statsAll -t T")[1][:3] == ["T", "G", "1"]
 
 
-def test_what_fails_beside_the_rest_is_kept() -> None:
+def test_a_failed_broker_is_reported_beside_the_others() -> None:
     cluster = Cluster("broker-a", "broker-b", topics={})
     cluster.faults[cluster.addresses[1]] = gone
     shown = page_of(cluster, "updateTopic -c DefaultCluster -t T")
@@ -175,16 +177,16 @@ def test_what_fails_beside_the_rest_is_kept() -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("updateTopic -t T", "say where"),
-        ("updateTopic -b x:1 -t T -r many", "--readQueueNums is a whole number"),
+        ("updateTopic -t T", "the target is missing: give -b host:port"),
+        ("updateTopic -b x:1 -t T -r many", "--readQueueNums must be a whole number"),
         ("updateTopic -b x:1 -t T -a key=value", r"\+key=value,-key"),
         ("updateOrderConf -t T -m give", "get, put or delete"),
         ("setConsumeMode -b x:1 -t T -g G -m PUSH", "PULL or POP"),
-        ("resetOffsetByTime -g G -t T -s yesterday", "no moment"),
-        ("resetOffsetByTime -g G -t T -s 0 -b x:1", "-b and -q go together"),
+        ("resetOffsetByTime -g G -t T -s yesterday", "not a time"),
+        ("resetOffsetByTime -g G -t T -s 0 -b x:1", "-b and -q name one queue"),
         ("consumeMessage -t T -i 1", "brokerName before queueId"),
     ],
 )
-def test_options_that_make_no_sense(cluster: Cluster, line: str, why: str) -> None:
+def test_invalid_options_are_refused(cluster: Cluster, line: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         page_of(cluster, line)

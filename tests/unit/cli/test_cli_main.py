@@ -1,4 +1,4 @@
-"""The command line itself: what is found, what it costs, how it ends."""
+"""Tests the entry point: how it finds commands, what it imports, and its exit codes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gantrymq.cli.main import run
 from gantrymq.client.core.errors import BrokerError
 
 
-def test_every_command_of_the_catalog_is_there() -> None:
+def test_every_command_of_the_catalog_loads() -> None:
     for name in catalog.names():
         entry = catalog.find(name)
         assert entry is not None
@@ -59,7 +59,7 @@ def test_help_shows_programs_and_commands(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(("line", "exit_code"), [("user", 2), ("user -h", 0), ("help user", 0)])
-def test_first_word_alone_shows_the_second_ones(
+def test_first_word_alone_shows_its_commands(
     line: str, exit_code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert dispatch(line.split()) == exit_code
@@ -68,19 +68,19 @@ def test_first_word_alone_shows_the_second_ones(
     assert "quota" not in shown
 
 
-def test_unknown_second_word_is_told_what_it_may_be(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_second_word_shows_the_valid_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["quota", "remove", "user", "x"]) == 2
     assert capsys.readouterr().err == (
-        "gantry quota: remove is none of list, set, delete (gantry quota -h)\n"
+        "gantry quota: remove is not one of list, set, delete (gantry quota -h)\n"
     )
 
 
-def test_an_unknown_command_is_told_what_it_may_be(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_command_shows_similar_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["topiclist"]) == 2
-    assert "The sub command topiclist not exist. Is it topicList" in capsys.readouterr().err
+    assert "The sub command topiclist not exist. Did you mean topicList" in capsys.readouterr().err
 
 
-def test_what_does_not_apply_says_what_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_absent_command_names_its_replacement(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["electMaster", "-a", "x:1"]) == 1
     assert "brokerId=0" in capsys.readouterr().err
 
@@ -99,7 +99,7 @@ def test_no_name_server_is_a_failure_that_says_so(
 
 
 class _Terminal:
-    """Text that was written to a terminal, or to a pipe."""
+    """Records text in place of a terminal or a pipe."""
 
     def __init__(self, *, is_terminal: bool) -> None:
         self.text = ""
@@ -113,7 +113,7 @@ class _Terminal:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Do nothing: there is no buffer."""
 
 
 PAGE = Page(
@@ -122,7 +122,7 @@ PAGE = Page(
 )
 
 
-def test_colours_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_appear_on_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     for is_terminal in (True, False):
         out, err = (_Terminal(is_terminal=is_terminal) for _ in range(2))
@@ -131,7 +131,7 @@ def test_colours_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "CODE: 17  DESC: no such topic  (from b:1)" in err.text
 
 
-def test_what_would_move_the_cursor_is_shown_by_its_escape() -> None:
+def test_control_characters_are_escaped() -> None:
     evil = "\x1b[2Jx\r\x9b1m"
     page = Page(
         [Table("rows", ("#A",), "%s", [(f"{evil}\ny",)]), Text("said", [f"{evil}\n\ty"], True)],
@@ -147,7 +147,7 @@ def test_what_would_move_the_cursor_is_shown_by_its_escape() -> None:
     assert f"{shown}\\ny\n{evil}\n\ty\n" in piped.text
 
 
-def test_what_an_encoding_lacks_is_shown_by_its_escape() -> None:
+def test_characters_that_cannot_be_encoded_are_escaped() -> None:
     stored = io.BytesIO()
     out = io.TextIOWrapper(stored, encoding="ascii")
     show_what_cannot_be_encoded(out)
@@ -155,7 +155,7 @@ def test_what_an_encoding_lacks_is_shown_by_its_escape() -> None:
     assert stored.getvalue() == b"\\xfcber\n"
 
 
-def test_json_of_what_may_be_several_is_a_list() -> None:
+def test_json_of_repeatable_parts_is_a_list() -> None:
     shown = Page()
     shown.say("done", "create topic to b:1 success.", "b:1")
     assert shown.json() == {"done": ["b:1"]}
@@ -176,13 +176,13 @@ def test_shells_complete_commands_and_options(shell: str) -> None:
         assert word in script
 
 
-def test_only_pages_are_watched() -> None:
+def test_stream_commands_have_no_watch_option() -> None:
     cases = {line.split(")")[0].strip(): line for line in completion.script("bash").splitlines()}
     assert "--watch" in cases["topicList"]
     assert "--watch" not in cases["tail"]
 
 
 @pytest.mark.parametrize("shell", ["bash"])
-def test_a_completion_script_is_sound(shell: str) -> None:
+def test_a_completion_script_is_valid_shell(shell: str) -> None:
     script = completion.script(shell)
     subprocess.run([shell, "-n"], input=script, text=True, check=True)

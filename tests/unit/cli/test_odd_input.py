@@ -1,4 +1,4 @@
-"""Every command with what it cannot use: one or two lines say why, and nothing breaks."""
+"""Tests that every command refuses invalid input with an error of one or two lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gantrymq.fakes.brokers.cluster import Cluster, gone
 from gantrymq.fakes.command_line import page_of
 
 COMMANDS = catalog.names()
-# They ask nobody.
+# They need no server.
 LOCAL = {"DecodeMessageId"}
 MESSAGE_ID = "7F0000010000271100000000000000AB"
 VALUES = {
@@ -53,12 +53,12 @@ VALUES = {
     "name": "NoTopic",
     "requestsPerSecond": "1000",
 }
-# Chosen where a command wants one of several.
+# Given to commands that require one of several options.
 ALSO = {"clusterName", "cluster", "body", "password", "role", "requestsPerSecond"}
 
 
 def words(name: str, address: str = "127.0.0.1:1") -> list[str]:
-    """A command line with all that is required."""
+    """Return a command line with all required options."""
     line: list[str] = []
     for option in options(name):
         if option.is_flag or not (
@@ -78,8 +78,8 @@ def options(name: str) -> tuple[Option, ...]:
 
 
 @pytest.fixture
-def nobody(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """An address at which nobody listens, which is NAMESRV_ADDR."""
+def closed_address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """NAMESRV_ADDR: an address that is bound, but at which no server listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -88,8 +88,8 @@ def nobody(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield address
 
 
-def told(capfd: pytest.CaptureFixture[str]) -> str:
-    """What standard error has: a few lines."""
+def error_output(capfd: pytest.CaptureFixture[str]) -> str:
+    """Return standard error, which has two lines at most and no stack trace."""
     error = capfd.readouterr().err
     assert "Traceback" not in error
     assert len(error.splitlines()) <= 2, error
@@ -97,9 +97,9 @@ def told(capfd: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_without_options(name: str, nobody: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_without_options(name: str, closed_address: str, capfd: pytest.CaptureFixture[str]) -> None:
     exit_code = dispatch(name.split())
-    error = told(capfd)
+    error = error_output(capfd)
     if any(option.is_required for option in options(name)):
         assert exit_code == 2
         assert f"gantry {name}: the following arguments are required: " in error
@@ -111,36 +111,36 @@ def test_without_options(name: str, nobody: str, capfd: pytest.CaptureFixture[st
 @pytest.mark.parametrize("name", COMMANDS)
 def test_with_an_unknown_option(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert dispatch([*name.split(), *words(name), "--no-such-option"]) == 2
-    assert "unrecognized arguments: --no-such-option" in told(capfd)
+    assert "unrecognized arguments: --no-such-option" in error_output(capfd)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_with_a_number_that_is_none(
-    name: str, nobody: str, capfd: pytest.CaptureFixture[str]
+def test_with_an_invalid_number(
+    name: str, closed_address: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert dispatch([*name.split(), *words(name), "--timeout", "soon"]) in {1, 2}
-    assert told(capfd)
+    assert error_output(capfd)
 
 
 @pytest.mark.parametrize("name", sorted(set(COMMANDS) - LOCAL))
-def test_with_a_name_server_that_is_away(
-    name: str, nobody: str, capfd: pytest.CaptureFixture[str]
+def test_with_a_name_server_that_is_down(
+    name: str, closed_address: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert dispatch([*name.split(), *words(name, nobody)]) == 1
+    assert dispatch([*name.split(), *words(name, closed_address)]) == 1
     captured = capfd.readouterr()
     assert "Traceback" not in captured.err
     assert len(captured.err.splitlines()) <= 2, captured.err
     shown = captured.err + captured.out
     # A file that is not there is found out before; an offset id names its broker.
-    assert nobody in shown or "/no/such/file" in shown or "to 127.0.0.1:10001" in shown
+    assert closed_address in shown or "/no/such/file" in shown or "to 127.0.0.1:10001" in shown
 
 
 @pytest.mark.parametrize("what", ["consume", "both"])
-def test_a_bench_with_a_name_server_that_is_away(
-    what: str, nobody: str, capfd: pytest.CaptureFixture[str]
+def test_bench_with_a_name_server_that_is_down(
+    what: str, closed_address: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert dispatch(["bench", what, "-t", "T"]) == 1
-    assert nobody in told(capfd)
+    assert closed_address in error_output(capfd)
 
 
 PAGES = [
@@ -151,13 +151,13 @@ PAGES = [
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_with_a_topic_or_group_that_is_not_there(name: str) -> None:
+def test_with_an_unknown_topic_or_group(name: str) -> None:
     cluster = Cluster(topics={})
     _must_end_well(cluster, name)
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_with_a_broker_that_went_away(name: str) -> None:
+def test_with_a_broker_that_is_down(name: str) -> None:
     cluster = Cluster("broker-a", "broker-b", topics={"NoTopic": 1})
     cluster.faults.update(dict.fromkeys(cluster.addresses, gone))
     _must_end_well(cluster, name)
@@ -166,7 +166,7 @@ def test_with_a_broker_that_went_away(name: str) -> None:
 @pytest.mark.parametrize("odd", ["-1", "99999999999999999999999", "many"])
 @pytest.mark.parametrize("name", PAGES)
 def test_with_odd_values(name: str, odd: str) -> None:
-    """In every option that takes one, one after another."""
+    """Each option with a value gets odd values, one after another."""
     cluster = Cluster(topics={"NoTopic": 1})
     for option in options(name):
         if option.is_flag:
@@ -181,7 +181,7 @@ def test_with_odd_values(name: str, odd: str) -> None:
 
 
 def _must_end_well(cluster: Cluster, name: str) -> None:
-    """With a page, or an error that is told in a few lines."""
+    """Run the command. It must make a page, or raise an error of two lines at most."""
     line = " ".join([name, *words(name, cluster.addresses[0])])
     try:
         page = page_of(cluster, line.replace("NoCluster", "DefaultCluster"))
@@ -210,8 +210,8 @@ def _must_end_well(cluster: Cluster, name: str) -> None:
         ["bench", "consume", "-t", "a b"],
     ],
 )
-def test_a_name_that_nothing_has_is_a_wrong_command_line(
-    words: list[str], nobody: str, capfd: pytest.CaptureFixture[str]
+def test_an_invalid_name_is_wrong_usage(
+    words: list[str], closed_address: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert dispatch(words) == 2
-    assert told(capfd).startswith(f"gantry {words[0]}: The specified ")
+    assert error_output(capfd).startswith(f"gantry {words[0]}: The specified ")

@@ -1,4 +1,4 @@
-"""Commands that send, against a cluster in virtual time."""
+"""Tests commands that send test messages, with a cluster in virtual time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gantrymq.fakes.command_line import page_of, printed
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """Two brokers that both have a topic of two queues."""
+    """A cluster of two brokers that both have a topic of two queues."""
     return Cluster("broker-a", "broker-b", topics={"T": 2})
 
 
@@ -26,19 +26,19 @@ def test_one_message_is_sent(cluster: Cluster) -> None:
     assert "Tags:                [Tag]" in lines
 
 
-def test_it_goes_to_the_broker_that_is_named(cluster: Cluster) -> None:
+def test_message_goes_to_the_named_broker(cluster: Cluster) -> None:
     rows = [printed(cluster, "sendMessage -t T -p hello -b broker-b")[1] for _ in range(4)]
     assert {row[0] for row in rows} == {"broker-b"}
     with pytest.raises(RouteError, match=r"broker\[other\] not exist"):
         page_of(cluster, "sendMessage -t T -p hello -b other")
 
 
-def test_a_queue_without_a_broker_is_no_place(cluster: Cluster) -> None:
+def test_a_queue_without_a_broker_is_refused(cluster: Cluster) -> None:
     with pytest.raises(UsageError, match="Broker name must be set"):
         page_of(cluster, "sendMessage -t T -p hello -i 1")
 
 
-def test_the_first_of_a_series_is_not_shown(cluster: Cluster) -> None:
+def test_the_first_message_of_a_series_is_not_shown(cluster: Cluster) -> None:
     lines = page_of(cluster, "sendMsgStatus -b broker-a -c 2").text().splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("rt=0ms, SendResult=SendResult [sendStatus=SEND_OK, msgId=")
@@ -46,7 +46,7 @@ def test_the_first_of_a_series_is_not_shown(cluster: Cluster) -> None:
     assert printed(cluster, "topicStatus -t broker-a")[1][:4] == ["broker-a", "0", "0", "3"]
 
 
-def test_each_queue_has_its_turn(cluster: Cluster) -> None:
+def test_each_queue_gets_a_message_in_turn(cluster: Cluster) -> None:
     rows = printed(cluster, "checkMsgSendRT -t T -a 5 -s 10")
     places = [(row[0], row[1]) for row in rows[1:6]]
     assert places[0] == places[4]
@@ -55,7 +55,7 @@ def test_each_queue_has_its_turn(cluster: Cluster) -> None:
     assert rows[6] == ["Avg", "RT:", "0.00"]
 
 
-def test_sends_that_fail_are_counted_and_told_once(cluster: Cluster) -> None:
+def test_failed_sends_are_counted_and_reported_once(cluster: Cluster) -> None:
     cluster.faults[cluster.addresses[1]] = gone
     shown = page_of(cluster, "checkMsgSendRT -t T -a 4")
     assert shown.text().count("false") == 2
@@ -73,13 +73,13 @@ def test_lines_for_log_collectors(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("checkMsgSendRT -t T -a 0", "--amount is 1 or more"),
-        ("clusterRT -c other", "not exist; there is: DefaultCluster"),
+        ("checkMsgSendRT -t T -a 0", "--amount must be 1 or more"),
+        ("clusterRT -c other", "not exist; the name servers know: DefaultCluster"),
         ("sendMessage -t T -p ''", "body length is zero"),
         ("queryMsgTraceById -i 0 -t T", "CODE: 208"),
     ],
 )
-def test_what_cannot_be_says_why(cluster: Cluster, line: str, why: str) -> None:
+def test_errors_say_why(cluster: Cluster, line: str, why: str) -> None:
     with pytest.raises(GantryError, match=why):
         page_of(cluster, line)
 

@@ -1,12 +1,12 @@
-"""`gantry acl`: what users may do, by roles."""
+"""Defines `gantry acl`: grants and revokes roles, and lists the policies of users."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.cli.access.places import AT_BROKERS, brokers, changed
 from gantrymq.cli.access.roles import NAMES, entries_of, role_of
 from gantrymq.cli.access.same_rows import same_rows
+from gantrymq.cli.access.targets import AT_BROKERS, brokers, changed
 from gantrymq.cli.frame.command import Command
 from gantrymq.cli.frame.failures import UsageError
 from gantrymq.cli.frame.option import Option, Options, required
@@ -31,12 +31,12 @@ _USER: Final = Option("", "user", "name of the user", is_positional=True)
 
 
 async def listed(admin: Administration, options: Options) -> Page:
-    """Slaves are asked too: each broker keeps policies of its own."""
+    """List the policies of slaves too, because each broker keeps its own."""
     text = options.maybe("filter") or ""
     addresses = await brokers(admin, options, with_slaves=True)
-    told = await on_each(addresses, lambda address: admin.policies.listed(address, text))
-    table = Table("policies", _TITLES, _FORM, same_rows(told, _rows))
-    return Page([table], list(told.failed.values()))
+    answers = await on_each(addresses, lambda address: admin.policies.listed(address, text))
+    table = Table("policies", _TITLES, _FORM, same_rows(answers, _rows))
+    return Page([table], list(answers.failed.values()))
 
 
 def _rows(acls: Sequence[AclInfo]) -> Iterator[tuple[str, ...]]:
@@ -72,8 +72,8 @@ async def grant_at(
     role: Role,
     entries: Sequence[PolicyEntryInfo],
 ) -> None:
-    """At one broker: what the role allows beside what is allowed already."""
-    from gantrymq.acl.users.grants import granted  # noqa: PLC0415 - as above
+    """Add what the role allows to the policies that the user has at one broker."""
+    from gantrymq.acl.users.grants import granted  # noqa: PLC0415 - help needs no policies
 
     if not entries:
         await admin.users.update(address, UserInfo(username=name, user_type=role.user_type.value))
@@ -96,7 +96,7 @@ async def revoke(admin: Administration, options: Options) -> Page:
 async def _revoke_at(
     admin: Administration, address: str, name: str, entries: Sequence[PolicyEntryInfo]
 ) -> None:
-    from gantrymq.acl.users.grants import revoked  # noqa: PLC0415 - as above
+    from gantrymq.acl.users.grants import revoked  # noqa: PLC0415 - help needs no policies
 
     if not entries:
         await admin.users.update(address, UserInfo(username=name, user_type="Normal"))
@@ -116,7 +116,7 @@ async def _apply(admin: Administration, address: str, name: str, change: PolicyC
 def _needed(options: Options) -> Role:
     role = role_of(options)
     if role is None:
-        raise UsageError("--role is missing")
+        raise UsageError("--role is missing; it is admin, producer, consumer or observer")
     return role
 
 
@@ -125,7 +125,9 @@ COMMANDS: Final = {
     command.name: command
     for command in (
         Command(
-            "acl list", (*AT_BROKERS, Option("f", "filter", "only users with this text")), listed
+            "acl list",
+            (*AT_BROKERS, Option("f", "filter", "only users whose names contain this text")),
+            listed,
         ),
         Command("acl grant", (_USER, *AT_BROKERS, _ROLE, *NAMES), grant),
         Command("acl revoke", (_USER, *AT_BROKERS, _ROLE, *NAMES), revoke),

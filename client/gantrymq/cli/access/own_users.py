@@ -1,4 +1,4 @@
-"""`gantry user`: users with roles, and passwords that are exchanged without a gap."""
+"""Defines `gantry user`: users with roles, and passwords that rotate without an outage."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from gantrymq.cli.access import new_password, users
 from gantrymq.cli.access.own_policies import grant_at
-from gantrymq.cli.access.places import AT_BROKERS, brokers, changed
 from gantrymq.cli.access.roles import NAMES, ROLE, entries_of, role_of
 from gantrymq.cli.access.same_rows import same_rows
+from gantrymq.cli.access.targets import AT_BROKERS, brokers, changed
 from gantrymq.cli.frame import timestamps
 from gantrymq.cli.frame.command import Command
 from gantrymq.cli.frame.failures import CommandError, UsageError
@@ -30,12 +30,12 @@ _TYPE: Final = Option("t", "userType", "Normal or Super; a Super user may do eve
 
 
 async def listed(admin: Administration, options: Options) -> Page:
-    """Slaves are asked too: each broker keeps users of its own."""
+    """List the users of slaves too, because each broker keeps its own."""
     text = options.maybe("filter") or ""
     addresses = await brokers(admin, options, with_slaves=True)
-    told = await on_each(addresses, lambda address: admin.users.listed(address, text))
-    table = Table("users", _TITLES, _FORM, same_rows(told, _rows))
-    return Page([table], list(told.failed.values()))
+    answers = await on_each(addresses, lambda address: admin.users.listed(address, text))
+    table = Table("users", _TITLES, _FORM, same_rows(answers, _rows))
+    return Page([table], list(answers.failed.values()))
 
 
 def _rows(found: Sequence[UserInfo]) -> Iterator[tuple[str, ...]]:
@@ -44,7 +44,7 @@ def _rows(found: Sequence[UserInfo]) -> Iterator[tuple[str, ...]]:
 
 
 def _old_key(user: UserInfo) -> str:
-    """Until when the password before is valid as well."""
+    """Return until when the previous password stays valid."""
     until_ms = user.old_password_until
     if until_ms is None:
         return "-"
@@ -88,9 +88,9 @@ async def rotate(admin: Administration, options: Options) -> Page:
         known = await admin.users.get(address, name)
         if known is not None and known.password is not None:
             raise CommandError(
-                f"{address} is a broker of RocketMQ, which keeps one password for a user: the old"
-                " one would end at once. Give the new one to all clients, then use gantry user"
-                " update"
+                f"{address} is a broker of RocketMQ, which keeps one password for each user: the"
+                " old one would become invalid at once. Give the new password to all clients,"
+                " then run gantry user update"
             )
         await admin.users.rotate(address, name, password, seconds)
 
@@ -103,7 +103,9 @@ async def rotate(admin: Administration, options: Options) -> Page:
 
 async def _end_rotation(admin: Administration, options: Options, name: str) -> Page:
     if any(options.maybe(each) for each in ("password", "passwordFile", "oldPasswordSeconds")):
-        raise UsageError("--end goes with no password and no time: it removes the old password")
+        raise UsageError(
+            "--end removes the old password; give it without a password and --oldPasswordSeconds"
+        )
     return await changed(
         await brokers(admin, options, with_slaves=True),
         lambda address: admin.users.end_rotation(address, name),
@@ -125,7 +127,9 @@ COMMANDS: Final = {
     command.name: command
     for command in (
         Command(
-            "user list", (*AT_BROKERS, Option("f", "filter", "only names with this text")), listed
+            "user list",
+            (*AT_BROKERS, Option("f", "filter", "only names that contain this text")),
+            listed,
         ),
         Command(
             "user create",
@@ -142,7 +146,7 @@ COMMANDS: Final = {
                 Option(
                     "",
                     "oldPasswordSeconds",
-                    "so long the old password stays valid, 90 days at most (until --end)",
+                    "how long the old password stays valid, at most 90 days (until --end)",
                 ),
                 flag("", "end", "remove the old password"),
             ),

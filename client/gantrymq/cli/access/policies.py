@@ -1,13 +1,13 @@
-"""`gantry createAcl` and the like: policies of RocketMQ 5, by mqadmin's names."""
+"""Defines `gantry createAcl` and related commands: RocketMQ 5 policies, with mqadmin's names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.cli.access.places import AT_BROKERS, AT_MASTERS, changed, masters
 from gantrymq.cli.access.tables import policies_table
-from gantrymq.cli.frame.command import Command, chosen
+from gantrymq.cli.access.targets import AT_BROKERS, AT_MASTERS, changed, masters
+from gantrymq.cli.frame.command import Command, selected_brokers
 from gantrymq.cli.frame.option import Option, Options, required
 from gantrymq.cli.frame.page import Page
 from gantrymq.wire.bodies.auth import AclInfo, PolicyEntryInfo, PolicyInfo
@@ -19,7 +19,7 @@ _SUBJECT: Final = required("s", "subject", "User:<name>")
 _ENTRIES: Final = (
     _SUBJECT,
     required("r", "resources", "Topic:orders-*,Group:billing,Cluster:*,*"),
-    required("a", "actions", "of Pub,Sub,Create,Update,Delete,Get,List and All"),
+    required("a", "actions", "some of Pub,Sub,Create,Update,Delete,Get,List, or All"),
     required("d", "decision", "Allow or Deny"),
     Option("i", "sourceIp", "only from these addresses or networks, separated by commas"),
 )
@@ -27,7 +27,7 @@ _ENTRIES: Final = (
 
 async def create(admin: Administration, options: Options) -> Page:
     acl = _acl(options)
-    addresses = await chosen(admin, options, with_slaves=True)
+    addresses = await selected_brokers(admin, options, with_slaves=True)
     return await changed(
         addresses,
         lambda address: admin.policies.create(address, acl),
@@ -37,7 +37,7 @@ async def create(admin: Administration, options: Options) -> Page:
 
 async def update(admin: Administration, options: Options) -> Page:
     acl = _acl(options)
-    addresses = await chosen(admin, options, with_slaves=True)
+    addresses = await selected_brokers(admin, options, with_slaves=True)
     return await changed(
         addresses,
         lambda address: admin.policies.update(address, acl),
@@ -46,7 +46,7 @@ async def update(admin: Administration, options: Options) -> Page:
 
 
 def _acl(options: Options) -> AclInfo:
-    """An entry for each resource, all with the same actions, sources and decision."""
+    """Make an entry for each resource, all with the same actions, sources and decision."""
     entries = [
         PolicyEntryInfo(
             resource=resource,
@@ -65,7 +65,7 @@ def _texts(text: str) -> tuple[str, ...]:
 
 async def delete(admin: Administration, options: Options) -> Page:
     subject, resource = options.text("subject"), options.maybe("resources")
-    addresses = await chosen(admin, options, with_slaves=True)
+    addresses = await selected_brokers(admin, options, with_slaves=True)
     return await changed(
         addresses,
         lambda address: admin.policies.delete(address, subject, resource),
@@ -91,7 +91,8 @@ async def listed(admin: Administration, options: Options) -> Page:
 
 
 def _tables(found: Mapping[str, list[AclInfo]]) -> Page:
-    """A table for each broker that has policies; JSON has several by their brokers' addresses."""
+    """Make a table for each broker that has policies. In JSON, several tables are named by the
+    addresses of their brokers."""
     return Page(
         [
             policies_table(acls, "policies" if len(found) == 1 else address)
@@ -141,8 +142,8 @@ COMMANDS: Final = {
             "listAcl",
             (
                 *AT_MASTERS,
-                Option("s", "subject", "only subjects with this text"),
-                Option("r", "resource", "only resources with this text"),
+                Option("s", "subject", "only subjects that contain this text"),
+                Option("r", "resource", "only resources that contain this text"),
             ),
             listed,
         ),

@@ -1,10 +1,10 @@
-"""`gantry quota`: how much users, topics, groups and addresses may do at brokers of Gantry."""
+"""Defines `gantry quota`: limits of users, topics, groups and addresses at Gantry's brokers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.cli.access.places import AT_MASTERS, brokers, changed
+from gantrymq.cli.access.targets import AT_MASTERS, brokers, changed
 from gantrymq.cli.frame.command import Command
 from gantrymq.cli.frame.failures import CommandError, UsageError
 from gantrymq.cli.frame.option import Option, Options, flag
@@ -38,7 +38,7 @@ _KIND: Final = Option(
     choices=tuple(QuotaKind),
 )
 _NAME: Final = Option(
-    "", "name", "a name, all that begin so: orders*, or * for each", is_positional=True
+    "", "name", "a name, a prefix such as orders*, or * for every name", is_positional=True
 )
 _TITLES: Final = ("#Broker", "#Kind", "#Name", "#Limit", "#Amount")
 _FORM: Final = "%-22s  %-8s  %-24s  %-22s  %-14s"
@@ -50,23 +50,23 @@ _USE_FORM: Final = "%-22s  %-8s  %-24s  %-22s  %-14d  %-14d  %-8d"
 
 async def listed(admin: Administration, options: Options) -> Page:
     addresses = await brokers(admin, options)
-    told = await on_each(addresses, admin.quotas.table)
-    failures = [_explained(each) for each in told.failed.values()]
+    answers = await on_each(addresses, admin.quotas.table)
+    failures = [_explained(each) for each in answers.failed.values()]
     if options.is_set("use"):
-        return Page([_use_table(told.done)], failures)
+        return Page([_use_table(answers.done)], failures)
     rows = [
         (address, quota.kind.value, quota.name, limit.value, _text(amount))
-        for address, table in sorted(told.done.items())
+        for address, table in sorted(answers.done.items())
         for quota in table.quotas
         for limit, amount in quota.limits.items()
     ]
     return Page([Table("quotas", _TITLES, _FORM, rows)], failures)
 
 
-def _use_table(told: Mapping[str, QuotaTableBody]) -> Table:
+def _use_table(answers: Mapping[str, QuotaTableBody]) -> Table:
     rows = [
         (address, use.kind.value, use.name, use.limit.value, use.allowed, use.used, use.delay_ms)
-        for address, table in sorted(told.items())
+        for address, table in sorted(answers.items())
         for use in table.use
     ]
     return Table("use", _USE_TITLES, _USE_FORM, rows)
@@ -95,7 +95,8 @@ async def set_quota(admin: Administration, options: Options) -> Page:
 
 
 def _amount(options: Options, limit: QuotaLimit) -> int | None:
-    """As requests have it: 0 removes the limit from the quota, -1 lifts those of wider quotas."""
+    """Return the amount as requests state it: 0 removes the limit from the quota, -1 makes the
+    limits of wider quotas not apply."""
     text = options.maybe(limit.value)
     if text is None:
         return None
@@ -120,13 +121,13 @@ def _with_reasons(shown: Page) -> Page:
 
 
 def _explained(failure: Exception) -> Exception:
-    """A broker that does not know the request is none of Gantry's, or an old one."""
+    """Replace a broker's refusal of an unknown request by the reason: it has no quotas."""
     if isinstance(failure, BrokerError) and (
         failure.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
     ):
         return CommandError(
-            f"{failure.address} has no quotas: brokers of RocketMQ do not know them, nor do those"
-            " of older versions of Gantry"
+            f"{failure.address} has no quotas: brokers of RocketMQ and of older versions of Gantry"
+            " do not support them"
         )
     return failure
 
@@ -137,14 +138,18 @@ def _text(amount: int) -> str:
 
 def _limit_option(limit: QuotaLimit) -> Option:
     example = "2000" if limit is QuotaLimit.REQUESTS else "10MiB"
-    about = f"{example}; {_REMOVED} removes it from the quota, {_LIFTED} lifts those of wider ones"
+    about = f"{example}; {_REMOVED} removes the limit, {_LIFTED} overrides limits of wider quotas"
     return Option("", limit.value, about)
 
 
 COMMANDS: Final = {
     command.name: command
     for command in (
-        Command("quota list", (*AT_MASTERS, flag("", "use", "who uses most of them")), listed),
+        Command(
+            "quota list",
+            (*AT_MASTERS, flag("", "use", "the names with the highest use")),
+            listed,
+        ),
         Command(
             "quota set",
             (_KIND, _NAME, *AT_MASTERS, *map(_limit_option, QuotaLimit)),

@@ -1,4 +1,4 @@
-"""The options by which commands name a role, and what it has to be given or taken."""
+"""Parses the options that name a role and the resources that it applies to."""
 
 from __future__ import annotations
 
@@ -14,35 +14,41 @@ if TYPE_CHECKING:
     from gantrymq.acl.users.roles import Role
 
 NAMES: Final = (
-    Option("", "topic", "of this topic, or of all that begin so: orders-*", is_repeated=True),
-    Option("", "group", "of this group, or of all that begin so: orders-*", is_repeated=True),
+    Option("", "topic", "for this topic, or a prefix such as orders-*", is_repeated=True),
+    Option("", "group", "for this group, or a prefix such as orders-*", is_repeated=True),
     Option("", "sourceIp", "only from this address or network", is_repeated=True),
 )
 ROLE: Final = Option("r", "role", "admin, producer, consumer or observer")
 
 
 def role_of(options: Options) -> Role | None:
-    """None where none is named. UsageError where there is no such role, or names without one."""
+    """Return the role; None if the options name none.
+
+    Raises UsageError if the role is unknown, or if the role is missing that --topic, --group or
+    --sourceIp apply to.
+    """
     from gantrymq.acl.users.roles import ROLES  # noqa: PLC0415 - help needs no policies
 
     name = options.maybe("role")
     if name is None:
         if any(options.several(each.name) for each in NAMES):
-            raise UsageError("--topic, --group and --sourceIp go with --role, which is missing")
+            raise UsageError("--topic, --group and --sourceIp need --role, which is missing")
         return None
     role = ROLES.get(name)
     if role is None:
         known = "; ".join(f"{each.name}: {each.about}" for each in ROLES.values())
-        raise UsageError(f"there is no role {name}. There is {known}")
+        raise UsageError(f"there is no role {name}. The roles are {known}")
     return role
 
 
 def entries_of(role: Role, options: Options) -> list[PolicyEntryInfo]:
-    """What the role allows on the names that are given. UsageError where one is missing, or is of
-    no use."""
+    """Return what the role allows on the topics and groups that the options name.
+
+    Raises UsageError if the role needs a name that is missing, or does not use one that is given.
+    """
     sources = tuple(options.several("sourceIp"))
     try:
         policies = role.policies(options.several("topic"), options.several("group"))
     except ConfigurationError as error:
-        raise UsageError(f"{error}; names are given by --topic and --group") from None
+        raise UsageError(f"{error}; --topic and --group give names") from None
     return [replace(entry, source_ips=sources) for policy in policies for entry in policy.entries]

@@ -1,4 +1,4 @@
-"""Rows that several brokers have in common, and how many of the brokers have each."""
+"""Merges equal rows of several brokers, and counts the brokers that have each row."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from gantrymq.client.core.admin.asking import Each
 T = TypeVar("T")
 
 
-def same_rows(told: Each[T], rows: Callable[[T], Iterable[Sequence[str]]]) -> list[tuple[str, ...]]:
-    """Each different row once, sorted, with `2 of 3` behind it: users and policies are kept by
-    each broker, so a row that not all have is a change that did not reach all."""
+def same_rows(
+    answers: Each[T], rows: Callable[[T], Iterable[Sequence[str]]]
+) -> list[tuple[str, ...]]:
+    """Return each different row once, sorted, with a last column such as `2 of 3`.
+
+    Each broker keeps its own users and policies, so a row that only some brokers have is a change
+    that did not reach all of them.
+    """
     counts: dict[tuple[str, ...], int] = {}
-    for answer in told.done.values():
+    for answer in answers.done.values():
         for row in rows(answer):
             counts[tuple(row)] = counts.get(tuple(row), 0) + 1
-    asked = len(told.done) + len(told.failed)
+    asked = len(answers.done) + len(answers.failed)
     return [(*row, f"{count} of {asked}") for row, count in sorted(counts.items())]

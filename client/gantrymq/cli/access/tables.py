@@ -1,4 +1,4 @@
-"""Tables of users and policies, as mqadmin has them, and without passwords."""
+"""Formats users and policies as mqadmin's tables, without passwords."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NONE: Final = "null"
 
 
 def users_table(users: Sequence[UserInfo]) -> Table:
-    """Brokers of Java show passwords; here each is hidden."""
+    """Hide each password; Java brokers send them."""
     rows = [
         (user.username or _NONE, HIDDEN, user.user_type or _NONE, user.user_status or _NONE)
         for user in users
@@ -30,7 +30,7 @@ def users_table(users: Sequence[UserInfo]) -> Table:
 
 
 def policies_table(acls: Sequence[AclInfo], name: str = "policies") -> Table:
-    """A row for each entry; a subject without policies has an empty one."""
+    """Make a row for each entry, and an empty row for a subject without policies."""
     rows: list[tuple[str, ...]] = []
     for acl in acls:
         subject = acl.subject or _NONE

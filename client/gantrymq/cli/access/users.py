@@ -1,4 +1,4 @@
-"""`gantry createUser` and the like: users of RocketMQ 5, by mqadmin's names."""
+"""Defines `gantry createUser` and related commands: RocketMQ 5 users, with mqadmin's names."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.cli.access import new_password
-from gantrymq.cli.access.places import AT_BROKERS, AT_MASTERS, changed, masters
 from gantrymq.cli.access.tables import users_table
-from gantrymq.cli.frame.command import Command, chosen
+from gantrymq.cli.access.targets import AT_BROKERS, AT_MASTERS, changed, masters
+from gantrymq.cli.frame.command import Command, selected_brokers
 from gantrymq.cli.frame.failures import CommandError, UsageError
 from gantrymq.cli.frame.option import Option, Options, required
 from gantrymq.cli.frame.page import Page, page
@@ -23,7 +23,7 @@ _STATUS: Final = Option("s", "userStatus", "enable or disable")
 
 
 async def create(admin: Administration, options: Options) -> Page:
-    addresses = await chosen(admin, options, with_slaves=True)
+    addresses = await selected_brokers(admin, options, with_slaves=True)
     user = UserInfo(
         username=options.text("username"),
         password=await new_password.needed(options),
@@ -38,7 +38,7 @@ async def create(admin: Administration, options: Options) -> Page:
 
 async def update(admin: Administration, options: Options) -> Page:
     user = await changes(options, options.text("username"))
-    addresses = await chosen(admin, options, with_slaves=True)
+    addresses = await selected_brokers(admin, options, with_slaves=True)
     return await changed(
         addresses,
         lambda address: admin.users.update(address, user),
@@ -47,7 +47,7 @@ async def update(admin: Administration, options: Options) -> Page:
 
 
 async def changes(options: Options, name: str) -> UserInfo:
-    """What the options change of a user. UsageError where that is nothing."""
+    """Return what the options change about a user. Raises UsageError if they change nothing."""
     user = UserInfo(
         username=name,
         password=await new_password.given(options),
@@ -56,15 +56,15 @@ async def changes(options: Options, name: str) -> UserInfo:
     )
     if user == UserInfo(username=name):
         raise UsageError(
-            "nothing is to be changed: give --userType, --userStatus or a password, which"
-            f" --passwordFile or {new_password.VARIABLE} can have"
+            "the options change nothing: give --userType, --userStatus, or a password by"
+            f" --passwordFile or {new_password.VARIABLE}"
         )
     return user
 
 
 async def delete(admin: Administration, options: Options) -> Page:
     name = options.text("username")
-    addresses = await chosen(admin, options, with_slaves=True)
+    addresses = await selected_brokers(admin, options, with_slaves=True)
     return await changed(
         addresses, lambda address: admin.users.delete(address, name), "delete user to %s success."
     )
@@ -100,18 +100,19 @@ async def copy(admin: Administration, options: Options) -> Page:
     for user in users:
         known = await admin.users.get(target, user.username or "")
         if known is not None:
-            await admin.users.update(target, _settled(user))
+            await admin.users.update(target, _without_rotation(user))
         elif user.password is None:
             shown.failures.append(
                 CommandError(
-                    f"user {user.username} is not copied: {source} shows no passwords. Create it"
-                    f" first: gantry createUser -b {target} -u {user.username}"
+                    f"user {user.username} is not copied, because {source} does not send"
+                    f" passwords. Create the user first: gantry createUser -b {target}"
+                    f" -u {user.username}"
                     f" -t {user.user_type} --passwordFile FILE"
                 )
             )
             continue
         else:
-            await admin.users.create(target, _settled(user))
+            await admin.users.create(target, _without_rotation(user))
         text = f"copy user of {user.username} from {source} to {target} success."
         shown.say("done", text, user.username)
     return shown
@@ -124,8 +125,8 @@ async def _to_copy(admin: Administration, source: str, names: str | None) -> lis
     return [user for user in found if user is not None]
 
 
-def _settled(user: UserInfo) -> UserInfo:
-    """Without what says only until when an old password is valid."""
+def _without_rotation(user: UserInfo) -> UserInfo:
+    """Drop the time until which an old password is valid: it does not move with the user."""
     return replace(user, old_password_until=None)
 
 
@@ -137,7 +138,9 @@ COMMANDS: Final = {
         Command("deleteUser", (*AT_BROKERS, _NAME), delete),
         Command("getUser", (*AT_MASTERS, _NAME), get),
         Command(
-            "listUser", (*AT_MASTERS, Option("f", "filter", "only names with this text")), listed
+            "listUser",
+            (*AT_MASTERS, Option("f", "filter", "only names that contain this text")),
+            listed,
         ),
         Command(
             "copyUser",

@@ -1,4 +1,4 @@
-"""`gantry getAclConfig` and the like: accounts of access control, as 4.9 and Gantry have them."""
+"""Defines `gantry getAclConfig` and related commands: accounts as in RocketMQ 4.9."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.cli.access import new_password
-from gantrymq.cli.frame.command import Command, chosen
+from gantrymq.cli.frame.command import Command, selected_brokers
 from gantrymq.cli.frame.option import Option, Options, required
 from gantrymq.cli.frame.page import Page, Part, Table, Text
 from gantrymq.client.core.admin.asking import on_each
@@ -21,22 +21,23 @@ _WHERE: Final = (
     Option("b", "brokerAddr", "at this broker"),
     Option("c", "clusterName", "at every broker of this cluster"),
 )
-_KEY: Final = required("a", "accessKey", "whose account")
+_KEY: Final = required("a", "accessKey", "the access key of the account")
 
 
 async def table(admin: Administration, options: Options) -> Page:
-    """Servers of Gantry tell no secrets. Java's do, and they are shown as mqadmin shows them."""
-    addresses = await chosen(admin, options, with_slaves=True)
-    told = await on_each(addresses, admin.accounts.table)
+    """Show accounts as mqadmin does. Gantry's brokers send no secret keys; Java brokers do, and
+    mqadmin shows them."""
+    addresses = await selected_brokers(admin, options, with_slaves=True)
+    answers = await on_each(addresses, admin.accounts.table)
     parts: list[Part] = []
-    for address, accounts in told.done.items():
+    for address, accounts in answers.done.items():
         white: list[Json] = [*accounts.white_addresses]
         lines = ["", "globalWhiteRemoteAddresses:", *(f"\t{each}" for each in white), "accounts:"]
         for account in accounts.accounts:
             lines += [f"\t{name:<21}: {_text(value)}" for name, value in account.items()] + [""]
         value: Json = {"globalWhiteAddrs": white, "accounts": [*accounts.accounts]}
         parts.append(Text(address, [f"============{address}============", *lines], value))
-    return Page(parts, list(told.failed.values()))
+    return Page(parts, list(answers.failed.values()))
 
 
 def _text(value: Json) -> str:
@@ -44,15 +45,15 @@ def _text(value: Json) -> str:
 
 
 async def versions(admin: Administration, options: Options) -> Page:
-    addresses = await chosen(admin, options, with_slaves=True)
-    told = await on_each(addresses, admin.accounts.versions)
+    addresses = await selected_brokers(admin, options, with_slaves=True)
+    answers = await on_each(addresses, admin.accounts.versions)
     rows = [
         (each.cluster_name, each.broker_name, each.broker_addr, each.version)
-        for each in told.done.values()
+        for each in answers.done.values()
     ]
     titles = ("#Cluster Name", "#Broker Name", "#Broker Addr", "#AclConfigVersion")
     form = "%-16s  %-22s  %-22s  %-20s"
-    return Page([Table("versions", titles, form, rows)], list(told.failed.values()))
+    return Page([Table("versions", titles, form, rows)], list(answers.failed.values()))
 
 
 async def update(admin: Administration, options: Options) -> Page:
@@ -101,9 +102,9 @@ async def set_white(admin: Administration, options: Options) -> Page:
 async def _everywhere(
     admin: Administration, options: Options, work: Callable[[str], Flow[None]], text: str
 ) -> Page:
-    told = await on_each(await chosen(admin, options, with_slaves=True), work)
-    shown = Page(failures=list(told.failed.values()))
-    for address in told.done:
+    answers = await on_each(await selected_brokers(admin, options, with_slaves=True), work)
+    shown = Page(failures=list(answers.failed.values()))
+    for address in answers.done:
         shown.say(address, text % address)
     return shown
 
@@ -122,11 +123,11 @@ COMMANDS: Final = {
                 Option(
                     "",
                     "oldSecretSeconds",
-                    "so long the key before stays valid, at brokers of Gantry: -1 for until it is"
-                    " removed, 0 removes it",
+                    "how long the previous key stays valid, at Gantry's brokers: -1 until it is"
+                    " removed, 0 removes it now",
                 ),
-                Option("w", "whiteRemoteAddress", "where it may come from without a signature"),
-                Option("m", "admin", "true: it may administer"),
+                Option("w", "whiteRemoteAddress", "addresses that need no signature"),
+                Option("m", "admin", "true: the account may administer the broker"),
                 Option("i", "defaultTopicPerm", "DENY, PUB, SUB, or PUB|SUB"),
                 Option("u", "defaultGroupPerm", "DENY, PUB, SUB, or PUB|SUB"),
                 Option("t", "topicPerms", "topicA=PUB,topicB=SUB"),
@@ -140,7 +141,7 @@ COMMANDS: Final = {
             (
                 *_WHERE,
                 required("g", "globalWhiteRemoteAddresses", "addresses, separated by commas"),
-                Option("p", "aclFileFullPath", "the file they are in, where there are several"),
+                Option("p", "aclFileFullPath", "the file to change, if there are several"),
             ),
             set_white,
         ),

@@ -1,11 +1,11 @@
-"""`gantry brokerStatus` and the like: single brokers, or all of a cluster one by one."""
+"""Defines `gantry brokerStatus` and related commands: figures, settings and cleanup of brokers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from gantrymq.cli.frame.command import Command, chosen
+from gantrymq.cli.frame.command import Command, selected_brokers
 from gantrymq.cli.frame.failures import UsageError
 from gantrymq.cli.frame.option import Option, Options, flag, required
 from gantrymq.cli.frame.page import Page, Part, Text, pairs
@@ -29,15 +29,15 @@ async def broker_status(admin: Administration, options: Options) -> Page:
     if broker is not None:
         figures = await admin.brokers.figures(broker)
         return Page([pairs("figures", figures, "%-32s: %s")])
-    addresses = await chosen(admin, options, with_slaves=True)
-    told = await on_each(addresses, admin.brokers.figures, admin.pace)
+    addresses = await selected_brokers(admin, options, with_slaves=True)
+    answers = await on_each(addresses, admin.brokers.figures, admin.pace)
     parts: list[Part] = []
-    for address, figures in told.done.items():
+    for address, figures in answers.done.items():
         value: JsonObject = {}
         value.update(figures)
         lines = [f"{address:<24} {key:<32}: {each}" for key, each in sorted(figures.items())]
         parts.append(Text(address, lines, value))
-    return Page(parts, list(told.failed.values()))
+    return Page(parts, list(answers.failed.values()))
 
 
 async def broker_settings(admin: Administration, options: Options) -> Page:
@@ -46,19 +46,21 @@ async def broker_settings(admin: Administration, options: Options) -> Page:
         headings = {broker: f"============{broker}============"}
     else:
         headings = await _headings(admin, options)
-    told = await on_each(headings, admin.brokers.settings, admin.pace)
+    answers = await on_each(headings, admin.brokers.settings, admin.pace)
     parts: list[Part] = []
-    for address, settings in told.done.items():
+    for address, settings in answers.done.items():
         listed = pairs(address, settings)
         parts.append(Text(address, [headings[address], *listed.shown, ""], listed.value))
-    return Page(parts, list(told.failed.values()))
+    return Page(parts, list(answers.failed.values()))
 
 
 async def _headings(admin: Administration, options: Options) -> dict[str, str]:
-    """Of every broker of a cluster, each master before its slaves."""
+    """Return the heading of every broker of a cluster, each master before its slaves."""
     cluster = options.maybe("clusterName")
     if cluster is None:
-        raise UsageError("say where: -b host:port for one broker, or -c <clusterName> for all")
+        raise UsageError(
+            "the target is missing: give -b host:port for one broker, or -c <clusterName> for all"
+        )
     headings: dict[str, str] = {}
     for broker in await admin.clusters.brokers(cluster):
         master = broker.addresses.get(MASTER_ID, "NO_MASTER")
@@ -74,35 +76,37 @@ async def _headings(admin: Administration, options: Options) -> dict[str, str]:
 async def update_settings(admin: Administration, options: Options) -> Page:
     change = {options.text("key"): options.text("value")}
     with_slaves = options.is_set("updateAllBroker")
-    addresses = await chosen(admin, options, with_slaves=with_slaves)
-    told = await on_each(
+    addresses = await selected_brokers(admin, options, with_slaves=with_slaves)
+    answers = await on_each(
         addresses, lambda address: admin.brokers.change(address, change), admin.pace
     )
-    shown = Page(failures=list(told.failed.values()))
-    for address in told.done:
+    shown = Page(failures=list(answers.failed.values()))
+    for address in answers.done:
         shown.say(address, f"update broker config success, {address}")
     return shown
 
 
 def _upkeep(work: Upkeep) -> Callable[[Administration, Options], Flow[Page]]:
-    """A command that lets brokers do something: `success`, or what kept them from it."""
+    """Make a command that runs a cleanup at brokers, and shows `success` or their failures."""
 
     async def run(admin: Administration, options: Options) -> Page:
         if options.maybe("brokerAddr") is None and options.maybe("cluster") is None:
             info = await admin.clusters.info()
             addresses = [each for one in info.brokers.values() for each in one.addresses.values()]
         else:
-            addresses = await chosen(admin, options, cluster_option="cluster", with_slaves=True)
-        told = await on_each(addresses, lambda each: work(admin.brokers, each), admin.pace)
-        shown = Page(failures=list(told.failed.values()))
-        is_done = not told.failed
+            addresses = await selected_brokers(
+                admin, options, cluster_option="cluster", with_slaves=True
+            )
+        answers = await on_each(addresses, lambda each: work(admin.brokers, each), admin.pace)
+        shown = Page(failures=list(answers.failed.values()))
+        is_done = not answers.failed
         shown.say("success", "success" if is_done else "false", is_done)
         return shown
 
     return run
 
 
-_UPKEEP: Final = (_BROKER, Option("c", "cluster", "every broker of this cluster (else: of all)"))
+_UPKEEP: Final = (_BROKER, Option("c", "cluster", "every broker of this cluster (all clusters)"))
 
 COMMANDS: Final = {
     command.name: command

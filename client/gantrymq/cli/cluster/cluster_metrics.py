@@ -1,4 +1,4 @@
-"""`gantry exportMetrics`: what the brokers of a cluster are and do, as one JSON object."""
+"""Collects what `gantry exportMetrics` writes: configuration and load of a cluster's brokers."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _DAY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Rates:
-    """Of one broker, by mqadmin's names: messages a second, and of a day."""
+    """Message rates of one broker, by mqadmin's names: messages per second, and per day."""
 
     tps: dict[str, float]
     day: dict[str, int]
 
 
 async def cluster_metrics(admin: Administration, cluster: str) -> JsonObject:
-    """Each master's, and all of them together."""
+    """Return the metrics of each master, and the totals of all masters."""
     brokers = await admin.clusters.brokers(cluster)
     reports: JsonObject = {}
     each_tps, each_day = dict.fromkeys(_TPS, 0.0), dict.fromkeys(_DAY, 0)
@@ -84,7 +84,7 @@ async def _rates(admin: Administration, address: str, figures: Mapping[str, str]
 
 
 async def _stats(admin: Administration, address: str, topic: str) -> BrokerStatsData:
-    """Nothing, of a topic in which nothing happened yet."""
+    """Return a topic's statistics; zeros if the broker has counted nothing for it."""
     try:
         return await admin.brokers.stats(address, "TOPIC_PUT_NUMS", topic)
     except BrokerError as error:
@@ -94,7 +94,7 @@ async def _stats(admin: Administration, address: str, topic: str) -> BrokerStats
 
 
 def _first(figures: Mapping[str, str], name: str) -> float:
-    """Of the averages of ten seconds, a minute and ten."""
+    """Return the first of the three averages: ten seconds, one minute, ten minutes."""
     return float((figures.get(name, "").split() or ["0"])[0])
 
 
@@ -114,7 +114,7 @@ async def _report(
         "totalMemKBytes": figures.get("totalMemKBytes"),
     }
     quota: JsonObject = {
-        "diskRatio": _told({name: figures.get(name) for name in _DISK_RATIOS}),
+        "diskRatio": _known({name: figures.get(name) for name in _DISK_RATIOS}),
         "tps": members(rates.tps),
         "oneDayNum": members(rates.day),
         "messageAverageSize": figures.get("putMessageAverageSize"),
@@ -127,19 +127,19 @@ async def _report(
         "clientInfo": clients,
     }
     return {
-        "runtimeEnv": _told(environment),
+        "runtimeEnv": _known(environment),
         "runtimeQuota": quota,
         "runtimeVersion": version,
     }
 
 
-def _told(values: Mapping[str, Json]) -> JsonObject:
-    """Without what the broker does not tell."""
+def _known(values: Mapping[str, Json]) -> JsonObject:
+    """Leave out the values that the broker does not report."""
     return members({name: value for name, value in values.items() if value is not None})
 
 
 async def _clients(admin: Administration, groups: Iterable[str]) -> list[str]:
-    """`JAVA%V5_3_3`: languages and versions of all consumers that are there."""
+    """Return languages and versions of all connected consumers, such as `JAVA%V5_3_3`."""
     found = await on_each(groups, admin.connections.consumers)
     return sorted(
         {

@@ -1,11 +1,11 @@
-"""`gantry clusterList` and the like: brokers together."""
+"""Defines `gantry clusterList` and related commands: the brokers of clusters, and replication."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.cli.frame import timestamps
-from gantrymq.cli.frame.command import Command, chosen
+from gantrymq.cli.frame.command import Command, selected_brokers
 from gantrymq.cli.frame.option import Option, Options, flag, required
 from gantrymq.cli.frame.page import Cell, Page, Part, Table, Text
 from gantrymq.client.core.admin.asking import on_each
@@ -28,17 +28,17 @@ async def cluster_list(admin: Administration, options: Options) -> Page:
         if name in info.brokers
         for number, address in sorted(info.brokers[name].addresses.items())
     ]
-    told = await on_each([member[3] for member in members], admin.brokers.figures, admin.pace)
+    answers = await on_each([member[3] for member in members], admin.brokers.figures, admin.pace)
     now_ms = admin.ports.clock.wall_ms()
     rows: list[tuple[Cell, ...]] = []
     for cluster, name, number, address in members:
-        figures = told.done.get(address, {})
+        figures = answers.done.get(address, {})
         if options.is_set("moreStats"):
             rows.append((cluster, name, *_totals(figures)))
         else:
             rows.append((cluster, name, str(number), address, *_load(figures, now_ms)))
     table = _totals_table(rows) if options.is_set("moreStats") else _load_table(rows)
-    return Page([table], list(told.failed.values()))
+    return Page([table], list(answers.failed.values()))
 
 
 def _totals_table(rows: list[tuple[Cell, ...]]) -> Table:
@@ -60,7 +60,7 @@ def _load_table(rows: list[tuple[Cell, ...]]) -> Table:
 
 
 def _totals(figures: dict[str, str]) -> tuple[int, int, int, int]:
-    """Messages in and out, of yesterday and of today."""
+    """Count messages in and out, yesterday and today."""
 
     def total(kind: str, end: str, start: str) -> int:
         return int(figures.get(f"msg{kind}Total{end}", 0)) - int(
@@ -77,7 +77,7 @@ def _totals(figures: dict[str, str]) -> tuple[int, int, int, int]:
 
 
 def _load(figures: dict[str, str], now_ms: int) -> tuple[str, ...]:
-    """What a broker does, in the columns behind its address."""
+    """Return the columns after a broker's address: version, load, timer, age of log, disk."""
 
     def number(name: str) -> float:
         return float((figures.get(name, "").split() or ["0"])[0])
@@ -107,12 +107,12 @@ def _load(figures: dict[str, str], now_ms: int) -> tuple[str, ...]:
 
 
 async def ha_status(admin: Administration, options: Options) -> Page:
-    addresses = await chosen(admin, options)
-    told = await on_each(addresses, admin.brokers.replication, admin.pace)
+    addresses = await selected_brokers(admin, options)
+    answers = await on_each(addresses, admin.brokers.replication, admin.pace)
     parts: list[Part] = []
-    for address, status in told.done.items():
+    for address, status in answers.done.items():
         parts += _of_master(address, status) if status.is_master else [_of_slave(address, status)]
-    return Page(parts, list(told.failed.values()))
+    return Page(parts, list(answers.failed.values()))
 
 
 def _of_master(address: str, status: HaStatus) -> list[Part]:
@@ -173,8 +173,8 @@ COMMANDS: Final = {
         Command(
             "clusterList",
             (
-                flag("m", "moreStats", "messages of yesterday and today instead"),
-                Option("i", "interval", "ignored: see --watch"),
+                flag("m", "moreStats", "show messages of yesterday and today instead"),
+                Option("i", "interval", "ignored: use --watch"),
                 Option("c", "clusterName", "only this cluster"),
             ),
             cluster_list,
@@ -184,7 +184,7 @@ COMMANDS: Final = {
             (
                 Option("b", "brokerAddr", "of this broker"),
                 Option("c", "clusterName", "of every master of this cluster"),
-                Option("i", "interval", "ignored: see --watch"),
+                Option("i", "interval", "ignored: use --watch"),
             ),
             ha_status,
         ),
@@ -192,7 +192,7 @@ COMMANDS: Final = {
             "resetMasterFlushOffset",
             (
                 required("b", "brokerAddr", "the slave"),
-                required("o", "offset", "how far its master is safe"),
+                required("o", "offset", "up to where its master has flushed its log"),
             ),
             reset_master_flush_offset,
         ),

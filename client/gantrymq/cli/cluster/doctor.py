@@ -1,4 +1,7 @@
-"""`gantry doctor`: what is wrong, and what helps. Its exit code is 1 while anything is."""
+"""Defines `gantry doctor`: finds what is wrong in a cluster, and says how to fix it.
+
+The exit code is 1 if there is a finding above the level NOTE.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gantry exportMetadata` and the like: what a cluster consists of, as JSON files."""
+"""Defines `gantry exportMetadata` and related commands, which write JSON files about a cluster."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from gantrymq.cli.cluster.cluster_metrics import cluster_metrics
 from gantrymq.cli.cluster.json_file import save
-from gantrymq.cli.frame.command import Command, chosen
+from gantrymq.cli.frame.command import Command, selected_brokers
 from gantrymq.cli.frame.option import Option, Options, flag, required
 from gantrymq.cli.frame.page import Page, members
 from gantrymq.cli.topic.user_configs import user_groups, user_topics
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gantrymq.client.core.admin.administration import Administration
 
 _FOLDER: Final = Option("f", "filePath", "into this folder (/tmp/rocketmq/export)")
-_DEFAULT_FOLDER: Final = "/tmp/rocketmq/export"  # noqa: S108 - mqadmin's
+_DEFAULT_FOLDER: Final = "/tmp/rocketmq/export"  # noqa: S108 - mqadmin's default
 _SETTINGS: Final = (
     *("brokerClusterName", "brokerId", "brokerName", "brokerRole", "fileReservedTime"),
     *("filterServerNums", "flushDiskType", "maxMessageSize", "messageDelayLevel"),
@@ -28,7 +28,7 @@ _SETTINGS: Final = (
 
 
 async def metadata(admin: Administration, options: Options) -> Page:
-    addresses = await chosen(admin, options)
+    addresses = await selected_brokers(admin, options)
     only_topics, only_groups = options.is_set("topic"), options.is_set("subscriptionGroup")
     exported: JsonObject = {}
     if not only_groups:
@@ -45,8 +45,8 @@ async def metadata(admin: Administration, options: Options) -> Page:
 async def configs(admin: Administration, options: Options) -> Page:
     brokers = await admin.clusters.brokers(options.text("clusterName"))
     addresses = [each.addresses[MASTER_ID] for each in brokers if MASTER_ID in each.addresses]
-    told = await on_each(addresses, admin.brokers.settings, admin.pace)
-    settings = told.all()
+    answers = await on_each(addresses, admin.brokers.settings, admin.pace)
+    settings = answers.all()
     slaves = sum(len(each.addresses) - (MASTER_ID in each.addresses) for each in brokers)
     kept: JsonObject = {}
     for each in settings.values():
@@ -84,7 +84,7 @@ COMMANDS: Final = {
                 _FOLDER,
                 flag("t", "topic", "only topics"),
                 flag("g", "subscriptionGroup", "only groups"),
-                flag("s", "specialTopic", "retry and dead letter topics too"),
+                flag("s", "specialTopic", "include retry and dead letter topics"),
             ),
             metadata,
         ),

@@ -1,4 +1,4 @@
-"""Saves what a command found as a JSON file."""
+"""Saves the result of a command as a JSON file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 async def save(options: Options, default_folder: str, name: str, content: JsonObject) -> str:
-    """Write the file into the folder of the option filePath, and answer its path.
+    """Write the file into the folder of the option filePath, and return its path.
 
-    CommandError says why it cannot be written.
+    Raises CommandError if it cannot be written.
     """
     path = f"{options.maybe('filePath') or default_folder}/{name}"
     try:

@@ -1,4 +1,4 @@
-"""`gantry getNamesrvConfig` and the like: orders to all name servers."""
+"""Defines `gantry getNamesrvConfig` and related commands, which ask all name servers."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ _BROKER: Final = required("b", "brokerName", "broker name")
 
 async def settings(admin: Administration, options: Options) -> Page:
     del options
-    told = await admin.name_servers.settings()
+    answers = await admin.name_servers.settings()
     parts: list[Part] = []
-    for address, each in told.done.items():
+    for address, each in answers.done.items():
         listed = pairs(address, each)
         parts.append(
             Text(address, [f"============{address}============", *listed.shown], listed.value)
         )
-    return Page(parts, list(told.failed.values()))
+    return Page(parts, list(answers.failed.values()))
 
 
 async def change(admin: Administration, options: Options) -> Page:
     key, value = options.text("key"), options.text("value")
-    told = await admin.name_servers.change({key: value})
-    shown = Page(failures=list(told.failed.values()))
-    if told.done:
-        listed = ", ".join(told.done)
+    answers = await admin.name_servers.change({key: value})
+    shown = Page(failures=list(answers.failed.values()))
+    if answers.done:
+        listed = ", ".join(answers.done)
         lines = [f"update name server config success![{listed}]", f"{key} : {value}"]
-        shown.parts.append(Text("changed", lines, [*told.done]))
+        shown.parts.append(Text("changed", lines, [*answers.done]))
     return shown
 
 
 async def put(admin: Administration, options: Options) -> Page:
-    told = await admin.name_servers.put(
+    answers = await admin.name_servers.put(
         options.text("namespace"), options.text("key"), options.text("value")
     )
-    return _done(told, "create or update kv config to namespace success.")
+    return _done(answers, "create or update kv config to namespace success.")
 
 
 async def delete(admin: Administration, options: Options) -> Page:
-    told = await admin.name_servers.delete(options.text("namespace"), options.text("key"))
-    return _done(told, "delete kv config from namespace success.")
+    answers = await admin.name_servers.delete(options.text("namespace"), options.text("key"))
+    return _done(answers, "delete kv config from namespace success.")
 
 
-def _done(told: Each[Answer], text: str) -> Page:
-    shown = Page(failures=list(told.failed.values()))
-    if not told.failed:
-        shown.say("done", text, [*told.done])
+def _done(answers: Each[Answer], text: str) -> Page:
+    shown = Page(failures=list(answers.failed.values()))
+    if not answers.failed:
+        shown.say("done", text, [*answers.done])
     return shown
 
 
@@ -73,11 +73,11 @@ async def add_write(admin: Administration, options: Options) -> Page:
     )
 
 
-def _counted(told: Each[int], text: str) -> Page:
-    shown = Page(failures=list(told.failed.values()))
-    for address, count in told.done.items():
+def _counted(answers: Each[int], text: str) -> Page:
+    shown = Page(failures=list(answers.failed.values()))
+    for address, count in answers.done.items():
         shown.say(address, f"{text} in name server[{address}] OK, {count}", count)
-    for address in told.failed:
+    for address in answers.failed:
         shown.say(address, f"{text} in name server[{address}] Failed", None)
     return shown
 

@@ -35,8 +35,8 @@ def without_secrets(settings: Mapping[str, str]) -> JsonObject:
 
 @final
 class Pseudonyms:
-    """Replaces names and IPv4 addresses by pseudonyms. `names` has the names of each kind, such as
-    `topic`."""
+    """Replaces names and IPv4 addresses by pseudonyms. `names` maps each kind, such as `topic`, to
+    its names."""
 
     def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
         self._instead: dict[str, str] = {}
@@ -44,7 +44,7 @@ class Pseudonyms:
             hidden = [each for each in sorted(set(of_kind)) if _is_private(each)]
             for number, name in enumerate(hidden, start=1):
                 self._instead.setdefault(name, f"{kind}-{number}")
-        # Longer names come first: else a name that begins with another one would keep its end.
+        # Longer names come first. Otherwise a name that begins with a shorter one keeps its end.
         longest_first = sorted(self._instead, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._hosts: dict[str, str] = {}

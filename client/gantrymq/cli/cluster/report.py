@@ -1,8 +1,8 @@
 """Defines `gantry report`, which collects the state of a cluster in one JSON file.
 
 The file is for a person who helps from elsewhere. Reports are made when something is broken, so
-where a server does not answer the file has the reason instead. It contains no messages and no
-secrets, and on demand no names of the owner's (redaction.py).
+the file has the reason in place of the data of a server that does not answer. It contains no
+messages and no secrets. With --anonymous it contains no names of the owner's (redaction.py).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ async def report(admin: Administration, options: Options) -> Page:
     topics = await _asked(admin.topics.names())
     groups = await _asked(admin.groups.names())
     wall_ms = admin.ports.clock.wall_ms()
-    told: JsonObject = {
+    content: JsonObject = {
         "about": {
             "madeAtMs": wall_ms,
             "tool": f"gantry report, {version_name(OWN_VERSION)}",
@@ -59,21 +59,24 @@ async def report(admin: Administration, options: Options) -> Page:
             "cluster": info.clusters,
             "broker": info.brokers,
         }
-        hidden = Pseudonyms(names).applied_to(told)
+        hidden = Pseudonyms(names).applied_to(content)
         assert isinstance(hidden, dict)
-        told = hidden
-    path = await save(options, ".", f"gantry-report-{wall_ms}.json", told)
+        content = hidden
+    path = await save(options, ".", f"gantry-report-{wall_ms}.json", content)
     shown = Page()
     shown.say("file", f"wrote {path}: look through it before you pass it on", path)
     return shown
 
 
 async def _cluster_info(admin: Administration) -> ClusterInfo:
-    """The brokers that the first answering name server knows. Raises its error if none answers."""
-    told = await admin.name_servers.clusters()
-    if not told.done:
-        told.all()
-    return next(iter(told.done.values()), ClusterInfo())
+    """Return the brokers that the first answering name server knows.
+
+    Raises the first failure if none answers.
+    """
+    answers = await admin.name_servers.clusters()
+    if not answers.done:
+        answers.all()
+    return next(iter(answers.done.values()), ClusterInfo())
 
 
 async def _findings(admin: Administration) -> list[Json]:
@@ -119,15 +122,15 @@ def _sorted(values: Mapping[str, str]) -> Json:
     return dict(sorted(values.items()))
 
 
-def _each(told: Each[T], shown: Callable[[T], Json]) -> JsonObject:
+def _each(answers: Each[T], shown: Callable[[T], Json]) -> JsonObject:
     """The answer of each server, or the reason why there is none."""
-    done: JsonObject = {name: shown(value) for name, value in told.done.items()}
-    failed: JsonObject = {name: {"failed": str(error)} for name, error in told.failed.items()}
+    done: JsonObject = {name: shown(value) for name, value in answers.done.items()}
+    failed: JsonObject = {name: {"failed": str(error)} for name, error in answers.failed.items()}
     return done | failed
 
 
 async def _asked(flow: Flow[T]) -> T | None:
-    """The result; None if the query fails, since the findings of the report say why."""
+    """Return the result; None if the query fails, because the findings of the report say why."""
     try:
         return await flow
     except (GantryError, OSError):

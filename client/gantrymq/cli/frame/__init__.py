@@ -1,1 +1,1 @@
-"""What every command is made of: options, pages, progress, completion, failures."""
+"""The parts that all commands share: options, pages, progress, input and output, failures."""

@@ -1,4 +1,4 @@
-"""Command lines of commands, read by argparse; every command has the common options besides."""
+"""Parses command lines with argparse: the options of a command, and those of all commands."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _TIMEOUT: Final = "timeout"
 NAME_SERVERS_VARIABLE: Final = "NAMESRV_ADDR"
 _EPILOG: Final = """\
 Exit codes: 0 done; 1 refused, failed or done in part; 2 wrong usage; 130 Ctrl-C; 143 SIGTERM.
--n may be left out where NAMESRV_ADDR is set. Keys of access control: GANTRY_ACCESS_KEY and
-GANTRY_SECRET_KEY, or $ROCKETMQ_HOME/conf/tools.yml.
+-n may be left out if NAMESRV_ADDR is set. The keys of access control are in GANTRY_ACCESS_KEY and
+GANTRY_SECRET_KEY, or in $ROCKETMQ_HOME/conf/tools.yml.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A command line that makes sense."""
+class CommandLine:
+    """A parsed command line."""
 
     name: str
     options: Options
     name_servers: str
     form: str
-    """How values are shown: json, or a name the command knows."""
+    """The value of --output: json, or another format of the command."""
     watch_s: float
     timeout_s: float
     tls: str | None
@@ -42,19 +42,19 @@ class Asked:
 
 
 class _Parser(argparse.ArgumentParser):
-    """One line is enough for what is wrong: -h shows the rest."""
+    """Raises UsageError, where argparse would print the whole usage and exit."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
 
 
-def parse(command: Command | StreamCommand, about: str, words: Sequence[str]) -> Asked | int:
-    """The exit code instead when there is nothing more to do: help was shown. Raises UsageError."""
+def parse(command: Command | StreamCommand, about: str, words: Sequence[str]) -> CommandLine | int:
+    """Parse the words; return an exit code if they asked for help. Raises UsageError."""
     try:
         values = vars(parser(command, about).parse_args(words))
     except SystemExit as ended:
         return int(ended.code or 0)
-    return Asked(
+    return CommandLine(
         command.name,
         Options(values),
         values["namesrvAddr"] or os.environ.get(NAME_SERVERS_VARIABLE, ""),
@@ -80,7 +80,7 @@ def parser(command: Command | StreamCommand, about: str) -> argparse.ArgumentPar
     forms = command.forms
     common.add_argument("--output", choices=forms, default=forms[0], help=f"({forms[0]})")
     if isinstance(command, Command):
-        about_watch = "again every S seconds, until Ctrl-C"
+        about_watch = "run again every S seconds, until Ctrl-C"
         common.add_argument("--watch", type=_above_zero, default=0.0, metavar="S", help=about_watch)
     if not any(option.name == _TIMEOUT for option in command.options):
         common.add_argument(
@@ -88,10 +88,10 @@ def parser(command: Command | StreamCommand, about: str) -> argparse.ArgumentPar
             type=_above_zero,
             default=TIMEOUT_S,
             metavar="S",
-            help="for each answer (5)",
+            help="seconds to wait for each answer (5)",
         )
     common.add_argument(
-        "--tls", nargs="?", const="", metavar="FILE", help="by TLS; FILE: RocketMQ's tls.properties"
+        "--tls", nargs="?", const="", metavar="FILE", help="use TLS; FILE is a tls.properties"
     )
     return made
 
@@ -125,5 +125,5 @@ def _above_zero(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return seconds

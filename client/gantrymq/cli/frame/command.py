@@ -1,4 +1,4 @@
-"""A command: its options, and the flow that makes its page."""
+"""Defines the type of a command, and how commands select brokers and load lists from files."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from gantrymq.client.core.flow.flow_steps import Flow
 
 PRODUCER_GROUP: Final = "gantry-tools"
-"""The producers of all commands are in this group, which sends no transactions."""
+"""The producer group of all commands. It sends no transactions."""
 
 Action: TypeAlias = "Callable[[Administration, Options], Flow[Page]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Its one line of description is in the catalog."""
+    """A command that makes one page: its options, and the flow that makes the page. Its description
+    is in the catalog."""
 
     name: str
     options: tuple[Option, ...]
@@ -33,32 +34,35 @@ class Command:
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """How its page may be shown."""
+        """The values of --output, the default first."""
         return ("table", "json")
 
 
-async def chosen(
+async def selected_brokers(
     admin: Administration,
     options: Options,
     *,
     cluster_option: str = "clusterName",
     with_slaves: bool = False,
 ) -> list[str]:
-    """The addresses that -b or -c stand for: one broker, or every master of a cluster."""
+    """Return the addresses that -b or -c select: one broker, or every master of a cluster.
+
+    Raises UsageError if neither is given.
+    """
     broker, cluster = options.maybe("brokerAddr"), options.maybe(cluster_option)
     if broker is not None:
         return [broker]
     if cluster is None:
         raise UsageError(
-            f"say where: -b host:port for one broker, or -c <{cluster_option}> for all masters of"
-            " a cluster (gantry clusterList shows both)"
+            f"the target is missing: give -b host:port for one broker, or -c <{cluster_option}> for"
+            " all masters of a cluster (gantry clusterList shows both)"
         )
     clusters = admin.clusters
     return await (clusters.members(cluster) if with_slaves else clusters.masters(cluster))
 
 
-async def listed_in(file: str) -> list[Json]:
-    """The items of a JSON file that holds a list."""
+async def load_list(file: str) -> list[Json]:
+    """Load the items of a JSON file that holds a list."""
     content = await LoadFile(file)
     if content is None:
         raise CommandError(f"the file path {file} does not exists")

@@ -1,9 +1,10 @@
-"""How a command ends otherwise than well, and what the process tells of it.
+"""Defines the exit codes of commands, and the errors that lead to them.
 
 0    done
-1    refused, failed, or only done in part; doctor: something is wrong
-2    the command line makes no sense
-130  interrupted by Ctrl-C, 143 by SIGTERM
+1    refused, failed, or only done in part; doctor: there are findings
+2    wrong usage: the command line is invalid
+130  interrupted by Ctrl-C
+143  terminated by SIGTERM
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ TERMINATED: Final = 143
 
 
 class UsageError(GantryError):
-    """Options that are missing, or do not go together."""
+    """Options are missing, invalid, or exclude each other."""
 
 
 class CommandError(GantryError):
-    """What a command was asked for cannot be had, though every server answered."""
+    """Every server answered, but the command cannot do what it was asked for."""

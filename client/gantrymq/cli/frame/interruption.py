@@ -1,11 +1,11 @@
-"""Ends a command that goes on and on from outside, as cleanly as it ends by itself.
+"""Ends a long-running command cleanly on Ctrl-C, SIGTERM, or when its output pipe closes.
 
-Ctrl-C                                130; a second one ends it at once
-SIGTERM                               143
-the reader of its output is gone      0: the reader has seen enough
+Ctrl-C                     exit code 130; a second Ctrl-C ends the process at once
+SIGTERM                    exit code 143
+the output pipe closes     exit code 0: its reader has what it wants
 
-asyncio's own handler of Ctrl-C cancels the task between any two instructions, in the middle of a
-callback too, and the loop then reports an invalid state. These handlers are callbacks of the loop.
+asyncio's own handler of Ctrl-C cancels the task between any two instructions, even within a
+callback, and the loop then reports an invalid state. These handlers are callbacks of the loop.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from gantrymq.cli.frame.line_output import STDOUT
 
 @final
 class Interruption:
-    """`with` it, on the loop: the task that entered is cancelled."""
+    """A context manager that cancels the task which entered it. Use it on the event loop."""
 
     def __init__(self) -> None:
         self.exit_code: int | None = None
-        """Once it was ended."""
+        """None until something has ended the command."""
         self._loop = asyncio.get_running_loop()
         self._is_watched = _is_pipe()
 
     def __enter__(self) -> Self:
         task = asyncio.current_task()
-        assert task is not None, "it is entered on the loop"
+        assert task is not None, "a task of the event loop enters it"
 
         def end(exit_code: int) -> None:
             self._unwatch()
@@ -45,12 +45,13 @@ class Interruption:
             self._loop.remove_signal_handler(signal.SIGINT)  # the next one raises KeyboardInterrupt
             end(INTERRUPTED)
 
-        # What is started to ignore Ctrl-C, as in the background of a shell, goes on ignoring it.
+        # A process that was started to ignore Ctrl-C, as a shell does in the background, keeps
+        # ignoring it.
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             self._loop.add_signal_handler(signal.SIGINT, interrupt)
         self._loop.add_signal_handler(signal.SIGTERM, end, TERMINATED)
         if self._is_watched:
-            # Of a pipe that is written, only its end can be told.
+            # The write end of a pipe becomes readable only when its reader closes it.
             self._loop.add_reader(STDOUT, end, DONE)
         return self
 

@@ -1,4 +1,4 @@
-"""Lines of standard input or of a file, some at a time, in bounded memory."""
+"""Reads lines of standard input or of a file in batches, in bounded memory."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _CHUNK_BYTES: Final = 256 << 10
 
 
 class LineSource(Protocol):
-    """Where lines come from."""
+    """Where a stream command reads its lines."""
 
     def batches(self) -> AsyncIterator[list[bytes]]:
-        """Lines without their ends, as many as were there; raises CommandError, OSError."""
+        """Yield the lines that have arrived, without line ends. Raises CommandError, OSError."""
 
     def whole(self) -> AsyncIterator[list[bytes]]:
-        """All of it, as if it were one line; raises CommandError, OSError."""
+        """Yield the whole input as if it were one line. Raises CommandError, OSError."""
 
 
 @final
 class LineInput:
-    """Of a file descriptor, which it does not close."""
+    """Reads lines of a file descriptor, which it does not close."""
 
     def __init__(self, descriptor: int = STDIN) -> None:
         self._descriptor = descriptor
@@ -50,13 +50,13 @@ class LineInput:
         yield [bytes(content)]
 
     async def _chunk(self) -> bytes:
-        """What is there, should somebody type; b"" at the end."""
+        """Return the bytes that have arrived; b"" at the end of the input."""
         return await self._thread.call(lambda: os.read(self._descriptor, _CHUNK_BYTES))
 
 
 def _must_fit(line: bytes | bytearray) -> None:
     if len(line) > BODY_BYTES_MAX:
         raise CommandError(
-            f"a message of more than {BODY_BYTES_MAX} bytes is more than brokers take; what is"
-            " read must be lines, or with --whole one message"
+            f"the input has a message of more than {BODY_BYTES_MAX} bytes, which brokers refuse by"
+            " default; each line is a message, or with --whole the whole input"
         )

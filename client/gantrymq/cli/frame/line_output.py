@@ -1,4 +1,4 @@
-"""Standard output for what goes on and on: whoever reads slowly is waited for, beside the loop."""
+"""Writes the output of stream commands in a thread, so that a slow reader blocks no event loop."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ STDOUT: Final = 1
 
 
 class LineOutput(Protocol):
-    """Where lines go."""
+    """Where a stream command writes its lines."""
 
     async def write(self, content: bytes) -> None:
-        """Until it is written; raises BrokenPipeError when nobody reads any more."""
+        """Return once all is written. Raises BrokenPipeError if the reader has closed the pipe."""
 
 
 @final
 class DescriptorOutput:
-    """Past Python's own buffer, whose lock a thread that waits for ever would keep."""
+    """Writes to a file descriptor. It bypasses the buffer of sys.stdout, because a thread that
+    blocks in a write would hold that buffer's lock when the process ends."""
 
     def __init__(self, descriptor: int = STDOUT) -> None:
         self._descriptor = descriptor

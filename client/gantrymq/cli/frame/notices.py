@@ -1,6 +1,6 @@
-"""What clients log while a command runs: lines on standard error, and none of them again and again.
+"""Shows the warnings of the client library on standard error, without repeating them.
 
-A broker that is away is tried every second; that it is away is told every half a minute.
+The client tries a broker that is down every second; the same warning is shown every 30 seconds.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from collections.abc import Callable
 from typing import Final, TextIO, final
 
 _AGAIN_S: Final = 30.0
-# What differs though it says the same: of which queue, and how long until the next attempt.
-_DIFFERENT: Final = re.compile(r"queue_id=\d+|in [\d.]+ s\b")
-# Texts that are remembered: more than a command of hundreds of queues has to say.
+# Parts that differ between warnings of one cause: the queue, and the time until the next attempt.
+_VARIABLE_PART: Final = re.compile(r"queue_id=\d+|in [\d.]+ s\b")
+# The number of texts that are remembered: more than a command with hundreds of queues logs.
 _TEXTS_MAX: Final = 1_000
 
 
 @final
 class Notices(logging.Handler):
-    """`begin` and `end` it."""
+    """A logging handler that is active between `begin` and `end`."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(logging.WARNING)
         self._stream = stream
         self._clock = clock
-        self._told: dict[str, float] = {}
+        self._shown_at: dict[str, float] = {}
         self._logger = logging.getLogger("gantrymq")
 
     def begin(self) -> None:
@@ -42,10 +42,10 @@ class Notices(logging.Handler):
         if record.exc_info and record.exc_info[1] is not None:
             text = f"{text}: {record.exc_info[1]}"
         now = self._clock()
-        said = _DIFFERENT.sub("", text)
-        if now - self._told.get(said, -_AGAIN_S) < _AGAIN_S:
+        key = _VARIABLE_PART.sub("", text)
+        if now - self._shown_at.get(key, -_AGAIN_S) < _AGAIN_S:
             return
-        if len(self._told) >= _TEXTS_MAX:
-            self._told.clear()
-        self._told[said] = now
+        if len(self._shown_at) >= _TEXTS_MAX:
+            self._shown_at.clear()
+        self._shown_at[key] = now
         self._stream.write(f"gantry: {text}\n")

@@ -1,12 +1,12 @@
-"""The options of commands: mqadmin's letters and long names.
+"""Declares the options of commands, and reads their values.
 
-    -t T, --topic T, --topic=T       takes a value
-    -l, --list                       does not
-    --key A --key B                  takes several, of those that may be repeated
-    BODY ...                         what stands by itself, for commands that want it
+    -t T, --topic T, --topic=T       an option with a value
+    -l, --list                       a flag
+    --key A --key B                  a repeated option
+    BODY ...                         a positional argument
 
-Invariant: what a command reads is what it declared; an option that was not given is None, or its
-default.
+Letters and long names are mqadmin's. Invariant: a command reads only options that it declares. An
+option that is not given is None, or has its default.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from gantrymq.cli.frame.failures import UsageError
 
 BODY_BYTES: Final = 128
 BODY_BYTES_MAX: Final = 4 << 20
-"""As large as brokers take a message, by default."""
+"""The largest message that brokers accept by default."""
 
-# Its retries, its dead letters.
-_OF_A_GROUP: Final = ("%RETRY%", "%DLQ%")
+# The prefixes of a group's retry topic and dead letter topic.
+_GROUP_PREFIXES: Final = ("%RETRY%", "%DLQ%")
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """`letter` may have two letters, as a few of mqadmin's have."""
+    """The declaration of one option. A few of mqadmin's letters are two characters long."""
 
     letter: str
     name: str
@@ -42,18 +42,18 @@ class Option:
 
 @final
 class Options:
-    """What was given, by long name."""
+    """The values of one command line, by the long names of its options."""
 
     def __init__(self, values: Mapping[str, str | bool | list[str] | None]) -> None:
         self._values = values
 
     def maybe(self, name: str) -> str | None:
-        """As it was typed, without blanks around it."""
+        """Return the value without blanks around it; None if it was not given."""
         value = self._values[name]
         return value.strip() if isinstance(value, str) else None
 
     def text(self, name: str, default: str | None = None) -> str:
-        """One that is required, or has a default."""
+        """Return the value or the default. Raises UsageError if there is neither."""
         value = self.maybe(name)
         if value is None:
             value = default
@@ -62,21 +62,23 @@ class Options:
         return value
 
     def topic(self, name: str = "topic") -> str:
-        """One that messages are sent to, or read from. Those who repair what others made take any
-        text, and ask the servers."""
-        from gantrymq.client.core.message import message  # noqa: PLC0415 - few commands ask for it
+        """Return a valid topic name, for commands that send messages or read them.
+
+        Commands that repair topics use `text` instead, because they must accept invalid names.
+        """
+        from gantrymq.client.core.message import message  # noqa: PLC0415 - few commands need it
 
         topic = self.text(name)
         most = message.TOPIC_CHARACTERS_MAX
-        if topic.startswith(_OF_A_GROUP):
-            most = message.GROUP_CHARACTERS_MAX + len(_OF_A_GROUP[0])
-        return _sound(message.name_fault("topic", topic, most), topic)
+        if topic.startswith(_GROUP_PREFIXES):
+            most = message.GROUP_CHARACTERS_MAX + len(_GROUP_PREFIXES[0])
+        return _valid(message.name_fault("topic", topic, most), topic)
 
     def group(self, name: str) -> str:
-        from gantrymq.client.core.message import message  # noqa: PLC0415 - as above
+        from gantrymq.client.core.message import message  # noqa: PLC0415 - few commands need it
 
         group = self.text(name)
-        return _sound(message.name_fault("group", group, message.GROUP_CHARACTERS_MAX), group)
+        return _valid(message.name_fault("group", group, message.GROUP_CHARACTERS_MAX), group)
 
     def number(self, name: str, default: int | None = None) -> int:
         value = self.maybe(name)
@@ -86,39 +88,39 @@ class Options:
         try:
             return int(text)
         except ValueError:
-            raise UsageError(f"--{name} is a whole number, not {text!r}") from None
+            raise UsageError(f"--{name} must be a whole number, not {text!r}") from None
 
     def counted(self, name: str, default: int | None = None, *, most: int | None = None) -> int:
-        """A number that counts something: 1 or more, and `most` at most."""
+        """Return a number from 1 to `most`."""
         number = self.number(name, default)
         if number < 1:
-            raise UsageError(f"--{name} is 1 or more, not {number}")
+            raise UsageError(f"--{name} must be 1 or more, not {number}")
         if most is not None and number > most:
-            raise UsageError(f"--{name} is {most} at most, not {number}")
+            raise UsageError(f"--{name} must be {most} at most, not {number}")
         return number
 
     def body_size(self, name: str) -> int:
-        """Of a message that is made up, in bytes."""
+        """Return the size of a generated message body, in bytes."""
         return self.counted(name, BODY_BYTES, most=BODY_BYTES_MAX)
 
     def seconds(self, name: str, default: float) -> float:
-        """A time, or a rate: more than 0."""
+        """Return a number above 0: a time, or a rate."""
         text = self.maybe(name)
         try:
             value = default if text is None else float(text)
         except ValueError:
             value = -1.0
         if not value > 0 or (value == math.inf and text is not None):
-            raise UsageError(f"--{name} is a number above 0, not {text!r}")
+            raise UsageError(f"--{name} must be a number above 0, not {text!r}")
         return value
 
     def several(self, name: str) -> list[str]:
-        """As they were typed."""
+        """Return the values of a repeated option, as they were typed."""
         values = self._values[name]
         return values if isinstance(values, list) else []
 
     def decision(self, name: str, *, default: bool = False) -> bool:
-        """`true` in any case is yes; anything else that is given is no, as in Java."""
+        """Return whether the value is `true` in any case of letters, as Java reads it."""
         value = self.maybe(name)
         return default if value is None else value.lower() == "true"
 
@@ -126,7 +128,7 @@ class Options:
         return bool(self._values[name])
 
 
-def _sound(fault: str | None, name: str) -> str:
+def _valid(fault: str | None, name: str) -> str:
     if fault is not None:
         raise UsageError(fault)
     return name

@@ -1,7 +1,8 @@
-"""What a command shows: tables and texts for people, the same values as JSON for programs.
+"""Defines the output of a command: tables and texts for people, JSON of the same values.
 
-Invariant: each part has both forms. The text of a table is mqadmin's: its titles, widths and order,
-so that what reads mqadmin's output reads this. JSON is one object, with a member for each part.
+Invariant: each part has both forms. A table has mqadmin's titles, widths and order, so that
+programs which parse mqadmin's output can parse it. The JSON is one object with a member for each
+part.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ Cell: TypeAlias = str | int | float
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`form` lays out a row, with one conversion a column; titles as `title_form` does, or the
-    same with all its conversions for text. JSON has `value` in place of the rows, if there is one.
+    """Rows below titles.
+
+    `form` formats a row, with one % conversion a column. `title_form` formats the titles; its
+    default is `form` with %s conversions. `value`, if given, takes the place of the rows in JSON.
     """
 
     name: str
@@ -43,8 +46,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Lines as they stand, and what they say; where there may be several of a name, JSON has a
-    list of them, however many there are."""
+    """Lines of text, and their value in JSON. Parts of one name that may occur more than once set
+    `is_one_of_many`; JSON then has a list, even of one."""
 
     name: str
     shown: Sequence[str]
@@ -63,7 +66,8 @@ Part: TypeAlias = Table | Text
 
 @dataclass(slots=True)
 class Page:
-    """Several parts, and what failed beside them; `is_well` is no when what was found is bad."""
+    """The output of one command: its parts, and the failures of single servers. `is_well` is False
+    if the findings of the command are bad, which makes the exit code 1."""
 
     parts: list[Part] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
@@ -78,14 +82,14 @@ class Page:
         for part in self.parts:
             if isinstance(part, Text) and part.is_one_of_many:
                 before = found.setdefault(part.name, [])
-                assert isinstance(before, list), f"{part.name} is one, and one of many"
+                assert isinstance(before, list), f"{part.name} names one part and a list of parts"
                 before.append(part.json())
             else:
                 found[part.name] = part.json()
         return found
 
     def say(self, name: str, text: str, value: Json = True) -> None:
-        """One of many lines that something was done."""
+        """Add a line that reports something done."""
         self.parts.append(Text(name, [text], value, is_one_of_many=True))
 
 
@@ -94,20 +98,20 @@ def page(*parts: Part) -> Page:
 
 
 def pairs(name: str, values: Mapping[str, str], form: str = "%-50s=  %s") -> Text:
-    """Settings or figures, by their names."""
+    """Make a text of settings or figures, sorted by name."""
     ordered = sorted(values.items())
     return Text(name, [form % each for each in ordered], members(dict(ordered)))
 
 
 def members(values: Mapping[str, Json]) -> JsonObject:
-    """The same as JSON has it."""
+    """Return the values as a JSON object."""
     made: JsonObject = {}
     made.update(values)
     return made
 
 
 def _name(title: str) -> str:
-    """`#Broker Name` -> `brokerName`; `#QID` -> `qid`."""
+    """Return the JSON name of a title: `#Broker Name` -> `brokerName`; `#QID` -> `qid`."""
     words = re.findall(r"[A-Za-z0-9]+", title)
     start: str = words[0]
     first = start.lower() if start.isupper() else start[0].lower() + start[1:]

@@ -1,8 +1,9 @@
-"""How far long work is, on the last line of a terminal.
+"""Shows the progress of a long command on the last line of a terminal.
 
        42%  [#################.......................]  143/340
 
-Invariant: what takes less than half a second shows nothing, and what is over leaves nothing.
+Invariant: a command that takes less than half a second shows no bar, and the bar disappears at the
+end.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _CLEAR: Final = "\r\x1b[K"
 
 @final
 class ProgressBar:
-    """A Pace that is seen."""
+    """A Pace that draws the bar on a terminal."""
 
     def __init__(self, terminal: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._terminal = terminal
@@ -31,7 +32,7 @@ class ProgressBar:
         self._is_shown = False
 
     def begin(self, parts: int) -> None:
-        """0: nobody knows how many there are."""
+        """Start work of so many parts; 0 means an unknown number."""
         self._depth += 1
         if self._depth == 1:
             self._parts = parts
@@ -54,7 +55,7 @@ class ProgressBar:
             self.clear()
 
     def clear(self) -> None:
-        """Whatever is written next begins at the left."""
+        """Erase the bar, so that the next output starts at the left."""
         self._depth = 0
         if self._is_shown:
             self._is_shown = False

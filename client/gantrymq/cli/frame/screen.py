@@ -1,6 +1,6 @@
-"""Where pages are shown: standard output, failures on standard error; in colours on terminals.
+"""Shows pages on standard output and failures on standard error, with colours on terminals.
 
-Invariant: what a message or a server says moves no terminal's cursor, and breaks no row of a table.
+Invariant: no text of a message or a server moves a terminal's cursor or breaks a row of a table.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _RED: Final = "\x1b[31m"
 _PLAIN: Final = "\x1b[0m"
 _CLEAR: Final = "\x1b[H\x1b[2J"
 
-# A text may have lines of its own; a row is one.
+# A text may contain tabs and line ends. A row of a table may not.
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _CONTROL_IN_ROWS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def show_what_cannot_be_encoded(stream: TextIO) -> None:
-    """By its escapes: an ASCII terminal, say, is no reason to fail."""
+    """Write escapes for characters that the stream cannot encode, such as on an ASCII terminal."""
     if isinstance(stream, TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
 
 
 @final
 class Screen:
-    """For people, or for programs with `is_json`."""
+    """Writes the pages of one command, as text or as JSON."""
 
     def __init__(self, out: TextIO, err: TextIO, *, is_json: bool) -> None:
         self._out = out
@@ -41,7 +41,7 @@ class Screen:
         self._is_json = is_json
 
     def clear(self) -> None:
-        """Between two pages, where somebody looks at them."""
+        """Clear the terminal between two pages of --watch."""
         if self._out.isatty() and not self._is_json:
             self._out.write(_CLEAR)
 
@@ -70,16 +70,16 @@ class Screen:
 
 
 def failure_text(failure: Exception) -> str:
-    """A broker's refusal as mqadmin says it, and who said it."""
+    """Return a failure's text; a broker's refusal as mqadmin prints it, with its address."""
     if isinstance(failure, BrokerError):
         return f"CODE: {failure.code}  DESC: {failure.remark}  (from {failure.address})"
     return f"{failure}{_advice(failure)}"
 
 
 def _advice(failure: Exception) -> str:
-    """What helps where a server cannot be reached."""
+    """Return advice for a server that cannot be reached."""
     if isinstance(failure, ConnectError):
-        return "; is it running, and can it be reached from here? gantry doctor looks"
+        return "; check that it runs and can be reached from here: gantry doctor checks all servers"
     return ""
 
 

@@ -1,6 +1,7 @@
-"""A thread for what may wait for ever: a terminal nobody types at, a pipe nobody reads.
+"""Runs blocking reads and writes in a thread beside the event loop.
 
-Invariant: it does one thing after another, and dies with the process: Ctrl-C waits for nobody.
+A read of a terminal or a write to a pipe may block for ever. Invariant: the thread runs one call
+after another. It is a daemon thread, so it does not delay the end of the process.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ T = TypeVar("T")
 
 @final
 class SideThread:
-    """It begins with its first call."""
+    """One daemon thread, which its first call starts."""
 
     def __init__(self, name: str) -> None:
         self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     async def call(self, function: Callable[[], T]) -> T:
-        """What it gives or raises."""
+        """Run the function in the thread; return its result or raise its exception."""
         if not self._thread.is_alive():
             self._thread.start()
         future: Future[T] = Future()
@@ -40,10 +41,10 @@ class SideThread:
 def _settle(future: Future[T], function: Callable[[], T]) -> None:
     if not future.set_running_or_notify_cancel():
         return
-    with suppress(RuntimeError):  # nobody waits any more: the loop is closed
+    with suppress(RuntimeError):  # the loop is closed, so no task waits for the future
         try:
             result = function()
-        except Exception as error:  # of the caller, who has the future
+        except Exception as error:  # the caller gets it from the future
             future.set_exception(error)
         else:
             future.set_result(result)

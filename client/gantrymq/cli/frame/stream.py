@@ -1,4 +1,4 @@
-"""What a stream command has around it: servers, a clock, standard input and output."""
+"""Gives a stream command its environment: clients, clock, standard input and output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gantrymq.client.aio.producer import Producer
 from gantrymq.client.core.admin.pace import SILENT, Pace
 
 WAITING_BYTES_MAX: Final = 8 << 20
-"""Of messages that no broker has acknowledged: what is piped in faster waits in its pipe."""
+"""The limit of messages that no broker has acknowledged. At the limit, reading the input pauses."""
 
 if TYPE_CHECKING:
     from gantrymq.client.aio.machinery.configuration import ClientKeywords
@@ -29,7 +29,7 @@ def _say(line: str) -> None:
 
 @dataclass(slots=True)
 class Stream:
-    """Of one command line; tests have an environment, lines and time of their own."""
+    """The environment of one stream command. Tests replace its clients, lines and time."""
 
     keywords: ClientKeywords
     timeout_s: float = 5.0
@@ -39,7 +39,7 @@ class Stream:
     output: LineOutput = field(default_factory=DescriptorOutput)
     pace: Pace = SILENT
     say: Callable[[str], None] = _say
-    """To whoever looks, not to what reads the output."""
+    """Writes a line for people to standard error, apart from the output."""
 
     def admin(self) -> Admin:
         return Admin(timeout_s=self.timeout_s, environment=self.environment, **self.keywords)

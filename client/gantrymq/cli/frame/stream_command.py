@@ -1,4 +1,4 @@
-"""A command that takes or gives messages as they come, instead of making one page."""
+"""Defines the type of a command that streams messages instead of making one page."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Work: TypeAlias = "Callable[[Stream, Options], Awaitable[Page]]"
 
 @dataclass(frozen=True, slots=True)
 class StreamCommand:
-    """Its page says what came of it, at the end; `forms` are how messages may be shown, the first
-    one unless another is asked for."""
+    """A command that streams messages. Its page is a summary at the end; `forms` are the values of
+    --output, the default first."""
 
     name: str
     options: tuple[Option, ...]

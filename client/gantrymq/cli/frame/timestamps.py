@@ -1,4 +1,4 @@
-"""Moments as mqadmin prints and reads them: local time."""
+"""Formats and parses times as mqadmin does: in local time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def millisecond(ms: int) -> str:
 
 
 def parse(text: str, now_ms: int) -> int:
-    """`now`, milliseconds, or `2026-01-31#12:00:00:123`."""
+    """Return milliseconds for `now`, milliseconds, or `2026-01-31#12:00:00:123`."""
     if text == NOW:
         return now_ms
     try:
@@ -34,14 +34,14 @@ def parse(text: str, now_ms: int) -> int:
         moment = datetime.strptime(text + "000", "%Y-%m-%d#%H:%M:%S:%f").astimezone()
     except ValueError:
         raise UsageError(
-            f"{text!r} is no moment: it is now, milliseconds since 1970, or"
+            f"{text!r} is not a time; a time is now, milliseconds since 1970, or"
             " yyyy-MM-dd#HH:mm:ss:SSS in local time"
         ) from None
     return int(moment.timestamp() * 1000)
 
 
 def month_starts(ms: int) -> tuple[int, int]:
-    """Midnight of the first day of this month and of the one before."""
+    """Return the start of this month and the start of the month before, in milliseconds."""
     first = datetime.fromtimestamp(ms / 1000).replace(
         day=1, hour=0, minute=0, second=0, microsecond=0
     )

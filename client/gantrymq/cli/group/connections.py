@@ -1,4 +1,4 @@
-"""`gantry consumerConnection` and the like: who is connected, and what clients say."""
+"""Defines `gantry consumerConnection` and related commands: connected clients and their state."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ async def all_producers(admin: Administration, options: Options) -> Page:
 
 
 async def consumer_status(admin: Administration, options: Options) -> Page:
-    """What each consumer says is shown whole for one client, and in short for all."""
+    """Show the whole report of one consumer, or a row for each consumer of the group."""
     group, broker = options.text("consumerGroup"), options.maybe("brokerAddr")
     address = broker or (await admin.groups.brokers(group))[0]
     found = await admin.connections.consumers_at(address, group)
     wanted = options.maybe("clientId")
     with_threads = options.is_set("jstack")
     versions = {each.client_id: version_name(each.version) for each in found.connections}
-    told = await on_each(
+    answers = await on_each(
         versions if wanted is None else [wanted],
         lambda client: admin.connections.running(address, group, client, with_threads=with_threads),
         admin.pace,
@@ -89,23 +89,23 @@ async def consumer_status(admin: Administration, options: Options) -> Page:
     if wanted is not None:
         shown = [
             Text("client", [javajson.dumps_pretty(each).decode()], each)
-            for each in told.done.values()
+            for each in answers.done.values()
         ]
-        return Page([*shown], list(told.failed.values()))
+        return Page([*shown], list(answers.failed.values()))
     rows = [
         (number, client, versions[client], len(_table(each, "mqTable")))
-        for number, (client, each) in enumerate(sorted(told.done.items()), 1)
+        for number, (client, each) in enumerate(sorted(answers.done.items()), 1)
     ]
     titles = ("#Index", "#ClientId", "#Version", "#Queues")
     table = Table("clients", titles, "%-10d %-40s %-20s %d", rows)
-    agree = len({_subscribed(each) for each in told.done.values()}) <= 1
+    agree = len({_subscribed(each) for each in answers.done.values()}) <= 1
     verdict = (
         "Same subscription in the same group of consumer"
         if agree
         else "WARN: Different subscription in the same group of consumer!!!"
     )
     return Page(
-        [table, Text("sameSubscription", ["", "", verdict], agree)], [*told.failed.values()]
+        [table, Text("sameSubscription", ["", "", verdict], agree)], [*answers.failed.values()]
     )
 
 
@@ -115,7 +115,8 @@ def _table(running: JsonObject, name: str) -> JsonObject:
 
 
 def _subscribed(running: JsonObject) -> str:
-    """What must be the same for all consumers of a group; when they began need not be."""
+    """Return the subscriptions as text, to compare the consumers of a group. The times at which
+    they subscribed may differ, so the text leaves them out."""
     listed = running.get("subscriptionSet")
     items = listed if isinstance(listed, list) else []
     kept = [
@@ -143,9 +144,9 @@ COMMANDS: Final = {
             "consumerStatus",
             (
                 _GROUP,
-                Option("i", "clientId", "all that this client says"),
+                Option("i", "clientId", "the whole report of this client"),
                 _BROKER,
-                flag("s", "jstack", "with what its threads do"),
+                flag("s", "jstack", "include the stacks of its threads"),
             ),
             consumer_status,
         ),

@@ -1,11 +1,11 @@
-"""`gantry consumerProgress` and the like: consumer groups."""
+"""Defines `gantry updateSubGroup` and related commands: settings of consumer groups."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.cli.frame import timestamps
-from gantrymq.cli.frame.command import Command, chosen, listed_in
+from gantrymq.cli.frame.command import Command, load_list, selected_brokers
 from gantrymq.cli.frame.failures import UsageError
 from gantrymq.cli.frame.option import Option, Options, required
 from gantrymq.cli.frame.page import Page, Table, Text, page
@@ -36,9 +36,9 @@ async def group_settings(admin: Administration, options: Options) -> Page:
         for name, broker in sorted(info.brokers.items())
         if MASTER_ID in broker.addresses
     }
-    told = await on_each(places, admin.groups.configs, admin.pace)
-    shown = Page(failures=list(told.failed.values()))
-    for address, configs in told.done.items():
+    answers = await on_each(places, admin.groups.configs, admin.pace)
+    shown = Page(failures=list(answers.failed.values()))
+    for address, configs in answers.done.items():
         config = configs.get(group)
         if config is None:
             continue
@@ -61,7 +61,7 @@ def _java_text(value: Json) -> str:
 
 async def update_group(admin: Administration, options: Options) -> Page:
     config = _config(options)
-    made = await admin.groups.create(await chosen(admin, options), config)
+    made = await admin.groups.create(await selected_brokers(admin, options), config)
     shown = Page(failures=list(made.failed.values()))
     for address in made.done:
         shown.say("done", f"create subscription group to {address} success.", address)
@@ -71,7 +71,7 @@ async def update_group(admin: Administration, options: Options) -> Page:
 
 
 def _config(options: Options) -> GroupConfig:
-    """What is not given becomes no for two of the switches, as mqadmin has it."""
+    """Make the settings of a group. Switches that are not given have mqadmin's defaults."""
     policy = options.maybe("groupRetryPolicy")
     values: JsonObject = {
         "groupName": options.text("groupName"),
@@ -93,8 +93,8 @@ def _config(options: Options) -> GroupConfig:
 
 
 async def update_groups(admin: Administration, options: Options) -> Page:
-    configs = [GroupConfig.from_json(each) for each in await listed_in(options.text("filename"))]
-    addresses = await chosen(admin, options)
+    configs = [GroupConfig.from_json(each) for each in await load_list(options.text("filename"))]
+    addresses = await selected_brokers(admin, options)
     made = await on_each(addresses, lambda address: admin.groups.create_all(address, configs))
     shown = Page(failures=list(made.failed.values()))
     for address in made.done:
@@ -105,7 +105,7 @@ async def update_groups(admin: Administration, options: Options) -> Page:
 
 async def delete_group(admin: Administration, options: Options) -> Page:
     group, cluster = options.text("groupName"), options.maybe("clusterName")
-    addresses = await chosen(admin, options)
+    addresses = await selected_brokers(admin, options)
     with_offsets = options.decision("removeOffset")
     deleted = await admin.groups.delete(addresses, group, with_offsets=with_offsets)
     shown = Page(failures=list(deleted.failed.values()))
@@ -119,7 +119,7 @@ async def delete_group(admin: Administration, options: Options) -> Page:
 
 
 async def _delete_own_topics(admin: Administration, addresses: list[str], group: str) -> None:
-    """What was to be tried again, and what is beyond hope, goes with its group."""
+    """Delete the retry topic and the dead letter topic of a deleted group."""
     for prefix in (RETRY_PREFIX, DEAD_LETTER_PREFIX):
         (await admin.topics.delete(prefix + group, addresses)).all()
         try:
@@ -134,14 +134,14 @@ async def set_mode(admin: Administration, options: Options) -> Page:
     if mode not in {"PULL", "POP"}:
         raise UsageError(f"--mode is PULL or POP, not {mode}")
     queues = options.number("popShareQueueNum", 0)
-    addresses = await chosen(admin, options)
-    told = await on_each(
+    addresses = await selected_brokers(admin, options)
+    answers = await on_each(
         addresses, lambda address: admin.groups.set_mode(address, group, topic, mode, queues)
     )
-    shown = Page(failures=list(told.failed.values()))
-    for address in told.done:
+    shown = Page(failures=list(answers.failed.values()))
+    for address in answers.done:
         shown.say("done", f"set consume mode to {address} success.", address)
-    if told.done:
+    if answers.done:
         text = f"topic[{topic}] group[{group}] consume mode[{mode}] popShareQueueNum[{queues}]"
         shown.say("mode", text, mode)
     return shown
@@ -180,13 +180,13 @@ async def broker_progress(admin: Administration, options: Options) -> Page:
 
 
 def java_text(config: GroupConfig) -> str:
-    """SubscriptionGroupConfig as Java prints it."""
+    """Return the settings as Java prints SubscriptionGroupConfig."""
     listed = ", ".join(f"{name}={value}" for name, value in _java_values(config).items())
     return f"SubscriptionGroupConfig{{{listed}}}"
 
 
 def _java_values(config: GroupConfig) -> dict[str, str]:
-    """In the order of Java's class."""
+    """Return the values in the order of Java's class."""
     values = config.to_json()
     names = (
         *("groupName", "consumeEnable", "consumeFromMinEnable", "consumeBroadcastEnable"),
@@ -216,9 +216,9 @@ COMMANDS: Final = {
             "brokerConsumeStats",
             (
                 required("b", "brokerAddr", "the broker"),
-                Option("t", "timeoutMillis", "for its answer (50000)"),
-                Option("l", "level", "only what is so far behind (0)"),
-                Option("o", "order", "true: of ordered topics"),
+                Option("t", "timeoutMillis", "milliseconds to wait for the answer (50000)"),
+                Option("l", "level", "only queues with at least this lag (0)"),
+                Option("o", "order", "true: only ordered topics"),
             ),
             broker_progress,
         ),
@@ -228,15 +228,15 @@ COMMANDS: Final = {
             (
                 *_WHERE,
                 _GROUP,
-                Option("s", "consumeEnable", "whether it may consume (true)"),
+                Option("s", "consumeEnable", "whether the group may consume (true)"),
                 Option("m", "consumeFromMinEnable", "whether it begins at the oldest (false)"),
                 Option("d", "consumeBroadcastEnable", "whether it may broadcast (false)"),
                 Option("o", "consumeMessageOrderly", "whether it consumes in order (false)"),
                 Option("q", "retryQueueNums", "queues of its retry topic (1)"),
                 Option("r", "retryMaxTimes", "how often a message is tried again (16)"),
-                Option("p", "groupRetryPolicy", "when, as JSON"),
-                Option("i", "brokerId", "which broker it reads (0)"),
-                Option("w", "whichBrokerWhenConsumeSlowly", "which one when it is slow (1)"),
+                Option("p", "groupRetryPolicy", "when a message is tried again, as JSON"),
+                Option("i", "brokerId", "the id of the broker that it reads (0)"),
+                Option("w", "whichBrokerWhenConsumeSlowly", "the same while it is slow (1)"),
                 Option("a", "notifyConsumerIdsChanged", "tell its consumers of changes (true)"),
             ),
             update_group,
@@ -248,7 +248,7 @@ COMMANDS: Final = {
         ),
         Command(
             "deleteSubGroup",
-            (*_WHERE, _GROUP, Option("r", "removeOffset", "true: and how far it is")),
+            (*_WHERE, _GROUP, Option("r", "removeOffset", "true: delete its offsets too")),
             delete_group,
         ),
         Command(

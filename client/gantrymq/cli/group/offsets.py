@@ -1,4 +1,4 @@
-"""`gantry resetOffsetByTime` and the like: where groups go on."""
+"""Defines `gantry resetOffsetByTime` and related commands, which move the offsets of groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _GROUP: Final = required("g", "group", "consumer group")
 _TOPIC: Final = required("t", "topic", "topic name")
-_FORCE: Final = Option("f", "force", "true: backwards as well (true)")
+_FORCE: Final = Option("f", "force", "true: backwards too (true)")
 _CLUSTER: Final = Option("c", "cluster", "ignored: topics are found by their names")
 
 
@@ -29,15 +29,15 @@ async def reset(admin: Administration, options: Options) -> Page:
     moment_ms = timestamps.parse(typed, admin.ports.clock.wall_ms())
     moment = f"timestamp(string)[{typed}], timestamp(long)[{moment_ms}]"
     broker = options.maybe("broker")
-    who = f"start reset consumer offset by specified, group[{group}], topic[{topic}]"
+    target = f"start reset consumer offset by specified, group[{group}], topic[{topic}]"
     if broker is not None or options.maybe("queue") is not None:
         if broker is None or options.maybe("queue") is None:
-            raise UsageError("-b and -q go together: one queue of one broker")
-        return await _reset_one(admin, options, broker, moment_ms, (who, moment))
+            raise UsageError("-b and -q name one queue of one broker; give both or neither")
+        return await _reset_one(admin, options, broker, moment_ms, (target, moment))
     force = options.decision("force", default=True)
     offsets = await admin.offsets.reset(group, topic, moment_ms, force=force)
-    line = f"{who}, force[{str(force).lower()}], {moment}"
-    return page(Text("reset", [line], moment_ms), _places(offsets))
+    line = f"{target}, force[{str(force).lower()}], {moment}"
+    return page(Text("reset", [line], moment_ms), _offset_table(offsets))
 
 
 async def _reset_one(
@@ -60,7 +60,7 @@ async def _reset_one(
     return shown
 
 
-def _places(offsets: Mapping[MessageQueue, int]) -> Table:
+def _offset_table(offsets: Mapping[MessageQueue, int]) -> Table:
     rows = [(queue.broker_name, queue.queue_id, each) for queue, each in sorted(offsets.items())]
     return Table("queues", ("#brokerName", "#queueId", "#offset"), "%-40s  %-40d  %-40d", rows)
 
@@ -68,7 +68,7 @@ def _places(offsets: Mapping[MessageQueue, int]) -> Table:
 async def skip(admin: Administration, options: Options) -> Page:
     force = options.decision("force", default=True)
     group, topic = options.text("group"), options.text("topic")
-    return page(_places(await admin.offsets.reset(group, topic, END, force=force)))
+    return page(_offset_table(await admin.offsets.reset(group, topic, END, force=force)))
 
 
 async def clone(admin: Administration, options: Options) -> Page:
@@ -84,20 +84,20 @@ async def clone(admin: Administration, options: Options) -> Page:
 async def client_progress(admin: Administration, options: Options) -> Page:
     group, topic = options.text("group"), options.text("topic")
     client = options.maybe("originClientId") or ""
-    told = await on_each(
+    answers = await on_each(
         await admin.topics.brokers(topic),
         lambda address: admin.connections.progress(address, group, topic, client),
     )
     rows = [
         (name, queue.broker_name, queue.queue_id, offset)
-        for status in told.done.values()
+        for status in answers.done.values()
         for name, progress in sorted(status.by_client.items())
         for queue, offset in sorted(progress.items())
     ]
     line = f"get consumer status from client. group={group}, topic={topic}, originClientId={client}"
     titles = ("#clientId", "#brokerName", "#queueId", "#offset")
     table = Table("queues", titles, "%-50s  %-15s  %-15d  %-20d", rows)
-    return Page([Text("asked", [line], True), table], list(told.failed.values()))
+    return Page([Text("asked", [line], True), table], list(answers.failed.values()))
 
 
 COMMANDS: Final = {
@@ -110,7 +110,7 @@ COMMANDS: Final = {
                 _TOPIC,
                 required("s", "timestamp", "now, milliseconds, or yyyy-MM-dd#HH:mm:ss:SSS"),
                 _FORCE,
-                flag("c", "cplus", "ignored: brokers tell C++ clients by themselves"),
+                flag("c", "cplus", "ignored: brokers notify C++ clients without it"),
                 Option("b", "broker", "only at this broker, with -q"),
                 Option("q", "queue", "only this queue, with -b"),
                 Option("o", "offset", "to this offset instead, with -b and -q"),
@@ -122,10 +122,10 @@ COMMANDS: Final = {
         Command(
             "cloneGroupOffset",
             (
-                required("s", "srcGroup", "the group that is there"),
-                required("d", "destGroup", "the group that shall be there"),
+                required("s", "srcGroup", "the group whose offsets are copied"),
+                required("d", "destGroup", "the group that is moved"),
                 _TOPIC,
-                Option("o", "offline", "ignored: let the group that is moved not run"),
+                Option("o", "offline", "ignored: stop the group that is moved"),
             ),
             clone,
         ),

@@ -1,4 +1,4 @@
-"""`gantry consumerProgress`: how far groups are, queue by queue or in sum."""
+"""Defines `gantry consumerProgress`: offsets and lag, of a group's queues or of all groups."""
 
 from __future__ import annotations
 
@@ -79,16 +79,16 @@ def _queue_table(rows: list[tuple[Cell, ...]], *, with_addresses: bool) -> Table
 
 
 async def _clients(admin: Administration, group: str) -> dict[MessageQueue, str]:
-    """Which address works on which queue, as the clients themselves say."""
+    """Return the address of the client that consumes each queue, as the clients report it."""
     address = (await admin.groups.brokers(group))[0]
     consumers = await admin.connections.consumers_at(address, group)
-    told = await on_each(
+    answers = await on_each(
         [each.client_id for each in consumers.connections],
         lambda client: admin.connections.running(address, group, client),
     )
     return {
         MessageQueue.from_key(key): client.partition("@")[0]
-        for client, running in told.done.items()
+        for client, running in answers.done.items()
         for key in object_of(running.get("mqTable") or {}, "mqTable")
     }
 
@@ -103,7 +103,7 @@ async def _of_all(admin: Administration) -> Page:
 
 
 async def _sum(admin: Administration, group: str) -> tuple[Cell, ...]:
-    """A row; a group that never consumed, or does not now, has zeros and blanks."""
+    """Make a group's row. A group without offsets or consumers has zeros and blanks."""
     tps = behind = 0
     try:
         stats = await admin.groups.progress(group)
@@ -137,9 +137,9 @@ COMMANDS: Final = {
     "consumerProgress": Command(
         "consumerProgress",
         (
-            Option("g", "groupName", "queue by queue, of this group"),
-            Option("t", "topicName", "only of this topic"),
-            Option("s", "showClientIP", "true: who works on each queue"),
+            Option("g", "groupName", "the queues of this group, one by one"),
+            Option("t", "topicName", "only the queues of this topic"),
+            Option("s", "showClientIP", "true: show the consumer of each queue"),
             Option("c", "cluster", "ignored: groups are found by their names"),
         ),
         consumer_progress,

@@ -1,4 +1,4 @@
-"""Messages as mqadmin prints them: in lines for people, or in one line as Java's classes do."""
+"""Formats messages as mqadmin prints them: as lines, as JSON, or in one line as Java's classes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 
 
 def described(message: ReceivedMessage, *, with_offset_id: bool = True) -> Text:
-    """A message in lines, its body among them."""
+    """Describe a message in lines, including its body."""
     record = message.record
     values: dict[str, str | int] = {
         "OffsetID": message.offset_id,
@@ -46,17 +46,17 @@ def described(message: ReceivedMessage, *, with_offset_id: bool = True) -> Text:
 
 
 def body_text(message: ReceivedMessage, charset: str = "UTF-8") -> str:
-    """What cannot be read as text is shown by its escapes."""
+    """Decode the body; bytes that are not text become escapes."""
     return message.body.decode(charset, "backslashreplace")
 
 
 def one_line(text: str) -> str:
-    """What would end the line, or move a terminal's cursor, is shown by its escape."""
+    """Escape characters that would end the line or move a terminal's cursor."""
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def to_json(message: ReceivedMessage) -> JsonObject:
-    """With its body as `body`, or as `bodyBase64` where it is no text in UTF-8."""
+    """Return the message with its body as `body`, or as `bodyBase64` if it is not UTF-8."""
     record = message.record
     return {
         "messageId": message.id,
@@ -79,7 +79,7 @@ def to_json(message: ReceivedMessage) -> JsonObject:
 
 
 def _own_properties(message: ReceivedMessage) -> dict[str, str]:
-    """Without those that a pull adds."""
+    """Return the properties without those that a pull adds."""
     properties = message.properties
     return {name: properties[name] for name in properties if name not in _ADDED}
 
@@ -92,7 +92,7 @@ def _json_body(body: bytes) -> JsonObject:
 
 
 def java_text(message: ReceivedMessage) -> str:
-    """MessageExt as Java prints it."""
+    """Return the message as Java prints MessageExt."""
     record = message.record
     body = ", ".join(str(byte - 256 if byte > 127 else byte) for byte in message.body)
     return (
@@ -109,5 +109,5 @@ def java_text(message: ReceivedMessage) -> str:
 
 
 def _java_map(values: Mapping[str, str]) -> str:
-    """In the order of names; Java's is that of a hash table."""
+    """Return the values as Java prints a map, sorted by name, where Java's order is arbitrary."""
     return f"{{{', '.join(f'{name}={values[name]}' for name in sorted(values))}}}"

@@ -1,4 +1,4 @@
-"""`gantry queryMsgById` and the like: single messages, and what became of them."""
+"""Defines `gantry queryMsgById` and related commands: single messages and who consumed them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def _by_unique_key(admin: Administration, topic: str, key: str) -> Receive
     if not found:
         raise CommandError(
             f"CODE: 208  DESC: query message by key finished, but no message: {topic} has no"
-            f" message {key}, or not any more"
+            f" message {key}, or the message has expired"
         )
     return min(found, key=lambda message: message.stored_ms)
 
@@ -73,7 +73,8 @@ async def _show(
     *,
     with_offset_id: bool = True,
 ) -> None:
-    """The message and its tracks; with a group and a client, what that one makes of it instead."""
+    """Show the message and which groups consumed it. With a group and a client, let that client
+    consume the message, and show the result instead."""
     group, client = options.maybe("consumerGroup"), options.maybe("clientId")
     if group and client:
         address = message.store_host
@@ -122,7 +123,7 @@ async def by_key(admin: Administration, options: Options) -> Page:
     if not found:
         raise CommandError(
             "CODE: 208  DESC: query message by key finished, but no message: no message of"
-            f" {options.text('topic')} has this key, or not any more"
+            f" {options.text('topic')} has this key, or the messages have expired"
         )
     rows = [(each.id, each.record.queue_id, each.offset) for each in found]
     form = "%-50s %4d %40d"
@@ -135,10 +136,10 @@ async def by_offset(admin: Administration, options: Options) -> Page:
     address = await admin.clusters.master(name)
     offset = options.number("offset")
     pulled = await admin.messages.pull(address, queue, offset, most=1)
-    if not pulled.messages:  # mqadmin prints nothing either, and does not say why
+    if not pulled.messages:  # mqadmin prints nothing here
         raise CommandError(
             f"queue {queue.queue_id} of {queue.topic} at {name} has no message {offset};"
-            f" gantry topicStatus -t {queue.topic} shows which it has"
+            f" gantry topicStatus -t {queue.topic} shows its offsets"
         )
     shown = Page()
     for message in pulled.messages[:1]:
@@ -158,7 +159,7 @@ async def queue_units(admin: Administration, options: Options) -> Page:
     if found is None:
         raise CommandError(
             f"queue {queue.queue_id} of {topic} at {address} has no entry {index};"
-            f" gantry topicStatus -t {topic} shows which it has"
+            f" gantry topicStatus -t {topic} shows its offsets"
         )
     return page(Text("queue", _unit_lines(found, index), found.to_json()))
 
@@ -185,14 +186,15 @@ def _unit_lines(found: ConsumeQueueBody, index: int) -> list[str]:
 
 
 async def decode_id(admin: Administration, options: Options) -> Page:
-    """Needs no server; the moment is this month's, unless that lies ahead of now."""
+    """Decode a unique id without asking a server. The id has a time within a month: assume this
+    month, or the month before if the time would lie in the future."""
     try:
-        told = unique_id.decode(options.text("messageId"))
+        decoded = unique_id.decode(options.text("messageId"))
     except RemoteError as error:
         raise UsageError(str(error)) from None
     now_ms = admin.ports.clock.wall_ms()
-    made_ms = told.created_ms(now_ms, *timestamps.month_starts(now_ms))
-    address = hosts.address_text(told.address)
+    made_ms = decoded.created_ms(now_ms, *timestamps.month_starts(now_ms))
+    address = hosts.address_text(decoded.address)
     made = timestamps.millisecond(made_ms).replace(" ", "#").replace(",", ":")
     return page(Text("ip", [f"ip={address}"], address), Text("date", [f"date={made}"], made_ms))
 
@@ -212,7 +214,7 @@ COMMANDS: Final = {
                 _ID,
                 _GROUP,
                 _CLIENT,
-                flag("a", "showAll", "all that have it (32 at most)"),
+                flag("a", "showAll", "all messages with the id (at most 32)"),
                 _CLUSTER,
             ),
             by_unique_key,
@@ -224,7 +226,7 @@ COMMANDS: Final = {
                 required("k", "msgKey", "the key"),
                 Option("b", "beginTimestamp", "stored then or later, in milliseconds"),
                 Option("e", "endTimestamp", "stored then or before, in milliseconds"),
-                Option("m", "maxNum", "at most so many of each broker (64)"),
+                Option("m", "maxNum", "the most messages of each broker (64)"),
                 _CLUSTER,
             ),
             by_key,
@@ -245,10 +247,10 @@ COMMANDS: Final = {
             (
                 _TOPIC,
                 required("q", "queue", "queue id"),
-                required("i", "index", "from this entry on"),
-                Option("c", "count", "so many (10)"),
+                required("i", "index", "the first entry to show"),
+                Option("c", "count", "the number of entries (10)"),
                 Option("b", "broker", "at this broker"),
-                Option("g", "consumer", "and what this group's filter makes of each"),
+                Option("g", "consumer", "show whether this group's filter matches each"),
             ),
             queue_units,
         ),

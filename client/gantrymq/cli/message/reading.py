@@ -1,4 +1,4 @@
-"""`gantry printMsg` and the like: reading queues without consuming them: nobody's offset moves."""
+"""Defines `gantry printMsg` and related commands, which read queues without moving any offset."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _MOMENTS: Final = "now, milliseconds, or yyyy-MM-dd#HH:mm:ss:SSS"
 _BEGIN: Final = Option("b", "beginTimestamp", f"stored then or later: {_MOMENTS}")
 _END: Final = Option("e", "endTimestamp", f"stored then or before: {_MOMENTS}")
 _TAGS: Final = Option("s", "subExpression", "only these tags: TagA || TagB")
-_CHARSET: Final = Option("c", "charsetName", "how bodies are read (UTF-8)")
+_CHARSET: Final = Option("c", "charsetName", "the character set of bodies (UTF-8)")
 
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """Of one queue: from an offset to below another."""
+    """The offsets of one queue from `begin` to below `end`."""
 
     address: str
     queue: MessageQueue
@@ -40,7 +40,7 @@ class _Range:
 
 @dataclass(slots=True)
 class _Read:
-    """What a range held, and how reading it ended."""
+    """The messages of a range, and the status and offset at which reading ended."""
 
     messages: list[ReceivedMessage]
     status: str
@@ -50,7 +50,7 @@ class _Read:
 async def _ranges(
     admin: Administration, topic: str, begin: str | None, end: str | None
 ) -> list[_Range]:
-    """All of a topic, or what was stored between two moments."""
+    """Return the range of each queue: all of it, or what was stored between two times."""
     route = await admin.topics.route(topic)
     addresses = {broker.broker_name: readable(broker) for broker in route.brokers}
     now_ms = admin.ports.clock.wall_ms()
@@ -120,17 +120,17 @@ async def print_topic(admin: Administration, options: Options) -> Page:
 
 
 def _charset(options: Options) -> str:
-    """Raises UsageError for what reads no bodies: an unknown one, and those that are no text."""
+    """Return the character set. Raises UsageError if Python cannot decode text with it."""
     charset = options.maybe("charsetName") or "UTF-8"
     try:
         b" ".decode(charset, "backslashreplace")
     except (LookupError, ValueError):
-        raise UsageError(f"--charsetName is a character set, not {charset!r}") from None
+        raise UsageError(f"--charsetName must be a character set, not {charset!r}") from None
     return charset
 
 
 def _ending(name: str, place: _Range, found: _Read) -> list[str]:
-    """Whether there was nothing to read, or nothing that was wanted."""
+    """Return a line if the range had messages but none matched."""
     if place.begin < place.end and not found.messages:
         return [f"{name} no matched msg. status={found.status}, offset={found.offset}"]
     return []
@@ -170,7 +170,7 @@ async def print_queue(admin: Administration, options: Options) -> Page:
 
 
 async def read_some(admin: Administration, options: Options) -> Page:
-    """So many of each queue that is meant."""
+    """Read a number of messages of each queue that the options select."""
     name, queue_id = options.maybe("brokerName"), options.maybe("queueId")
     offset, most = options.maybe("offset"), options.number("MessageNumber", 128)
     if most <= 0:
@@ -210,8 +210,8 @@ COMMANDS: Final = {
                 _TAGS,
                 _BEGIN,
                 _END,
-                Option("d", "printBody", "false: not the bodies (true)"),
-                Option("l", "lmqParentTopic", "ignored: there are no light queues"),
+                Option("d", "printBody", "false: leave out the bodies (true)"),
+                Option("l", "lmqParentTopic", "ignored: Gantry has no light queues"),
             ),
             print_topic,
         ),
@@ -225,9 +225,9 @@ COMMANDS: Final = {
                 _TAGS,
                 _BEGIN,
                 _END,
-                Option("p", "print", "true: the messages (false)"),
-                Option("d", "printBody", "true: their bodies as well (false)"),
-                Option("f", "calculate", "true: how many there are of each tag (false)"),
+                Option("p", "print", "true: print the messages (false)"),
+                Option("d", "printBody", "true: print their bodies too (false)"),
+                Option("f", "calculate", "true: count the messages of each tag (false)"),
             ),
             print_queue,
         ),
@@ -237,11 +237,11 @@ COMMANDS: Final = {
                 _TOPIC,
                 Option("b", "brokerName", "only of this broker"),
                 Option("i", "queueId", "only of this queue, with -b"),
-                Option("o", "offset", "from this offset on, with -i"),
+                Option("o", "offset", "the first offset to read, with -i"),
                 Option("g", "consumerGroup", "ignored: no group's offsets move"),
                 Option("s", "beginTimestamp", f"stored then or later: {_MOMENTS}"),
                 Option("e", "endTimestamp", f"stored then or before: {_MOMENTS}"),
-                Option("c", "MessageNumber", "at most so many of each queue (128)"),
+                Option("c", "MessageNumber", "the most messages of each queue (128)"),
             ),
             read_some,
         ),

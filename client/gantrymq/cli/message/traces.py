@@ -1,4 +1,4 @@
-"""`gantry queryMsgTraceById`: who sent a message and who consumed it, as their traces say."""
+"""Defines `gantry queryMsgTraceById`, which shows a message's producer and consumers by traces."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ async def query(admin: Administration, options: Options) -> Page:
     if not found:
         raise CommandError(
             f"CODE: 208  DESC: query message by key finished, but no message: {topic} has no trace"
-            f" of {message_id}, or not any more; is traceTopicEnable=true, and trace=True of"
-            " clients?"
+            f" of {message_id}, or the trace has expired; tracing needs traceTopicEnable=true at"
+            " brokers, and trace=True at clients"
         )
     traces = [each for message in found for each in traces_of(message_id, message)]
     sent = [each for each in traces if each.kind is TraceKind.SENT]
@@ -48,7 +48,7 @@ async def query(admin: Administration, options: Options) -> Page:
 
 
 def _part(name: str, role: str, traces: list[Trace]) -> Text:
-    """A table for each send, and for each group that consumed, as mqadmin has it."""
+    """Make a table for each send, and one for each group that consumed, as mqadmin does."""
     moment = "#SendTime" if name == "sent" else "#ConsumerTime"
     titles = ("#Type", f"#{role}Group", "#ClientHost", moment, "#CostTimes", "#Status")
     table = Table(name, titles, _FORM, [_row(each) for each in traces])
@@ -71,10 +71,10 @@ COMMANDS: Final = {
         "queryMsgTraceById",
         (
             required("i", "msgId", "message id"),
-            Option("t", "traceTopic", f"where traces are ({TRACE_TOPIC})"),
+            Option("t", "traceTopic", f"the topic of traces ({TRACE_TOPIC})"),
             Option("b", "beginTimestamp", "stored then or later, in milliseconds"),
             Option("e", "endTimestamp", "stored then or before, in milliseconds"),
-            Option("c", "maxNum", "at most so many messages of each broker (64)"),
+            Option("c", "maxNum", "the most messages of each broker (64)"),
         ),
         query,
     )

@@ -1,4 +1,4 @@
-"""`gantry sendMessage` and the like: messages sent to see whether, and how fast, they arrive."""
+"""Defines `gantry sendMessage` and related commands, which send test messages and measure them."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TOPIC: Final = required("t", "topic", "topic name")
-_AMOUNT: Final = Option("a", "amount", "so many messages (100)")
-_SIZE: Final = Option("s", "size", "bytes of each (128)")
+_AMOUNT: Final = Option("a", "amount", "the number of messages (100)")
+_SIZE: Final = Option("s", "size", "the bytes of each message (128)")
 _FORM: Final = "%-32s  %-4s  %-20s    %s"
 _WARM_UP_BYTES: Final = 16
-# Each of them is shown: gantry bench sends more.
+# Each message has a line of output; `gantry bench` sends more.
 _AMOUNT_MAX: Final = 100_000
 _BEIJING: Final = timezone(timedelta(hours=8))
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """What one send came to, in `took_ms`."""
+    """The outcome of one send, and how long it took."""
 
     queue: MessageQueue | None
     outcome: SendResult | GantryError
@@ -52,14 +52,14 @@ class _Trial:
 async def _producing(
     admin: Administration, work: Callable[[ProducerCore], Flow[T]], *, trace: bool = False
 ) -> T:
-    """What `work` gives, with a producer that ends with it."""
+    """Run `work` with a producer, close the producer, and return the result."""
     timeout_s = admin.instance.settings.api_timeout_s
     settings = ProducerSettings(send_timeout_s=timeout_s, trace=trace)
     producer = ProducerCore(admin.instance, PRODUCER_GROUP, settings)
     await producer.start()
     try:
         result = await work(producer)
-    except Exception:  # interrupted, it must not wait for brokers any more
+    except Exception:  # not BaseException: an interrupted command must not wait for brokers
         await producer.close()
         raise
     await producer.close()
@@ -90,20 +90,21 @@ async def send_message(admin: Administration, options: Options) -> Page:
 async def _queue_of(
     admin: Administration, producer: ProducerCore, topic: str, broker: str, number: int | None
 ) -> MessageQueue:
-    """The one that is wanted, or any of the broker's; raises RouteError."""
+    """Return the queue of the number, or a random one of the broker's. Raises RouteError."""
     if number is not None:
         return MessageQueue(topic, broker, number)
     queues = [each for each in await producer.queues(topic) if each.broker_name == broker]
     if not queues:
         raise RouteError(
             f"The broker[{broker}] not exist: it has no queue of {topic} to write;"
-            f" gantry topicRoute -t {topic} -l shows who has"
+            f" gantry topicRoute -t {topic} -l shows the brokers that have one"
         )
     return queues[admin.ports.chance(len(queues))]
 
 
 async def send_status(admin: Administration, options: Options) -> Page:
-    """To the topic of a broker's own name; the first message, which finds the way, is not shown."""
+    """Send to the topic that has the broker's name. The first message, which also waits for the
+    route and the connection, is not shown."""
     topic, count = options.text("brokerName"), options.counted("count", 50, most=_AMOUNT_MAX)
     body = _greeting(options.body_size("messageSize"))
 
@@ -128,7 +129,7 @@ async def send_status(admin: Administration, options: Options) -> Page:
 
 
 async def check_times(admin: Administration, options: Options) -> Page:
-    """To each queue in turn."""
+    """Send to each queue of a topic in turn."""
     topic, amount = options.text("topic"), options.counted("amount", 100, most=_AMOUNT_MAX)
     message = Message(topic, b"a" * options.body_size("size"))
 
@@ -151,19 +152,19 @@ async def check_times(admin: Administration, options: Options) -> Page:
 
 
 def _place(queue: MessageQueue | None) -> tuple[str, int]:
-    assert queue is not None, "the queue was chosen"
+    assert queue is not None, "these sends name their queues"
     return queue.broker_name, queue.queue_id
 
 
 async def cluster_times(admin: Administration, options: Options) -> Page:
-    """To the topic of each broker's own name."""
+    """Send to the topics that have the names of the brokers."""
     amount = options.counted("amount", 100, most=_AMOUNT_MAX)
     body = b"a" * options.body_size("size")
     info = await admin.clusters.info()
     wanted = options.maybe("cluster")
     if wanted is not None and wanted not in info.clusters:
         known = ", ".join(sorted(info.clusters)) or "none"
-        raise RouteError(f"cluster [{wanted}] not exist; there is: {known}")
+        raise RouteError(f"cluster [{wanted}] not exist; the name servers know: {known}")
     brokers = [
         (cluster, name)
         for cluster in ([wanted] if wanted is not None else sorted(info.clusters))
@@ -177,13 +178,13 @@ async def cluster_times(admin: Administration, options: Options) -> Page:
 
         return [await one(name) for _, name in brokers]
 
-    told = await _producing(admin, send)
+    series = await _producing(admin, send)
     rows: list[tuple[str, str, float, int, int]] = []
-    for (cluster, name), trials in zip(brokers, told, strict=True):
+    for (cluster, name), trials in zip(brokers, series, strict=True):
         done = sum(each.is_done for each in trials)
         rows.append((cluster, name, _average(trials), done, len(trials) - done))
     table = _log(admin, options, rows) if options.decision("printLog") else _table(rows)
-    return Page([table], [each for trials in told for each in _causes(trials)])
+    return Page([table], [each for trials in series for each in _causes(trials)])
 
 
 def _table(rows: list[tuple[str, str, float, int, int]]) -> Table:
@@ -195,7 +196,7 @@ def _table(rows: list[tuple[str, str, float, int, int]]) -> Table:
 def _log(
     admin: Administration, options: Options, rows: list[tuple[str, str, float, int, int]]
 ) -> Text:
-    """Lines that a log collector reads; their time is Beijing's."""
+    """Make lines for a log collector, with mqadmin's time zone: Beijing."""
     now = datetime.fromtimestamp(admin.ports.clock.wall_ms() / 1000, _BEIJING)
     room = options.text("machineRoom", "noname")
     lines = [
@@ -211,7 +212,7 @@ def _log(
 async def _series(
     admin: Administration, count: int, send: Callable[[int], Flow[_Trial]]
 ) -> list[_Trial]:
-    """One after another."""
+    """Send one message after another."""
     trials = []
     admin.pace.begin(count)
     for number in range(count):
@@ -238,19 +239,20 @@ async def _timed(
 
 
 def _average(trials: list[_Trial]) -> float:
-    """Of all but the first, which finds the way; of the only one, should there be no other."""
+    """Return the average of all sends but the first, which waits for the route and connection. A
+    single send is its own average."""
     counted = trials[1:] or trials
     return sum(each.took_ms for each in counted) / len(counted)
 
 
 def _causes(trials: list[_Trial]) -> list[Exception]:
-    """Each text once: a broker that is gone fails them all alike."""
+    """Return one failure of each text, because a broker that is down fails all sends alike."""
     failed = (each.outcome for each in trials if isinstance(each.outcome, GantryError))
     return list({str(each): each for each in failed}.values())
 
 
 def _greeting(size: int) -> str:
-    """mqadmin's body: whole words, so it may be a little longer."""
+    """Return mqadmin's message body. It consists of whole words, so it may exceed the size."""
     return "hello jodie" * -(-size // len("hello jodie"))
 
 
@@ -283,9 +285,9 @@ COMMANDS: Final = {
         Command(
             "sendMsgStatus",
             (
-                required("b", "brokerName", "to the topic of this name, which each broker has"),
-                Option("s", "messageSize", "bytes of each (128)"),
-                Option("c", "count", "so many messages (50)"),
+                required("b", "brokerName", "the broker; its topic of the same name is used"),
+                Option("s", "messageSize", "the bytes of each message (128)"),
+                Option("c", "count", "the number of messages (50)"),
             ),
             send_status,
         ),
@@ -296,9 +298,9 @@ COMMANDS: Final = {
                 _AMOUNT,
                 _SIZE,
                 Option("c", "cluster", "only this cluster"),
-                Option("p", "printLog", "true: as lines for log collectors (false)"),
+                Option("p", "printLog", "true: print lines for log collectors (false)"),
                 Option("m", "machineRoom", "with -p: the name of this machine room (noname)"),
-                Option("i", "interval", "ignored: see --watch"),
+                Option("i", "interval", "ignored: use --watch"),
             ),
             cluster_times,
         ),

@@ -1,12 +1,12 @@
-"""`gantry bench`: how many messages a second this client sends and reads here, and how fast.
+"""Runs `gantry bench`, which measures rates and latencies of sends and reads.
 
     produce         --tasks tasks, each of which awaits its sends one after another
     produce --soon  one task that gathers batches, as fast as brokers acknowledge them
-    consume         what is in the topic, read without a group from the first message to the last
-    both            messages that are read while they are sent: latency from the send to the reader
+    consume         reads the topic without a group, from the first message to the last
+    both            reads messages while they are sent; the latency goes from send to read
 
-Invariant: only messages that brokers acknowledged count, or that were read, each with its latency;
-the time goes from the first to the last of them.
+Invariant: only acknowledged sends and messages that were read count, each with its latency. The
+time goes from the first to the last of them.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 _TICK_S: Final = 0.1
 _PERCENTILES: Final = (0.5, 0.9, 0.99, 0.999)
 _AT_ONCE: Final = 100
-# With --soon: so many keep brokers busy, and more would only wait, and be slow for it.
+# With --soon: enough to keep brokers busy. More would only wait longer and raise the latency.
 _WAITING_BYTES_MAX: Final = 4 << 20
 _TASKS_MAX: Final = 10_000
 _FAILURES_MAX: Final = 10
 _AFTER_FAILURE_S: Final = 0.1
-# The topic is read to its end when nothing came for so long.
+# The topic counts as read to its end when no message has come for this time.
 _QUIET_S: Final = 1.0
 
 
 @dataclass(slots=True)
 class _Run:
-    """What one side did."""
+    """The counts and latencies of one side: producing or consuming."""
 
     name: str
     count: int = 0
@@ -61,7 +61,7 @@ class _Run:
 
     def fail(self, error: GantryError) -> None:
         self.failed += 1
-        if len(self.failures) < _FAILURES_MAX:  # one of each text; a few say enough
+        if len(self.failures) < _FAILURES_MAX:  # one of each text, and only a few texts
             self.failures.setdefault(str(error), error)
 
 
@@ -87,7 +87,7 @@ async def bench(stream: Stream, options: Options) -> Page:
 
 
 async def _both(stream: Stream, options: Options, runs: tuple[_Run, _Run], seconds: float) -> None:
-    """Whatever is sent is read: the reader begins before, and ends after."""
+    """Read all messages that are sent: start the reader first, and stop it last."""
     sends, reads = runs
     async with _reader(stream, options.topic(), Begin.LAST) as reading:
         sending = asyncio.create_task(_produce(stream, options, sends, seconds))
@@ -110,14 +110,14 @@ async def _tick(stream: Stream) -> None:
 async def _produce(stream: Stream, options: Options, run: _Run, seconds: float) -> None:
     message = Message(options.topic(), b"x" * options.body_size("size"))
     async with stream.producer(_WAITING_BYTES_MAX) as producer:
-        await producer.send(message)  # finds the way, and is not counted
+        await producer.send(message)  # not counted: it waits for the route and the connection
         began = stream.now()
         if options.is_set("soon"):
             await _send_async(stream, producer, message, run, began + seconds)
         else:
             tasks = options.counted("tasks", 64, most=_TASKS_MAX)
-            works = (_send(stream, producer, message, run, began + seconds) for _ in range(tasks))
-            await asyncio.gather(*works)
+            sends = (_send(stream, producer, message, run, began + seconds) for _ in range(tasks))
+            await asyncio.gather(*sends)
         run.seconds = stream.now() - began
     run.bytes = run.count * len(message.body)
 
@@ -166,7 +166,7 @@ def _settle(stream: Stream, run: _Run, began: float, sending: Sending) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A topic that is read."""
+    """A reader of a topic, and when it began."""
 
     admin: Admin
     reader: TopicReader
@@ -198,7 +198,7 @@ async def _consume(
     *,
     is_over: Callable[[], bool] = lambda: True,
 ) -> None:
-    """As long as it `goes_on`, or until nothing more came when what is read `is_over`."""
+    """Read while `goes_on`. End early if a poll that began after the sends were over is empty."""
     while goes_on():
         was_over = is_over()
         messages = await reading.poll()
@@ -215,7 +215,7 @@ async def _consume(
                 run.latencies.add((now_ms - message.born_ms) / 1000)
 
 
-# ---------------------------------------------------------------------- what came of it
+# ---------------------------------------------------------------------- results
 
 
 def _page(runs: list[_Run]) -> Page:
@@ -229,13 +229,13 @@ def _page(runs: list[_Run]) -> Page:
     for run in runs:
         page.failures += [*run.failures.values()]
         if not run.count:
-            page.failures.append(CommandError(f"{run.name}: no message at all"))
+            page.failures.append(CommandError(f"{run.name}: no message succeeded"))
     return page
 
 
 def _row(run: _Run) -> tuple[Cell, ...]:
     seconds = run.seconds or 1.0
-    told = [run.latencies.percentile(share) for share in _PERCENTILES]
-    milliseconds = [round(each * 1000, 3) for each in (*told, run.latencies.max_s)]
+    percentiles = [run.latencies.percentile(share) for share in _PERCENTILES]
+    milliseconds = [round(each * 1000, 3) for each in (*percentiles, run.latencies.max_s)]
     rates = (round(run.count / seconds, 1), round(run.bytes / seconds / (1 << 20), 3))
     return (run.name, run.count, run.failed, round(run.seconds, 3), *rates, *milliseconds)

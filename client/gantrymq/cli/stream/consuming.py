@@ -1,7 +1,7 @@
-"""`gantry consume` and `gantry tail`: messages as they come, for people, programs, or as they are.
+"""Runs `gantry consume` and `gantry tail`, which write messages as they arrive.
 
-Invariant: a group's progress covers what was written and nothing else: whoever is killed gets again
-what was not. Without a group nobody's progress moves.
+Invariant: a group's offsets cover only messages that were written. If the command is killed, the
+group receives the other messages again. Without a group no offset moves.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from gantrymq.base.errors import RemoteError
 from gantrymq.cli.frame import timestamps
 from gantrymq.cli.frame.failures import CommandError, UsageError
 from gantrymq.cli.frame.page import Page
-from gantrymq.cli.frame.queue_place import queue_place
 from gantrymq.cli.message.message_text import body_text, one_line, to_json
+from gantrymq.cli.stream.queue_option import queue_option
 from gantrymq.client.aio.admin import Admin
 from gantrymq.client.aio.pull_consumer import PullConsumer
 from gantrymq.client.core.flow.flow_steps import FOREVER
@@ -36,7 +36,7 @@ _TITLES: Final = ("#Stored", "#Queue", "#Offset", "#Tag", "#Body")
 _FORM: Final = "%-23s  %-20s  %10s  %-12s  %s"
 _AT_ONCE: Final = 32
 
-# More of them, and Python may refuse to read the number at all.
+# Python refuses to convert numbers with very many digits.
 _OFFSET_DIGITS: Final = len(str(LONG_MAX))
 
 _CONSUME_FROM: Final = {
@@ -47,12 +47,12 @@ _CONSUME_FROM: Final = {
 
 
 class _Source(Protocol):
-    """Where messages come from."""
+    """Where the command reads messages: a topic, or a consumer group."""
 
     async def poll(self, timeout_s: float) -> list[ReceivedMessage]: ...
 
     async def give_back(self, message: ReceivedMessage) -> None:
-        """From this one on, the last poll's are not wanted."""
+        """Return this message and those after it in the last poll, without consuming them."""
 
 
 async def consume(stream: Stream, options: Options) -> Page:
@@ -62,19 +62,19 @@ async def consume(stream: Stream, options: Options) -> Page:
         written = await _write_all(stream, source, most, idle_s)
     if most is None or written == most:
         return Page()
-    why = f"{written} of {most} messages came; then none for {idle_s:g} s"
+    why = f"{written} of {most} messages arrived, then none for {idle_s:g} s"
     return Page(failures=[CommandError(why)])
 
 
 async def tail(stream: Stream, options: Options) -> Page:
-    """Until it is interrupted."""
+    """Write new messages until the command is interrupted."""
     async with _reading(stream, options, Beginning(Begin.LAST)) as source:
         await _write_all(stream, source, None, FOREVER)
     return Page()
 
 
 async def _write_all(stream: Stream, source: _Source, most: int | None, idle_s: float) -> int:
-    """How many were written."""
+    """Write messages until there are enough, and return their number."""
     if stream.form == TEXT:
         await stream.output.write(f"{_FORM % _TITLES}\n".encode())
     written = 0
@@ -91,7 +91,7 @@ async def _write_all(stream: Stream, source: _Source, most: int | None, idle_s: 
     return written
 
 
-# ---------------------------------------------------------------------- where from
+# ---------------------------------------------------------------------- sources
 
 
 def _source(stream: Stream, options: Options, most: int) -> AbstractAsyncContextManager[_Source]:
@@ -102,8 +102,8 @@ def _source(stream: Stream, options: Options, most: int) -> AbstractAsyncContext
     beginning = _beginning(options.text("from", "last"), now_ms)
     if beginning.begin is Begin.OFFSET or options.maybe("queue") is not None:
         raise UsageError(
-            "a group has its own offsets and queues: --from offset:N and --queue go without"
-            " --consumerGroup; gantry resetOffsetByTime moves a group"
+            "--from offset:N and --queue exclude --consumerGroup, because a group has its own"
+            " offsets and queues; gantry resetOffsetByTime moves a group"
         )
     return _consuming(stream, options, beginning, min(most, _AT_ONCE))
 
@@ -114,20 +114,20 @@ def _beginning(text: str, now_ms: int) -> Beginning:
     word, _, number = text.partition(":")
     if word == "offset":
         if not number.isdecimal():
-            raise UsageError(f"--from offset:N has a whole number, not {number!r}")
+            raise UsageError(f"--from offset:N needs a whole number, not {number!r}")
         if len(number) > _OFFSET_DIGITS or int(number) > LONG_MAX:
-            raise UsageError(f"--from offset:N is {LONG_MAX} at most")
+            raise UsageError(f"--from offset:N must be {LONG_MAX} at most")
         return Beginning(Begin.OFFSET, int(number))
     try:
         return Beginning(Begin.MOMENT, timestamps.parse(text, now_ms))
     except UsageError as error:
-        raise UsageError(f"--from is first, last, offset:N or a moment; {error}") from None
+        raise UsageError(f"--from must be first, last, offset:N or a time; {error}") from None
 
 
 def _expression(options: Options) -> Expression:
     tags, sql = options.maybe("filter"), options.maybe("sql")
     if tags is not None and sql is not None:
-        raise UsageError("--filter is for tags, --sql for properties: one of them")
+        raise UsageError("--filter (tags) and --sql (properties) exclude each other; give one")
     return Sql(sql) if sql is not None else tags or EVERYTHING
 
 
@@ -135,10 +135,10 @@ def _expression(options: Options) -> Expression:
 async def _reading(
     stream: Stream, options: Options, beginning: Beginning
 ) -> AsyncIterator[_Source]:
-    """Without a group."""
-    topic, place = options.topic(), options.maybe("queue")
+    """Read the topic without a group."""
+    topic, wanted = options.topic(), options.maybe("queue")
     subscribed = subscription(topic, _expression(options), stream.environment.clock.wall_ms())
-    queue = None if place is None else queue_place(topic, place)
+    queue = None if wanted is None else queue_option(topic, wanted)
     async with stream.admin() as admin:
         reader = TopicReader(
             admin.flows.instance,
@@ -148,12 +148,14 @@ async def _reading(
         )
         await admin.run(reader.start())
         try:
-            yield _Read(admin, reader)
+            yield _TopicSource(admin, reader)
         finally:
             await admin.run(reader.close())
 
 
-class _Read:
+class _TopicSource:
+    """Reads a topic without a group."""
+
     def __init__(self, admin: Admin, reader: TopicReader) -> None:
         self._admin = admin
         self._reader = reader
@@ -162,14 +164,14 @@ class _Read:
         return await self._admin.run(self._reader.poll(timeout_s))
 
     async def give_back(self, message: ReceivedMessage) -> None:
-        """Nobody's progress moved."""
+        """Do nothing: without a group, reading moved no offset."""
 
 
 @asynccontextmanager
 async def _consuming(
     stream: Stream, options: Options, beginning: Beginning, at_once: int
 ) -> AsyncIterator[_Source]:
-    """As a member of a group."""
+    """Read the topic as a member of a group."""
     topic = options.topic()
     consumer = PullConsumer(
         options.group("consumerGroup"),
@@ -181,11 +183,13 @@ async def _consuming(
     )
     consumer.subscribe(topic, _expression(options))
     async with consumer:
-        await consumer.fetch_message_queues(topic)  # raises where it would wait for the topic
-        yield _Consumed(consumer)
+        await consumer.fetch_message_queues(topic)  # fails at once if the topic does not exist
+        yield _GroupSource(consumer)
 
 
-class _Consumed:
+class _GroupSource:
+    """Reads a topic as a member of a group."""
+
     def __init__(self, consumer: PullConsumer) -> None:
         self._consumer = consumer
 
@@ -197,11 +201,11 @@ class _Consumed:
             await self._consumer.seek(message.queue, message.offset)
 
 
-# ---------------------------------------------------------------------- how they are shown
+# ---------------------------------------------------------------------- formats
 
 
 def content(stream: Stream, form: str, messages: list[ReceivedMessage]) -> bytes:
-    """Of those that can be read: a damaged one does not keep the others back."""
+    """Return the messages as output. A message that cannot be decoded is reported and left out."""
     shown = {TEXT: _text, JSON: _json, BODY: _body}[form]
     lines = []
     for message in messages:
@@ -220,7 +224,7 @@ def _text(message: ReceivedMessage) -> bytes:
 
 
 def _json(message: ReceivedMessage) -> bytes:
-    # Python's own encoder, which is far quicker: these are plain values.
+    # Python's own encoder is far quicker than javajson, and all values are plain.
     line = json.dumps(to_json(message), ensure_ascii=False, separators=(",", ":"))
     return f"{line}\n".encode("utf-8", "backslashreplace")
 

@@ -1,11 +1,11 @@
-"""How long things took, in little room: percentiles to 2 % for any number of them."""
+"""Counts latencies in a histogram of fixed size, and estimates percentiles to 2 %."""
 
 from __future__ import annotations
 
 import math
 from typing import Final, final
 
-# Each bucket reaches 2 % further than the one before; the first one holds all below a microsecond.
+# Each bucket ends 2 % above the one before. The first bucket holds all below a microsecond.
 _GROWTH: Final = math.log(1.02)
 _UNIT_S: Final = 1e-6
 _BUCKETS: Final = 1_300  # beyond a day
@@ -13,7 +13,7 @@ _BUCKETS: Final = 1_300  # beyond a day
 
 @final
 class Latencies:
-    """In seconds."""
+    """A histogram of durations in seconds."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -21,18 +21,18 @@ class Latencies:
         self._buckets = [0] * _BUCKETS
 
     def add(self, seconds: float) -> None:
-        """Hot: of every message."""
+        """Count one duration. Hot: called for every message."""
         self.count += 1
         self.max_s = max(self.max_s, seconds)
-        place = 0 if seconds <= _UNIT_S else int(math.log(seconds / _UNIT_S) / _GROWTH) + 1
-        self._buckets[min(place, _BUCKETS - 1)] += 1
+        bucket = 0 if seconds <= _UNIT_S else int(math.log(seconds / _UNIT_S) / _GROWTH) + 1
+        self._buckets[min(bucket, _BUCKETS - 1)] += 1
 
     def percentile(self, share: float) -> float:
-        """So many of all took no longer, to 2 %; 0.0 of none."""
+        """Return the duration that this share of all did not exceed, to 2 %; 0.0 without any."""
         wanted = math.ceil(share * self.count)
         passed = 0
-        for place, count in enumerate(self._buckets):
+        for bucket, count in enumerate(self._buckets):
             passed += count
             if count and passed >= wanted:
-                return min(self.max_s, _UNIT_S * math.exp(place * _GROWTH))
+                return min(self.max_s, _UNIT_S * math.exp(bucket * _GROWTH))
         return 0.0

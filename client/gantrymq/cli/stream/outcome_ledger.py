@@ -1,7 +1,7 @@
-"""What became of the messages that were sent: counts, and what kept some from arriving.
+"""Counts the outcomes of sends, and reports failures by message number.
 
-Invariant: it takes no more room for a million messages than for one; neighbours that failed alike
-are told together.
+Invariant: the memory does not grow with the number of messages. Consecutive messages that fail for
+the same reason are reported in one line.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from gantrymq.client.core.message.results import SendResult, SendStatus
 
 @final
 class OutcomeLedger:
-    """Of one producer's messages, which are numbered from 1."""
+    """The outcomes of one producer's messages, which are numbered from 1."""
 
     def __init__(self, say: Callable[[str], None], rows_max: int) -> None:
-        """`say` hears of failures; results of so many messages are kept."""
+        """`say` receives the lines about failures. The results of `rows_max` messages are kept."""
         self.sent = 0
         self.failed = 0
         self.bytes = 0
         self.has_broken = False
-        """Whether something failed that the next messages would fail by as well."""
+        """Whether a send failed for a reason that lies not in its message, so that later messages
+        would fail as well."""
         self.rows: list[tuple[int, SendResult]] = []
         self._say = say
         self._rows_max = rows_max
@@ -39,7 +40,7 @@ class OutcomeLedger:
         return self.sent + self.failed
 
     def settle(self, number: int, size: int, sending: Sending) -> None:
-        """Hot: of every message."""
+        """Count the outcome of one send. Hot: called for every message."""
         try:
             result = sending.result()
         except GantryError as error:
@@ -62,7 +63,7 @@ class OutcomeLedger:
         self._last = number
 
     def tell(self) -> None:
-        """Of the last failures, which more might have joined."""
+        """Report the last failures, which are held back to join later ones to them."""
         if self._why:
             which = f"{self._first}"
             if self._last > self._first:
@@ -71,5 +72,5 @@ class OutcomeLedger:
         self._why = ""
 
     def unsafe(self) -> dict[str, int]:
-        """How many brokers have, but not as safely as they should."""
+        """Count the messages that brokers stored with a weaker guarantee, by their send status."""
         return {status.name: count for status, count in self._unsafe.items()}

@@ -1,7 +1,7 @@
-"""`gantry produce`: messages of the command line, of standard input, or of a file.
+"""Runs `gantry produce`, which sends messages from the command line, standard input or a file.
 
-Invariant: what is counted as sent, a broker has acknowledged; what failed is told by its number.
-Input is read only as fast as brokers take it.
+Invariant: a message counts as sent only after a broker has acknowledged it; each failure is
+reported by the number of its message. The input is read only as fast as brokers acknowledge.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from gantrymq.base.errors import GantryError
 from gantrymq.cli.frame.failures import CommandError, UsageError
 from gantrymq.cli.frame.line_input import LineInput, LineSource
 from gantrymq.cli.frame.page import Page, Table, Text, members
-from gantrymq.cli.frame.queue_place import queue_place
 from gantrymq.cli.stream.outcome_ledger import OutcomeLedger
+from gantrymq.cli.stream.queue_option import queue_option
 from gantrymq.client.core.message.message import Message
 from gantrymq.client.core.send.record_accumulator import WaitingFullError
 from gantrymq.client.core.send.selecting import by_key
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gantrymq.client.aio.producer import Producer
     from gantrymq.wire.bodies.shared import MessageQueue
 
-# So many messages of a command line have a row each.
+# The number of messages of the command line that have a row each.
 _ROWS_MAX: Final = 100
 _AT_ONCE: Final = 1_000
 
@@ -40,8 +40,8 @@ _AT_ONCE: Final = 1_000
 async def produce(stream: Stream, options: Options) -> Page:
     bodies = [text.encode("utf-8", "surrogateescape") for text in options.several("body")]
     if bodies and options.maybe("file") is not None:
-        raise UsageError("the messages are on the command line or in --file, not in both")
-    mould = _Mould(options)
+        raise UsageError("give the messages on the command line or in --file, not in both")
+    template = _MessageTemplate(options)
     most = options.counted("count", len(bodies)) if bodies else _count(options)
     rate = None if options.maybe("rate") is None else options.seconds("rate", 1.0)
     ledger = OutcomeLedger(
@@ -49,12 +49,12 @@ async def produce(stream: Stream, options: Options) -> Page:
     )
     began = stream.now()
     async with stream.producer() as producer, _lines(stream, options, bodies) as batches:
-        queue = await _queue(producer, options, mould)
-        work = _Work(stream, producer, mould, queue, ledger)
-        work.keeps_going = options.is_set("keep-going")
+        queue = await _queue(producer, options, template)
+        loop = _SendLoop(stream, producer, template, queue, ledger)
+        loop.keeps_going = options.is_set("keep-going")
         stream.pace.begin(most or 0)
         try:
-            await work.send_all(batches, most, rate)
+            await loop.send_all(batches, most, rate)
         except asyncio.CancelledError:
             await producer.flush()
             stream.say(f"gantry produce: interrupted; {_summary(ledger, stream.now() - began)}")
@@ -66,16 +66,16 @@ async def produce(stream: Stream, options: Options) -> Page:
 
 
 def _count(options: Options) -> int | None:
-    """None: as many as come."""
+    """Return the number of messages to send; None for all of the input."""
     return None if options.maybe("count") is None else options.counted("count")
 
 
-# ---------------------------------------------------------------------- what is sent
+# ---------------------------------------------------------------------- messages
 
 
 @final
-class _Mould:
-    """Makes messages of bodies: all else is the same for each of them."""
+class _MessageTemplate:
+    """Makes a message from each body. All messages have the same topic, tag, keys and so on."""
 
     def __init__(self, options: Options) -> None:
         self.topic = options.topic()
@@ -87,12 +87,12 @@ class _Mould:
         for text in options.several("property"):
             name, is_given, value = text.partition("=")
             if not is_given:
-                raise UsageError(f"--property is NAME=VALUE, not {text!r}")
+                raise UsageError(f"--property must be NAME=VALUE, not {text!r}")
             self._properties[name] = value
-        self.message(b"x")  # raises MessageError before anything is read
+        self.message(b"x")  # raises MessageError before any input is read
 
     def message(self, body: bytes) -> Message:
-        """Raises MessageError."""
+        """Return a message with this body. Raises MessageError."""
         return Message(
             self.topic,
             body,
@@ -110,14 +110,14 @@ async def _lines(
 ) -> AsyncIterator[AsyncIterator[list[bytes]]]:
     file = options.maybe("file")
     if bodies:
-        yield _again_and_again(bodies)
+        yield _repeated(bodies)
     elif file is None:
         yield _read(stream.source, options)
     else:
         descriptor = os.open(file, os.O_RDONLY)
         try:
             if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-                raise UsageError(f"--file {file} is a folder; name a file in it")
+                raise UsageError(f"--file {file} is a folder; name a file")
             yield _read(LineInput(descriptor), options)
         finally:
             os.close(descriptor)
@@ -127,29 +127,34 @@ def _read(source: LineSource, options: Options) -> AsyncIterator[list[bytes]]:
     return source.whole() if options.is_set("whole") else source.batches()
 
 
-async def _again_and_again(bodies: list[bytes]) -> AsyncIterator[list[bytes]]:
-    """Whoever reads knows when it is enough."""
+async def _repeated(bodies: list[bytes]) -> AsyncIterator[list[bytes]]:
+    """Yield the bodies again and again; the caller stops reading at its count."""
     several = bodies * max(1, _AT_ONCE // len(bodies))
     while True:
         yield several
         await asyncio.sleep(0)
 
 
-async def _queue(producer: Producer, options: Options, mould: _Mould) -> MessageQueue | None:
-    """The one for all messages, should there be one; raises UsageError, RouteError."""
-    place = options.maybe("queue")
-    if place is not None and mould.order_by is not None:
-        raise UsageError("--order-by chooses the queue that --queue names: one of them")
-    if place is None and mould.order_by is None:
+async def _queue(
+    producer: Producer, options: Options, template: _MessageTemplate
+) -> MessageQueue | None:
+    """Return the queue of all messages; None if they go to all queues.
+
+    Raises UsageError, RouteError.
+    """
+    wanted = options.maybe("queue")
+    if wanted is not None and template.order_by is not None:
+        raise UsageError("--order-by and --queue exclude each other; give one of them")
+    if wanted is None and template.order_by is None:
         return None
-    queues = await producer.queues(mould.topic)
-    if place is None:
-        return by_key(queues, mould.message(b"x"), mould.order_by)
-    queue = queue_place(mould.topic, place)
+    queues = await producer.queues(template.topic)
+    if wanted is None:
+        return by_key(queues, template.message(b"x"), template.order_by)
+    queue = queue_option(template.topic, wanted)
     if queue not in queues:
         raise UsageError(
-            f"{mould.topic} has no queue {place} to write; gantry topicRoute -t {mould.topic} -l"
-            " shows which it has"
+            f"{template.topic} has no queue {wanted} to write;"
+            f" gantry topicRoute -t {template.topic} -l shows its queues"
         )
     return queue
 
@@ -158,21 +163,21 @@ async def _queue(producer: Producer, options: Options, mould: _Mould) -> Message
 
 
 @final
-class _Work:
-    """Of one producer."""
+class _SendLoop:
+    """Sends batches of bodies with one producer."""
 
     def __init__(
         self,
         stream: Stream,
         producer: Producer,
-        mould: _Mould,
+        template: _MessageTemplate,
         queue: MessageQueue | None,
         ledger: OutcomeLedger,
     ) -> None:
         self.keeps_going = False
         self._stream = stream
         self._producer = producer
-        self._mould = mould
+        self._mould = template
         self._queue = queue
         self._ledger = ledger
         self._taken = 0
@@ -181,8 +186,8 @@ class _Work:
     async def send_all(
         self, batches: AsyncIterator[list[bytes]], most: int | None, rate: float | None
     ) -> None:
-        """Until each is acknowledged or has failed."""
-        ledger, told = self._ledger, 0
+        """Send all bodies, and wait until each is acknowledged or has failed."""
+        ledger, reported = self._ledger, 0
         async for bodies in batches:
             if most is not None and len(bodies) > most - self._taken:
                 del bodies[most - self._taken :]
@@ -192,8 +197,8 @@ class _Work:
                 await self._send(body)
                 if self._must_stop():
                     break
-            self._stream.pace.advance(ledger.settled - told)
-            told = ledger.settled
+            self._stream.pace.advance(ledger.settled - reported)
+            reported = ledger.settled
             if self._taken == most or self._must_stop():
                 break
         await self._producer.flush()
@@ -210,14 +215,14 @@ class _Work:
         self._taken += 1
         number = self._taken
         try:
-            sending = await self._taken_up(self._mould.message(body))
+            sending = await self._accepted(self._mould.message(body))
         except GantryError as error:
             self._ledger.fail(number, error)
         else:
             sending.add_done_callback(partial(self._ledger.settle, number, len(body)))
 
-    async def _taken_up(self, message: Message) -> Sending:
-        """As soon as there is room."""
+    async def _accepted(self, message: Message) -> Sending:
+        """Hand the message to the producer, once its buffer has room."""
         while True:
             try:
                 return self._producer.send_async(message, queue=self._queue)
@@ -225,7 +230,7 @@ class _Work:
                 await self._producer.room()
 
 
-# ---------------------------------------------------------------------- what came of it
+# ---------------------------------------------------------------------- results
 
 
 def _page(ledger: OutcomeLedger, seconds: float) -> Page:
@@ -246,7 +251,7 @@ def _page(ledger: OutcomeLedger, seconds: float) -> Page:
     }
     page.parts.append(Text("summary", [_summary(ledger, seconds)], value))
     if ledger.failed:
-        more = " and nothing was sent after them" if ledger.has_broken else ""
+        more = "; no message was sent after them" if ledger.has_broken else ""
         why = f"{ledger.failed} of {ledger.settled} messages were not acknowledged{more}"
         page.failures.append(CommandError(why))
     return page

@@ -1,6 +1,7 @@
-"""`gantry produce`, `consume`, `tail` and `bench`: their options; what they do is loaded later.
+"""Declares the options of `gantry produce`, `consume`, `tail` and `bench`.
 
-Help needs none of what connects, and asyncio alone takes longer than all the rest.
+The code of the commands is imported only when one runs. Help does not need it, and importing
+asyncio alone takes longer than all the rest.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ async def _bench(stream: Stream, options: Options) -> Page:
 
 _TOPIC: Final = required("t", "topic", "topic name")
 _FILTER: Final = Option("s", "filter", "only these tags: TagA || TagB")
-_SQL: Final = Option("", "sql", "only where this is true of the properties: price > 3")
+_SQL: Final = Option("", "sql", "only messages whose properties match: price > 3")
 _MESSAGE_FORMS: Final = ("text", "json", "body")
 
 COMMANDS: Final = {
@@ -53,24 +54,26 @@ COMMANDS: Final = {
                 Option(
                     "",
                     "body",
-                    "the messages; without any, the lines of --file or of standard input",
+                    "the messages; without any, the lines of --file or standard input",
                     is_positional=True,
                     is_repeated=True,
                 ),
                 _TOPIC,
-                Option("f", "file", "a message for each line of this file"),
-                flag("", "whole", "the file, or standard input, is one message"),
+                Option("f", "file", "send a message for each line of this file"),
+                flag("", "whole", "send the file, or standard input, as one message"),
                 Option("k", "key", "a key of each message", is_repeated=True),
-                Option("", "tag", "their tag"),
-                Option("p", "property", "NAME=VALUE, of each message", is_repeated=True),
+                Option("", "tag", "the tag of each message"),
+                Option("p", "property", "NAME=VALUE, a property of each", is_repeated=True),
                 Option(
-                    "c", "count", "so many messages: those given, again and again; lines at most"
+                    "c",
+                    "count",
+                    "the number of messages: given ones are repeated, lines end at it",
                 ),
-                Option("r", "rate", "so many a second"),
-                Option("d", "delay-level", "consumers get them later: 1 to 18, brokers' levels"),
-                Option("q", "queue", "all to this queue: BROKER:NUMBER"),
-                Option("", "order-by", "all to one queue, the same for the same text"),
-                flag("", "keep-going", "go on after a message that no broker took"),
+                Option("r", "rate", "the messages per second"),
+                Option("d", "delay-level", "deliver them later: 1 to 18, the brokers' levels"),
+                Option("q", "queue", "send all to this queue: BROKER:NUMBER"),
+                Option("", "order-by", "send all to one queue, the same for the same text"),
+                flag("", "keep-going", "continue after a message that no broker accepted"),
             ),
             _produce,
         ),
@@ -81,19 +84,19 @@ COMMANDS: Final = {
                 Option(
                     "g",
                     "consumerGroup",
-                    "as a member of this group; without, nobody's offsets move",
+                    "read as a member of this group; without it no offset moves",
                 ),
                 Option(
                     "",
                     "from",
-                    "first, last, offset:N, now, milliseconds or yyyy-MM-dd#HH:mm:ss:SSS (first; of"
-                    " a group that has no offset yet: last)",
+                    "first, last, offset:N, now, milliseconds or yyyy-MM-dd#HH:mm:ss:SSS (first;"
+                    " for a group without offsets: last)",
                 ),
                 _FILTER,
                 _SQL,
                 Option("q", "queue", "only this queue: BROKER:NUMBER"),
-                Option("c", "count", "end after so many messages"),
-                Option("", "timeout", "end when none came for so many seconds"),
+                Option("c", "count", "end after this number of messages"),
+                Option("", "timeout", "end after this number of seconds without a message"),
             ),
             _consume,
             _MESSAGE_FORMS,
@@ -115,10 +118,10 @@ COMMANDS: Final = {
                     choices=("produce", "consume", "both"),
                 ),
                 _TOPIC,
-                Option("s", "size", "bytes of each message (128)"),
-                Option("k", "tasks", "so many tasks await sends (64)"),
-                Option("i", "seconds", "for so long (10)"),
-                flag("", "soon", "one task gathers batches instead"),
+                Option("s", "size", "the bytes of each message (128)"),
+                Option("k", "tasks", "the number of tasks that await sends (64)"),
+                Option("i", "seconds", "how long to measure (10)"),
+                flag("", "soon", "use one task that gathers batches"),
             ),
             _bench,
         ),

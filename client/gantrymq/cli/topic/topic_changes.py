@@ -1,10 +1,10 @@
-"""`gantry updateTopic` and the like: making, changing and deleting topics."""
+"""Defines `gantry updateTopic` and related commands, which create, change and delete topics."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.cli.frame.command import Command, chosen, listed_in
+from gantrymq.cli.frame.command import Command, load_list, selected_brokers
 from gantrymq.cli.frame.failures import CommandError, UsageError
 from gantrymq.cli.frame.option import Option, Options, required
 from gantrymq.cli.frame.page import Page, page
@@ -29,7 +29,7 @@ _TOPIC: Final = required("t", "topic", "topic name")
 
 async def update_topic(admin: Administration, options: Options) -> Page:
     config = _config(options)
-    addresses = await chosen(admin, options)
+    addresses = await selected_brokers(admin, options)
     made = await admin.topics.create(addresses, config)
     shown = Page(failures=list(made.failed.values()))
     for address in made.done:
@@ -56,14 +56,14 @@ def _config(options: Options) -> TopicConfig:
 
 
 def _attributes(text: str | None) -> dict[str, str]:
-    """`+key=value,-key`."""
+    """Parse `+key=value,-key`."""
     changes: dict[str, str] = {}
     for part in (text or "").split(","):
         name, is_given, value = part.strip().partition("=")
         if not name:
             continue
         if name[0] not in "+-" or (name[0] == "+") != bool(is_given):
-            raise UsageError(f"--attributes is +key=value,-key, not {part.strip()!r}")
+            raise UsageError(f"--attributes must be +key=value,-key, not {part.strip()!r}")
         changes[name] = value
     return changes
 
@@ -71,7 +71,7 @@ def _attributes(text: str | None) -> dict[str, str]:
 async def _fix_order(
     admin: Administration, options: Options, config: TopicConfig, shown: Page
 ) -> None:
-    """An ordered topic's queues are those that the name servers have under its name."""
+    """Store the queues of an ordered topic at the name servers, where clients find them."""
     cluster = options.maybe("clusterName")
     broker = options.maybe("brokerAddr")
     if broker is None and cluster is not None:
@@ -86,8 +86,8 @@ async def _fix_order(
 
 
 async def update_topics(admin: Administration, options: Options) -> Page:
-    configs = [TopicConfig.from_json(each) for each in await listed_in(options.text("filename"))]
-    addresses = await chosen(admin, options)
+    configs = [TopicConfig.from_json(each) for each in await load_list(options.text("filename"))]
+    addresses = await selected_brokers(admin, options)
     made = await on_each(addresses, lambda address: admin.topics.create_all(address, configs))
     shown = Page(failures=list(made.failed.values()))
     for address in made.done:
@@ -106,7 +106,7 @@ async def update_permission(admin: Administration, options: Options) -> Page:
         if queues.broker_name == broker.broker_name and MASTER_ID in broker.addresses
     }
     shown = Page()
-    for address in await chosen(admin, options):
+    for address in await selected_brokers(admin, options):
         queues = masters.get(address)
         if queues is None:
             shown.failures.append(
@@ -164,12 +164,12 @@ async def update_order(admin: Administration, options: Options) -> Page:
         (await names.delete(ORDER_NAMESPACE, topic)).all()
         shown.say("deleted", f"delete orderConf success. topic=[{topic}]", topic)
     else:
-        raise UsageError(f"--method is get, put or delete, not {method}")
+        raise UsageError(f"--method must be get, put or delete, not {method}")
     return shown
 
 
 def java_text(config: TopicConfig) -> str:
-    """TopicConfig as Java prints it."""
+    """Return the settings as Java prints TopicConfig."""
     attributes = ", ".join(f"{name}={value}" for name, value in config.attributes.items())
     return (
         f"TopicConfig [topicName={config.topic_name}, readQueueNums={config.read_queue_nums},"
@@ -180,7 +180,7 @@ def java_text(config: TopicConfig) -> str:
 
 
 def _letters(perm: int) -> str:
-    """`RW-`."""
+    """Return permissions as letters, such as `RW-`."""
     letters = ((Permission.READ, "R"), (Permission.WRITE, "W"), (Permission.INHERIT, "X"))
     return "".join(letter if perm & bit else "-" for bit, letter in letters)
 
@@ -198,8 +198,8 @@ COMMANDS: Final = {
                 Option("w", "writeQueueNums", "queues to write (8)"),
                 Option("p", "perm", "2 write, 4 read, 6 both (6)"),
                 Option("o", "order", "true: ordered, with queues fixed at the name servers"),
-                Option("u", "unit", "true: of one unit"),
-                Option("s", "hasUnitSub", "true: subscribed to by units"),
+                Option("u", "unit", "true: a topic of one unit"),
+                Option("s", "hasUnitSub", "true: units subscribe to the topic"),
             ),
             update_topic,
         ),

@@ -1,4 +1,4 @@
-"""`gantry topicList` and the like: looking at topics."""
+"""Defines `gantry topicList` and related commands, which show topics."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def topic_list(admin: Administration, options: Options) -> Page:
 
 
 async def _placed(admin: Administration, topic: str) -> list[tuple[str, str]]:
-    """The cluster and each group of a topic; one without a group has a row all the same."""
+    """Return the cluster with each group of a topic; a topic without a group has a row too."""
     route = await admin.topics.route(topic)
     cluster = route.brokers[0].cluster if route.brokers else ""
     return [(cluster, group) for group in await admin.topics.groups(topic) or ("",)]
@@ -105,7 +105,7 @@ async def topic_clusters(admin: Administration, options: Options) -> Page:
 
 
 async def allocate(admin: Administration, options: Options) -> Page:
-    """As clients share queues out by default: each takes a run of neighbours."""
+    """Share queues as clients do by default: each gets a range of consecutive queues."""
     topic = options.text("topic")
     route = await admin.topics.route(topic)
     queues = [
@@ -120,9 +120,9 @@ async def allocate(admin: Administration, options: Options) -> Page:
 
 
 def _shares(queues: list[MessageQueue], clients: list[str]) -> dict[str, list[Json]]:
-    """The first ones take one more where it does not come out even."""
+    """Divide the queues evenly; if a rest remains, the first clients get one more."""
     if not clients:
-        raise UsageError("--ipList names no client")
+        raise UsageError("--ipList names no client; give addresses, separated by commas")
     least, more = divmod(len(queues), len(clients))
     shares: dict[str, list[Json]] = {}
     start = 0
@@ -153,7 +153,7 @@ async def stats_all(admin: Administration, options: Options) -> Page:
 
 
 async def _activity(admin: Administration, topic: str) -> list[tuple[Cell, ...]]:
-    """A row for each of its groups, or one that says that there is none."""
+    """Make a row for each group of a topic, or a row that says NO_CONSUMER."""
     brokers = await admin.topics.brokers(topic)
     put_tps, put_day = await _rate(admin, brokers, "TOPIC_PUT_NUMS", topic)
     groups = await admin.topics.groups(topic)
@@ -171,7 +171,8 @@ async def _activity(admin: Administration, topic: str) -> list[tuple[Cell, ...]]
 async def _rate(
     admin: Administration, brokers: list[str], name: str, key: str
 ) -> tuple[float, int]:
-    """A second and a day, of all brokers; one that has counted nothing says no more."""
+    """Return messages per second and per day at all brokers. A broker without statistics refuses
+    the request, and counts as zero."""
 
     async def of_one(address: str) -> BrokerStatsData:
         return await admin.brokers.stats(address, name, key)
@@ -212,7 +213,7 @@ COMMANDS: Final = {
         Command(
             "statsAll",
             (
-                flag("a", "activeTopic", "only topics with messages of the last day"),
+                flag("a", "activeTopic", "only topics with messages in the last 24 hours"),
                 Option("t", "topic", "only this topic"),
             ),
             stats_all,

@@ -1,4 +1,4 @@
-"""Topics and groups that users made, of several brokers: without those of the system."""
+"""Collects the topics and groups of several brokers, without those of the system."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SYSTEM_GROUPS: Final = (
 async def user_topics(
     admin: Administration, addresses: Collection[str], *, with_special: bool = False
 ) -> JsonObject:
-    """The queues of a topic of several brokers are those of all together."""
+    """Return the settings of topics. The queues of a topic at several brokers are added up."""
     merged: dict[str, JsonObject] = {}
     admin.pace.begin(len(addresses))
     for address in addresses:

@@ -1,4 +1,4 @@
-"""`gantry user` and `gantry acl`, at brokers in virtual time."""
+"""Tests `gantry user` and `gantry acl` with brokers in virtual time."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _without_a_password_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delenv(new_password.VARIABLE, raising=False)
 
 
-def may_sign(cluster: Cluster, password: str) -> bool:
-    """Whether `orders` is known by the password; a Normal user is refused in other words."""
+def is_password_accepted(cluster: Cluster, password: str) -> bool:
+    """Whether the broker accepts the password of `orders`. The refusal of a Normal user differs."""
     cluster.credentials = Credentials("orders", password)
     try:
         page_of(cluster, f"listUser -b {cluster.addresses[0]}")
@@ -43,7 +43,7 @@ def may_sign(cluster: Cluster, password: str) -> bool:
     return True
 
 
-def test_user_lives_at_each_broker_of_the_only_cluster(cluster: Cluster) -> None:
+def test_user_is_created_and_deleted_at_each_broker_of_the_only_cluster(cluster: Cluster) -> None:
     made = printed(cluster, CREATE)
     assert made == [["orders", "is", "created", "at", f"{each}."] for each in cluster.addresses]
     rows = printed(cluster, "user list -f order")
@@ -61,31 +61,31 @@ def test_user_lives_at_each_broker_of_the_only_cluster(cluster: Cluster) -> None
     assert printed(cluster, "user list -f order")[1:] == []
 
 
-def test_password_is_exchanged_without_a_gap(cluster: Cluster) -> None:
+def test_old_password_stays_valid_during_rotation(cluster: Cluster) -> None:
     printed(cluster, CREATE)
     page = page_of(cluster, "user rotate orders -p new-secret")
     assert "gantry user rotate orders --end" in page.text()
-    assert may_sign(cluster, "orders-secret")
-    assert may_sign(cluster, "new-secret")
+    assert is_password_accepted(cluster, "orders-secret")
+    assert is_password_accepted(cluster, "new-secret")
     assert printed(cluster, "user list -f order")[1][3:5] == ["until", "--end"]
     printed(cluster, "user rotate orders --end")
-    assert not may_sign(cluster, "orders-secret")
-    assert may_sign(cluster, "new-secret")
+    assert not is_password_accepted(cluster, "orders-secret")
+    assert is_password_accepted(cluster, "new-secret")
     assert printed(cluster, "user list -f order")[1][3] == "-"
 
 
-def test_old_password_ends_by_itself(cluster: Cluster) -> None:
+def test_old_password_expires(cluster: Cluster) -> None:
     printed(cluster, CREATE)
     printed(cluster, "user rotate orders -p new-secret --oldPasswordSeconds 60")
     row = page_of(cluster, "user list -f order").text().splitlines()[1]
     assert re.search(r"until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", row)
     cluster.pass_time(59.0)
-    assert may_sign(cluster, "orders-secret")
+    assert is_password_accepted(cluster, "orders-secret")
     cluster.pass_time(2.0)
-    assert not may_sign(cluster, "orders-secret")
+    assert not is_password_accepted(cluster, "orders-secret")
 
 
-def test_broker_that_keeps_one_password_is_left_alone(cluster: Cluster) -> None:
+def test_rotation_at_a_broker_of_rocketmq_is_refused(cluster: Cluster) -> None:
     shown = b'{"password":"orders-secret","username":"orders"}'
     cluster.faults[RequestCode.AUTH_GET_USER] = lambda _, __: Command(0, body=shown)
     page = page_of(cluster, "user rotate orders -p new-secret")
@@ -98,15 +98,18 @@ def test_broker_that_keeps_one_password_is_left_alone(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("user rotate orders --end -p x", "--end goes with no password"),
+        ("user rotate orders --end -p x", "--end removes the old password"),
         ("user rotate orders", "the password is missing"),
-        (f"{CREATE} --topic A", "go with --role, which is missing"),
-        (f"{CREATE} --role owner", "there is no role owner. There is admin: everything; producer"),
-        (f"{CREATE} --role producer", "needs a name of a topic; names are given by --topic"),
+        (f"{CREATE} --topic A", "need --role, which is missing"),
+        (
+            f"{CREATE} --role owner",
+            "there is no role owner. The roles are admin: everything; producer",
+        ),
+        (f"{CREATE} --role producer", "needs a name of a topic; --topic and --group give names"),
         ("acl grant orders --role observer --topic A", "is for no name of a topic"),
     ],
 )
-def test_command_lines_that_make_no_sense(cluster: Cluster, line: str, what: str) -> None:
+def test_invalid_command_lines_are_refused(cluster: Cluster, line: str, what: str) -> None:
     with pytest.raises(UsageError, match=re.escape(what)):
         page_of(cluster, line)
 
@@ -128,7 +131,7 @@ def test_user_is_created_with_a_role(cluster: Cluster) -> None:
     ]
 
 
-def test_roles_are_added_and_taken(cluster: Cluster) -> None:
+def test_roles_are_granted_and_revoked(cluster: Cluster) -> None:
     printed(cluster, f"{CREATE} --role producer --topic A")
     printed(cluster, "acl grant orders --role consumer --topic A --group g")
     shown = [[*row[2:-6], row[-5]] for row in printed(cluster, "acl list")[1:]]
@@ -154,15 +157,15 @@ def test_administrator_is_a_super_user(cluster: Cluster) -> None:
     assert printed(cluster, "user list -f chief")[1][1] == "Super"
 
 
-def test_role_for_a_user_that_is_not_there_has_the_broker_s_words(cluster: Cluster) -> None:
+def test_role_for_an_unknown_user_shows_the_broker_s_refusal(cluster: Cluster) -> None:
     failures = page_of(cluster, "acl grant nobody --role observer").failures
     assert len(failures) == 2
     assert "The subject is not exist" in str(failures[0])
 
 
-def test_several_clusters_must_be_told_apart(cluster: Cluster) -> None:
+def test_choice_between_several_clusters_is_required(cluster: Cluster) -> None:
     info: JsonObject = {"brokerAddrTable": {}, "clusterAddrTable": {"east": [], "west": []}}
     answer = Command(0, body=json.dumps(info).encode())
     cluster.faults[RequestCode.GET_BROKER_CLUSTER_INFO] = lambda _, __: answer
-    with pytest.raises(UsageError, match="the name servers know the clusters east, west"):
+    with pytest.raises(UsageError, match="the name servers know these clusters: east, west"):
         page_of(cluster, "user list")

@@ -1,4 +1,4 @@
-"""`gantry createAcl` and the like, at brokers in virtual time."""
+"""Tests `gantry createAcl` and related commands with brokers in virtual time."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ ENTRIES = "-s User:orders -r Topic:A,Group:g* -a Pub,Sub -d Allow"
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """Two brokers with a user that may do nothing yet."""
+    """Two brokers with a user that has no policies."""
     cluster = guarded_cluster("a", "b")
     printed(cluster, "createUser -c DefaultCluster -u orders -p orders-secret")
     return cluster
 
 
-def test_policies_live(cluster: Cluster) -> None:
+def test_policies_are_created_changed_and_deleted(cluster: Cluster) -> None:
     made = printed(cluster, f"createAcl -b {{broker}} {ENTRIES} -i 10.0.0.0/8,127.0.0.1")
     assert made == [["create", "acl", "to", "127.0.0.1:10911", "success."]]
     titles, *rows = printed(cluster, "getAcl -b {broker} -s User:orders")
@@ -43,7 +43,7 @@ def test_policies_live(cluster: Cluster) -> None:
     assert printed(cluster, "listAcl -b {broker}") == []
 
 
-def test_policies_of_several_brokers_are_apart_in_json(cluster: Cluster) -> None:
+def test_policies_of_several_brokers_are_separate_in_json(cluster: Cluster) -> None:
     printed(cluster, f"createAcl -c DefaultCluster {ENTRIES}")
     shown = page_of(cluster, "listAcl -c DefaultCluster")
     assert shown.text().count("#Subject") == 2
@@ -66,7 +66,7 @@ def test_policies_of_several_brokers_are_apart_in_json(cluster: Cluster) -> None
     }
 
 
-def test_refusals_have_the_broker_s_words(cluster: Cluster) -> None:
+def test_refusals_show_the_broker_s_text(cluster: Cluster) -> None:
     with pytest.raises(BrokerError, match="The subject is not exist"):
         page_of(cluster, f"getAcl -b {cluster.addresses[0]} -s User:nobody")
     failures = page_of(

@@ -1,4 +1,4 @@
-"""`gantry quota`, at brokers in virtual time."""
+"""Tests `gantry quota` with brokers in virtual time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def shown(cluster: Cluster) -> list[list[str]]:
     return [row[1:] for row in printed(cluster, "quota list -b {broker}")[1:]]
 
 
-def test_quota_lives_at_each_master(cluster: Cluster) -> None:
+def test_quota_is_set_and_deleted_at_each_master(cluster: Cluster) -> None:
     made = printed(
         cluster, "quota set user billing --produceBytesPerSecond 10MiB --requestsPerSecond 2000"
     )
@@ -66,12 +66,12 @@ def test_use_of_quotas_is_shown(cluster: Cluster) -> None:
         ("quota set topic T --storageBytes 10MB", "'10MB'"),
     ],
 )
-def test_limits_that_cannot_be(cluster: Cluster, line: str, what: str) -> None:
+def test_invalid_limits_are_refused(cluster: Cluster, line: str, what: str) -> None:
     with pytest.raises(GantryError, match=re.escape(what)):
         page_of(cluster, line)
 
 
-def test_refusals_say_what_helps(cluster: Cluster) -> None:
+def test_refusals_say_how_to_fix_them(cluster: Cluster) -> None:
     failures = page_of(cluster, "quota set group g --storageBytes 1GiB").failures
     assert "a quota of kind group cannot have storageBytes" in str(failures[0])
     failures = page_of(cluster, "quota delete topic T").failures
@@ -81,7 +81,7 @@ def test_refusals_say_what_helps(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("line", ["quota list", "quota delete topic T"])
-def test_broker_without_quotas_is_told(cluster: Cluster, line: str) -> None:
+def test_broker_without_quotas_is_explained(cluster: Cluster, line: str) -> None:
     refusal = Command(
         ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark="request type 1 not supported"
     )
@@ -89,6 +89,6 @@ def test_broker_without_quotas_is_told(cluster: Cluster, line: str) -> None:
         cluster.faults[code] = lambda _, __: refusal
     (failure,) = page_of(cluster, f"{line} -b {cluster.addresses[0]}").failures
     assert str(failure) == (
-        "127.0.0.1:10911 has no quotas: brokers of RocketMQ do not know them, nor do those of older"
-        " versions of Gantry"
+        "127.0.0.1:10911 has no quotas: brokers of RocketMQ and of older versions of Gantry do not"
+        " support them"
     )

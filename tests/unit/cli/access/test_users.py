@@ -1,4 +1,4 @@
-"""`gantry createUser` and the like, at brokers in virtual time."""
+"""Tests `gantry createUser` and related commands with brokers in virtual time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stored_password(cluster: Cluster, name: str, broker_name: str = "broker-a") 
     return users.table.users[name].password
 
 
-def test_user_lives(cluster: Cluster) -> None:
+def test_user_is_created_changed_and_deleted(cluster: Cluster) -> None:
     shown = printed(cluster, "createUser -b {broker} -u orders -p orders-secret -t Normal")
     assert shown == [["create", "user", "to", "127.0.0.1:10911", "success."]]
     titles, row = printed(cluster, "getUser -b {broker} -u orders")
@@ -54,7 +54,7 @@ def test_user_lives(cluster: Cluster) -> None:
         page_of(cluster, f"getUser -b {cluster.addresses[0]} -u orders")
 
 
-def test_users_of_a_cluster_are_made_at_each_broker_and_listed_once() -> None:
+def test_users_of_a_cluster_are_created_at_each_broker_and_listed_once() -> None:
     cluster = guarded_cluster("a", "b")
     made = printed(cluster, "createUser -c DefaultCluster -u orders -p orders-secret")
     assert [line[3] for line in made] == cluster.addresses
@@ -67,12 +67,12 @@ def test_list_without_users_shows_nothing(cluster: Cluster) -> None:
     assert printed(cluster, "listUser -b {broker} -f nobody") == []
 
 
-def test_cluster_that_is_not_there_is_told(cluster: Cluster) -> None:
+def test_unknown_cluster_is_an_error(cluster: Cluster) -> None:
     with pytest.raises(RouteError, match="there is no cluster Other"):
         page_of(cluster, "listUser -c Other")
 
 
-def test_refusal_has_the_broker_s_words(cluster: Cluster) -> None:
+def test_refusal_shows_the_broker_s_text(cluster: Cluster) -> None:
     create(cluster, "orders")
     (failure,) = page_of(cluster, f"createUser -b {cluster.addresses[0]} -u orders -p x").failures
     assert isinstance(failure, BrokerError)
@@ -110,10 +110,10 @@ def test_password_is_read_from_the_environment(
         (b"one\ntwo\n", "new has 2 lines; a password is one line"),
         (b"\xff\n", "new is not UTF-8"),
         (b"x" * 2000, "new has more than 1022 bytes"),
-        (None, "there is no file new with a password"),
+        (None, "the password file new does not exist"),
     ],
 )
-def test_file_without_a_password_is_told(
+def test_file_without_a_password_is_refused(
     cluster: Cluster, content: bytes | None, what: str
 ) -> None:
     if content is not None:
@@ -125,18 +125,18 @@ def test_file_without_a_password_is_told(
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("createUser -b x:1 -u orders", "the password is missing: name a file by --passwordFile"),
-        ("createUser -u orders -p x", "say where: -b host:port"),
+        ("createUser -b x:1 -u orders", "the password is missing: give --passwordFile FILE"),
+        ("createUser -u orders -p x", "the target is missing: give -b host:port"),
         ("createUser -b x:1 -u orders -p x --passwordFile y", "exclude each other"),
-        ("updateUser -b x:1 -u orders", "nothing is to be changed"),
+        ("updateUser -b x:1 -u orders", "the options change nothing"),
     ],
 )
-def test_command_lines_that_make_no_sense(cluster: Cluster, line: str, what: str) -> None:
+def test_invalid_command_lines_are_refused(cluster: Cluster, line: str, what: str) -> None:
     with pytest.raises(UsageError, match=what):
         page_of(cluster, line)
 
 
-def test_no_password_that_a_broker_shows_is_printed(cluster: Cluster) -> None:
+def test_passwords_that_a_broker_sends_are_not_printed(cluster: Cluster) -> None:
     shown = {"username": "orders", "password": "orders-secret", "userType": "Normal"}
     cluster.faults[RequestCode.AUTH_GET_USER] = lambda _, __: Command(
         0, body=json.dumps(shown).encode()
@@ -151,14 +151,14 @@ def test_no_password_that_a_broker_shows_is_printed(cluster: Cluster) -> None:
 
 
 def _as_follower(cluster: Cluster, where: str) -> str:
-    """The second broker refuses as a member that is not master does; its address."""
+    """Make the second broker refuse changes as a follower does, and return its address."""
     follower = cluster.addresses[1]
     remark = f"{MASTER_DECIDES}, and {follower} is not. {where}"
     cluster.faults[follower] = lambda _, __: Command(1, remark=remark)
     return follower
 
 
-def test_member_that_follows_a_master_is_no_failure() -> None:
+def test_refusal_of_a_follower_is_no_failure_if_its_master_made_the_change() -> None:
     cluster = guarded_cluster("a", "b")
     follower = _as_follower(cluster, f"The master of a is {cluster.addresses[0]}")
     page = page_of(cluster, "deleteUser -c DefaultCluster -u orders")
@@ -167,13 +167,15 @@ def test_member_that_follows_a_master_is_no_failure() -> None:
 
 
 @pytest.mark.parametrize("where", ["The master of a is 10.0.0.9:10911", "b has no master now"])
-def test_member_whose_master_has_not_made_the_change_is_a_failure(where: str) -> None:
+def test_refusal_of_a_follower_is_a_failure_if_its_master_did_not_make_the_change(
+    where: str,
+) -> None:
     cluster = guarded_cluster("a", "b")
     _as_follower(cluster, where)
     assert len(page_of(cluster, "deleteUser -c DefaultCluster -u orders").failures) == 1
 
 
-def test_member_that_is_asked_alone_refuses() -> None:
+def test_refusal_of_a_single_follower_is_a_failure() -> None:
     cluster = guarded_cluster("a", "b")
     follower = _as_follower(cluster, f"The master of a is {cluster.addresses[0]}")
     page = page_of(cluster, f"deleteUser -b {follower} -u orders")
@@ -181,7 +183,7 @@ def test_member_that_is_asked_alone_refuses() -> None:
     assert f"The master of a is {cluster.addresses[0]}" in str(page.failures[0])
 
 
-def test_copy_names_the_users_whose_passwords_are_not_shown() -> None:
+def test_copy_names_the_users_whose_passwords_are_hidden() -> None:
     cluster = guarded_cluster("a", "b")
     source, target = cluster.addresses
     create(cluster, "orders", "-t Super")
@@ -192,7 +194,7 @@ def test_copy_names_the_users_whose_passwords_are_not_shown() -> None:
     assert page_of(cluster, f"copyUser -f {source} -t {target} -u nobody").text() == ""
 
 
-def test_copy_takes_the_type_of_users_that_are_at_both() -> None:
+def test_copy_changes_the_type_of_users_that_both_brokers_have() -> None:
     cluster = guarded_cluster("a", "b")
     source, target = cluster.addresses
     printed(cluster, "createUser -c DefaultCluster -u orders -p orders-secret")
@@ -204,7 +206,7 @@ def test_copy_takes_the_type_of_users_that_are_at_both() -> None:
     assert stored_password(cluster, "orders", "b") == "orders-secret"
 
 
-def test_copy_from_java_takes_the_password() -> None:
+def test_copy_from_a_java_broker_copies_the_password() -> None:
     cluster = guarded_cluster("a", "b")
     source, target = cluster.addresses
     shown = [{"username": "orders", "password": "of-java", "userType": "Normal"}]

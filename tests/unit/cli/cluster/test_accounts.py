@@ -1,4 +1,4 @@
-"""`gantry updateAclConfig`: what it asks of a broker."""
+"""Tests the requests that `gantry updateAclConfig` sends to a broker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CODE = RequestCode.UPDATE_AND_CREATE_ACL_CONFIG
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    """Its broker says yes to each change of an account."""
+    """A cluster whose broker accepts each change of an account."""
     monkeypatch.delenv(new_password.VARIABLE, raising=False)
     cluster = Cluster(topics={})
     cluster.faults[CODE] = lambda _, __: Command(0)
@@ -27,7 +27,7 @@ def asked(cluster: Cluster, line: str) -> dict[str, str]:
     return dict(cluster.asked_of(CODE)[-1].ext or {})
 
 
-def test_secret_key_is_that_of_the_command_line(cluster: Cluster) -> None:
+def test_secret_key_is_read_from_the_command_line(cluster: Cluster) -> None:
     assert asked(cluster, "-s 12345678 -m true") == {
         "accessKey": "somebody",
         "secretKey": "12345678",
@@ -44,7 +44,7 @@ def test_secret_key_is_read_from_a_file_or_the_environment(
     assert asked(cluster, "")["secretKey"] == "of-the-environment"
 
 
-def test_key_before_stays_valid_until_it_is_removed(cluster: Cluster) -> None:
+def test_previous_key_stays_valid_until_it_is_removed(cluster: Cluster) -> None:
     rotated = asked(cluster, "-s 12345678 --oldSecretSeconds -1")
     assert (rotated["secretKey"], rotated["oldSecretSeconds"]) == ("12345678", "-1")
     assert asked(cluster, "--oldSecretSeconds 0") == {

@@ -1,4 +1,4 @@
-"""Tests the report of a cluster, also of one that is partly down."""
+"""Tests `gantry report` with a cluster that is up, and with one that is partly down."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.jsonvalue import JsonObject, list_of, object_of
 
 
-def written(cluster: Cluster, command: str) -> JsonObject:
-    """The report that the command saved."""
+def saved_report(cluster: Cluster, command: str) -> JsonObject:
+    """Run the command, and return the report that it saved."""
     page = page_of(cluster, command)
     (path,) = list_of(page.json()["file"], "file")
     assert isinstance(path, str)
     return object_of(javajson.loads(cluster.driver.files[path]), "report")
 
 
-def made() -> Cluster:
+def made_report() -> Cluster:
     cluster = Cluster(topics={})
     cluster.add_topic("Orders", queues=2)
     beat(cluster.broker, LocalPeer("10.0.0.1:1"), consumer("Billing", "Orders"), client_id="c@1")
     return cluster
 
 
-def test_it_has_settings_figures_findings_and_progress() -> None:
-    cluster = made()
-    told = written(cluster, "report")
+def test_report_has_settings_figures_findings_and_progress() -> None:
+    cluster = made_report()
+    report = saved_report(cluster, "report")
     address = cluster.addresses[0]
-    brokers = object_of(told["brokers"], "brokers")
+    brokers = object_of(report["brokers"], "brokers")
     assert "fileReservedTime" in object_of(object_of(brokers["settings"], "s")[address], "s")
     assert "commitLogMaxOffset" in object_of(object_of(brokers["figures"], "f")[address], "f")
     assert "masterCommitLogMaxOffset" in str(brokers["replication"])
-    assert "Orders" in str(told["topics"])
-    assert "Billing" in str(told["groups"])
-    assert isinstance(told["findings"], list)
+    assert "Orders" in str(report["topics"])
+    assert "Billing" in str(report["groups"])
+    assert isinstance(report["findings"], list)
 
 
-def test_what_cannot_be_asked_says_why() -> None:
-    cluster = made()
+def test_report_has_the_reason_if_a_server_does_not_answer() -> None:
+    cluster = made_report()
     cluster.faults[RequestCode.GET_BROKER_CONFIG] = gone
-    told = written(cluster, "report")
-    settings = object_of(object_of(told["brokers"], "brokers")["settings"], "settings")
+    report = saved_report(cluster, "report")
+    settings = object_of(object_of(report["brokers"], "brokers")["settings"], "settings")
     failure = object_of(settings[cluster.addresses[0]], "settings")["failed"]
     assert "nobody listens" in str(failure)
 
 
 def test_an_anonymous_report_has_no_names() -> None:
-    told = str(written(made(), "report -a"))
+    report = str(saved_report(made_report(), "report -a"))
     for name in ("Orders", "Billing", "broker-a", "127.0.0.1"):
-        assert name not in told
-    assert "topic-" in told
+        assert name not in report
+    assert "topic-" in report

@@ -1,4 +1,4 @@
-"""What clients log while a command runs."""
+"""Tests that warnings of the client library are shown once, not repeatedly."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import logging
 from gantrymq.cli.frame.notices import Notices
 
 
-def test_the_same_is_told_once_in_half_a_minute() -> None:
+def test_the_same_warning_is_shown_once_in_30_seconds() -> None:
     stream = io.StringIO()
     moments = iter([0.0, 1.0, 2.0, 40.0])
     notices = Notices(stream, lambda: next(moments))
@@ -25,7 +25,7 @@ def test_the_same_is_told_once_in_half_a_minute() -> None:
     ]
 
 
-def test_a_broker_that_is_away_is_told_once_for_all_its_queues() -> None:
+def test_a_broker_that_is_down_is_reported_once_for_all_its_queues() -> None:
     stream = io.StringIO()
     notices = Notices(stream, lambda: 0.0)
     notices.begin()
@@ -39,7 +39,7 @@ def test_a_broker_that_is_away_is_told_once_for_all_its_queues() -> None:
     assert len(stream.getvalue().splitlines()) == 1
 
 
-def test_an_error_is_told_without_a_stack() -> None:
+def test_an_error_is_shown_without_a_stack() -> None:
     stream = io.StringIO()
     notices = Notices(stream)
     notices.begin()

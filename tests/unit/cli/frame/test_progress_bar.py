@@ -1,4 +1,4 @@
-"""Bars of progress: seen where work is long, and nowhere else."""
+"""Tests when progress bars appear, and what they show."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gantrymq.fakes.brokers.cluster import Cluster, gone
 
 
 class Watch:
-    """A clock that is set."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -19,7 +19,7 @@ class Watch:
         return self.now
 
 
-def test_short_work_shows_nothing() -> None:
+def test_short_work_shows_no_bar() -> None:
     terminal, watch = io.StringIO(), Watch()
     bar = ProgressBar(terminal, watch)
     bar.begin(10)
@@ -30,7 +30,7 @@ def test_short_work_shows_nothing() -> None:
     assert terminal.getvalue() == ""
 
 
-def test_long_work_is_seen_and_leaves_nothing() -> None:
+def test_bar_of_long_work_appears_and_disappears() -> None:
     terminal, watch = io.StringIO(), Watch()
     bar = ProgressBar(terminal, watch)
     bar.begin(4)
@@ -44,7 +44,7 @@ def test_long_work_is_seen_and_leaves_nothing() -> None:
     assert terminal.getvalue().endswith("2/4\r\x1b[K")
 
 
-def test_work_without_a_known_end_is_counted() -> None:
+def test_work_without_a_known_end_shows_a_count() -> None:
     terminal, watch = io.StringIO(), Watch()
     bar = ProgressBar(terminal, watch)
     bar.begin(0)
@@ -53,7 +53,7 @@ def test_work_without_a_known_end_is_counted() -> None:
     assert terminal.getvalue().endswith("1234")
 
 
-def test_it_is_not_written_more_often_than_it_is_read() -> None:
+def test_bar_is_drawn_ten_times_a_second_at_most() -> None:
     terminal, watch = io.StringIO(), Watch()
     bar = ProgressBar(terminal, watch)
     bar.begin(1_000)
@@ -64,7 +64,7 @@ def test_it_is_not_written_more_often_than_it_is_read() -> None:
 
 
 class Pace:
-    """Remembers what it heard."""
+    """A Pace that records its calls."""
 
     def __init__(self) -> None:
         self.heard: list[int | str] = []
@@ -79,7 +79,7 @@ class Pace:
         self.heard.append("end")
 
 
-def test_flows_on_several_servers_say_how_far_they_are() -> None:
+def test_requests_to_several_servers_report_progress() -> None:
     cluster = Cluster("broker-a", "broker-b", "broker-c", topics={})
     cluster.faults[cluster.addresses[1]] = gone
     pace = Pace()
@@ -87,7 +87,7 @@ def test_flows_on_several_servers_say_how_far_they_are() -> None:
     assert pace.heard == [3, "one", "one", "one", "end"]
 
 
-def test_an_administrators_long_work_is_heard() -> None:
+def test_long_work_of_the_admin_api_reports_progress() -> None:
     cluster = Cluster(topics={"T": 1})
     pace = Pace()
     admin = cluster.admin

@@ -1,4 +1,4 @@
-"""Stream commands as processes: pipes, signals, and what they exit with."""
+"""Tests stream commands as processes: pipes, signals and exit codes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS = 60
 
 
 class Gantry:
-    """Runs `gantry` with the server's name server."""
+    """Runs `gantry` against the name server of a real server process."""
 
     def __init__(self, server: StandaloneServer) -> None:
         self.environment = {**os.environ, "NAMESRV_ADDR": server.name_servers}
@@ -35,7 +35,7 @@ class Gantry:
         )
 
     def run(self, *words: str, given: bytes = b"") -> tuple[int, bytes, bytes]:
-        """Exit code, and what it wrote."""
+        """Run a command; return its exit code and its output."""
         ran = subprocess.run(
             [GANTRY, *words],
             input=given,
@@ -52,7 +52,7 @@ def gantry(gantry_server: StandaloneServer) -> Gantry:
     return Gantry(gantry_server)
 
 
-def test_what_is_piped_in_comes_out(gantry: Gantry, tmp_path: Path) -> None:
+def test_piped_input_is_sent_and_read_back(gantry: Gantry, tmp_path: Path) -> None:
     lines = [b"line %d" % number for number in range(5_000)] + [b"\xff\xfe", b"no end"]
     place = ("-t", "Piped", "--queue", "broker-a:0")
     code, out, err = gantry.run("produce", *place, given=b"\n".join(lines))
@@ -67,8 +67,8 @@ def test_what_is_piped_in_comes_out(gantry: Gantry, tmp_path: Path) -> None:
     assert out.split(b"\n") == [*lines, b"from a file", b""]
 
 
-def test_who_has_seen_enough_ends_it(gantry: Gantry) -> None:
-    """Though nothing more comes."""
+def test_a_closed_output_pipe_ends_tail(gantry: Gantry) -> None:
+    """The command ends although no further message arrives."""
     gantry.run("produce", "-t", "Head", "a", "b", "c")
     for words in (("consume", "-t", "Head"), ("tail", "-t", "Head")):
         running = gantry.start(*words)
@@ -87,7 +87,7 @@ def test_who_has_seen_enough_ends_it(gantry: Gantry) -> None:
 @pytest.mark.parametrize(
     "words", [("tail", "-t", "Ended"), ("consume", "-t", "Ended", "-g", "Ended")], ids="-".join
 )
-def test_a_signal_is_a_clean_end(
+def test_signals_end_a_stream_command_cleanly(
     gantry: Gantry, sent: signal.Signals, code: int, words: Sequence[str]
 ) -> None:
     gantry.run("produce", "-t", "Ended", "x")
@@ -99,13 +99,13 @@ def test_a_signal_is_a_clean_end(
     assert (running.returncode, err) == (code, b"")
 
 
-def test_interrupted_input_tells_what_was_sent(gantry: Gantry) -> None:
+def test_interrupted_produce_reports_what_was_sent(gantry: Gantry) -> None:
     reading, writing = os.pipe()
     running = gantry.start("produce", "-t", "Typed", stdin=reading)
     os.close(reading)
     os.write(writing, b"a\nb\nunfinished")
     following = gantry.run("consume", "-t", "Typed", "--count", "2", "--output", "body")
-    while following[0] != 0:  # the topic is made by the first message
+    while following[0] != 0:  # the first message creates the topic
         following = gantry.run("consume", "-t", "Typed", "--count", "2", "--output", "body")
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=SECONDS)
@@ -114,13 +114,13 @@ def test_interrupted_input_tells_what_was_sent(gantry: Gantry) -> None:
     assert err.startswith(b"gantry produce: interrupted; sent 2 messages of 2 bytes")
 
 
-def test_a_line_without_end_is_refused(gantry: Gantry) -> None:
+def test_a_line_that_is_too_long_is_refused(gantry: Gantry) -> None:
     code, _, err = gantry.run("produce", "-t", "Long", given=b"x" * (5 << 20))
     assert code == 1
-    assert b"must be lines" in err
+    assert b"each line is a message" in err
 
 
-def test_an_output_that_is_closed_is_an_error(gantry: Gantry) -> None:
+def test_a_closed_standard_output_is_an_error(gantry: Gantry) -> None:
     gantry.run("produce", "-t", "Closed", "x")
     ran = subprocess.run(
         ["/bin/sh", "-c", f"exec {GANTRY} consume -t Closed --count 1 >&-"],
@@ -137,7 +137,7 @@ def test_an_output_that_is_closed_is_an_error(gantry: Gantry) -> None:
     ("line", "names"),
     [
         ("produce --soon --seconds 0.5", ["produce"]),
-        ("consume --seconds 30", ["consume"]),  # it ends when it has read all there is
+        ("consume --seconds 30", ["consume"]),  # it ends when it has read all messages
         ("both --tasks 4 --seconds 0.5", ["produce", "consume"]),
     ],
 )
@@ -155,7 +155,9 @@ def test_a_bench_ends_with_figures(gantry: Gantry, line: str, names: list[str]) 
 
 
 @pytest.mark.parametrize(("form", "is_drawn"), [("table", True), ("json", False)])
-def test_a_bar_is_for_terminals_and_people(gantry: Gantry, form: str, is_drawn: bool) -> None:
+def test_a_bar_is_drawn_on_terminals_and_not_for_json(
+    gantry: Gantry, form: str, is_drawn: bool
+) -> None:
     outer, inner = os.openpty()
     line = ("bench", "produce", "-t", "Bench", "--seconds", "1.5", "--output", form)
     running = subprocess.Popen(
@@ -163,7 +165,7 @@ def test_a_bar_is_for_terminals_and_people(gantry: Gantry, form: str, is_drawn: 
     )
     os.close(inner)
     shown = b""
-    with suppress(OSError):  # the end of a terminal is an error
+    with suppress(OSError):  # reading a closed terminal raises an error
         while part := os.read(outer, 4096):
             shown += part
     assert running.wait(SECONDS) == 0

@@ -1,4 +1,4 @@
-"""produce, consume, tail and bench, against a broker in virtual time."""
+"""Tests produce, consume, tail and bench with a broker in virtual time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from gantrymq.cli import catalog
 from gantrymq.cli.catalog import load
-from gantrymq.cli.frame.arguments import Asked, parse
+from gantrymq.cli.frame.arguments import CommandLine, parse
 from gantrymq.cli.frame.failures import CommandError, UsageError
 from gantrymq.cli.frame.page import Page
 from gantrymq.cli.frame.stream import Stream
@@ -27,7 +27,7 @@ from gantrymq.wire.message.sys_flag import COMPRESSED
 
 @dataclass
 class Lines:
-    """Standard input."""
+    """Lines in place of standard input."""
 
     batch: list[bytes] = field(default_factory=list)
     times: int = 1
@@ -43,7 +43,7 @@ class Lines:
 
 
 class Written:
-    """Standard output; whoever reads it has enough after so many writes."""
+    """Records writes in place of standard output; the pipe closes after a number of writes."""
 
     def __init__(self, writes_max: int = 1 << 30) -> None:
         self.content = b""
@@ -61,7 +61,7 @@ class Written:
 
 
 class Terminal:
-    """Runs command lines."""
+    """Runs command lines of stream commands."""
 
     def __init__(self, broker: EmbeddedBroker) -> None:
         self.broker = broker
@@ -79,7 +79,7 @@ class Terminal:
         command = load(entry)
         assert isinstance(command, StreamCommand)
         asked = parse(command, entry.about, words)
-        assert isinstance(asked, Asked), line
+        assert isinstance(asked, CommandLine), line
         stream = Stream(
             {"name_servers": self.broker.name_servers},
             form=asked.form,
@@ -96,7 +96,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal() -> Terminal:
-    """With a topic T of four queues."""
+    """A terminal of a cluster that has a topic T of four queues."""
     broker = EmbeddedBroker()
     broker.create_topic("T", queues=4)
     return Terminal(broker)
@@ -125,7 +125,7 @@ async def test_lines_are_messages(terminal: Terminal) -> None:
     assert len(page.text().splitlines()) == 1
 
 
-async def test_all_of_it_may_be_one_message(terminal: Terminal) -> None:
+async def test_whole_input_may_be_one_message(terminal: Terminal) -> None:
     terminal.source = Lines([b"a", b"b"])
     await terminal.run("produce -t T --whole")
     assert terminal.bodies() == [b"a\nb"]
@@ -140,7 +140,7 @@ async def test_a_count_ends_input_or_repeats_arguments(terminal: Terminal) -> No
     assert len(terminal.bodies()) == 8
 
 
-async def test_input_without_end_is_read_as_fast_as_it_is_sent(terminal: Terminal) -> None:
+async def test_input_is_read_only_as_fast_as_it_is_sent(terminal: Terminal) -> None:
     terminal.source = Lines([b"x" * 100_000] * 10, times=1_000_000)
     with terminal.broker.unreachable():
         page = await terminal.run("produce -t T --keep-going --count 1000")
@@ -155,13 +155,13 @@ async def test_messages_are_sent_at_a_rate(terminal: Terminal) -> None:
     assert 5.0 <= terminal.broker.now - began < 5.1
 
 
-async def test_a_level_delays_them(terminal: Terminal) -> None:
+async def test_a_delay_level_delays_messages(terminal: Terminal) -> None:
     await terminal.run("produce -t T late -d 3")
     assert terminal.bodies() == []
     await terminal.broker.expect("T", [b"late"], within_s=11)
 
 
-async def test_all_go_to_one_queue(terminal: Terminal) -> None:
+async def test_all_messages_go_to_one_queue(terminal: Terminal) -> None:
     await terminal.run("produce -t T x --count 40 --queue broker-a:2")
     assert {message.queue.queue_id for message in terminal.broker.messages("T")} == {2}
     await terminal.run("produce -t T y --order-by 4711")
@@ -171,7 +171,7 @@ async def test_all_go_to_one_queue(terminal: Terminal) -> None:
     assert ordered[0].properties["__SHARDINGKEY"] == "4711"
 
 
-async def test_what_cannot_be_sent_is_told_by_its_number(terminal: Terminal) -> None:
+async def test_failed_messages_are_reported_by_number(terminal: Terminal) -> None:
     terminal.source = Lines([b"a", b"", b"", b"b", b""])
     page = await terminal.run("produce -t T")
     assert sorted(terminal.bodies()) == [b"a", b"b"]
@@ -182,12 +182,12 @@ async def test_what_cannot_be_sent_is_told_by_its_number(terminal: Terminal) -> 
     assert [str(each) for each in page.failures] == ["3 of 5 messages were not acknowledged"]
 
 
-async def test_a_broker_that_is_gone_ends_it(terminal: Terminal) -> None:
+async def test_a_broker_that_is_down_ends_produce(terminal: Terminal) -> None:
     terminal.source = Lines([b"x" * 5000] * 10, times=1_000_000)
     with terminal.broker.unreachable():
         page = await terminal.run("produce -t T")
     assert terminal.source.read < 10_000
-    assert "nothing was sent after them" in str(page.failures[0])
+    assert "no message was sent after them" in str(page.failures[0])
 
 
 @pytest.mark.parametrize(
@@ -197,25 +197,25 @@ async def test_a_broker_that_is_gone_ends_it(terminal: Terminal) -> None:
         ("produce -t T a -p colour", "NAME=VALUE"),
         ("produce -t T a --queue 2", "BROKER:NUMBER"),
         ("produce -t T a --queue broker-a:9", "has no queue broker-a:9 to write"),
-        ("produce -t T a --queue broker-a:1 --order-by x", "one of them"),
+        ("produce -t T a --queue broker-a:1 --order-by x", "exclude each other"),
         ("produce -t T a --rate 0", "above 0"),
         ("produce -t T a --count none", "whole number"),
-        ("consume -t T --from yesterday", "--from is first, last, offset:N or a moment"),
+        ("consume -t T --from yesterday", "--from must be first, last, offset:N or a time"),
         ("consume -t T --from offset:x", "whole number"),
         ("consume -t T --from offset:9223372036854775808", "at most"),
         ("consume -t T --from offset:" + "9" * 5_000, "at most"),
         ("consume -t T -g G --from offset:1", "its own offsets"),
-        ("consume -t T --filter A --sql 'a = 1'", "one of them"),
+        ("consume -t T --filter A --sql 'a = 1'", "exclude each other"),
         ("consume -t T --timeout 0", "above 0"),
         ("tail -t T --queue x", "BROKER:NUMBER"),
     ],
 )
-async def test_options_that_make_no_sense(terminal: Terminal, line: str, why: str) -> None:
+async def test_invalid_options_are_refused(terminal: Terminal, line: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         await terminal.run(line)
 
 
-async def test_a_topic_that_can_have_no_message_says_so(terminal: Terminal) -> None:
+async def test_an_invalid_topic_name_is_refused(terminal: Terminal) -> None:
     with pytest.raises(UsageError, match="illegal characters"):
         await terminal.run("produce -t 'a b' x")
 
@@ -249,7 +249,7 @@ async def test_json_has_bodies_of_all_kinds(terminal: Terminal) -> None:
     assert "body" not in second
 
 
-async def test_it_begins_where_it_is_told(terminal: Terminal) -> None:
+async def test_reading_begins_at_the_chosen_offset(terminal: Terminal) -> None:
     await terminal.run("produce -t T a b c --queue broker-a:0")
     await terminal.broker.advance(minutes=1)
     moment_ms = terminal.broker.clock.wall_ms()
@@ -279,7 +279,7 @@ async def test_properties_are_filtered(terminal: Terminal) -> None:
     assert terminal.output.lines == ["dear"]
 
 
-async def test_a_groups_progress_is_what_was_written(terminal: Terminal) -> None:
+async def test_a_groups_offsets_cover_what_was_written(terminal: Terminal) -> None:
     await terminal.run("produce -t T a b c d e --queue broker-a:0")
     await terminal.run("consume -t T -g G --from first --count 2 --output body")
     assert terminal.output.lines == ["a", "b"]
@@ -289,7 +289,7 @@ async def test_a_groups_progress_is_what_was_written(terminal: Terminal) -> None
     assert terminal.broker.progress("G", "T").lag == 0
 
 
-async def test_what_is_more_than_was_wanted_is_given_back(terminal: Terminal) -> None:
+async def test_messages_beyond_the_count_are_not_consumed(terminal: Terminal) -> None:
     for queue in range(2):
         await terminal.run(f"produce -t T a b --queue broker-a:{queue}")
     await terminal.run("consume -t T -g G --from first --count 3 --output body")
@@ -297,7 +297,7 @@ async def test_what_is_more_than_was_wanted_is_given_back(terminal: Terminal) ->
     assert terminal.broker.progress("G", "T").lag == 1
 
 
-async def test_what_was_not_written_is_not_consumed(terminal: Terminal) -> None:
+async def test_messages_that_were_not_written_are_not_consumed(terminal: Terminal) -> None:
     await terminal.run("produce -t T a b c --queue broker-a:0")
     terminal.output = Written(writes_max=0)
     with pytest.raises(BrokenPipeError):
@@ -305,16 +305,16 @@ async def test_what_was_not_written_is_not_consumed(terminal: Terminal) -> None:
     assert terminal.broker.progress("G", "T").consumed == 0
 
 
-async def test_fewer_than_were_wanted_is_a_failure(terminal: Terminal) -> None:
+async def test_fewer_messages_than_the_count_is_a_failure(terminal: Terminal) -> None:
     await terminal.run("produce -t T a")
     page = await terminal.run("consume -t T --count 2 --timeout 3 --output body")
     (failure,) = page.failures
     assert isinstance(failure, CommandError)
-    assert str(failure) == "1 of 2 messages came; then none for 3 s"
+    assert str(failure) == "1 of 2 messages arrived, then none for 3 s"
 
 
 @pytest.mark.parametrize("options", ["", "-g G"])
-async def test_a_topic_that_is_not_there_is_told(terminal: Terminal, options: str) -> None:
+async def test_an_unknown_topic_is_an_error(terminal: Terminal, options: str) -> None:
     with pytest.raises(RouteError, match="No route info of this topic: None"):
         await terminal.run(f"consume -t None {options}")
 
@@ -322,7 +322,7 @@ async def test_a_topic_that_is_not_there_is_told(terminal: Terminal, options: st
 # ---------------------------------------------------------------------- tail
 
 
-async def test_a_tail_follows_and_leaves_nothing(terminal: Terminal) -> None:
+async def test_tail_follows_a_topic_and_leaves_no_group(terminal: Terminal) -> None:
     await terminal.run("produce -t T old")
     following = asyncio.create_task(terminal.start("tail -t T --output body"))
     await terminal.broker.settle()
@@ -336,8 +336,8 @@ async def test_a_tail_follows_and_leaves_nothing(terminal: Terminal) -> None:
     assert terminal.broker.progress("TOOLS_CONSUMER", "T").consumed == 0
 
 
-async def test_a_message_that_cannot_be_read_is_told(terminal: Terminal) -> None:
-    """It keeps none of the others back."""
+async def test_a_damaged_message_is_reported(terminal: Terminal) -> None:
+    """The other messages are written."""
     await terminal.run("produce -t T a")
     (message,), (damaged,) = (terminal.broker.messages("T") for _ in range(2))
     damaged.record.sys_flag |= COMPRESSED

@@ -1,7 +1,7 @@
-"""Which brokers a command about users, policies or quotas asks, and what it shows of changes.
+"""Selects the brokers that a command about users, policies or quotas asks, and shows its changes.
 
-Each broker keeps users and policies of its own, slaves as well. Members of a group that elects its
-master are the exception: they refuse such changes and take what their master has.
+Each broker keeps its own users and policies, slaves as well. Followers of a group that elects its
+master are the exception: they refuse such changes and copy the tables of their master.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.acl.rights.refusal import MASTER_DECIDES
-from gantrymq.cli.frame.command import chosen
+from gantrymq.cli.frame.command import selected_brokers
 from gantrymq.cli.frame.failures import CommandError, UsageError
 from gantrymq.cli.frame.option import Option, Options
 from gantrymq.cli.frame.page import Page
@@ -34,22 +34,22 @@ AT_MASTERS: Final = (
 async def brokers(
     admin: Administration, options: Options, *, with_slaves: bool = False
 ) -> list[str]:
-    """The addresses that -b or -c stand for; without both, the brokers of the only cluster."""
+    """Return the brokers that -b or -c select; without both, those of the only cluster."""
     if options.maybe("brokerAddr") is not None or options.maybe("clusterName") is not None:
-        return await chosen(admin, options, with_slaves=with_slaves)
+        return await selected_brokers(admin, options, with_slaves=with_slaves)
     names = sorted((await admin.clusters.info()).clusters)
     if len(names) != 1:
         raise UsageError(
-            "say where: -b host:port for one broker, or -c <clusterName>; the name servers know"
-            f" the clusters {', '.join(names) or 'none'}"
+            "the target is missing: give -b host:port for one broker, or -c <clusterName>; the"
+            f" name servers know these clusters: {', '.join(names) or 'none'}"
         )
     clusters = admin.clusters
     return await (clusters.members(names[0]) if with_slaves else clusters.masters(names[0]))
 
 
 async def masters(admin: Administration, options: Options) -> list[str]:
-    """The same for a command that reads; CommandError where there is no master to ask."""
-    addresses = await chosen(admin, options)
+    """Return the masters that a command reads from. Raises CommandError if there is none."""
+    addresses = await selected_brokers(admin, options)
     if not addresses:
         raise CommandError(
             "command failed, there is no broker in cluster."
@@ -58,14 +58,14 @@ async def masters(admin: Administration, options: Options) -> list[str]:
     return addresses
 
 
-async def changed(addresses: Sequence[str], work: Callable[[str], Flow[None]], text: str) -> Page:
-    """Do the work at each broker, and say `text % address` of those that did it."""
-    told = await on_each(addresses, work)
+async def changed(addresses: Sequence[str], change: Callable[[str], Flow[None]], text: str) -> Page:
+    """Make the change at each broker, and show `text % address` for each that made it."""
+    answers = await on_each(addresses, change)
     shown = Page()
-    for address in told.done:
+    for address in answers.done:
         shown.say("done", text % address, address)
-    for address, failure in told.failed.items():
-        if _follows(failure, told.done):
+    for address, failure in answers.failed.items():
+        if _follows(failure, answers.done):
             follows = f"{address} takes users and policies from its master."
             shown.say("followers", follows, address)
         else:
@@ -74,7 +74,7 @@ async def changed(addresses: Sequence[str], work: Callable[[str], Flow[None]], t
 
 
 def _follows(failure: Exception, changed_at: Iterable[str]) -> bool:
-    """Whether a broker refused because it takes the change from a master that has made it."""
+    """Whether the broker refused as a follower of a master that has made the change."""
     if not isinstance(failure, BrokerError) or not failure.remark.startswith(MASTER_DECIDES):
         return False
     return any(failure.remark.endswith(f" is {master}") for master in changed_at)
