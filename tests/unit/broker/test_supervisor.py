@@ -33,11 +33,11 @@ LEASE = Lease("", 1, ADDRESS, "10.0.0.1:10912", 7, frozenset({1, 2}))
 GUARDED = """
 import sys
 from pathlib import Path
-from gantrymq.broker import configuration, guard
-guard.DURATION_SECONDS = 60.0
+from gantrymq.broker import configuration, supervisor
+supervisor.DURATION_SECONDS = 60.0
 flags = dict(each.split("=", 1) for each in sys.argv[2:-1])
 setup = configuration.load(None, {}, flags, Path(sys.argv[1]))
-sys.exit(guard.run(setup, lambda: int(sys.argv[-1])))
+sys.exit(supervisor.run(setup, lambda: int(sys.argv[-1])))
 """
 
 
