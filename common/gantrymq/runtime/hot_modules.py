@@ -44,7 +44,7 @@ HOT_MODULES: Final = (
     "gantrymq.broker.turn_loop",
     "gantrymq.client.aio.machinery.driver",
     "gantrymq.client.aio.machinery.message_ids",
-    "gantrymq.client.aio.machinery.sending_soon",
+    "gantrymq.client.aio.machinery.sending",
     "gantrymq.client.core.flow.flow_steps",
     "gantrymq.client.core.flow.lifecycle",
     "gantrymq.client.core.flow.semaphore",
