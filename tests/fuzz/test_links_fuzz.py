@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gantrymq.fakes.groups.group import SECRET, Master, filled, member, standing
+from gantrymq.fakes.groups.group import SECRET, Master, filled, member, member_report
 from gantrymq.ha.disk.epochs import Epoch
 from gantrymq.ha.member.incoming_link import IncomingLink
 from gantrymq.ha.member.member_events import Refused, Welcomed
 from gantrymq.ha.member.outgoing_link import OutgoingLink
 from gantrymq.ha.protocol import handshake
 from gantrymq.ha.protocol.events import Copied, Ended
-from gantrymq.ha.protocol.handshake import FollowersMeeting, MastersMeeting, MemberReport
+from gantrymq.ha.protocol.handshake import IncomingHandshake, MemberReport, OutgoingHandshake
 from gantrymq.ha.protocol.member_frames import (
     OPENING,
+    HandshakeFrame,
     Heartbeat,
     Kind,
-    Letter,
     MemberReader,
     Report,
     encode,
@@ -30,31 +30,31 @@ OURS = MemberReport(1, (Epoch(1, 0),), 0, 100)
 EMPTY = MemberReport(1, (), 0, 0)
 
 
-def letters(data: bytes) -> list[Letter]:
-    return [each for each in MemberReader(*Kind).feed(data) if isinstance(each, Letter)]
+def frames(data: bytes) -> list[HandshakeFrame]:
+    return [each for each in MemberReader(*Kind).feed(data) if isinstance(each, HandshakeFrame)]
 
 
-def meeting() -> tuple[list[bytes], list[bytes]]:
+def peer_handshake() -> tuple[list[bytes], list[bytes]]:
     """What both say until they know each other: the follower, and the master."""
-    follower = FollowersMeeting(member(2), SECRET, b"f" * 16, EMPTY)
-    master = MastersMeeting(member(1), SECRET, b"m" * 16)
+    follower = OutgoingHandshake(member(2), SECRET, b"f" * 16, EMPTY)
+    master = IncomingHandshake(member(1), SECRET, b"m" * 16)
     hello = follower.begin()
-    challenge, _ = master.take(letters(hello)[0])
-    proof, _ = follower.take(letters(challenge)[0])
+    challenge, _ = master.take(frames(hello)[0])
+    proof, _ = follower.take(frames(challenge)[0])
     return [hello, proof], [challenge]
 
 
 def test_what_followers_say(fuzz: Fuzz) -> None:
     """Strangers, and members that have proven who they are."""
     master = filled(Master({1}), 20)
-    said, _ = meeting()
+    said, _ = peer_handshake()
     whole = b"".join(said)
-    ours = standing(master, master.epoch, master.epochs)
+    ours = member_report(master, master.epoch, master.epochs)
     reports = [encode(Report(end, end // 2)) for end in (0, 119, 500, 1 << 62)]
 
     def check(data: bytes) -> None:
         for before in (b"", whole):
-            met = MastersMeeting(member(1), SECRET, b"m" * 16)
+            met = IncomingHandshake(member(1), SECRET, b"m" * 16)
             link = IncomingLink(1, "10.0.0.9:40000", met, master.store, 0.0)
             if before:
                 link.receive(before, 0.0)
@@ -71,7 +71,7 @@ def test_what_followers_say(fuzz: Fuzz) -> None:
 
 def test_what_masters_say(fuzz: Fuzz) -> None:
     """Strangers, and masters that have proven who they are."""
-    _, (challenge,) = meeting()
+    _, (challenge,) = peer_handshake()
     welcome = handshake.welcome(MemberReport(1, (Epoch(1, 0),), 0, 900))
     refusal = handshake.refusal("not-master", "member 1 is not master", OURS)
     data = encode_data_head(100, 3) + b"abc"

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.ha.election.phase import Phase
-from gantrymq.ha.lease.lease import NOBODY, Lease
+from gantrymq.ha.lease.lease import NO_MEMBER, Lease
 from gantrymq.ha.member.member import Member
 from gantrymq.store.engine import Store
 
@@ -47,15 +47,15 @@ class MemberView:
     is_handing_over: bool
     is_lease_fresh: bool
     """Whether the lease of another member has not expired."""
-    hears_master: bool
+    follows_master: bool
     behind_bytes: int
     """How much is missing of the log that the master had when the connection to it began."""
     dispatch_behind: int
     trouble: str | None
     """Why its disk accepts no messages."""
-    last_words: str
+    last_log_line: str
     """The last line that it logged about the election."""
-    stray: str | None = None
+    foreign_reason: str | None = None
     """Why its disk does not belong to the group."""
     disk: str = ""
     """The UUID of its disk; "" if it has none yet."""
@@ -64,25 +64,25 @@ class MemberView:
 
 
 def view_of(
-    member: Member, store: Store, number: int, min_in_sync: int, last_words: str, now: float
+    member: Member, store: Store, number: int, min_in_sync: int, last_log_line: str, now: float
 ) -> MemberView:
     """The current values."""
-    agent = member.agent
+    elector = member.elector
     return MemberView(
         number,
         min_in_sync,
-        agent.lease,
+        elector.lease,
         member.epoch,
         member.seen_epoch,
-        may_acknowledge=now < member.authority_until(now),
-        is_handing_over=agent.phase is Phase.HANDING_OVER,
-        is_lease_fresh=agent.trusts_master(now),
-        hears_master=bool(member.followed),
+        may_acknowledge=now < member.lease_deadline(now),
+        is_handing_over=elector.phase is Phase.HANDING_OVER,
+        is_lease_fresh=elector.trusts_master(now),
+        follows_master=bool(member.followed),
         behind_bytes=member.behind_bytes,
         dispatch_behind=store.dispatch_behind,
         trouble=member.stall(now) or member.trouble(now),
-        last_words=last_words,
-        stray=member.stray(),
+        last_log_line=last_log_line,
+        foreign_reason=member.foreign_reason(),
         disk=member.identity.disk,
         refusal=member.refusal,
     )
@@ -90,8 +90,8 @@ def view_of(
 
 def reason(view: MemberView) -> str | None:
     """Why this member is not ready; None if it is."""
-    if view.stray is not None:
-        return view.stray
+    if view.foreign_reason is not None:
+        return view.foreign_reason
     role = _as_master(view) if view.epoch else _as_follower(view)
     return role or store_reason(view.trouble, view.dispatch_behind)
 
@@ -118,18 +118,18 @@ def _as_follower(view: MemberView) -> str | None:
     lease = view.lease
     if lease is None:
         return f"the group's Lease was not read yet, or there is none{_because(view)}"
-    if lease.doubt is not None and not view.hears_master:
-        return f"the group's Lease is not believed: {lease.doubt}{_because(view)}"
+    if lease.untrusted_reason is not None and not view.follows_master:
+        return f"the group's Lease is not believed: {lease.untrusted_reason}{_because(view)}"
     if view.number in lease.fenced:
         return "it is fenced: an operator said that this member may not be master"
-    has_master = lease.holder not in (NOBODY, view.number)
-    if not has_master or not (view.is_lease_fresh or view.hears_master):
+    has_master = lease.holder not in (NO_MEMBER, view.number)
+    if not has_master or not (view.is_lease_fresh or view.follows_master):
         return f"the group has no master: {_last_holder(lease)}{_because(view)}"
     if view.seen_epoch > lease.epoch:
         return f"epoch {view.seen_epoch} has begun, and its Lease was not read yet"
     if lease.names(view.number, view.disk):
         return None
-    if not view.hears_master:
+    if not view.follows_master:
         if view.refusal:
             return f"the master, member {lease.holder}, does not let it follow: {view.refusal}"
         address = f"member {lease.holder} at {lease.ha_address}"
@@ -143,7 +143,7 @@ def _as_follower(view: MemberView) -> str | None:
 
 
 def _last_holder(lease: Lease) -> str:
-    if lease.holder != NOBODY:
+    if lease.holder != NO_MEMBER:
         return f"member {lease.holder} did not renew the Lease of epoch {lease.epoch}"
     if lease.epoch:
         return f"the Lease of epoch {lease.epoch} was given away"
@@ -151,7 +151,7 @@ def _last_holder(lease: Lease) -> str:
 
 
 def _because(view: MemberView) -> str:
-    return f"; {view.last_words}" if view.last_words else ""
+    return f"; {view.last_log_line}" if view.last_log_line else ""
 
 
 def store_reason(trouble: str | None, dispatch_behind: int) -> str | None:

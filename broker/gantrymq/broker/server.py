@@ -194,7 +194,7 @@ class BrokerHost:
             self._errands.carry_out,
             self._fail,
             self._replication.turn,
-            self._member.authority if self._member else LeaseDeadline(),
+            self._member.lease_deadline if self._member else LeaseDeadline(),
         )
 
     def _make_errands(self) -> EffectExecutor:

@@ -29,7 +29,7 @@ from gantrymq.ha.disk import identity
 from gantrymq.ha.disk.identity import Identity
 from gantrymq.ha.lease.lease import (
     DURATION_SECONDS,
-    NOBODY,
+    NO_MEMBER,
     Found,
     Lease,
     LeaseAnswer,
@@ -156,13 +156,19 @@ async def give_away(client: LeaseAccess, member: int, address: str, disk: str = 
     is_of_disk = lease.is_of(member, disk) if disk else lease.holder == member
     if not is_of_disk or lease.address != address:
         return True
-    if lease.doubt is not None:  # writing it again would seal what no member wrote
+    if lease.untrusted_reason is not None:  # writing it again would seal what no member wrote
         sys.stderr.write(
-            f"gantry broker: the lease is not believed, and ends by itself: {lease.doubt}\n"
+            "gantry broker: the lease is not trusted, so it is left to expire:"
+            f" {lease.untrusted_reason}\n"
         )
         return True
     released = replace(
-        lease, holder=NOBODY, address="", ha_address="", heir=NOBODY, renewals=lease.renewals + 1
+        lease,
+        holder=NO_MEMBER,
+        address="",
+        ha_address="",
+        successor=NO_MEMBER,
+        renewals=lease.renewals + 1,
     )
     if not isinstance(await client.write(released), Written):
         return False

@@ -39,7 +39,6 @@ class TurnLoop:
 
     __slots__ = (
         "_after_turn",
-        "_authority",
         "_carry_out",
         "_clock",
         "_core",
@@ -47,6 +46,7 @@ class TurnLoop:
         "_fed_ms",
         "_is_over",
         "_is_turn_due",
+        "_lease_deadline",
         "_outbox",
         "_timer",
         "_wakes_at",
@@ -60,14 +60,14 @@ class TurnLoop:
         carry_out: Callable[[Effect, float], None],
         fail: Callable[[Exception], None],
         after_turn: Callable[[float], bool],
-        authority: LeaseDeadline | None = None,
+        lease_deadline: LeaseDeadline | None = None,
     ) -> None:
         """`carry_out` executes all effects other than responses; `fail` is called when the core
         cannot continue, and stops the loop; `after_turn` runs after each turn's responses, and
-        returns whether it has more to do. Without an `authority` there is no acknowledgement
+        returns whether it has more to do. Without an `lease_deadline` there is no acknowledgement
         deadline."""
         self._after_turn: Callable[[float], bool] = after_turn
-        self._authority: LeaseDeadline = authority or LeaseDeadline()
+        self._lease_deadline: LeaseDeadline = lease_deadline or LeaseDeadline()
         self._core: Broker = core
         self._clock: Clock = clock
         self._outbox: Outbox = outbox
@@ -134,7 +134,7 @@ class TurnLoop:
 
     def _carry_out_all(self, effects: list[Effect], now: float) -> None:
         self._outbox.gather()
-        may_acknowledge = self._clock.monotonic() < self._authority.until
+        may_acknowledge = self._clock.monotonic() < self._lease_deadline.until
         try:
             for effect in effects:
                 if may_acknowledge or not self._cut_off(effect):

@@ -22,7 +22,7 @@ from gantrymq.base.errors import ConfigurationError
 from gantrymq.ha.disk import epoch_file, identity
 from gantrymq.ha.disk.epochs import Epochs
 from gantrymq.ha.lease import lease_copy
-from gantrymq.ha.lease.lease import NOBODY, Lease
+from gantrymq.ha.lease.lease import NO_MEMBER, Lease
 from gantrymq.ha.member import disk_decision, persistent_state
 from gantrymq.ha.member.disk_decision import Choice, Decision
 from gantrymq.runtime.storage.disk import FolderDisk
@@ -103,7 +103,7 @@ def _epochs_text(epochs: Epochs) -> str:
 
 
 def _lease_text(lease: Lease) -> str:
-    holder = "no holder" if lease.holder == NOBODY else f"held by member {lease.holder}"
+    holder = "no holder" if lease.holder == NO_MEMBER else f"held by member {lease.holder}"
     members = ", ".join(_members(lease)) or "none"
     return (
         f"group {lease.group or 'without UUID'}, epoch {lease.epoch}, renewal {lease.renewals},"

@@ -58,129 +58,129 @@ class Desk:
 
 
 def test_only_the_last_version_is_replaced() -> None:
-    desk = Desk()
-    assert desk.read() == Missing()
-    first = desk.write(MINE)
+    lease_state = Desk()
+    assert lease_state.read() == Missing()
+    first = lease_state.write(MINE)
     assert first == Written("1")
-    assert desk.write(MINE) == Conflict()
-    assert desk.write(replace(MINE, version="1", epoch=2)) == Written("2")
-    assert desk.write(replace(MINE, version="1", epoch=3)) == Conflict()
-    assert desk.read() == Found(replace(MINE, version="2", epoch=2))
+    assert lease_state.write(MINE) == Conflict()
+    assert lease_state.write(replace(MINE, version="1", epoch=2)) == Written("2")
+    assert lease_state.write(replace(MINE, version="1", epoch=3)) == Conflict()
+    assert lease_state.read() == Found(replace(MINE, version="2", epoch=2))
 
 
 def test_a_lost_answer_leaves_the_outcome_unknown() -> None:
-    desk = Desk()
-    desk.store.api.lost_answers = 1.0
-    assert isinstance(desk.write(MINE), Unanswered)
-    assert desk.store.lease is not None
-    assert desk.world.tally["unknown outcomes, written"] == 1
+    lease_state = Desk()
+    lease_state.store.api.lost_answers = 1.0
+    assert isinstance(lease_state.write(MINE), Unanswered)
+    assert lease_state.store.lease is not None
+    assert lease_state.world.tally["unknown outcomes, written"] == 1
 
 
 def test_a_slow_store_may_write_when_nobody_waits_any_more() -> None:
-    desk = Desk()
-    desk.store.api.health = Health.SLOW
+    lease_state = Desk()
+    lease_state.store.api.health = Health.SLOW
     answers = []
     for _ in range(20):
-        answers.append(desk.write(replace(MINE, version=_version(desk))))
-        desk.read()
+        answers.append(lease_state.write(replace(MINE, version=_version(lease_state))))
+        lease_state.read()
     assert any(isinstance(each, Unanswered) for each in answers)
     assert any(isinstance(each, Written) for each in answers)
-    assert desk.world.tally["unknown outcomes, written"] > 0
+    assert lease_state.world.tally["unknown outcomes, written"] > 0
 
 
 def test_what_a_late_store_did_others_know_before_who_asked() -> None:
-    desk = Desk()
-    desk.store.api.health, desk.store.api.late_seconds = Health.LATE, (0.5, 0.5)
-    desk.store.write(desk.place, desk.life, MINE, desk.answers.append)
-    desk.world.run(desk.world.now + 0.4)
-    assert (desk.store.lease, desk.answers) == (replace(MINE, version="1"), [])
-    desk.world.run(desk.world.now + 0.2)
-    assert desk.answers == [Written("1")]
-    desk.answers.clear()
-    desk.store.api.late_seconds = (1.5, 1.5)
-    assert isinstance(desk.write(replace(MINE, version="1", epoch=2)), Unanswered)
-    assert desk.store.lease == replace(MINE, version="2", epoch=2)
+    lease_state = Desk()
+    lease_state.store.api.health, lease_state.store.api.late_seconds = Health.LATE, (0.5, 0.5)
+    lease_state.store.write(lease_state.place, lease_state.life, MINE, lease_state.answers.append)
+    lease_state.world.run(lease_state.world.now + 0.4)
+    assert (lease_state.store.lease, lease_state.answers) == (replace(MINE, version="1"), [])
+    lease_state.world.run(lease_state.world.now + 0.2)
+    assert lease_state.answers == [Written("1")]
+    lease_state.answers.clear()
+    lease_state.store.api.late_seconds = (1.5, 1.5)
+    assert isinstance(lease_state.write(replace(MINE, version="1", epoch=2)), Unanswered)
+    assert lease_state.store.lease == replace(MINE, version="2", epoch=2)
 
 
 def test_one_that_is_only_read_refuses_writes() -> None:
-    desk = Desk()
-    desk.write(MINE)
-    desk.store.api.health = Health.READ_ONLY
-    assert isinstance(desk.write(replace(MINE, version="1", epoch=2)), Unanswered)
-    assert desk.read() == Found(replace(MINE, version="1"))
+    lease_state = Desk()
+    lease_state.write(MINE)
+    lease_state.store.api.health = Health.READ_ONLY
+    assert isinstance(lease_state.write(replace(MINE, version="1", epoch=2)), Unanswered)
+    assert lease_state.read() == Found(replace(MINE, version="1"))
 
 
 def test_one_that_is_down_or_cut_off_is_not_reached() -> None:
-    desk = Desk()
-    desk.store.api.health = Health.REFUSED
-    assert isinstance(desk.write(MINE), Unanswered)
-    desk.store.api.health = Health.WELL
-    desk.network.cut(1, NUMBER)
-    assert isinstance(desk.write(MINE), Unanswered)
-    assert desk.store.lease is None
-    desk.network.heal(1, NUMBER)
-    desk.network.cut(NUMBER, 1)
-    assert isinstance(desk.write(MINE), Unanswered)
-    assert desk.store.lease is not None
+    lease_state = Desk()
+    lease_state.store.api.health = Health.REFUSED
+    assert isinstance(lease_state.write(MINE), Unanswered)
+    lease_state.store.api.health = Health.WELL
+    lease_state.network.cut(1, NUMBER)
+    assert isinstance(lease_state.write(MINE), Unanswered)
+    assert lease_state.store.lease is None
+    lease_state.network.heal(1, NUMBER)
+    lease_state.network.cut(NUMBER, 1)
+    assert isinstance(lease_state.write(MINE), Unanswered)
+    assert lease_state.store.lease is not None
 
 
 def test_the_operator_changes_nothing_but_his_part() -> None:
-    desk = Desk()
-    desk.write(MINE)
-    desk.store.wish(lambda wishes: replace(wishes, preferred=2))
-    desk.store.fence(frozenset({3}))
-    lease = desk.store.lease
+    lease_state = Desk()
+    lease_state.write(MINE)
+    lease_state.store.wish(lambda operator_requests: replace(operator_requests, preferred=2))
+    lease_state.store.fence(frozenset({3}))
+    lease = lease_state.store.lease
     assert lease is not None
     assert (lease.holder, lease.epoch, lease.in_sync) == (1, 1, frozenset({1}))
-    assert (lease.wishes.preferred, lease.fenced) == (2, frozenset({3}))
+    assert (lease.operator_requests.preferred, lease.fenced) == (2, frozenset({3}))
 
 
 def test_what_somebody_restored_is_not_the_truth_until_a_member_writes_again() -> None:
     for epoch in (1, 2):
-        desk = Desk()
-        desk.write(MINE)
-        desk.write(replace(MINE, version="1", epoch=2, renewals=1))
-        first, second = desk.store.past
-        desk.store.restore(first if epoch == 1 else second)
-        assert desk.store.truth is None
-        desk.read()
-        desk.write(replace(MINE, version=_version(desk), epoch=1))
-        assert desk.store.truth is None
-        desk.write(replace(MINE, version=_version(desk), epoch=2))
-        assert desk.store.truth is not None
+        lease_state = Desk()
+        lease_state.write(MINE)
+        lease_state.write(replace(MINE, version="1", epoch=2, renewals=1))
+        first, second = lease_state.store.past
+        lease_state.store.restore(first if epoch == 1 else second)
+        assert lease_state.store.truth is None
+        lease_state.read()
+        lease_state.write(replace(MINE, version=_version(lease_state), epoch=1))
+        assert lease_state.store.truth is None
+        lease_state.write(replace(MINE, version=_version(lease_state), epoch=2))
+        assert lease_state.store.truth is not None
 
 
 def test_an_edit_leaves_a_broken_seal_and_a_touch_does_not() -> None:
-    desk = Desk()
-    desk.write(MINE)
-    desk.store.touch()
-    lease = desk.store.lease
+    lease_state = Desk()
+    lease_state.write(MINE)
+    lease_state.store.touch()
+    lease = lease_state.store.lease
     assert lease is not None
-    assert (lease.version, lease.doubt, desk.store.truth) == ("2", None, lease)
-    desk.store.edit({"in-sync": "2"})
-    lease = desk.store.lease
+    assert (lease.version, lease.untrusted_reason, lease_state.store.truth) == ("2", None, lease)
+    lease_state.store.edit({"in-sync": "2"})
+    lease = lease_state.store.lease
     assert lease is not None
-    assert lease.doubt is not None
-    assert desk.store.truth is None
+    assert lease.untrusted_reason is not None
+    assert lease_state.store.truth is None
 
 
 def test_a_slow_api_is_waited_for_as_long_as_the_product_does() -> None:
-    desk = Desk()
-    desk.write(MINE)
-    desk.store.api.latency = Latency(constant=1.0, p99=1.0)
-    assert isinstance(desk.read(), Unanswered)
-    assert isinstance(desk.read(), Found)
+    lease_state = Desk()
+    lease_state.write(MINE)
+    lease_state.store.api.latency = Latency(constant=1.0, p99=1.0)
+    assert isinstance(lease_state.read(), Unanswered)
+    assert isinstance(lease_state.read(), Found)
 
 
 def test_an_earlier_epoch_does_not_get_the_address_back() -> None:
-    desk = Desk()
+    lease_state = Desk()
     told: list[bool] = []
     for epoch, address in ((2, "b"), (1, "a"), (3, "c")):
-        desk.store.publish(desk.place, Life(), epoch, address, told.append)
-        desk.world.run(desk.world.now + 5.0)
+        lease_state.store.publish(lease_state.place, Life(), epoch, address, told.append)
+        lease_state.world.run(lease_state.world.now + 5.0)
     assert told == [True, False, True]
-    assert desk.store.endpoint == (3, "c")
+    assert lease_state.store.endpoint == (3, "c")
 
 
-def _version(desk: Desk) -> str:
-    return "" if desk.store.lease is None else desk.store.lease.version
+def _version(lease_state: Desk) -> str:
+    return "" if lease_state.store.lease is None else lease_state.store.lease.version

@@ -117,7 +117,9 @@ def test_nobody_waits_for_one_with_as_much_that_may_not_lead(seed: int, is_fence
     """The master is started anew, and the only other one is fenced, or does not reach the lease."""
     group = well(seed, 2)
     if master(group).number == 1:
-        group.leases.wish(lambda wishes: replace(wishes, switch_to=2, number=1))
+        group.leases.wish(
+            lambda operator_requests: replace(operator_requests, switch_to=2, number=1)
+        )
         until(group, is_led_on(group), ELECTED_SECONDS)
     until(group, lambda: is_whole(group), WELL_SECONDS)
     old, is_led = master(group), is_led_on(group)
@@ -147,7 +149,11 @@ def test_an_operator_moves_no_role_while_the_lease_is_only_read(seed: int, wish:
     if wish == "fence":
         leases.fence(frozenset({old.number}))
     else:
-        leases.wish(lambda wishes: replace(wishes, switch_to=other, number=wishes.number + 1))
+        leases.wish(
+            lambda operator_requests: replace(
+                operator_requests, switch_to=other, number=operator_requests.number + 1
+            )
+        )
     for _ in range(int(6.0 / STEP_SECONDS)):
         run(group, STEP_SECONDS)
         assert leads(old)

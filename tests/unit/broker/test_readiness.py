@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gantrymq.broker.readiness import DISPATCH_BEHIND_BYTES_MAX, MemberView, reason
-from gantrymq.ha.lease.lease import NOBODY, Lease
+from gantrymq.ha.lease.lease import NO_MEMBER, Lease
 
 LEASE = Lease("7", 1, "10.0.0.1:10911", "10.0.0.1:10912", 5, frozenset({1, 2, 3}))
 
@@ -20,13 +20,13 @@ FOLLOWER = MemberView(
     may_acknowledge=False,
     is_handing_over=False,
     is_lease_fresh=True,
-    hears_master=True,
+    follows_master=True,
     behind_bytes=0,
     dispatch_behind=0,
     trouble=None,
-    last_words="",
+    last_log_line="",
 )
-MASTER = replace(FOLLOWER, number=1, epoch=5, may_acknowledge=True, hears_master=False)
+MASTER = replace(FOLLOWER, number=1, epoch=5, may_acknowledge=True, follows_master=False)
 
 
 def in_sync(*members: int) -> Lease:
@@ -51,13 +51,13 @@ def test_a_follower_is_ready_while_the_api_is_away_and_it_hears_the_master() -> 
 
 def test_a_follower_with_another_disk_than_the_set_names_is_not_ready() -> None:
     lease = replace(LEASE, disks={2: "2" * 32})
-    view = replace(FOLLOWER, lease=lease, disk="2" * 32, hears_master=False)
+    view = replace(FOLLOWER, lease=lease, disk="2" * 32, follows_master=False)
     assert reason(view) is None
     assert "is not connected to the master" in str(reason(replace(view, disk="9" * 32)))
 
 
 def test_a_follower_that_the_master_refuses_says_what_the_master_said() -> None:
-    view = replace(FOLLOWER, lease=in_sync(1), hears_master=False, refusal="two processes")
+    view = replace(FOLLOWER, lease=in_sync(1), follows_master=False, refusal="two processes")
     assert reason(view) == "the master, member 1, does not let it follow: two processes"
 
 
@@ -75,20 +75,25 @@ def test_a_follower_that_the_master_refuses_says_what_the_master_said() -> None:
         ),
         (replace(FOLLOWER, lease=None), "the group's Lease was not read yet, or there is none"),
         (
-            replace(FOLLOWER, lease=None, last_words="the lease could not be reached: 403"),
+            replace(FOLLOWER, lease=None, last_log_line="the lease could not be reached: 403"),
             "; the lease could not be reached: 403",
         ),
         (replace(FOLLOWER, lease=replace(LEASE, fenced=frozenset({2}))), "it is fenced"),
-        (replace(FOLLOWER, stray="its disk is of another group"), "its disk is of another group"),
         (
-            replace(FOLLOWER, lease=replace(LEASE, doubt="it is older"), hears_master=False),
+            replace(FOLLOWER, foreign_reason="its disk is of another group"),
+            "its disk is of another group",
+        ),
+        (
+            replace(
+                FOLLOWER, lease=replace(LEASE, untrusted_reason="it is older"), follows_master=False
+            ),
             "the group's Lease is not believed: it is older",
         ),
         (replace(FOLLOWER, seen_epoch=6), "epoch 6 has begun"),
         (replace(FOLLOWER, lease=in_sync(1), behind_bytes=77), "it lacks 77 bytes of the log"),
         (replace(FOLLOWER, lease=in_sync(1, 3)), "has not taken it into the in-sync set yet"),
         (
-            replace(FOLLOWER, lease=in_sync(1, 3), hears_master=False),
+            replace(FOLLOWER, lease=in_sync(1, 3), follows_master=False),
             "not connected to the master, member 1 at 10.0.0.1:10912",
         ),
     ],
@@ -103,19 +108,19 @@ def test_a_member_that_is_not_ready_says_why(view: MemberView, told: str) -> Non
     ("lease", "told"),
     [
         (LEASE, "member 1 did not renew the Lease of epoch 5"),
-        (replace(LEASE, holder=NOBODY), "the Lease of epoch 5 was given away"),
+        (replace(LEASE, holder=NO_MEMBER), "the Lease of epoch 5 was given away"),
         (Lease("1"), "it has had none yet"),
     ],
 )
 def test_a_group_without_a_master_says_what_its_members_wait_for(lease: Lease, told: str) -> None:
     words = "not master: all members have to be heard first, and 3 are not"
     view = replace(
-        FOLLOWER, lease=lease, is_lease_fresh=False, hears_master=False, last_words=words
+        FOLLOWER, lease=lease, is_lease_fresh=False, follows_master=False, last_log_line=words
     )
     assert reason(view) == f"the group has no master: {told}; {words}"
 
 
 def test_a_member_that_comes_back_to_its_own_lease_has_no_master_yet() -> None:
-    said = reason(replace(FOLLOWER, number=1, hears_master=False))
+    said = reason(replace(FOLLOWER, number=1, follows_master=False))
     assert said is not None
     assert said.startswith("the group has no master")

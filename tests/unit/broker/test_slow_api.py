@@ -68,7 +68,7 @@ def must_lead_on(group: Group, seconds: float) -> None:
     while group.now < until:
         group.run(STEP)
         assert master.member.epoch == epoch, group.story()
-        assert master.member.authority_until(group.now) > group.now, group.story()
+        assert master.member.lease_deadline(group.now) > group.now, group.story()
 
 
 @pytest.mark.parametrize("latency", [0.02, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5])

@@ -15,7 +15,7 @@ from gantrymq.broker.configuration import Setup
 from gantrymq.broker.member.lease_client import LeaseClient
 from gantrymq.broker.supervisor import give_away
 from gantrymq.fakes.groups.lease_api import Fault, LeaseApi
-from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Found, Lease, LeaseAnswer, Written
+from gantrymq.ha.lease.lease import DURATION_SECONDS, NO_MEMBER, Found, Lease, LeaseAnswer, Written
 from gantrymq.ha.lease.lease_object import OBJECT_BYTES_MAX, ObjectName
 from gantrymq.runtime import process
 from gantrymq.runtime.http import kube_api
@@ -113,7 +113,7 @@ async def test_the_lease_of_the_dead_is_nobodys_and_its_set_stays(client: LeaseC
     await client.write(LEASE)
     assert await give_away(client, 1, ADDRESS)
     lease = await held(client)
-    assert (lease.holder, lease.epoch, lease.in_sync) == (NOBODY, 7, frozenset({1, 2}))
+    assert (lease.holder, lease.epoch, lease.in_sync) == (NO_MEMBER, 7, frozenset({1, 2}))
 
 
 async def test_the_lease_of_another_member_is_left_alone(client: LeaseClient) -> None:
@@ -127,17 +127,17 @@ async def test_the_lease_of_a_process_with_another_disk_is_left_alone(client: Le
     assert await give_away(client, 1, ADDRESS, "03" * 16)
     assert (await held(client)).holder == 1
     assert await give_away(client, 1, ADDRESS, "01" * 16)
-    assert (await held(client)).holder == NOBODY
+    assert (await held(client)).holder == NO_MEMBER
 
 
 async def test_a_lease_that_is_not_believed_is_not_sealed_anew(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    doubted = replace(LEASE, doubt="somebody has edited it")
+    doubted = replace(LEASE, untrusted_reason="somebody has edited it")
     client = Doubting(doubted)
     assert await give_away(client, 1, ADDRESS)
     assert client.written == []
-    assert "the lease is not believed, and ends by itself: somebody" in capsys.readouterr().err
+    assert "the lease is not trusted, so it is left to expire: somebody" in capsys.readouterr().err
 
 
 async def test_where_there_is_no_lease_there_is_nothing_to_give(client: LeaseClient) -> None:
@@ -160,7 +160,7 @@ async def test_a_lease_that_was_not_handed_over_is_given_away_whatever_the_broke
         sys.executable, "-c", GUARDED, str(tmp_path), *words, str(code)
     )
     assert await broker.wait() == code
-    assert (await held(client)).holder == NOBODY
+    assert (await held(client)).holder == NO_MEMBER
 
 
 async def test_while_another_broker_has_the_store_the_lease_is_its(
@@ -173,7 +173,7 @@ async def test_while_another_broker_has_the_store_the_lease_is_its(
     assert (await held(client)).holder == 1
     disk.close()
     await asyncio.to_thread(supervisor.release, setup)
-    assert (await held(client)).holder == NOBODY
+    assert (await held(client)).holder == NO_MEMBER
 
 
 async def test_no_broker_opens_the_store_while_its_lease_is_given_away(
@@ -191,7 +191,7 @@ async def test_no_broker_opens_the_store_while_its_lease_is_given_away(
     port.fault = Fault.NONE
     await releasing
     assert not disk.is_locked(LOCK)
-    assert (await held(client)).holder == NOBODY
+    assert (await held(client)).holder == NO_MEMBER
     disk.close()
 
 

@@ -95,7 +95,7 @@ class Loop:
         self.has_more = False
         self.is_general = False
         self.turns = 0
-        self.authority = LeaseDeadline()
+        self.lease_deadline = LeaseDeadline()
         self.rounds = TurnLoop(
             self.opened_broker.broker,
             self.clock,
@@ -103,7 +103,7 @@ class Loop:
             self.carry_out,
             self.fail,
             self.after_turn,
-            self.authority,
+            self.lease_deadline,
         )
         self.feed: ChannelFeed = self.rounds.feed
         self.breaks_effects = False
@@ -236,7 +236,7 @@ async def test_without_authority_sends_are_cut_off_rather_than_answered() -> Non
     fed.data_received(frame(1))
     loop.is_general = True
     asked.data_received(frame(2, queue_id=1))  # its queue is new: handlers take it
-    loop.authority.until = loop.clock.monotonic()
+    loop.lease_deadline.until = loop.clock.monotonic()
     loop.rounds.turn()
     assert to_fed.writes == to_asked.writes == []
     assert to_fed.is_closed
@@ -247,7 +247,7 @@ async def test_authority_is_judged_when_answers_leave() -> None:
     loop = Loop()
     channel, transport = loop.channel()
     channel.data_received(frame(1))
-    loop.authority.until = loop.clock.monotonic() + 1.0
+    loop.lease_deadline.until = loop.clock.monotonic() + 1.0
     loop.clock.step = 0.6
     loop.rounds.turn()
     assert transport.writes == []
@@ -260,7 +260,7 @@ async def test_without_authority_everything_else_is_answered() -> None:
     loop.is_general = True
     ext = {"topic": "T", "queueId": "0"}
     channel.data_received(encode(Command(RequestCode.GET_MAX_OFFSET, ext=ext, opaque=9)))
-    loop.authority.until = 0.0
+    loop.lease_deadline.until = 0.0
     loop.rounds.turn()
     loop.rounds.turn()
     assert answered(transport) == [9]
@@ -271,7 +271,7 @@ async def test_with_authority_all_is_as_ever() -> None:
     loop = Loop()
     channel, transport = loop.channel()
     channel.data_received(frame(1))
-    loop.authority.until = loop.clock.monotonic() + 0.001
+    loop.lease_deadline.until = loop.clock.monotonic() + 0.001
     loop.rounds.turn()
     assert answered(transport) == [1]
 
@@ -285,7 +285,7 @@ async def test_what_a_slave_passes_on_is_its_masters_word() -> None:
     channel, transport = loop.channel()
     loop.is_general = True
     broker.master_is("127.0.0.1:20911", loop.monotonic(), START_MS)
-    loop.authority.until = float("-inf")
+    loop.lease_deadline.until = float("-inf")
     channel.data_received(frame(1))
     loop.rounds.turn()
     (asked,) = [effect for effect in loop.effects if isinstance(effect, AskBroker)]

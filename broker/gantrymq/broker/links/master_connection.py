@@ -16,7 +16,7 @@ from gantrymq.broker.setup.link_security import LinkSecurity
 from gantrymq.ha.classic.log_receiver import LogReceiver
 from gantrymq.ha.classic.slave_admission import PROOF_SECONDS
 from gantrymq.ha.classic.slave_handshake import SlaveHandshake
-from gantrymq.ha.protocol.events import Ended, Ending, FollowingEvent
+from gantrymq.ha.protocol.events import Ended, Ending, LogReceiverEvent
 from gantrymq.ha.settings import HaSettings
 from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.security.tls import TlsTransport, TlsTransportError
@@ -248,7 +248,7 @@ class MasterConnection:
 
     # ------------------------------------------------------------------ the log
 
-    def _see(self, events: Sequence[FollowingEvent]) -> None:
+    def _see(self, events: Sequence[LogReceiverEvent]) -> None:
         for event in events:
             ended = event if isinstance(event, Ended) else self._append(event.position, event.data)
             if ended is not None:

@@ -112,7 +112,7 @@ class MemberLinks:
         self._dialing[number] = task
         task.add_done_callback(lambda _: self._dialing.pop(number, None))
 
-    def hang_up(self, number: int, reason: str) -> None:
+    def disconnect(self, number: int, reason: str) -> None:
         """Close this link, after sending the output it already has."""
         task = self._dialing.pop(number, None)
         if task is not None:

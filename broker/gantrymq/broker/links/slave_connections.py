@@ -17,7 +17,7 @@ from gantrymq.broker.setup.link_security import LinkSecurity
 from gantrymq.ha.classic.log_sender import LogSender
 from gantrymq.ha.classic.log_senders import FOLLOWERS_MAX, LogSenders
 from gantrymq.ha.classic.slave_admission import SlaveAdmission
-from gantrymq.ha.protocol.events import Ended, Ending, FollowerEvent
+from gantrymq.ha.protocol.events import Ended, Ending, LogSenderEvent
 from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.net.address import format_address
@@ -292,7 +292,7 @@ class SlaveConnection:
         else:
             self._transport.writelines(self._door.encrypt([data]))
 
-    def _see(self, events: Sequence[FollowerEvent]) -> None:
+    def _see(self, events: Sequence[LogSenderEvent]) -> None:
         for event in events:
             if isinstance(event, Ended):
                 self.end(event)

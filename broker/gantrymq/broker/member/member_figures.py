@@ -12,7 +12,7 @@ def figures_of(
     member: Member, lease: LeaseClient, slices: SliceKeeper | None, now: float
 ) -> MemberFigures:
     """The current values; `now` is by the clock of the event loop."""
-    known = member.agent.lease
+    known = member.elector.lease
     keeper = slices if member.epoch and slices is not None else None
     foreign = None if keeper is None else keeper.survey.foreign
     return MemberFigures(
@@ -21,7 +21,7 @@ def figures_of(
         in_sync=None if known is None else len(known.in_sync),
         lease_age_seconds=now - lease.answered_at,
         is_lease_unreadable=lease.failure is not None,
-        is_lease_doubted=known is not None and known.doubt is not None,
+        is_lease_untrusted=known is not None and known.untrusted_reason is not None,
         ignored_wishes=len(lease.ignored),
         is_disk_foreign=member.is_foreign,
         seat_conflicts=len(member.conflicts(now)) if member.epoch else None,

@@ -32,20 +32,20 @@ from gantrymq.broker.setup.group_setup import GroupSetup
 from gantrymq.broker.setup.link_security import LinkSecurity
 from gantrymq.ha.election.actions import (
     Action,
-    Dial,
-    HangUp,
+    Connect,
+    Disconnect,
     Publish,
     ReadLease,
     Restart,
-    Say,
     WriteLease,
+    WriteLogLine,
 )
 from gantrymq.ha.lease.endpoint_slice import Endpoint
 from gantrymq.ha.lease.lease_deadline import LeaseDeadline
 from gantrymq.ha.lease.lease_object import ObjectName
 from gantrymq.ha.member.link_settings import LinkSettings
 from gantrymq.ha.member.member import Member, MemberSettings
-from gantrymq.ha.member.replica_state import ReplicaState, note_doubt
+from gantrymq.ha.member.replica_state import ReplicaState, note_doubtful_log
 from gantrymq.ha.protocol.handshake import NONCE_BYTES
 from gantrymq.ha.protocol.handshake import Member as MemberName
 from gantrymq.ha.status import FollowerStatus, FollowingStatus
@@ -83,7 +83,7 @@ class MemberHost:
     ) -> None:
         self.address: tuple[str, int] | None = None
         """The address at which members connect; None if there is none."""
-        self.authority = LeaseDeadline(-NEVER)
+        self.lease_deadline = LeaseDeadline(-NEVER)
         self.restart: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Why this process has to stop and start again."""
         self._apis: list[KubeApi] = []
@@ -96,7 +96,7 @@ class MemberHost:
         self._ignored: Sequence[str] = ()
         """The ignored requests in the Lease that were logged last."""
         self._is_over = False
-        self._last_words = ""
+        self._last_log_line = ""
         """The last line that the member logged about the election."""
         self._lease: LeaseClient | None = None
         self._log = Log("member")
@@ -167,7 +167,7 @@ class MemberHost:
 
     def store_opens(self) -> None:
         """Called before the store is opened."""
-        note_doubt(self._disk, page_cache_of(self._setup.root))
+        note_doubtful_log(self._disk, page_cache_of(self._setup.root))
 
     def store_opened(self) -> None:
         """Record what a crash of the machine may have damaged, before anything else can fail: the
@@ -205,7 +205,7 @@ class MemberHost:
         """Stop running turns and acknowledging."""
         self._is_over = True
         self._links.end()
-        self.authority.until = -NEVER
+        self.lease_deadline.until = -NEVER
         for timer in (self._timer, self._decision_timer):
             if timer is not None:
                 timer.cancel()
@@ -229,7 +229,7 @@ class MemberHost:
 
     def _step(self, member: Member, now: float) -> None:
         member.turn(now, self._clock.wall_ms())
-        self.authority.until = member.authority_until(now)
+        self.lease_deadline.until = member.lease_deadline(now)
         for action in member.take_actions():
             self._do(action)
         self._links.flush()
@@ -271,7 +271,7 @@ class MemberHost:
         epoch."""
         if member is None or self._is_over:
             return False
-        if member.is_deposed:
+        if member.has_lost_role:
             self.turn(self._clock.monotonic())
         return True
 
@@ -283,12 +283,12 @@ class MemberHost:
                 self._begin(self._ask_lease(action), "ask for the lease")
             case Publish(epoch):
                 self._publish(epoch)
-            case Dial(link, address):
+            case Connect(link, address):
                 self._links.dial(link, address)
-            case HangUp(link, reason):
-                self._links.hang_up(link, reason)
-            case Say(text, is_warning):
-                self._last_words = text
+            case Disconnect(link, reason):
+                self._links.disconnect(link, reason)
+            case WriteLogLine(text, is_warning):
+                self._last_log_line = text
                 say = self._log.warning if is_warning else self._log.info
                 say(text)
             case Restart(reason):
@@ -380,7 +380,7 @@ class MemberHost:
             return "it is no member at work"
         group = self._group
         view = view_of(
-            self._member, self._store, group.number, group.min_in_sync, self._last_words, now
+            self._member, self._store, group.number, group.min_in_sync, self._last_log_line, now
         )
         return reason(view)
 

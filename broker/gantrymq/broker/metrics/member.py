@@ -23,7 +23,7 @@ class MemberFigures:
     lease_age_seconds: float
     """The time since the API last answered about the Lease."""
     is_lease_unreadable: bool
-    is_lease_doubted: bool
+    is_lease_untrusted: bool
     ignored_wishes: int
     is_disk_foreign: bool
     seat_conflicts: int | None
@@ -43,7 +43,7 @@ def samples(figures: MemberFigures, base: str) -> Iterator[Samples]:
         (table.IN_SYNC_MEMBERS, figures.in_sync),
         (table.LEASE_AGE, figures.lease_age_seconds),
         (table.LEASE_UNREADABLE, figures.is_lease_unreadable),
-        (table.LEASE_DOUBTED, figures.is_lease_doubted),
+        (table.LEASE_DOUBTED, figures.is_lease_untrusted),
         (table.IGNORED_WISHES, figures.ignored_wishes),
         (table.DISK_FOREIGN, figures.is_disk_foreign),
         (table.SEAT_CONFLICTS, figures.seat_conflicts),

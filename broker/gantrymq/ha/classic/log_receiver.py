@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import final
 
 from gantrymq.ha.classic.frames import FrameReader, encode_report
-from gantrymq.ha.protocol.events import Copied, Ended, Ending, FollowingEvent
+from gantrymq.ha.protocol.events import Copied, Ended, Ending, LogReceiverEvent
 from gantrymq.ha.protocol.rate import Rate
 from gantrymq.ha.settings import HaSettings
 
@@ -51,13 +51,13 @@ class LogReceiver:
         self._spoke_at = now
         self._report(now)
 
-    def receive(self, data: bytes, now: float) -> Sequence[FollowingEvent]:
+    def receive(self, data: bytes, now: float) -> Sequence[LogReceiverEvent]:
         """Process bytes from the master. Returns at most one Copied, then possibly an Ended."""
         if self.is_over:
             return ()
         self._heard_at = now
         self.has_heard = True
-        events: list[FollowingEvent] = []
+        events: list[LogReceiverEvent] = []
         pieces: list[bytes] = []
         begin = self._expected
         for position, piece in self._frames.feed(data):
@@ -94,7 +94,7 @@ class LogReceiver:
             self._spoke_at + self._settings.heartbeat_seconds,
         )
 
-    def expire(self, now: float) -> Sequence[FollowingEvent]:
+    def expire(self, now: float) -> Sequence[LogReceiverEvent]:
         """Send a heartbeat if one is due, or end a silent connection."""
         if self.is_over:
             return ()

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Final, final
 
 from gantrymq.ha.classic.frames import ReportReader, encode_head
-from gantrymq.ha.protocol.events import Acknowledged, Ended, Ending, FollowerEvent
+from gantrymq.ha.protocol.events import Acknowledged, Ended, Ending, LogSenderEvent
 from gantrymq.ha.protocol.log_stream import OUTPUT_BYTES_MAX, LogStream, too_far_behind
 from gantrymq.ha.protocol.rate import Rate
 from gantrymq.ha.settings import HaSettings
@@ -86,7 +86,7 @@ class LogSender:
 
     # ------------------------------------------------------------------ the link
 
-    def receive(self, data: bytes, now: float) -> Sequence[FollowerEvent]:
+    def receive(self, data: bytes, now: float) -> Sequence[LogSenderEvent]:
         """Process bytes from the slave."""
         if self.is_over:
             return ()
@@ -110,7 +110,7 @@ class LogSender:
             return silent
         return min(silent, self._spoke_at + self._settings.heartbeat_seconds)
 
-    def expire(self, now: float) -> Sequence[FollowerEvent]:
+    def expire(self, now: float) -> Sequence[LogSenderEvent]:
         """Send a heartbeat if one is due, or end a silent connection."""
         if self.is_over:
             return ()
@@ -142,7 +142,7 @@ class LogSender:
             self.stream.is_ready and not self.is_held_up and self._output_bytes < OUTPUT_BYTES_MAX
         )
 
-    def fill(self, now: float) -> Sequence[FollowerEvent]:
+    def fill(self, now: float) -> Sequence[LogSenderEvent]:
         """Make output from the bytes in memory, up to the bound."""
         stream = self.stream
         while self.has_room:

@@ -21,7 +21,7 @@ from typing import Final, final
 
 from gantrymq.ha.classic.log_sender import LogSender
 from gantrymq.ha.protocol import log_stream
-from gantrymq.ha.protocol.events import Ended, Ending, FollowerEvent
+from gantrymq.ha.protocol.events import Ended, Ending, LogSenderEvent
 from gantrymq.ha.settings import HaSettings
 from gantrymq.ha.status import FollowerStatus
 from gantrymq.store.engine import Store
@@ -67,7 +67,7 @@ class LogSenders:
         self._followers[follower.number] = follower
         return follower
 
-    def heard(self, follower: LogSender, data: bytes, now: float) -> Sequence[FollowerEvent]:
+    def heard(self, follower: LogSender, data: bytes, now: float) -> Sequence[LogSenderEvent]:
         """Process bytes from a slave; sends that this acknowledges are answered in the next
         turn."""
         events = follower.receive(data, now)

@@ -25,7 +25,7 @@ from typing import Final, final
 from gantrymq.base.bounds import LONG_MAX
 from gantrymq.base.errors import RemoteError
 from gantrymq.ha.protocol.handshake import hexadecimal, nonce_of
-from gantrymq.ha.protocol.member_frames import OPENING, Kind, Letter, MemberReader, encode
+from gantrymq.ha.protocol.member_frames import OPENING, HandshakeFrame, Kind, MemberReader, encode
 from gantrymq.ha.protocol.proofs import GroupSecret, statement
 from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import JsonObject, long_field, object_of, required_text_field
@@ -66,21 +66,21 @@ class SlaveHandshake:
 
     def begin(self) -> bytes:
         """The first bytes to send."""
-        return OPENING + _letter(Kind.HELLO, _introduction(self._me))
+        return OPENING + _handshake_frame(Kind.HELLO, _introduction(self._me))
 
     def receive(self, data: bytes) -> bytes:
         """The bytes to send in response. Raises RemoteError."""
-        said = b"".join(map(self._take, _letters(self._reader, data)))
+        said = b"".join(map(self._take, _handshake_frames(self._reader, data)))
         _must_be_sound(self._reader)
         return said
 
-    def _take(self, letter: Letter) -> bytes:
+    def _take(self, frame: HandshakeFrame) -> bytes:
         self.is_answered = True
-        if letter.kind is Kind.WELCOME:
+        if frame.kind is Kind.WELCOME:
             self._reader.expect()
             self.is_done = True
             return b""
-        said, me = _read(letter), self._me
+        said, me = _read(frame), self._me
         master, nonce = _introduced(said, me.group)
         if master != MASTER_ID:
             raise RemoteError(f"it says that it is broker {master}, and a master is {MASTER_ID}")
@@ -90,7 +90,7 @@ class SlaveHandshake:
         me.secret.must_have_made(proof, proven, "the master")
         self._reader.expect(Kind.WELCOME)
         answer = me.secret.prove(_statement(_SLAVE, me, me.broker_id, nonces))
-        return encode(Letter(Kind.PROOF, answer))
+        return encode(HandshakeFrame(Kind.PROOF, answer))
 
 
 @final
@@ -109,26 +109,26 @@ class MasterHandshake:
 
     def receive(self, data: bytes) -> bytes:
         """The bytes to send in response. Raises RemoteError."""
-        said = b"".join(map(self._take, _letters(self._reader, data)))
+        said = b"".join(map(self._take, _handshake_frames(self._reader, data)))
         _must_be_sound(self._reader)
         return said
 
-    def _take(self, letter: Letter) -> bytes:
+    def _take(self, frame: HandshakeFrame) -> bytes:
         me = self._me
-        if letter.kind is Kind.PROOF:
+        if frame.kind is Kind.PROOF:
             proven = _statement(_SLAVE, me, self._slave, self._nonces)
-            me.secret.must_have_made(letter.body, proven, f"the slave, broker {self._slave},")
+            me.secret.must_have_made(frame.body, proven, f"the slave, broker {self._slave},")
             self._reader.expect()
             self.is_done = True
-            return _letter(Kind.WELCOME, {})
-        self._slave, nonce = _introduced(_read(letter), me.group)
+            return _handshake_frame(Kind.WELCOME, {})
+        self._slave, nonce = _introduced(_read(frame), me.group)
         if self._slave == MASTER_ID:
             raise RemoteError(f"it says that it is broker {MASTER_ID}, which is its master's id")
         self._nonces = nonce + me.nonce
         self._reader.expect(Kind.PROOF)
         proof = me.secret.prove(_statement(_MASTER, me, self._slave, self._nonces))
         introduction = _introduction(me) | {"proof": proof.hex()}
-        return OPENING + _letter(Kind.CHALLENGE, introduction)
+        return OPENING + _handshake_frame(Kind.CHALLENGE, introduction)
 
 
 def _statement(side: bytes, me: Broker, slave: int, nonces: bytes) -> bytes:
@@ -140,15 +140,15 @@ def _statement(side: bytes, me: Broker, slave: int, nonces: bytes) -> bytes:
 # ---------------------------------------------------------------------- letters
 
 
-def _letters(reader: MemberReader, data: bytes) -> list[Letter]:
+def _handshake_frames(reader: MemberReader, data: bytes) -> list[HandshakeFrame]:
     """The received letters. At most one is expected at a time, and the next one only after an
     answer."""
-    letters = []
+    frames = []
     for frame in reader.feed(data):
-        assert isinstance(frame, Letter), "the reader was not told to expect anything else"
-        letters.append(frame)
+        assert isinstance(frame, HandshakeFrame), "the reader was not told to expect anything else"
+        frames.append(frame)
         reader.expect()
-    return letters
+    return frames
 
 
 def _must_be_sound(reader: MemberReader) -> None:
@@ -156,12 +156,12 @@ def _must_be_sound(reader: MemberReader) -> None:
         raise RemoteError(reader.failure)
 
 
-def _letter(kind: Kind, said: JsonObject) -> bytes:
-    return encode(Letter(kind, javajson.dumps_standard(said)))
+def _handshake_frame(kind: Kind, said: JsonObject) -> bytes:
+    return encode(HandshakeFrame(kind, javajson.dumps_standard(said)))
 
 
-def _read(letter: Letter) -> JsonObject:
-    return object_of(javajson.loads(letter.body), f"a {letter.kind.name.lower()}")
+def _read(frame: HandshakeFrame) -> JsonObject:
+    return object_of(javajson.loads(frame.body), f"a {frame.kind.name.lower()}")
 
 
 def _introduction(me: Broker) -> JsonObject:

@@ -53,7 +53,7 @@ def trimmed(epochs: Epochs, log_start: int) -> Epochs:
     return epochs[ended:]
 
 
-def parting(ours: Epochs, our_end: int, theirs: Epochs, their_end: int) -> int | None:
+def divergence(ours: Epochs, our_end: int, theirs: Epochs, their_end: int) -> int | None:
     """The position up to which both logs are equal; None if they have no epoch in common."""
     ends = _ends(theirs, their_end)
     for epoch, end in reversed(_ends(ours, our_end).items()):

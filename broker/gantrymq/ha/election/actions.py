@@ -37,7 +37,7 @@ class Publish:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Dial:
+class Connect:
     """Connect to a member's HA address, then call `connected`, `received`, `closed` with this
     number. `closed` before `connected` means that the connection failed."""
 
@@ -47,7 +47,7 @@ class Dial:
 
 @final
 @dataclass(frozen=True, slots=True)
-class HangUp:
+class Disconnect:
     """Close this connection; calling `closed` for it is not necessary."""
 
     link: int
@@ -65,11 +65,11 @@ class Restart:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Say:
+class WriteLogLine:
     """Write a log line."""
 
     text: str
     is_warning: bool = False
 
 
-Action: TypeAlias = ReadLease | WriteLease | Publish | Dial | HangUp | Restart | Say
+Action: TypeAlias = ReadLease | WriteLease | Publish | Connect | Disconnect | Restart | WriteLogLine

@@ -13,7 +13,7 @@ from gantrymq.base.bounds import NEVER
 from gantrymq.ha.election.election import Verdict, View, judge
 from gantrymq.ha.election.election_context import ElectionContext
 from gantrymq.ha.election.lease_client_state import LeaseClientState
-from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Lease
+from gantrymq.ha.lease.lease import DURATION_SECONDS, NO_MEMBER, Lease
 from gantrymq.ha.lease.member_id import MemberId
 
 
@@ -21,12 +21,12 @@ from gantrymq.ha.lease.member_id import MemberId
 class CandidatePolicy:
     """The candidate policy of one member."""
 
-    __slots__ = ("_place", "_promised_until", "again_at")
+    __slots__ = ("_member_id", "_promised_until", "again_at")
 
-    def __init__(self, place: MemberId, now: float, *, is_new: bool) -> None:
+    def __init__(self, member_id: MemberId, now: float, *, is_new: bool) -> None:
         """`is_new`: this disk has never been used by a member, so there can be no earlier
         promises."""
-        self._place = place
+        self._member_id = member_id
         self._promised_until = now if is_new else now + DURATION_SECONDS
         self.again_at = NEVER
         """When the verdict may change without another event."""
@@ -35,31 +35,33 @@ class CandidatePolicy:
         """Promise not to seek the lease for its duration."""
         self._promised_until = now + DURATION_SECONDS
 
-    def judge(self, desk: LeaseClientState, around: ElectionContext, now: float) -> Verdict | None:
+    def judge(
+        self, lease_state: LeaseClientState, context: ElectionContext, now: float
+    ) -> Verdict | None:
         """The verdict on seeking the lease; None if a promise forbids it."""
-        lease = desk.lease
-        if lease and now < self._promised_until and self._may_others_lead(lease, around):
+        lease = lease_state.lease
+        if lease and now < self._promised_until and self._may_others_lead(lease, context):
             self.again_at = self._promised_until
             return None
         view = View(
-            self._place.number,
-            self._place.configured,
-            around.standing(),
+            self._member_id.number,
+            self._member_id.configured,
+            context.member_report(),
             lease,
-            desk.changed_at,
-            desk.touched_at,
-            around.sightings(),
-            around.stall(now),
-            around.trouble(now),
-            around.stray(),
+            lease_state.changed_at,
+            lease_state.touched_at,
+            context.received_reports(),
+            context.stall(now),
+            context.trouble(now),
+            context.foreign_reason(),
         )
         verdict = judge(view, now)
         self.again_at = verdict.again_at
         return verdict
 
-    def _may_others_lead(self, lease: Lease, around: ElectionContext) -> bool:
+    def _may_others_lead(self, lease: Lease, context: ElectionContext) -> bool:
         """Whether the master that received the promise may continue. A master that released its
         lease may not, unless the lease was set back to an earlier state or edited."""
-        if lease.doubt is not None or lease.epoch < around.standing().epoch:
+        if lease.untrusted_reason is not None or lease.epoch < context.member_report().epoch:
             return True
-        return lease.holder not in (NOBODY, self._place.number)
+        return lease.holder not in (NO_MEMBER, self._member_id.number)

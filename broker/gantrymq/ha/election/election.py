@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
 from gantrymq.base.bounds import NEVER
-from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Lease
+from gantrymq.ha.lease.lease import DURATION_SECONDS, NO_MEMBER, Lease
 from gantrymq.ha.protocol.handshake import MemberReport
 
 # How long a report of another member describes the present.
@@ -57,10 +57,10 @@ UNCLEAN_SECONDS: Final = 15.0
 
 @final
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class ReceivedReport:
     """The last report of another member, and when it arrived."""
 
-    standing: MemberReport
+    member_report: MemberReport
     at: float
 
 
@@ -70,7 +70,7 @@ class View(NamedTuple):
 
     me: int
     configured: frozenset[int]
-    standing: MemberReport
+    member_report: MemberReport
     """This member's own report; its epoch is the highest this member has seen."""
     lease: Lease | None
     """The Lease as it was last read; None if there is none."""
@@ -78,12 +78,12 @@ class View(NamedTuple):
     """When this member first read the current renewal of it."""
     touched_at: float
     """When this member first read the current version of it."""
-    sightings: Mapping[int, Sighting]
+    received_reports: Mapping[int, ReceivedReport]
     stall: str | None = None
     """Why this member's disk does not respond."""
     trouble: str | None = None
     """Why this member could not accept messages; consumers can still read."""
-    stray: str | None = None
+    foreign_reason: str | None = None
     """Why this member's disk does not belong to the group."""
 
 
@@ -107,15 +107,15 @@ class Verdict(NamedTuple):
 def judge(view: View, now: float) -> Verdict:
     """Decide whether to seek the lease."""
     lease = view.lease
-    if view.stray is not None:
-        return Verdict(view.stray)
+    if view.foreign_reason is not None:
+        return Verdict(view.foreign_reason)
     if view.stall is not None:
         return Verdict(f"our disk does not answer: {view.stall}")
     if lease is None or not lease.version:
         return _judge_missing(view, now)
     verdict = _judge(view, lease, now)
     others_until = _free_at(view, lease) + 2 * PATIENCE_SECONDS
-    is_chosen = lease.heir == view.me
+    is_chosen = lease.successor == view.me
     if verdict.epoch and view.trouble is not None and not is_chosen and now < others_until:
         return Verdict(
             f"others may take messages, we cannot: {view.trouble}", again_at=others_until
@@ -132,26 +132,26 @@ def _judge(view: View, lease: Lease, now: float) -> Verdict:
     free_at = _free_at(view, lease)
     if now < free_at:
         return Verdict(f"member {lease.holder} is master", again_at=free_at)
-    if not lease.names(view.me, view.standing.disk):
+    if not lease.names(view.me, view.member_report.disk):
         return _judge_outside(view, lease, free_at, now)
     patient_until = free_at + PATIENCE_SECONDS
-    if lease.heir not in (NOBODY, view.me) and now < patient_until:
-        return Verdict(f"member {lease.heir} was chosen", again_at=patient_until)
+    if lease.successor not in (NO_MEMBER, view.me) and now < patient_until:
+        return Verdict(f"member {lease.successor} was chosen", again_at=patient_until)
     return _judge_set(view, lease, free_at, now)
 
 
-def fresh(sightings: Mapping[int, Sighting], now: float) -> Mapping[int, MemberReport]:
+def fresh(received_reports: Mapping[int, ReceivedReport], now: float) -> Mapping[int, MemberReport]:
     """The reports that are recent enough to describe the present."""
     return {
-        member: sighting.standing
-        for member, sighting in sightings.items()
+        member: sighting.member_report
+        for member, sighting in received_reports.items()
         if now < sighting.at + FRESH_SECONDS
     }
 
 
 def _free_at(view: View, lease: Lease) -> float:
     """When the lease becomes free, as far as this member can know."""
-    if lease.holder == NOBODY or lease.is_of(view.me, view.standing.disk):
+    if lease.holder == NO_MEMBER or lease.is_of(view.me, view.member_report.disk):
         return view.changed_at
     return view.changed_at + DURATION_SECONDS
 
@@ -166,12 +166,12 @@ def _surely_free_at(view: View, lease: Lease, now: float) -> float:
 def _why_not(view: View, lease: Lease, now: float) -> str | None:
     """Why the set that the lease names is not trusted; None if it is."""
     heard = _heard(view, lease, now).values()
-    if lease.doubt is not None:
-        return lease.doubt
-    epoch = max([view.standing.epoch, *(each.epoch for each in heard)])
+    if lease.untrusted_reason is not None:
+        return lease.untrusted_reason
+    epoch = max([view.member_report.epoch, *(each.epoch for each in heard)])
     if lease.epoch < epoch:
         return f"the lease is of epoch {lease.epoch}, and members have seen epoch {epoch}"
-    mark = max([view.standing.mark, *(each.mark for each in heard)])
+    mark = max([view.member_report.mark, *(each.mark for each in heard)])
     if lease.mark < mark:
         return f"members have seen a newer lease of epoch {mark.epoch}, renewal {mark.renewals}"
     return None
@@ -179,20 +179,20 @@ def _why_not(view: View, lease: Lease, now: float) -> str | None:
 
 def _heard(view: View, lease: Lease, now: float) -> dict[int, MemberReport]:
     """The reports of other members, except those with a disk of another group."""
-    group = lease.group or view.standing.group
-    heard = fresh(view.sightings, now)
+    group = lease.group or view.member_report.group
+    heard = fresh(view.received_reports, now)
     return {each: heard[each] for each in heard if heard[each].group in ("", group) or not group}
 
 
-def groups_heard(sightings: Mapping[int, Sighting], now: float) -> frozenset[str]:
+def groups_heard(received_reports: Mapping[int, ReceivedReport], now: float) -> frozenset[str]:
     """The groups of the disks of other members."""
-    return frozenset(each.group for each in fresh(sightings, now).values()) - {""}
+    return frozenset(each.group for each in fresh(received_reports, now).values()) - {""}
 
 
 def _judge_missing(view: View, now: float) -> Verdict:
     """Decide whether this member creates the lease."""
-    heard = fresh(view.sightings, now)
-    ours, groups = view.standing.group, groups_heard(view.sightings, now)
+    heard = fresh(view.received_reports, now)
+    ours, groups = view.member_report.group, groups_heard(view.received_reports, now)
     missing = view.configured - {view.me} - frozenset(heard)
     if ours and groups <= {ours}:
         # A disk of another group may be the only one that has reported so far.
@@ -221,7 +221,7 @@ def _names(members: Iterable[int]) -> str:
 
 def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
     """The decision of a member of the in-sync set."""
-    if lease.heir == view.me and view.standing.is_electable:
+    if lease.successor == view.me and view.member_report.is_electable:
         others = lease.in_sync - {view.me, lease.leaver}
         return Verdict("the last master chose us", lease.epoch + 1, in_sync=others)
     heard = _heard(view, lease, now)
@@ -235,7 +235,7 @@ def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
     if silent and now < free_at + COURTESY_SECONDS:
         return Verdict("the others are heard first", again_at=free_at + COURTESY_SECONDS)
     better = _better(view, lease, said)
-    if view.standing.is_electable:
+    if view.member_report.is_electable:
         patient_until = free_at + PATIENCE_SECONDS
         if lease.holder == view.me:  # held by us: wait only for a member with more
             better, patient_until = _longer(view, lease, said), NEVER
@@ -249,7 +249,7 @@ def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
         return Verdict(f"{text}: member {better} has more", is_given_up=is_given_up)
     if not are_all_heard:
         return _judge_torn(view, lease, said, free_at, now)
-    if not view.standing.epochs:  # nor have the other members of the set any epochs
+    if not view.member_report.epochs:  # nor have the other members of the set any epochs
         return _judge_all(view, lease, now)
     return Verdict("all machines of the set went down, and our log has most", lease.epoch + 1)
 
@@ -261,7 +261,7 @@ def _judge_torn(
     report."""
     missing = _names(lease.in_sync - {view.me} - frozenset(said))
     text = "our machine went down and may have lost what it had"
-    if not lease.wishes.allows_unclean:
+    if not lease.operator_requests.allows_unclean:
         return Verdict(f"{text}: all of the set have to be heard, and {missing} are not")
     again_at = free_at + UNCLEAN_SECONDS
     if now < again_at:
@@ -275,7 +275,7 @@ def _judge_outside(view: View, lease: Lease, free_at: float, now: float) -> Verd
     heard = _heard(view, lease, now)
     if all(each in heard and _is_replaced(each, heard[each], lease) for each in lease.in_sync):
         return _judge_all(view, lease, now)
-    if not lease.wishes.allows_unclean:
+    if not lease.operator_requests.allows_unclean:
         members = _names(lease.in_sync)
         return Verdict(f"we may lack acknowledged messages: only {members} may be master")
     if any(lease.names(each, said.disk) for each, said in heard.items()):
@@ -298,26 +298,26 @@ def _unclean(text: str, epoch: int) -> Verdict:
     )
 
 
-def _is_replaced(member: int, standing: MemberReport, lease: Lease) -> bool:
+def _is_replaced(member: int, member_report: MemberReport, lease: Lease) -> bool:
     """Whether the disk of this in-sync member has lost its data. Another disk with its number
     proves nothing about that one: its process may run elsewhere, or be about to start."""
-    return not standing.epochs and lease.names(member, standing.disk)
+    return not member_report.epochs and lease.names(member, member_report.disk)
 
 
 def _judge_all(view: View, lease: Lease, now: float) -> Verdict:
     """The decision if the lease cannot be trusted: all members have to report."""
-    known_group = lease.group or view.standing.group
-    if not known_group and len(groups_heard(view.sightings, now)) > 1:
+    known_group = lease.group or view.member_report.group
+    if not known_group and len(groups_heard(view.received_reports, now)) > 1:
         return Verdict(
             "the lease does not say which group this is, and the disks of other members are of"
             " several: run `gantry store archive` on those that are not of this one"
         )
     heard = {
-        member: standing
-        for member, standing in _heard(view, lease, now).items()
+        member: member_report
+        for member, member_report in _heard(view, lease, now).items()
         if member in view.configured
     }
-    known = max([lease.epoch, view.standing.epoch, *(each.epoch for each in heard.values())])
+    known = max([lease.epoch, view.member_report.epoch, *(each.epoch for each in heard.values())])
     free_at = _surely_free_at(view, lease, now)
     if known and now < free_at:
         return Verdict("there may still be a master", again_at=free_at)
@@ -325,11 +325,11 @@ def _judge_all(view: View, lease: Lease, now: float) -> Verdict:
         return Verdict("we are fenced: an operator said that this member may not be master")
     missing = _missing(view, lease, heard, now)
     again_at = free_at + UNCLEAN_SECONDS
-    if missing and (not lease.wishes.allows_unclean or now < again_at):
-        again_at = again_at if lease.wishes.allows_unclean else NEVER
+    if missing and (not lease.operator_requests.allows_unclean or now < again_at):
+        again_at = again_at if lease.operator_requests.allows_unclean else NEVER
         return Verdict(_who_is_missing(view, lease, missing, now), again_at=again_at)
     better = _better(view, lease, heard, by_log=True)
-    if lease.wishes.allows_unclean:
+    if lease.operator_requests.allows_unclean:
         heard_fenced = lease.fenced & frozenset(heard)
         able = {each: heard[each] for each in heard if each not in lease.fenced}
         return _judge_able(view, lease, able, missing | heard_fenced, known, again_at, now)
@@ -377,7 +377,7 @@ def _missing(
 ) -> frozenset[int]:
     """The members whose logs are not known. If the lease is not trusted, a new disk of an in-sync
     member says nothing about the old disk; if it is trusted, all in-sync members have new disks."""
-    there = {**heard, view.me: view.standing}
+    there = {**heard, view.me: view.member_report}
     missing = view.configured - frozenset(there)
     if _why_not(view, lease, now) is None:
         return missing
@@ -385,18 +385,18 @@ def _missing(
     return missing | (others & lease.in_sync)
 
 
-def _is_whole(standing: MemberReport, epoch: int) -> bool:
+def _is_whole(member_report: MemberReport, epoch: int) -> bool:
     """Whether a log has everything that was acknowledged. A member that has seen no epoch although
     this one has begun has a new disk, and has not learned yet that it lacks messages."""
-    return standing.is_electable and (standing.epoch > 0 or epoch == 0)
+    return member_report.is_electable and (member_report.epoch > 0 or epoch == 0)
 
 
-def _extent(standing: MemberReport, lease: Lease, *, by_log: bool) -> tuple[bool, int, int]:
+def _extent(member_report: MemberReport, lease: Lease, *, by_log: bool) -> tuple[bool, int, int]:
     """Ranks a log. Within the set a complete log ranks above a longer one. `by_log`: the set is not
     known, or none of its members is present; then the log that goes furthest has everything that
     any set had."""
-    last = standing.epochs[-1].number if standing.epochs else 0
-    return by_log or _is_whole(standing, lease.epoch), last, standing.end
+    last = member_report.epochs[-1].number if member_report.epochs else 0
+    return by_log or _is_whole(member_report, lease.epoch), last, member_report.end
 
 
 def _better(
@@ -407,26 +407,26 @@ def _better(
     where no checksum tells, and all members would copy that. `by_log`: each member may read another
     untrusted lease, so all go by the epochs that members have seen; otherwise two could wait for
     each other."""
-    seen = max([view.standing.epoch, *(each.epoch for each in others.values())])
+    seen = max([view.member_report.epoch, *(each.epoch for each in others.values())])
     epoch = seen if by_log else lease.epoch
 
-    def rank(member: int, standing: MemberReport) -> tuple[object, ...]:
-        extent = _extent(standing, lease, by_log=by_log)
-        is_preferred = member == lease.wishes.preferred
-        may_lead, is_whole = member not in lease.fenced, _is_whole(standing, epoch)
-        return *extent, may_lead, standing.sure_end, is_whole, is_preferred, -member
+    def rank(member: int, member_report: MemberReport) -> tuple[object, ...]:
+        extent = _extent(member_report, lease, by_log=by_log)
+        is_preferred = member == lease.operator_requests.preferred
+        may_lead, is_whole = member not in lease.fenced, _is_whole(member_report, epoch)
+        return *extent, may_lead, member_report.sure_end, is_whole, is_preferred, -member
 
-    best = max(others, key=lambda each: rank(each, others[each]), default=NOBODY)
-    if best == NOBODY or rank(best, others[best]) < rank(view.me, view.standing):
-        return NOBODY
+    best = max(others, key=lambda each: rank(each, others[each]), default=NO_MEMBER)
+    if best == NO_MEMBER or rank(best, others[best]) < rank(view.me, view.member_report):
+        return NO_MEMBER
     return best
 
 
 def _longer(view: View, lease: Lease, others: Mapping[int, MemberReport]) -> int:
     """A member that has more than this one; NOBODY if there is none."""
 
-    def extent(standing: MemberReport) -> tuple[bool, int, int]:
-        return _extent(standing, lease, by_log=False)
+    def extent(member_report: MemberReport) -> tuple[bool, int, int]:
+        return _extent(member_report, lease, by_log=False)
 
-    best = max(others, key=lambda each: extent(others[each]), default=NOBODY)
-    return best if best and extent(others[best]) > extent(view.standing) else NOBODY
+    best = max(others, key=lambda each: extent(others[each]), default=NO_MEMBER)
+    return best if best and extent(others[best]) > extent(view.member_report) else NO_MEMBER

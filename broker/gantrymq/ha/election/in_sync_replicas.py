@@ -35,7 +35,7 @@ PROGRESS_SECONDS: Final = 1.5
 # If a member has made no progress for this long, the master begins to flush its own log. Before a
 # member is removed everything acknowledged has to be on the master's disk, and sends wait for the
 # flush and the removal.
-MISSED_SECONDS: Final = 0.7
+LATE_SECONDS: Final = 0.7
 
 # A member that makes progress, but has not reached the position at which the log ended this long
 # ago, is slower than the producers: all sends would wait for it forever.
@@ -208,17 +208,17 @@ class InSyncReplicas:
             due = min(due, at)
         return due
 
-    def missed_at(self) -> float:
-        """When `misses_somebody` becomes true, unless a report arrives before."""
+    def member_late_at(self) -> float:
+        """When `has_late_member` becomes true, unless a report arrives before."""
         due = NEVER
         for member, progress in self._progress.items():
             if member in self.persisted:
-                due = min(due, progress.at + MISSED_SECONDS)
+                due = min(due, progress.at + LATE_SECONDS)
         return due
 
-    def misses_somebody(self, now: float) -> bool:
+    def has_late_member(self, now: float) -> bool:
         """Whether a member of the set has made no progress for MISSED_SECONDS."""
-        return now >= self.missed_at()
+        return now >= self.member_late_at()
 
     def prepare(self, wanted: frozenset[int] | None) -> None:
         """Called with each result of `wanted`. If that removes a member, messages are acknowledged

@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
-from gantrymq.ha.election.actions import Action, Say
+from gantrymq.ha.election.actions import Action, WriteLogLine
 from gantrymq.ha.election.candidate_policy import CandidatePolicy
 from gantrymq.ha.election.election import Verdict, groups_heard
 from gantrymq.ha.election.election_context import ElectionContext
@@ -32,7 +32,7 @@ from gantrymq.ha.election.phase import Phase
 from gantrymq.ha.election.switchover import Switchover
 from gantrymq.ha.lease.lease import (
     EPOCH_MAX,
-    NOBODY,
+    NO_MEMBER,
     RENEW_SECONDS,
     Lease,
     LeaseAnswer,
@@ -56,18 +56,18 @@ class LeaderElector:
     `deadline`."""
 
     __slots__ = (
-        "_candidacy",
+        "_candidate_policy",
         "_chosen",
-        "_desk",
         "_handing_by",
+        "_lease_state",
+        "_lease_timer",
         "_leaves_by",
-        "_place",
+        "_log_lines",
+        "_member_id",
         "_proposal",
         "_said",
         "_sought",
         "_switchover",
-        "_tenure",
-        "_words",
         "_yields",
         "_yields_at",
         "epoch",
@@ -77,23 +77,23 @@ class LeaderElector:
     )
 
     def __init__(
-        self, place: MemberId, now: float, *, is_new: bool, kept: Lease | None = None
+        self, member_id: MemberId, now: float, *, is_new: bool, kept: Lease | None = None
     ) -> None:
         """`is_new`: this disk has never been used by a member, so it can have promised nothing.
         `kept`: the lease that this disk has seen last."""
-        self._candidacy = CandidatePolicy(place, now, is_new=is_new)
-        self._chosen = NOBODY
-        self._desk = LeaseClientState(now, kept)
+        self._candidate_policy = CandidatePolicy(member_id, now, is_new=is_new)
+        self._chosen = NO_MEMBER
+        self._lease_state = LeaseClientState(now, kept)
         self._handing_by = NEVER
         self._leaves_by = NEVER
-        self._place = place
+        self._member_id = member_id
         self._proposal: Lease | None = None
         """A write with another in-sync set whose outcome is unknown."""
         self._said = ""
         self._sought = 0
-        self._switchover = Switchover(place.number)
-        self._tenure = LeaseTimer(place)
-        self._words: list[Say] = []
+        self._switchover = Switchover(member_id.number)
+        self._lease_timer = LeaseTimer(member_id)
+        self._log_lines: list[WriteLogLine] = []
         self._yields = False
         """Whether this member lets the lease go because its disk does not respond."""
         self._yields_at = -NEVER
@@ -111,7 +111,7 @@ class LeaderElector:
     @property
     def lease(self) -> Lease | None:
         """The Lease as it was last read or written."""
-        return self._desk.lease
+        return self._lease_state.lease
 
     @property
     def lease_epoch(self) -> int:
@@ -121,20 +121,20 @@ class LeaderElector:
     def master(self) -> int:
         """The member that the lease names, if that is another one than this."""
         lease = self.lease
-        if lease is None or lease.holder == self._place.number:
-            return NOBODY
+        if lease is None or lease.holder == self._member_id.number:
+            return NO_MEMBER
         return lease.holder
 
     def trusts_master(self, now: float) -> bool:
         """Whether the lease of the current master has not expired by this member's clock."""
-        return now < self._desk.expires_at
+        return now < self._lease_state.expires_at
 
-    def authority(self, around: ElectionContext, now: float) -> float:
+    def lease_deadline(self, context: ElectionContext, now: float) -> float:
         """Until when this member may acknowledge."""
         if not self.epoch:
             return -NEVER
-        promised_since = around.promised_since() if self.asks_promises(now) else None
-        return self._tenure.ends_at(promised_since)
+        promised_since = context.promised_since() if self.asks_promises(now) else None
+        return self._lease_timer.ends_at(promised_since)
 
     def must_promise(self) -> frozenset[int] | None:
         """The members whose promises let this master continue without the lease; None if no
@@ -142,27 +142,27 @@ class LeaderElector:
         in_sync, lease = self.in_sync, self.lease
         if in_sync is None or lease is None:
             return None
-        return self._tenure.must_promise(lease, in_sync)
+        return self._lease_timer.must_promise(lease, in_sync)
 
     def asks_promises(self, now: float) -> bool:
         """Whether a renewal of the lease is overdue, so that promises are needed."""
-        return self.epoch > 0 and not self._yields and now >= self._tenure.asks_at
+        return self.epoch > 0 and not self._yields and now >= self._lease_timer.asks_at
 
     def promise(self, epoch: int, now: float) -> bool:
         """Promise not to seek the lease for its duration; False if this member cannot promise
         that."""
         if self.phase is not Phase.WATCHING or self.lease_epoch > epoch:
             return False
-        self._candidacy.promise(now)
+        self._candidate_policy.promise(now)
         return True
 
     def look(self, now: float) -> None:
         """Read the lease soon, because it may have changed."""
-        self._desk.look(now)
+        self._lease_state.look(now)
 
     def take_actions(self) -> Sequence[Action]:
-        words, self._words = self._words, []
-        return [*words, *self._desk.take_actions()]
+        words, self._log_lines = self._log_lines, []
+        return [*words, *self._lease_state.take_actions()]
 
     # ------------------------------------------------------------------ answers of the lease store
 
@@ -170,8 +170,8 @@ class LeaderElector:
         """Process the answer to a request."""
         if isinstance(answer, Unanswered):
             self._say(f"the lease could not be reached: {answer.text}", is_warning=True)
-        outcome = self._desk.answered(number, answer, now, leads=self.epoch > 0)
-        lease = self._desk.lease
+        outcome = self._lease_state.answered(number, answer, now, leads=self.epoch > 0)
+        lease = self._lease_state.lease
         if outcome is Outcome.WRITTEN and lease is not None:
             self._wrote(lease)
         elif outcome is Outcome.READ:
@@ -185,8 +185,8 @@ class LeaderElector:
             self.phase = Phase.WATCHING
         if not self.epoch:
             return
-        if lease is None or not lease.is_by(self._place) or lease.epoch != self.epoch:
-            self.step_down(_other_master(lease, self._place.number), now)
+        if lease is None or not lease.is_by(self._member_id) or lease.epoch != self.epoch:
+            self.step_down(_other_master(lease, self._member_id.number), now)
         elif self._proposal is None:
             self._compare_set(lease)
         elif lease.version != self._proposal.version:
@@ -197,27 +197,27 @@ class LeaderElector:
         Another program may have written the lease, for example by restoring an earlier one: the
         members it names can be elected until the lease is corrected."""
         in_sync, named = self.in_sync, lease.in_sync | lease.claimed
-        if in_sync is not None and named | {self._place.number} != in_sync.persisted:
+        if in_sync is not None and named | {self._member_id.number} != in_sync.persisted:
             text = f"somebody else wrote that {sorted(lease.claimed or named)} are in sync"
             self._say(text, is_warning=True)
             self._settle(lease)
 
     def _wrote(self, lease: Lease) -> None:
         """Act on a successful write."""
-        if not lease.is_by(self._place):
+        if not lease.is_by(self._member_id):
             self.phase = Phase.RELEASED if self.is_leaving else Phase.WATCHING
         elif self.phase is Phase.SEEKING and self._has_won(lease):
             self.phase, self.epoch = Phase.LEADING, lease.epoch
-            self._tenure.renew(self._desk.sent_at)
+            self._lease_timer.renew(self._lease_state.sent_at)
             self._say(f"master in epoch {lease.epoch}; in sync: {sorted(lease.in_sync)}")
         elif self.epoch:
-            self._tenure.renew(self._desk.sent_at)
+            self._lease_timer.renew(self._lease_state.sent_at)
             self._settle(lease)
 
     def _has_won(self, lease: Lease | None) -> bool:
         """Whether this very process holds the lease: another process with this member's number may
         have sought the same epoch."""
-        return lease is not None and lease.is_by(self._place) and lease.epoch == self._sought
+        return lease is not None and lease.is_by(self._member_id) and lease.epoch == self._sought
 
     def _settle(self, lease: Lease) -> None:
         """Record that the outcome of the last proposal is known."""
@@ -227,48 +227,56 @@ class LeaderElector:
 
     # ------------------------------------------------------------------ decisions
 
-    def decide(self, around: ElectionContext, now: float) -> None:
+    def decide(self, context: ElectionContext, now: float) -> None:
         """Do everything that is due."""
-        if self.epoch and now >= self.authority(around, now):
+        if self.epoch and now >= self.lease_deadline(context, now):
             self.step_down("the lease could not be renewed in time", now)
         if self.epoch:
-            self._lead(around, now)
+            self._lead(context, now)
         elif self.phase is not Phase.RELEASED:
-            self._watch(around, now)
-        elif now >= self._successor_at() and not self._desk.is_busy:
-            self._desk.read(now)
+            self._watch(context, now)
+        elif now >= self._successor_at() and not self._lease_state.is_busy:
+            self._lease_state.read(now)
 
     def _successor_at(self) -> float:
         """When to look for a new master, which clients that still send to this member need to
         know."""
-        return NEVER if self.has_successor else self._desk.look_at(is_urgent=True)
+        return NEVER if self.has_successor else self._lease_state.look_at(is_urgent=True)
 
-    def deadline(self, around: ElectionContext, now: float) -> float:
+    def deadline(self, context: ElectionContext, now: float) -> float:
         """When `decide` has something to do, if no event occurs before."""
         due = NEVER
-        for each in self._times(around, now):
+        for each in self._times(context, now):
             if now < each < due:
                 due = each
         return due
 
-    def _times(self, around: ElectionContext, now: float) -> Sequence[float]:
+    def _times(self, context: ElectionContext, now: float) -> Sequence[float]:
         """The times at which something is due. Work that was due and could not be done waits for an
         answer."""
-        desk = self._desk
-        requests = () if desk.is_busy else (desk.read_at, desk.tried_at + RENEW_SECONDS)
+        lease_state = self._lease_state
+        requests = (
+            ()
+            if lease_state.is_busy
+            else (lease_state.read_at, lease_state.tried_at + RENEW_SECONDS)
+        )
         if self.phase is Phase.RELEASED:
-            return () if desk.is_busy else (self._successor_at(),)
+            return () if lease_state.is_busy else (self._successor_at(),)
         if not self.epoch:
-            return () if desk.is_busy else (self._look_at(around), self._candidacy.again_at)
+            return (
+                ()
+                if lease_state.is_busy
+                else (self._look_at(context), self._candidate_policy.again_at)
+            )
         in_sync = self.in_sync
         goes_at = NEVER if in_sync is None else in_sync.deadline()
-        missed_at = NEVER if in_sync is None else in_sync.missed_at()
-        ends_at = self.authority(around, now)
+        member_late_at = NEVER if in_sync is None else in_sync.member_late_at()
+        ends_at = self.lease_deadline(context, now)
         return (
             ends_at,
-            self._tenure.asks_at,
+            self._lease_timer.asks_at,
             goes_at,
-            missed_at,
+            member_late_at,
             self._handing_by,
             self._switchover.by,
             *requests,
@@ -276,52 +284,52 @@ class LeaderElector:
 
     # ------------------------------------------------------------------ watching
 
-    def _watch(self, around: ElectionContext, now: float) -> None:
-        desk = self._desk
-        if desk.is_busy:
+    def _watch(self, context: ElectionContext, now: float) -> None:
+        lease_state = self._lease_state
+        if lease_state.is_busy:
             return
-        self._candidacy.again_at = NEVER
-        if now >= self._look_at(around):
-            desk.read(now)
-        elif desk.is_stale:
+        self._candidate_policy.again_at = NEVER
+        if now >= self._look_at(context):
+            lease_state.read(now)
+        elif lease_state.is_stale:
             return
         elif self.is_leaving:
-            self._leave(around, now)
+            self._leave(context, now)
         elif self.phase is Phase.SEEKING:
             self._renew(now)
         else:
-            self._judge(around, now)
+            self._judge(context, now)
 
-    def _look_at(self, around: ElectionContext) -> float:
+    def _look_at(self, context: ElectionContext) -> float:
         """When to read the lease again."""
-        is_quiet = around.hears_master() or self.phase is Phase.SEEKING
-        return self._desk.look_at(is_urgent=not is_quiet)
+        is_quiet = context.follows_master() or self.phase is Phase.SEEKING
+        return self._lease_state.look_at(is_urgent=not is_quiet)
 
-    def _judge(self, around: ElectionContext, now: float) -> None:
+    def _judge(self, context: ElectionContext, now: float) -> None:
         """Seek the lease if this member may become master."""
-        verdict = self._candidacy.judge(self._desk, around, now)
+        verdict = self._candidate_policy.judge(self._lease_state, context, now)
         if verdict is None:
             return
-        if verdict.epoch and not around.secure(now):
+        if verdict.epoch and not context.flush_acknowledged(now):
             self._say("our log goes to our disk before we seek the lease")
         elif verdict.epoch:
-            self._seek(verdict, around, now)
+            self._seek(verdict, context, now)
         elif verdict.is_missing:
-            self._make(around, now)
+            self._make(context, now)
         elif verdict.is_given_up and self.lease is not None:
-            self._release(self.lease, NOBODY, now, goes=False)
-        elif not around.hears_master():
+            self._release(self.lease, NO_MEMBER, now, goes=False)
+        elif not context.follows_master():
             self._say(f"not master: {verdict.reason}")
 
-    def _make(self, around: ElectionContext, now: float) -> None:
+    def _make(self, context: ElectionContext, now: float) -> None:
         """Create a lease that only names the group. If the group has no UUID, make one."""
         known = self.lease
-        blank = Lease(group=around.standing().group or around.new_id())
+        blank = Lease(group=context.member_report().group or context.new_id())
         if known is not None:
-            blank = replace(blank, wishes=known.wishes, fenced=known.fenced)
-        self._desk.write(blank, now)
+            blank = replace(blank, operator_requests=known.operator_requests, fenced=known.fenced)
+        self._lease_state.write(blank, now)
 
-    def _seek(self, verdict: Verdict, around: ElectionContext, now: float) -> None:
+    def _seek(self, verdict: Verdict, context: ElectionContext, now: float) -> None:
         """Write this member as master, with the in-sync members that are present; the others return
         to the set once they have everything again."""
         if verdict.epoch > EPOCH_MAX:
@@ -332,66 +340,75 @@ class LeaderElector:
         self._say(text, is_warning=verdict.is_unclean)
         lease = self.lease
         assert lease is not None
-        sightings = around.sightings()
-        group = lease.group or around.standing().group
+        received_reports = context.received_reports()
+        group = lease.group or context.member_report().group
         if not group:  # an empty disk and an unreadable lease: others may know the group
-            group = next(iter(groups_heard(sightings, now)), "") or around.new_id()
-        disks = {each: sightings[each].standing.disk for each in verdict.in_sync & set(sightings)}
+            group = next(iter(groups_heard(received_reports, now)), "") or context.new_id()
+        disks = {
+            each: received_reports[each].member_report.disk
+            for each in verdict.in_sync & set(received_reports)
+        }
         disks |= {each: lease.disks[each] for each in verdict.in_sync & set(lease.disks)}
-        disks[self._place.number] = around.standing().disk
-        taken = lease.taken(self._place, verdict.epoch, verdict.in_sync, disks)
-        self._desk.write(replace(taken, group=group), now)
+        disks[self._member_id.number] = context.member_report().disk
+        taken = lease.taken(self._member_id, verdict.epoch, verdict.in_sync, disks)
+        self._lease_state.write(replace(taken, group=group), now)
 
     # ------------------------------------------------------------------ leading
 
-    def _lead(self, around: ElectionContext, now: float) -> None:
-        desk, in_sync = self._desk, self.in_sync
+    def _lead(self, context: ElectionContext, now: float) -> None:
+        lease_state, in_sync = self._lease_state, self.in_sync
         if in_sync is None:
             return
         if self.phase is Phase.LEADING and self.is_leaving:  # told to leave while seeking
-            self._begin_handover(NOBODY, now)
+            self._begin_handover(NO_MEMBER, now)
         elif self.phase is Phase.LEADING:
-            self._consider_yielding(around, now)
+            self._consider_yielding(context, now)
         if self.phase is Phase.HANDING_OVER:
-            self._hand_over(around, now)
+            self._hand_over(context, now)
         else:
-            self._consider_switch(around, in_sync, now)
+            self._consider_switch(context, in_sync, now)
         if not self.epoch:
             return
-        if in_sync.is_shrinking or in_sync.misses_somebody(now):
-            around.secure(now)  # sends wait for it
-        if desk.is_busy:
+        if in_sync.is_shrinking or in_sync.has_late_member(now):
+            context.flush_acknowledged(now)  # sends wait for it
+        if lease_state.is_busy:
             return
-        if now >= desk.read_at:
-            desk.read(now)
-        elif not desk.is_stale:
-            self._write_on(around, in_sync, now)
+        if now >= lease_state.read_at:
+            lease_state.read(now)
+        elif not lease_state.is_stale:
+            self._write_on(context, in_sync, now)
 
-    def _write_on(self, around: ElectionContext, in_sync: InSyncReplicas, now: float) -> None:
+    def _write_on(self, context: ElectionContext, in_sync: InSyncReplicas, now: float) -> None:
         """Renew the lease, with the current in-sync set."""
-        stall = around.stall(now)
+        stall = context.stall(now)
         if stall is not None:
             self._say(f"the lease is not renewed: {stall}", is_warning=True)
         elif self._proposal is not None:
             self._renew(now, self._proposal.in_sync)
-        elif self._desk.lease is not None and self._desk.lease.doubt is not None:
-            self._say(f"the lease is written anew: {self._desk.lease.doubt}", is_warning=True)
+        elif (
+            self._lease_state.lease is not None
+            and self._lease_state.lease.untrusted_reason is not None
+        ):
+            self._say(
+                f"the lease is written anew: {self._lease_state.lease.untrusted_reason}",
+                is_warning=True,
+            )
             self._renew(now)
-        elif (wanted := self._wanted(around, in_sync, now)) is not None:
+        elif (wanted := self._wanted(context, in_sync, now)) is not None:
             self._say(f"in sync is to be {sorted(wanted)}, was {sorted(in_sync.persisted)}")
             in_sync.propose(wanted)
             self._renew(now, wanted)
-        elif now >= self._desk.tried_at + RENEW_SECONDS:
+        elif now >= self._lease_state.tried_at + RENEW_SECONDS:
             self._renew(now)
 
     def _wanted(
-        self, around: ElectionContext, in_sync: InSyncReplicas, now: float
+        self, context: ElectionContext, in_sync: InSyncReplicas, now: float
     ) -> frozenset[int] | None:
         """The set to propose. Before a member is removed, everything acknowledged is flushed
         here."""
         wanted = in_sync.wanted(now)
         in_sync.prepare(wanted)
-        return None if in_sync.is_shrinking and not around.secure(now) else wanted
+        return None if in_sync.is_shrinking and not context.flush_acknowledged(now) else wanted
 
     def _renew(self, now: float, in_sync: frozenset[int] | None = None) -> None:
         """Renew the lease, with another set if one is given."""
@@ -400,10 +417,10 @@ class LeaderElector:
         granted = self._switchover.granted(lease, now)
         members = lease.in_sync if in_sync is None else in_sync
         disks = lease.disks if self.in_sync is None else self.in_sync.disks(members)
-        renewed = lease.renewed(self._place, members, granted, disks)
+        renewed = lease.renewed(self._member_id, members, granted, disks)
         if in_sync is not None:
             self._proposal = renewed
-        self._desk.write(renewed, now)
+        self._lease_state.write(renewed, now)
 
     def saw(self, epoch: int, now: float) -> None:
         """Step down, because another member has seen a higher epoch. If it is the epoch that this
@@ -419,10 +436,10 @@ class LeaderElector:
         self.phase = Phase.WATCHING
         self.epoch = 0
         self._proposal = None
-        self._tenure.end()
+        self._lease_timer.end()
         self._handing_by = NEVER
         self._switchover.end()
-        self._chosen = NOBODY
+        self._chosen = NO_MEMBER
         self._yields, self._yields_at = False, -NEVER
         self.look(now)
 
@@ -435,7 +452,7 @@ class LeaderElector:
             self._leaves_by = now + LEAVE_SECONDS
         self.is_leaving = True
         if self.phase is Phase.LEADING:
-            self._begin_handover(NOBODY, now)
+            self._begin_handover(NO_MEMBER, now)
         self.look(now)
 
     @property
@@ -443,7 +460,7 @@ class LeaderElector:
         """Whether the member to which this one handed over is master, or there was no such
         member."""
         lease = self.lease
-        return lease is None or lease.heir == NOBODY or lease.holder != NOBODY
+        return lease is None or lease.successor == NO_MEMBER or lease.holder != NO_MEMBER
 
     def _begin_handover(self, chosen: int, now: float) -> None:
         self.phase = Phase.HANDING_OVER
@@ -451,80 +468,88 @@ class LeaderElector:
         self._handing_by = now + HANDOVER_SECONDS
         self._say(f"handing over to {f'member {chosen}' if chosen else 'whoever is in sync'}")
 
-    def _can_be_taken(self, around: ElectionContext, now: float) -> bool:
+    def _can_be_taken(self, context: ElectionContext, now: float) -> bool:
         """Whether the lease can presumably be written, so that a successor can take it: the last
         write succeeded a moment ago. A member with a stalled disk does not renew; then the last
         request decides."""
-        desk, stalls = self._desk, around.stall(now) is not None
-        return not desk.is_stale if stalls else now < desk.written_at + ASK_AFTER_SECONDS
+        lease_state, stalls = self._lease_state, context.stall(now) is not None
+        return (
+            not lease_state.is_stale if stalls else now < lease_state.written_at + ASK_AFTER_SECONDS
+        )
 
-    def _consider_yielding(self, around: ElectionContext, now: float) -> None:
+    def _consider_yielding(self, context: ElectionContext, now: float) -> None:
         """Hand over to a member that can accept messages, if this one cannot. If no member can,
         stay master even with a full disk: without a master consumers could not read on."""
-        trouble = around.trouble(now)
-        if trouble is None or not around.others_take():
+        trouble = context.trouble(now)
+        if trouble is None or not context.has_able_successor():
             self._yields = False
-        elif now >= self._yields_at and self._can_be_taken(around, now):
-            self._yields = around.stall(now) is not None
+        elif now >= self._yields_at and self._can_be_taken(context, now):
+            self._yields = context.stall(now) is not None
             self._yields_at = now + YIELD_SECONDS
             self._say(f"somebody else is to be master: {trouble}", is_warning=True)
-            self._begin_handover(NOBODY, now)
+            self._begin_handover(NO_MEMBER, now)
 
     def _consider_switch(
-        self, around: ElectionContext, in_sync: InSyncReplicas, now: float
+        self, context: ElectionContext, in_sync: InSyncReplicas, now: float
     ) -> None:
         """Carry out an operator's switchover request."""
         lease = self.lease
-        heir = None if lease is None else self._switchover.heir(lease, in_sync.persisted, now)
-        if heir is not None and self._can_be_taken(around, now):
-            self._begin_handover(heir, now)
+        successor = (
+            None if lease is None else self._switchover.successor(lease, in_sync.persisted, now)
+        )
+        if successor is not None and self._can_be_taken(context, now):
+            self._begin_handover(successor, now)
 
-    def _hand_over(self, around: ElectionContext, now: float) -> None:
+    def _hand_over(self, context: ElectionContext, now: float) -> None:
         """Release the lease once a member has everything, or the time is over."""
-        desk, lease, heir = self._desk, self.lease, around.heir(self._chosen, now)
-        is_over, is_stale = now >= self._handing_by, desk.is_stale
-        if desk.is_busy and not is_stale:
+        lease_state, lease, successor = (
+            self._lease_state,
+            self.lease,
+            context.successor(self._chosen, now),
+        )
+        is_over, is_stale = now >= self._handing_by, lease_state.is_stale
+        if lease_state.is_busy and not is_stale:
             return  # its answer shows whether the lease can be written
-        can_be_taken = not is_stale and (self.is_leaving or self._can_be_taken(around, now))
-        if is_over and not self.is_leaving and not (can_be_taken and heir):
+        can_be_taken = not is_stale and (self.is_leaving or self._can_be_taken(context, now))
+        if is_over and not self.is_leaving and not (can_be_taken and successor):
             reason = "nobody has everything" if can_be_taken else "the lease cannot be written"
             self._hand_over_no_more(reason, now)
             return
-        if lease is None or not can_be_taken or not (heir or is_over):
+        if lease is None or not can_be_taken or not (successor or is_over):
             return
-        goes = self.is_leaving or around.trouble(now) is not None
-        self.step_down(f"handed over to {f'member {heir}' if heir else 'nobody'}", now)
-        self._release(lease, heir, now, goes=goes)
+        goes = self.is_leaving or context.trouble(now) is not None
+        self.step_down(f"handed over to {f'member {successor}' if successor else 'nobody'}", now)
+        self._release(lease, successor, now, goes=goes)
 
     def _hand_over_no_more(self, reason: str, now: float) -> None:
         self.phase, self._handing_by = Phase.LEADING, NEVER
-        if self._chosen != NOBODY:
+        if self._chosen != NO_MEMBER:
             self._switchover.give_up(now)
         self._say(f"the switchover was given up: {reason}", is_warning=True)
 
-    def _leave(self, around: ElectionContext, now: float) -> None:
+    def _leave(self, context: ElectionContext, now: float) -> None:
         """Remove this member from the lease. If it follows a master, the master closes the
         connection once no acknowledgement waits for this member."""
-        lease, me, disk = self.lease, self._place.number, around.standing().disk
-        is_heir = lease is not None and lease.heir == me and lease.holder == NOBODY
-        if lease and (lease.is_of(me, disk) or (is_heir and lease.names(me, disk))):
-            self._release(lease, NOBODY, now, goes=True)
-        elif around.hears_master() and now < self._leaves_by:
-            self._candidacy.again_at = self._leaves_by
+        lease, me, disk = self.lease, self._member_id.number, context.member_report().disk
+        is_successor = lease is not None and lease.successor == me and lease.holder == NO_MEMBER
+        if lease and (lease.is_of(me, disk) or (is_successor and lease.names(me, disk))):
+            self._release(lease, NO_MEMBER, now, goes=True)
+        elif context.follows_master() and now < self._leaves_by:
+            self._candidate_policy.again_at = self._leaves_by
         else:
             self.phase = Phase.RELEASED
 
-    def _release(self, lease: Lease, heir: int, now: float, *, goes: bool) -> None:
+    def _release(self, lease: Lease, successor: int, now: float, *, goes: bool) -> None:
         """Write the lease without a holder. This member is no longer master, whatever the outcome.
         The successor does not wait for a member that leaves or cannot follow."""
-        leaver = self._place.number if goes and heir else NOBODY
-        self._desk.write(lease.given_away(heir, leaver), now)
+        leaver = self._member_id.number if goes and successor else NO_MEMBER
+        self._lease_state.write(lease.released(successor, leaver), now)
 
     def _say(self, text: str, *, is_warning: bool = False) -> None:
         """Log a line, unless it repeats the previous one."""
         if text != self._said:
             self._said = text
-            self._words.append(Say(text, is_warning=is_warning))
+            self._log_lines.append(WriteLogLine(text, is_warning=is_warning))
 
 
 _NO_EPOCH_LEFT: Final = (

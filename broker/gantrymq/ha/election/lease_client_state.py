@@ -3,9 +3,9 @@
 Invariants. One request is under way at a time. If a known version may be outdated, because a write
 was rejected or its outcome is unknown, the Lease is read before it is written again. Only a change
 of holder, epoch or renewals is a renewal: any other change of the object does not extend the lease.
-A Lease that contradicts what is known does not replace it (`Lease.doubt`). A Lease that was doubted
-before anything was known is not used to doubt later ones. No two writes of one member have the same
-mark.
+A Lease that contradicts what is known does not replace it (`Lease.untrusted_reason`). A Lease that
+was untrusted before anything was known is not compared with later ones. No two writes of one member
+have the same mark.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gantrymq.ha.lease.lease import (
     Missing,
     Unanswered,
     Written,
-    doubt_of,
+    untrusted_reason_of,
 )
 
 # The read interval in normal operation, and the one after a failed request.
@@ -196,22 +196,22 @@ class LeaseClientState:
             return found
         known = self.lease or self._sound
         if found is None:
-            return replace(known, version="", doubt="somebody has deleted it")
-        doubt = doubt_of(found, known, leads=leads)
-        if doubt is None:
+            return replace(known, version="", untrusted_reason="somebody has deleted it")
+        untrusted_reason = untrusted_reason_of(found, known, leads=leads)
+        if untrusted_reason is None:
             return found
         return replace(
             known,
             version=found.version,
-            wishes=found.wishes,
+            operator_requests=found.operator_requests,
             fenced=found.fenced,
-            doubt=doubt,
+            untrusted_reason=untrusted_reason,
             claimed=found.in_sync,
         )
 
     def _know(self, lease: Lease | None, now: float) -> None:
         self.lease, self.is_known, self.is_stale = lease, True, False
-        if lease is not None and lease.doubt is None:
+        if lease is not None and lease.untrusted_reason is None:
             self._sound = lease
         self.read_at = now + WATCH_SECONDS
 

@@ -11,7 +11,7 @@ from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
-from gantrymq.ha.lease.lease import AUTHORITY_SECONDS, RENEW_SECONDS, Lease
+from gantrymq.ha.lease.lease import LEASE_DEADLINE_SECONDS, RENEW_SECONDS, Lease
 from gantrymq.ha.lease.member_id import MemberId
 
 # If a renewal takes longer than this, the master asks the other members for promises.
@@ -22,10 +22,10 @@ ASK_AFTER_SECONDS: Final = RENEW_SECONDS + 0.4
 class LeaseTimer:
     """The renewals of one member while it is master."""
 
-    __slots__ = ("_place", "_renewed_at")
+    __slots__ = ("_member_id", "_renewed_at")
 
-    def __init__(self, place: MemberId) -> None:
-        self._place = place
+    def __init__(self, member_id: MemberId) -> None:
+        self._member_id = member_id
         self._renewed_at = -NEVER
 
     def renew(self, sent_at: float) -> None:
@@ -45,14 +45,14 @@ class LeaseTimer:
         """Until when the master may acknowledge; `promised_since` is when the promises were asked
         for."""
         since = self._renewed_at
-        return max(since, promised_since or since) + AUTHORITY_SECONDS
+        return max(since, promised_since or since) + LEASE_DEADLINE_SECONDS
 
     def must_promise(self, lease: Lease, in_sync: InSyncReplicas) -> frozenset[int] | None:
         """The members whose promises let the master continue without the lease; None if no promises
         suffice."""
-        me, configured = self._place.number, self._place.configured
+        me, configured = self._member_id.number, self._member_id.configured
         others = in_sync.electable - {me}
         is_alone = not (in_sync.persisted - {me})
-        if lease.wishes.allows_unclean:
+        if lease.operator_requests.allows_unclean:
             return None if is_alone else (configured | others) - {me}
         return (configured | others) - {me} if is_alone else others

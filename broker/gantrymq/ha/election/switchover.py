@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
-from gantrymq.ha.lease.lease import NOBODY, Lease
+from gantrymq.ha.lease.lease import NO_MEMBER, Lease
 
 # How long the master waits for the requested member to enter the in-sync set.
 SWITCH_SECONDS: Final = 10.0
@@ -28,25 +28,28 @@ class Switchover:
         self.by = NEVER
         """When the wait for the requested member ends."""
 
-    def heir(self, lease: Lease, in_sync: AbstractSet[int], now: float) -> int | None:
+    def successor(self, lease: Lease, in_sync: AbstractSet[int], now: float) -> int | None:
         """The member to hand the lease to now, NOBODY for any eligible member, or None for no
         hand-over."""
-        wishes, me = lease.wishes, self._me
+        operator_requests, me = lease.operator_requests, self._me
         if me in lease.fenced and in_sync - {me} - lease.fenced:
-            return NOBODY
-        if wishes.number > lease.granted and wishes.switch_to not in (NOBODY, me):
+            return NO_MEMBER
+        if operator_requests.number > lease.granted and operator_requests.switch_to not in (
+            NO_MEMBER,
+            me,
+        ):
             self.by = min(self.by, now + SWITCH_SECONDS)
-            if now < self.by and wishes.switch_to in in_sync:
-                return wishes.switch_to
+            if now < self.by and operator_requests.switch_to in in_sync:
+                return operator_requests.switch_to
         return None
 
     def granted(self, lease: Lease, now: float) -> int:
         """The number of the last switchover request that is finished: carried out or given up."""
-        wishes = lease.wishes
-        is_there = wishes.switch_to in (NOBODY, self._me)
-        if wishes.number > lease.granted and (is_there or now >= self.by):
+        operator_requests = lease.operator_requests
+        is_there = operator_requests.switch_to in (NO_MEMBER, self._me)
+        if operator_requests.number > lease.granted and (is_there or now >= self.by):
             self.by = NEVER
-            return wishes.number
+            return operator_requests.number
         return lease.granted
 
     def give_up(self, now: float) -> None:

@@ -138,7 +138,7 @@ def _foreign(slice_name: str, manager: str, service: str) -> str:
 
 
 def encode(
-    endpoint: Endpoint, before: EndpointSlice | None, place: ObjectName, overruled: str = ""
+    endpoint: Endpoint, before: EndpointSlice | None, object_name: ObjectName, overruled: str = ""
 ) -> bytes | None:
     """The slice of this Service with this endpoint only; None if `before` has that content already.
     An object of the other address type is not updated: the caller deletes it first.
@@ -148,18 +148,19 @@ def encode(
     is_newer = before is not None and before.epoch > endpoint.epoch
     if before is not None and is_newer and before.version != overruled:
         raise RemoteError(
-            f"the Service {place.name} leads to a master {_told(before.epoch)}, and this one is of"
-            f" epoch {endpoint.epoch}: it takes the Service over once it has renewed its Lease"
+            f"the Service {object_name.name} leads to a master {_described(before.epoch)}, and this"
+            f" one is of epoch {endpoint.epoch}: it takes the Service over once it has renewed its"
+            " Lease"
         )
     is_new = before is None or not before.can_become(endpoint)
     content: JsonObject = {} if before is None or is_new else dict(before.content)
-    said = _said(endpoint, object_of(content.get("metadata") or {}, "metadata"), place)
+    said = _said(endpoint, object_of(content.get("metadata") or {}, "metadata"), object_name)
     if not is_new and all(content.get(key) == value for key, value in said.items()):
         return None
     return javajson.dumps_standard(content | said)
 
 
-def _told(epoch: int) -> str:
+def _described(epoch: int) -> str:
     return "of an epoch that is no number" if epoch == UNREADABLE_EPOCH else f"of epoch {epoch}"
 
 
@@ -171,7 +172,7 @@ def deletion(before: EndpointSlice) -> bytes:
     )
 
 
-def _said(endpoint: Endpoint, metadata: JsonObject, place: ObjectName) -> JsonObject:
+def _said(endpoint: Endpoint, metadata: JsonObject, object_name: ObjectName) -> JsonObject:
     labels = object_of(metadata.get("labels") or {}, "labels")
     annotations = object_of(metadata.get("annotations") or {}, "annotations")
     ports: list[Json] = [
@@ -182,24 +183,24 @@ def _said(endpoint: Endpoint, metadata: JsonObject, place: ObjectName) -> JsonOb
         "kind": "EndpointSlice",
         "metadata": metadata
         | {
-            "namespace": place.namespace,
-            "name": name(place.name),
-            "labels": labels | {SERVICE_LABEL: place.name, _MANAGER: "gantrymq.dev"},
+            "namespace": object_name.namespace,
+            "name": name(object_name.name),
+            "labels": labels | {SERVICE_LABEL: object_name.name, _MANAGER: "gantrymq.dev"},
             "annotations": annotations | {_EPOCH: str(endpoint.epoch)},
         },
         "addressType": _address_type(endpoint.ip),
-        "endpoints": [_endpoint(endpoint, place)],
+        "endpoints": [_endpoint(endpoint, object_name)],
         "ports": ports,
     }
 
 
-def _endpoint(endpoint: Endpoint, place: ObjectName) -> JsonObject:
+def _endpoint(endpoint: Endpoint, object_name: ObjectName) -> JsonObject:
     ready: JsonObject = {"ready": True, "serving": True, "terminating": False}
     said: JsonObject = {"addresses": [endpoint.ip], "conditions": ready}
     if endpoint.node:
         said["nodeName"] = endpoint.node
     if endpoint.pod:
-        pod: JsonObject = {"kind": "Pod", "namespace": place.namespace, "name": endpoint.pod}
+        pod: JsonObject = {"kind": "Pod", "namespace": object_name.namespace, "name": endpoint.pod}
         said["targetRef"] = pod | ({"uid": endpoint.pod_uid} if endpoint.pod_uid else {})
     return said
 

@@ -29,10 +29,10 @@ from gantrymq.ha.lease.member_id import MemberId
 # those of docs/design/replication.md.
 DURATION_SECONDS: Final = 4.0
 RENEW_SECONDS: Final = 0.8
-AUTHORITY_SECONDS: Final = 3.0
+LEASE_DEADLINE_SECONDS: Final = 3.0
 """How long a master acknowledges after its last renewal, counted from when that was sent."""
 
-NOBODY: Final = 0
+NO_MEMBER: Final = 0
 
 # One master each four seconds for more than a century. A higher number can only come from an edit,
 # and would spread to all disks.
@@ -54,9 +54,9 @@ class Mark(NamedTuple):
 class OperatorRequests:
     """An operator's requests, written by operators only."""
 
-    preferred: int = NOBODY
+    preferred: int = NO_MEMBER
     """The member that becomes master where several are eligible."""
-    switch_to: int = NOBODY
+    switch_to: int = NO_MEMBER
     """The member that should be master now; the master hands over once it has all of the log."""
     number: int = 0
     """The number of the switchover request. It rises, so that each request is carried out once."""
@@ -71,30 +71,30 @@ class Lease:
     """The content of the Lease, as it was read or will be written."""
 
     version: str = ""
-    holder: int = NOBODY
+    holder: int = NO_MEMBER
     address: str = ""
     """Where the holder accepts requests, `host:port`."""
     ha_address: str = ""
     epoch: int = 0
     in_sync: frozenset[int] = frozenset()
     fenced: frozenset[int] = frozenset()
-    heir: int = NOBODY
+    successor: int = NO_MEMBER
     """The successor chosen by the last holder: no other member seeks the lease for a moment."""
-    leaver: int = NOBODY
+    leaver: int = NO_MEMBER
     """A member that is leaving. It is still in the in-sync set, as it has all messages, but the
     successor does not wait for it."""
     renewals: int = 0
     """The number of renewals: it changes even if nothing else does."""
     granted: int = 0
     """The number of the last switchover that was carried out or given up."""
-    wishes: OperatorRequests = field(default_factory=OperatorRequests)
+    operator_requests: OperatorRequests = field(default_factory=OperatorRequests)
     group: str = ""
     """"" while the group has no UUID, or its members run a version without group UUIDs."""
     disks: Mapping[int, str] = field(default_factory=lambda: NO_DISKS)
     """By in-sync member; "" or absent where the disk is not known."""
     writer: str = ""
     """The process of the holder, as `MemberId.process`; "" if its version does not write it."""
-    doubt: str | None = None
+    untrusted_reason: str | None = None
     """Why the Lease that was read is not trusted, though it is this group's. The other fields then
     hold the last trusted content, with the version and the wishes of what was read."""
     claimed: frozenset[int] = frozenset()
@@ -113,9 +113,9 @@ class Lease:
         number."""
         return self.holder == member and self.disks.get(member, "") in ("", disk)
 
-    def is_by(self, place: MemberId) -> bool:
+    def is_by(self, member_id: MemberId) -> bool:
         """Whether this very process wrote itself as the holder."""
-        return self.holder == place.number and self.writer == place.process
+        return self.holder == member_id.number and self.writer == member_id.process
 
     def taken(
         self, by: MemberId, epoch: int, in_sync: frozenset[int], disks: Mapping[int, str] = NO_DISKS
@@ -123,7 +123,7 @@ class Lease:
         """The lease with this member as the new master."""
         return replace(
             self,
-            doubt=None,
+            untrusted_reason=None,
             claimed=frozenset(),
             disks=disks,
             holder=by.number,
@@ -132,8 +132,8 @@ class Lease:
             writer=by.process,
             epoch=epoch,
             in_sync=in_sync | {by.number},
-            heir=NOBODY,
-            leaver=NOBODY,
+            successor=NO_MEMBER,
+            leaver=NO_MEMBER,
             renewals=self.renewals + 1,
         )
 
@@ -147,7 +147,7 @@ class Lease:
         """The lease renewed by its current holder, with its current addresses."""
         return replace(
             self,
-            doubt=None,
+            untrusted_reason=None,
             claimed=frozenset(),
             address=by.address,
             ha_address=by.ha_address,
@@ -158,29 +158,29 @@ class Lease:
             granted=granted,
         )
 
-    def given_away(self, heir: int, leaver: int) -> Lease:
+    def released(self, successor: int, leaver: int) -> Lease:
         """The lease without a holder, reserved for the successor for a moment. Pending switchover
         requests count as done."""
         return replace(
             self,
-            doubt=None,
+            untrusted_reason=None,
             claimed=frozenset(),
-            holder=NOBODY,
+            holder=NO_MEMBER,
             address="",
             ha_address="",
             writer="",
-            heir=heir,
+            successor=successor,
             leaver=leaver,
             renewals=self.renewals + 1,
-            granted=max(self.granted, self.wishes.number),
+            granted=max(self.granted, self.operator_requests.number),
         )
 
 
-def doubt_of(lease: Lease, known: Lease, *, leads: bool = False) -> str | None:
+def untrusted_reason_of(lease: Lease, known: Lease, *, leads: bool = False) -> str | None:
     """Why a Lease that was read cannot be a successor of `known`; None if it can. `leads`: the
     member that read it is master by `known`."""
-    if lease.doubt is not None:
-        return lease.doubt
+    if lease.untrusted_reason is not None:
+        return lease.untrusted_reason
     if lease.group != known.group and lease.group and known.group:
         # Without a master the caller decides by the group of its own disk.
         text = f"it is of the group {lease.group}, and the master's is {known.group}"
@@ -194,7 +194,7 @@ def doubt_of(lease: Lease, known: Lease, *, leads: bool = False) -> str | None:
         )
     if lease.mark == known.mark and not _says_the_same(lease, known):
         return "somebody has changed it who is no member"
-    if lease.epoch == known.epoch and lease.holder not in (NOBODY, known.holder):
+    if lease.epoch == known.epoch and lease.holder not in (NO_MEMBER, known.holder):
         return f"it names member {lease.holder} in epoch {lease.epoch}, which was {known.holder}'s"
     return None
 
@@ -208,7 +208,7 @@ def _says_the_same(lease: Lease, known: Lease) -> bool:
 def _content(lease: Lease) -> tuple[object, ...]:
     """The fields that only members write."""
     who = lease.holder, lease.address, lease.ha_address, lease.granted
-    return *who, lease.in_sync, dict(lease.disks), lease.heir, lease.leaver
+    return *who, lease.in_sync, dict(lease.disks), lease.successor, lease.leaver
 
 
 # ---------------------------------------------------------------------- answers of the lease store

@@ -43,7 +43,7 @@ def is_new(lease: Lease, copy: Lease | None) -> bool:
 
 def _said(lease: Lease) -> tuple[object, ...]:
     who = lease.group, lease.epoch, lease.holder, lease.in_sync, dict(lease.disks)
-    return *who, lease.heir, lease.leaver, lease.address, lease.ha_address
+    return *who, lease.successor, lease.leaver, lease.address, lease.ha_address
 
 
 def encode(lease: Lease) -> bytes:
@@ -76,7 +76,7 @@ def _object(lease: Lease) -> JsonObject:
         "haAddress": lease.ha_address,
         "inSync": [*sorted(lease.in_sync)],
         "disks": {str(member): disk for member, disk in sorted(lease.disks.items())},
-        "heir": lease.heir,
+        "heir": lease.successor,
         "leaver": lease.leaver,
         "writer": lease.writer,
     }
@@ -95,7 +95,7 @@ def _parse(said: JsonObject) -> Lease:
         ha_address=text_field(said, "haAddress") or "",
         in_sync=frozenset(long_of(each, "a member") for each in members),
         disks={int(str(member)): required_text_field(disks, str(member)) for member in disks},
-        heir=long_field(said, "heir"),
+        successor=long_field(said, "heir"),
         leaver=long_field(said, "leaver"),
         writer=text_field(said, "writer") or "",
     )

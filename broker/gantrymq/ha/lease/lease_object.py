@@ -6,7 +6,7 @@
     spec.leaseTransitions        how often a member became master
     metadata.resourceVersion     the lease's version
     metadata.annotations         all the rest, each `gantrymq.dev/` and a name of `_OURS`, which
-                                 members write, or of `_WISHED`, which an operator writes
+                                 members write, or of `_REQUESTED`, which an operator writes
 
 All other fields of the object are preserved as they were read. That includes the uid: without it
 the API would recreate a deleted object for a writer that wants to replace it. The object never has
@@ -24,9 +24,9 @@ Versions. Brokers older than `seal-2` read and write only `seal`, and leave `sea
 the writer is unknown. So old and new brokers of a group trust each other during a rolling upgrade.
 
 Invariants. A Lease that no member can have written, because it is damaged or its seal does not
-match, is not trusted (`Lease.doubt`): a member that trusted half a Lease could elect a member that
-lacks messages. An operator's request that cannot be parsed is skipped and reported (`ignored`): a
-typo in a request must not leave a group without a master.
+match, is not trusted (`Lease.untrusted_reason`): a member that trusted half a Lease could elect a
+member that lacks messages. An operator's request that cannot be parsed is skipped and reported
+(`ignored`): a typo in a request must not leave a group without a master.
 
 The seal detects edits. It does not stop an attacker: the API's access rights do that.
 """
@@ -42,7 +42,7 @@ from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.ha.disk.identity import is_uuid
-from gantrymq.ha.lease.lease import DURATION_SECONDS, EPOCH_MAX, NOBODY, Lease, OperatorRequests
+from gantrymq.ha.lease.lease import DURATION_SECONDS, EPOCH_MAX, NO_MEMBER, Lease, OperatorRequests
 from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import Json, JsonObject, object_of, required_text_field, text_field
 
@@ -76,7 +76,7 @@ _OURS: Final = (
     "epoch", "in-sync", "address", "ha-address", "heir", "leaver", "renewals", "granted",
     "group-id", "disks", "writer",
 )  # fmt: skip
-_WISHED: Final = ("fenced", "preferred", "switch-to", "switch-number", "allow-unclean")
+_REQUESTED: Final = ("fenced", "preferred", "switch-to", "switch-number", "allow-unclean")
 _SEAL: Final = "seal"
 _FULL_SEAL: Final = "seal-2"
 
@@ -114,8 +114,8 @@ def read(data: bytes) -> LeaseObject:
     version = required_text_field(metadata, "resourceVersion")
     notes = _Notes(object_of(metadata.get("annotations") or {}, "annotations"))
     spec = object_of(content.get("spec") or {}, "spec")
-    wishes, fenced = _wishes(notes)
-    lease = Lease(version, wishes=wishes, fenced=fenced)
+    operator_requests, fenced = _operator_requests(notes)
+    lease = Lease(version, operator_requests=operator_requests, fenced=fenced)
     _must_be_a_groups(spec, notes)
     try:
         holder = _holder(spec)
@@ -124,7 +124,7 @@ def read(data: bytes) -> LeaseObject:
         _must_be_sealed(lease, notes.text(_SEAL))
         lease = _fully_sealed(lease, notes.text(_FULL_SEAL))
     except RemoteError as error:
-        lease = replace(lease, doubt=str(error))
+        lease = replace(lease, untrusted_reason=str(error))
     return LeaseObject(lease, content, tuple(notes.ignored))
 
 
@@ -140,7 +140,7 @@ def _written(notes: _Notes, lease: Lease) -> Lease:
         ha_address=notes.address("ha-address"),
         epoch=epoch,
         in_sync=notes.members("in-sync"),
-        heir=notes.number("heir"),
+        successor=notes.number("heir"),
         leaver=notes.number("leaver"),
         renewals=notes.number("renewals"),
         granted=notes.number("granted"),
@@ -150,15 +150,15 @@ def _written(notes: _Notes, lease: Lease) -> Lease:
     )
 
 
-def _wishes(notes: _Notes) -> tuple[OperatorRequests, frozenset[int]]:
+def _operator_requests(notes: _Notes) -> tuple[OperatorRequests, frozenset[int]]:
     """An operator's requests, and the fenced members."""
-    wishes = OperatorRequests(
-        notes.wished_number("preferred"),
-        notes.wished_number("switch-to"),
-        notes.wished_number("switch-number", SWITCH_NUMBER_MAX),
-        notes.wished_truth("allow-unclean"),
+    operator_requests = OperatorRequests(
+        notes.requested_number("preferred"),
+        notes.requested_number("switch-to"),
+        notes.requested_number("switch-number", SWITCH_NUMBER_MAX),
+        notes.requested_truth("allow-unclean"),
     )
-    return wishes, notes.wished_members("fenced")
+    return operator_requests, notes.requested_members("fenced")
 
 
 def _must_be_a_groups(spec: JsonObject, notes: _Notes) -> None:
@@ -186,7 +186,7 @@ def _holder(spec: JsonObject) -> int:
             f"the Lease's spec.holderIdentity is {str(holder)[:100]!r}, and no number of a member:"
             f" {_UNBELIEVED}"
         )
-    return int(str(holder)) if holder else NOBODY
+    return int(str(holder)) if holder else NO_MEMBER
 
 
 def _must_be_whole(lease: Lease) -> None:
@@ -227,7 +227,7 @@ def full_seal_of(lease: Lease) -> str:
 
 def seal_of(lease: Lease) -> str:
     """The digest of the fields that members elect by."""
-    numbers = (lease.epoch, lease.renewals, lease.holder, lease.heir, lease.leaver)
+    numbers = (lease.epoch, lease.renewals, lease.holder, lease.successor, lease.leaver)
     parts = (lease.group, *map(str, numbers), _members(lease.in_sync), _disks(lease))
     return _digest(parts)
 
@@ -300,30 +300,30 @@ class _Notes:
 
     # What an operator wrote: a mistake in it is reported, and the value is ignored.
 
-    def wished_number(self, name: str, most: int = NUMBER_MAX) -> int:
-        text = self._wished(name)
+    def requested_number(self, name: str, most: int = NUMBER_MAX) -> int:
+        text = self._requested(name)
         if not _NUMBER.fullmatch(text or "0") or int(text or "0") > most:
             self._ignore(name, text, f"a number up to {most}")
             return 0
         return int(text or "0")
 
-    def wished_truth(self, name: str) -> bool:
-        text = self._wished(name)
+    def requested_truth(self, name: str) -> bool:
+        text = self._requested(name)
         if text not in ("", "true", "false"):
             self._ignore(name, text, "true or false")
         return text == "true"
 
-    def wished_members(self, name: str) -> frozenset[int]:
+    def requested_members(self, name: str) -> frozenset[int]:
         """The valid numbers of the list: a typo must not unfence the other members."""
         members = set()
-        for part in filter(None, self._wished(name).split(",", _MEMBERS_MAX)):
+        for part in filter(None, self._requested(name).split(",", _MEMBERS_MAX)):
             if _NUMBER.fullmatch(part.strip()) and part.strip() != "0":
                 members.add(int(part))
             else:
                 self._ignore(name, part, "numbers of members, as in 1,2,3")
         return frozenset(members)
 
-    def _wished(self, name: str) -> str:
+    def _requested(self, name: str) -> str:
         value = self._annotations.get(PREFIX + name, "")
         if not isinstance(value, str):
             self._ignore(name, str(value), "a text")
@@ -337,16 +337,18 @@ class _Notes:
 # ---------------------------------------------------------------------- writing
 
 
-def encode(lease: Lease, before: LeaseObject | None, place: ObjectName, wall_ms: int) -> bytes:
+def encode(
+    lease: Lease, before: LeaseObject | None, object_name: ObjectName, wall_ms: int
+) -> bytes:
     """The object that replaces `before`, or the first one if that is None."""
     content: JsonObject = dict(before.content) if before else {}
     content |= {"apiVersion": API_VERSION, "kind": "Lease"}
     metadata = object_of(content.get("metadata") or {}, "metadata")
     annotations = object_of(metadata.get("annotations") or {}, "annotations")
-    names: JsonObject = {"namespace": place.namespace, "name": place.name}
+    names: JsonObject = {"namespace": object_name.namespace, "name": object_name.name}
     if before is not None:
         names["resourceVersion"] = lease.version
-    noted = _noted(lease) | ({} if before else _noted_wishes(lease))
+    noted = _noted(lease) | ({} if before else _noted_requests(lease))
     content["metadata"] = metadata | names | {"annotations": annotations | noted}
     spec = object_of(content.get("spec") or {}, "spec")
     content["spec"] = spec | _specified(lease, before, spec, wall_ms)
@@ -373,7 +375,7 @@ def _specified(
 def _noted(lease: Lease) -> JsonObject:
     values = (
         str(lease.epoch), _members(lease.in_sync), lease.address, lease.ha_address,
-        str(lease.heir), str(lease.leaver), str(lease.renewals), str(lease.granted),
+        str(lease.successor), str(lease.leaver), str(lease.renewals), str(lease.granted),
         lease.group, _disks(lease), lease.writer,
     )  # fmt: skip
     noted: JsonObject = {PREFIX + name: value for name, value in zip(_OURS, values, strict=True)}
@@ -382,14 +384,14 @@ def _noted(lease: Lease) -> JsonObject:
     return noted | {PREFIX + _SEAL: seal_of(lease), PREFIX + _FULL_SEAL: full_seal_of(lease)}
 
 
-def _noted_wishes(lease: Lease) -> JsonObject:
+def _noted_requests(lease: Lease) -> JsonObject:
     """The requests, for a new object; in an existing object they stay as an operator wrote them."""
-    wishes = lease.wishes
+    requests = lease.operator_requests
     values = (
-        _members(lease.fenced), str(wishes.preferred), str(wishes.switch_to), str(wishes.number),
-        "true" if wishes.allows_unclean else "false",
+        _members(lease.fenced), str(requests.preferred), str(requests.switch_to),
+        str(requests.number), "true" if requests.allows_unclean else "false",
     )  # fmt: skip
-    return {PREFIX + name: value for name, value in zip(_WISHED, values, strict=True)}
+    return {PREFIX + name: value for name, value in zip(_REQUESTED, values, strict=True)}
 
 
 def _disks(lease: Lease) -> str:

@@ -28,15 +28,15 @@ from typing import Final, final
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import RemoteError
 from gantrymq.ha.member.link_settings import HEARTBEAT_SECONDS, SILENCE_SECONDS
-from gantrymq.ha.member.member_events import MemberFollowerEvent, Met, Reported
+from gantrymq.ha.member.member_events import Identified, IncomingLinkEvent, Reported
 from gantrymq.ha.protocol import handshake
 from gantrymq.ha.protocol.events import Ended, Ending
-from gantrymq.ha.protocol.handshake import MastersMeeting, Member, MemberReport, goes_on
+from gantrymq.ha.protocol.handshake import IncomingHandshake, Member, MemberReport, resume_position
 from gantrymq.ha.protocol.log_stream import OUTPUT_BYTES_MAX, LogStream
 from gantrymq.ha.protocol.member_frames import (
+    HandshakeFrame,
     Heartbeat,
     Kind,
-    Letter,
     MemberReader,
     Report,
     encode,
@@ -89,10 +89,10 @@ class IncomingLink:
     """The protocol state of one link: bytes and time go in, events and output come out."""
 
     __slots__ = (
+        "_handshake",
         "_has_beat",
         "_heard_at",
         "_last_table",
-        "_meeting",
         "_news_at",
         "_output",
         "_output_bytes",
@@ -107,10 +107,10 @@ class IncomingLink:
         "is_held_up",
         "is_over",
         "log_start",
+        "member_report",
         "number",
         "phase",
         "report",
-        "standing",
         "stream",
     )
 
@@ -118,7 +118,7 @@ class IncomingLink:
         self,
         number: int,
         address: str,
-        meeting: MastersMeeting,
+        peer_handshake: IncomingHandshake,
         store: Store,
         now: float,
     ) -> None:
@@ -134,14 +134,14 @@ class IncomingLink:
         self.has_reported = False
         """Whether `report` was sent by the follower, rather than derived from the handshake."""
         self.report = Report(0, 0)
-        self.standing: MemberReport | None = None
+        self.member_report: MemberReport | None = None
         """The follower's standing at the handshake."""
         self.stream = LogStream(number, store.log, store.log_reader, COLD_BYTES)
         self._has_beat = False
         """Whether the output contains a beat that was not taken yet."""
         self._heard_at = now
         self._last_table = 0
-        self._meeting = meeting
+        self._handshake = peer_handshake
         self._news_at = NEVER
         """When a beat with news is due."""
         self._output: list[bytes] = []
@@ -159,7 +159,7 @@ class IncomingLink:
     @property
     def member(self) -> Member:
         """The follower's identity; available after the handshake."""
-        return self._meeting.follower
+        return self._handshake.follower
 
     @property
     def is_following(self) -> bool:
@@ -167,16 +167,16 @@ class IncomingLink:
 
     # ------------------------------------------------------------------ the link
 
-    def receive(self, data: bytes, now: float) -> Sequence[MemberFollowerEvent]:
-        """Process received bytes; after `Met` the owner calls `welcome` or `refuse`."""
+    def receive(self, data: bytes, now: float) -> Sequence[IncomingLinkEvent]:
+        """Process received bytes; after `Identified` the owner calls `welcome` or `refuse`."""
         if self.is_over or self.phase in (Phase.REFUSED, Phase.TOLD):
             return ()
         if self.is_following:
             self._heard_at = now
-        events: list[MemberFollowerEvent] = []
+        events: list[IncomingLinkEvent] = []
         before = self.report
         for frame in self._reader.feed(data):
-            if isinstance(frame, Letter):
+            if isinstance(frame, HandshakeFrame):
                 events += self._meet(frame)
             else:
                 assert isinstance(frame, Report), "the reader was not told to expect it"
@@ -189,29 +189,29 @@ class IncomingLink:
             events.append(Reported(self.report))
         return events
 
-    def welcome(self, standing: MemberReport, now: float) -> None:
-        """Accept the follower. `standing` describes this master's log."""
-        theirs = self.standing
+    def welcome(self, member_report: MemberReport, now: float) -> None:
+        """Accept the follower. `member_report` describes this master's log."""
+        theirs = self.member_report
         assert theirs is not None
         assert self.phase is Phase.MET
         self.phase = Phase.FOLLOWING
         self._heard_at = now
-        self._output.append(handshake.welcome(standing))
+        self._output.append(handshake.welcome(member_report))
         self._reader.expect(Kind.REPORT)
-        begins = goes_on(theirs, standing)
+        begins = resume_position(theirs, member_report)
         if begins is None:
             return
         self.stream.begin(begins)
         self.log_start = begins if theirs.is_empty else theirs.start
         self.report = Report(0 if theirs.is_empty else theirs.sure_end, 0)
 
-    def refuse(self, reason: str, words: str, standing: MemberReport) -> None:
+    def refuse(self, reason: str, words: str, member_report: MemberReport) -> None:
         """Refuse the follower. The link ends once the refusal was taken: the connection has to be
         closed, not aborted."""
         assert self.phase is Phase.MET
         self.phase = Phase.REFUSED
         self._reader.expect()
-        self._output.append(handshake.refusal(reason, words, standing))
+        self._output.append(handshake.refusal(reason, words, member_report))
 
     def take_output(self) -> Sequence[bytes]:
         """The bytes to send. The caller takes them only when it can send them."""
@@ -232,7 +232,7 @@ class IncomingLink:
             return float("-inf")
         return min(silent, self._told[1] + HEARTBEAT_SECONDS, self._news_at)
 
-    def expire(self, now: float) -> Sequence[MemberFollowerEvent]:
+    def expire(self, now: float) -> Sequence[IncomingLinkEvent]:
         """End the link if it is silent, or its refusal was sent."""
         if self.is_over:
             return ()
@@ -277,7 +277,7 @@ class IncomingLink:
     def _owes_table(self) -> bool:
         return bool(self._owed) and len(self._unstored) < UNSTORED_MAX
 
-    def fill(self, now: float) -> Sequence[MemberFollowerEvent]:
+    def fill(self, now: float) -> Sequence[IncomingLinkEvent]:
         """Make output from the tables and the bytes in memory, up to the bound."""
         while self.has_room:
             if self._owes_table:
@@ -346,22 +346,22 @@ class IncomingLink:
 
     # ------------------------------------------------------------------ receiving
 
-    def _meet(self, letter: Letter) -> Sequence[MemberFollowerEvent]:
+    def _meet(self, frame: HandshakeFrame) -> Sequence[IncomingLinkEvent]:
         try:
-            said, standing = self._meeting.take(letter)
+            said, member_report = self._handshake.take(frame)
         except RemoteError as error:
             return [self.end(Ending.GARBAGE, str(error))]
         if said:
             self._output.append(said)
-        if standing is None:
-            self._reader.expect(_NEXT[letter.kind])
+        if member_report is None:
+            self._reader.expect(_NEXT[frame.kind])
             return ()
         self.phase = Phase.MET
-        self.standing = standing
+        self.member_report = member_report
         self._reader.expect()
-        return [Met(self.member, standing)]
+        return [Identified(self.member, member_report)]
 
-    def _hear(self, report: Report) -> Sequence[MemberFollowerEvent]:
+    def _hear(self, report: Report) -> Sequence[IncomingLinkEvent]:
         """Process a report. A follower that first has to truncate its log sends none that
         counts."""
         if not self.stream.is_open:

@@ -33,11 +33,11 @@ from gantrymq.base.errors import LocalError
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.member.incoming_link import IncomingLink, Phase
 from gantrymq.ha.member.link_settings import LinkSettings
-from gantrymq.ha.member.member_events import MemberFollowersEvent, Met, NewerEpoch, Reported
+from gantrymq.ha.member.member_events import Identified, IncomingLinksEvent, NewerEpoch, Reported
 from gantrymq.ha.member.seat_conflicts import SeatConflicts
 from gantrymq.ha.protocol import log_stream
 from gantrymq.ha.protocol.events import Ended, Ending
-from gantrymq.ha.protocol.handshake import MastersMeeting, Member, MemberReport
+from gantrymq.ha.protocol.handshake import IncomingHandshake, Member, MemberReport
 from gantrymq.ha.protocol.member_frames import TABLE_BYTES_MAX, Report
 from gantrymq.ha.status import FollowerStatus
 from gantrymq.store.engine import Store
@@ -58,7 +58,7 @@ QUESTIONS_MAX: Final = 64
 
 @final
 @dataclass(slots=True)
-class _Reign:
+class _LedEpoch:
     """The state of the epoch in which this member is master."""
 
     epoch: int
@@ -91,11 +91,11 @@ class IncomingLinks:
         "_current",
         "_last_table",
         "_links",
+        "_member_report",
         "_nonce",
         "_over",
         "_reign",
         "_settings",
-        "_standing",
         "_store",
     )
 
@@ -103,11 +103,11 @@ class IncomingLinks:
         self,
         store: Store,
         settings: LinkSettings,
-        standing: Callable[[], MemberReport],
+        member_report: Callable[[], MemberReport],
         nonce: Callable[[], bytes],
     ) -> None:
-        """`standing` returns this member's current standing; `nonce` returns bytes never returned
-        before."""
+        """`member_report` returns this member's current report; `nonce` returns bytes never
+        returned before."""
         self._current: dict[int, IncomingLink] = {}
         """By member, the link that counts."""
         self._last_table = 0
@@ -115,9 +115,9 @@ class IncomingLinks:
         self._nonce = nonce
         self._over: list[tuple[IncomingLink, Ended]] = []
         """Links that were ended, and that the owner does not know of yet."""
-        self._reign: _Reign | None = None
+        self._reign: _LedEpoch | None = None
         self._settings = settings
-        self._standing = standing
+        self._member_report = member_report
         self._store = store
 
     # ------------------------------------------------------------------ epochs led
@@ -129,7 +129,7 @@ class IncomingLinks:
         safe = self._dispatched if store.safe is None else store.safe
         waits = self._settings.waits
         held, returns_by = (safe, now + RETURN_SECONDS) if waits else (0, NEVER)
-        self._reign = _Reign(epoch, in_sync, now, safe, held, returns_by)
+        self._reign = _LedEpoch(epoch, in_sync, now, safe, held, returns_by)
         store.waiters.for_members = waits
         self._settle()
 
@@ -158,33 +158,33 @@ class IncomingLinks:
             self._end(stranger, Ending.CLOSED, "it said nothing, and others came")
             del self._links[stranger.number]
         settings = self._settings
-        meeting = MastersMeeting(settings.me, settings.secret, self._nonce())
-        link = IncomingLink(number, address, meeting, self._store, now)
+        peer_handshake = IncomingHandshake(settings.me, settings.secret, self._nonce())
+        link = IncomingLink(number, address, peer_handshake, self._store, now)
         self._links[number] = link
         return link
 
     def _stranger(self) -> IncomingLink | None:
         """The link that makes room: of the links without proof the oldest of the address that has
         most of them, so that a flood from one address displaces only its own links."""
-        meeting = [each for each in self._links.values() if each.phase is Phase.MEETING]
-        hosts = [each.address.rpartition(":")[0] for each in meeting]
+        peer_handshake = [each for each in self._links.values() if each.phase is Phase.MEETING]
+        hosts = [each.address.rpartition(":")[0] for each in peer_handshake]
         crowds = [hosts.count(host) for host in hosts]
-        pairs = zip(crowds, meeting, strict=True)
+        pairs = zip(crowds, peer_handshake, strict=True)
         most = max((crowd for crowd, each in pairs if not each.is_over), default=0)
-        for crowd, each in zip(crowds, meeting, strict=True):
+        for crowd, each in zip(crowds, peer_handshake, strict=True):
             if crowd == most and not each.is_over:
                 return each
         return None
 
-    def heard(self, link: IncomingLink, data: bytes, now: float) -> Sequence[MemberFollowersEvent]:
+    def heard(self, link: IncomingLink, data: bytes, now: float) -> Sequence[IncomingLinksEvent]:
         """Process received bytes; sends that this acknowledges are answered in the store's next
         turn."""
-        events: list[MemberFollowersEvent] = []
+        events: list[IncomingLinksEvent] = []
         for event in link.receive(data, now):
             match event:
-                case Met(member, standing):
+                case Identified(member, member_report):
                     events.append(event)
-                    events += self._answer(link, member, standing, now)
+                    events += self._answer(link, member, member_report, now)
                 case Reported(report):
                     self._count(link, report, now)
                 case Ended():
@@ -202,7 +202,7 @@ class IncomingLinks:
         self, link: IncomingLink, member: Member, theirs: MemberReport, now: float
     ) -> Sequence[NewerEpoch]:
         """Accept or refuse a peer that has proved to be a member of the group."""
-        ours, reign = self._standing(), self._reign
+        ours, reign = self._member_report(), self._reign
         me, number = self._settings.me.number, member.number
         if number not in self._settings.members:
             names = ", ".join(map(str, sorted(self._settings.members)))
@@ -237,7 +237,7 @@ class IncomingLinks:
         return ()
 
     def _seat_of(
-        self, reign: _Reign, number: int, disk: str, former: IncomingLink | None
+        self, reign: _LedEpoch, number: int, disk: str, former: IncomingLink | None
     ) -> str | None:
         """Why a process with this disk may not follow as this member; None if it may."""
         counted = reign.in_sync.other_disk(number, disk)
@@ -246,11 +246,12 @@ class IncomingLinks:
                 f"member {number} counts with the disk {counted}, and this is {disk or 'another'}:"
                 " it may follow once that one is out of the in-sync set"
             )
-        if former is None or former.standing is None or former.standing.disk == disk:
+        if former is None or former.member_report is None or former.member_report.disk == disk:
             return None
         return (
             f"two processes say that they are member {number}: {former.address} follows with the"
-            f" disk {former.standing.disk}, so this one, with {disk or 'none'}, is to be stopped"
+            f" disk {former.member_report.disk}, so stop this one, which has the disk"
+            f" {disk or 'none'}"
         )
 
     def _end(self, link: IncomingLink, ending: Ending, text: str) -> None:
@@ -261,7 +262,7 @@ class IncomingLinks:
 
     def _lose(self, link: IncomingLink) -> None:
         """Stop counting the link as its member's."""
-        if link.standing is None or self._current.get(link.member.number) is not link:
+        if link.member_report is None or self._current.get(link.member.number) is not link:
             return
         del self._current[link.member.number]
         if self._reign is not None:
@@ -281,7 +282,7 @@ class IncomingLinks:
             reign.in_sync.heard(number, report, self._store.log.end, now)
             self._settle()
 
-    def _is_sound(self, reign: _Reign, link: IncomingLink, report: Report) -> bool:
+    def _is_sound(self, reign: _LedEpoch, link: IncomingLink, report: Report) -> bool:
         """Whether the follower's log counts for the in-sync set. An in-sync member that comes back
         with less than all members had has lost data: unless it soon catches up, it is removed
         instead of delaying all sends. A member outside the set needs the whole log from its
@@ -344,7 +345,7 @@ class IncomingLinks:
         reign = self._reign
         if reign is not None:
             reign.in_sync.turn(now)
-            self._let_go(reign)
+            self._close_leaving(reign)
             if now >= reign.returns_by:
                 reign.returns_by = NEVER
         self._settle()
@@ -363,7 +364,7 @@ class IncomingLinks:
         over, self._over = self._over, []
         return over
 
-    def _let_go(self, reign: _Reign) -> None:
+    def _close_leaving(self, reign: _LedEpoch) -> None:
         """Close the links of leaving members that no acknowledgement waits for any more."""
         for number, link in list(self._current.items()):
             if link.report.is_leaving and number not in reign.in_sync.counted:
@@ -480,7 +481,7 @@ class IncomingLinks:
             return False
         return link.report.received == self._store.log.end
 
-    def takes_messages(self, member: int) -> bool:
+    def accepts_messages(self, member: int) -> bool:
         """Whether the member follows, is not leaving, and could accept messages as master."""
         link = self._current.get(member)
         if link is None or not link.has_reported:

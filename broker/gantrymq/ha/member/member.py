@@ -20,17 +20,17 @@ from typing import Final, final
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import Disk
 from gantrymq.ha.disk.identity import Identity
-from gantrymq.ha.election.actions import Action, HangUp, Publish, Say
-from gantrymq.ha.election.election import Sighting
+from gantrymq.ha.election.actions import Action, Disconnect, Publish, WriteLogLine
+from gantrymq.ha.election.election import ReceivedReport
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.election.phase import Phase
-from gantrymq.ha.lease.lease import NOBODY, Lease, LeaseAnswer
+from gantrymq.ha.lease.lease import NO_MEMBER, Lease, LeaseAnswer
 from gantrymq.ha.lease.member_id import MemberId
 from gantrymq.ha.member.incoming_link import IncomingLink
 from gantrymq.ha.member.incoming_links import IncomingLinks
 from gantrymq.ha.member.link_settings import LinkSettings
-from gantrymq.ha.member.member_events import Met, NewerEpoch
+from gantrymq.ha.member.member_events import Identified, NewerEpoch
 from gantrymq.ha.member.outgoing_links import OutgoingLinks
 from gantrymq.ha.member.replica_state import ReplicaState
 from gantrymq.ha.protocol.events import Ended
@@ -80,23 +80,23 @@ class Member:
         "_actions",
         "_ask_at",
         "_asked",
-        "_chronicle",
         "_conflicts",
         "_dials",
         "_followers",
-        "_guests",
         "_in_sync",
+        "_incoming_by_number",
         "_is_paused",
-        "_last_guest",
+        "_last_incoming",
         "_led",
         "_nonce",
         "_noted",
         "_publish_at",
+        "_replica_state",
         "_roles",
         "_settings",
         "_store",
         "_tables",
-        "agent",
+        "elector",
     )
 
     def __init__(
@@ -115,15 +115,15 @@ class Member:
         self._actions: list[Action] = []
         self._ask_at = NEVER
         self._asked = 0
-        self._chronicle = ReplicaState(disk, store, boot)
+        self._replica_state = ReplicaState(disk, store, boot)
         process = nonce().hex()
-        self._chronicle.identify(process)  # names a new disk: this UUID is unique
+        self._replica_state.identify(process)  # names a new disk: this UUID is unique
         self._conflicts: Sequence[str] = ()
         """The conflicts that were logged last."""
-        self._guests: dict[int, IncomingLink] = {}
+        self._incoming_by_number: dict[int, IncomingLink] = {}
         self._in_sync: InSyncReplicas | None = None
         self._is_paused = False
-        self._last_guest = 0
+        self._last_incoming = 0
         self._led = 0
         self._nonce = nonce
         self._noted: Lease | None = None
@@ -135,27 +135,29 @@ class Member:
         self._tables = 0, NEVER
         """The table number that a successor has to store, and until when the hand-over waits for
         it."""
-        addresses, known = settings.ha_addresses, self._chronicle
+        addresses, known = settings.ha_addresses, self._replica_state
         configured, ha_address = frozenset(addresses), addresses[number]
-        place = MemberId(number, configured, settings.address, ha_address, process)
-        self.agent = agent = LeaderElector(place, now, is_new=known.is_new, kept=known.lease)
-        self._dials = OutgoingLinks(
-            link, addresses, nonce, known, self.standing, agent, store, roles
+        member_id = MemberId(number, configured, settings.address, ha_address, process)
+        self.elector = elector = LeaderElector(
+            member_id, now, is_new=known.is_new, kept=known.lease
         )
-        self._followers = IncomingLinks(store, link, self.standing, nonce)
+        self._dials = OutgoingLinks(
+            link, addresses, nonce, known, self.member_report, elector, store, roles
+        )
+        self._followers = IncomingLinks(store, link, self.member_report, nonce)
         store.safe = store.log.start  # until a master reports the safe position
 
     # ------------------------------------------------------------------ state
 
-    def authority_until(self, now: float) -> float:
+    def lease_deadline(self, now: float) -> float:
         """Acknowledgements leave before this monotonic time, or not at all."""
-        return self.agent.authority(self, now)
+        return self.elector.lease_deadline(self, now)
 
     @property
     def is_released(self) -> bool:
         """Whether this process may end: it has released the lease, and can redirect clients to the
         new master, if one is expected."""
-        return self.agent.phase is Phase.RELEASED and self.agent.has_successor
+        return self.elector.phase is Phase.RELEASED and self.elector.has_successor
 
     @property
     def epoch(self) -> int:
@@ -166,23 +168,23 @@ class Member:
     def seen_epoch(self) -> int:
         """The highest epoch known in this group; 0 until the disk is known to belong to the group:
         a name server that heard a higher epoch would accept no other broker in this one's place."""
-        lease = self.agent.lease
-        is_known = lease is not None and lease.doubt is None and not self.is_foreign
-        return self._chronicle.epoch if self._led or is_known else 0
+        lease = self.elector.lease
+        is_known = lease is not None and lease.untrusted_reason is None and not self.is_foreign
+        return self._replica_state.epoch if self._led or is_known else 0
 
     @property
-    def is_deposed(self) -> bool:
+    def has_lost_role(self) -> bool:
         """Whether `turn` has to run before anything is appended: this member is no longer master,
         and the broker does not know yet."""
-        return self._led not in (0, self.agent.epoch)
+        return self._led not in (0, self.elector.epoch)
 
     def leave(self, now: float) -> None:
         """Prepare the end of the process: hand over, then become released."""
-        self.agent.leave(now)
+        self.elector.leave(now)
 
     def take_actions(self) -> Sequence[Action]:
         """The actions to carry out now, in order."""
-        actions = [*self._actions, *self._dials.take_actions(), *self.agent.take_actions()]
+        actions = [*self._actions, *self._dials.take_actions(), *self.elector.take_actions()]
         self._actions.clear()
         return actions
 
@@ -191,15 +193,15 @@ class Member:
     def turn(self, now: float, wall_ms: int) -> None:
         """Do everything that is due; called after the store's turn."""
         self._dials.wall_ms = wall_ms
-        self._dials.is_stray = self.stray() is not None
-        self.agent.decide(self, now)
-        self._obey(now, wall_ms)
+        self._dials.is_foreign = self.foreign_reason() is not None
+        self.elector.decide(self, now)
+        self._apply_role(now, wall_ms)
         if self._has_paused(now, wall_ms):
-            self.agent.decide(self, now)  # a member may have become a possible successor
-            self._obey(now, wall_ms)
+            self.elector.decide(self, now)  # a member may have become a possible successor
+            self._apply_role(now, wall_ms)
         self._dials.turn(now)
         if self._led:
-            self._lead_on(now)
+            self._continue_leading(now)
         for guest, ended in self._followers.turn(now):
             self._end(guest, ended)
         if now >= self._publish_at and self._led:
@@ -209,7 +211,7 @@ class Member:
     def deadline(self, now: float) -> float:
         """When `turn` has something to do, if no event occurs before."""
         return min(
-            self.agent.deadline(self, now),
+            self.elector.deadline(self, now),
             self._dials.deadline(now),
             self._followers.deadline(),
             self._ask_at,
@@ -222,15 +224,15 @@ class Member:
         """Whether a turn has something to do at once."""
         return self._followers.is_due
 
-    def _obey(self, now: float, wall_ms: int) -> None:
+    def _apply_role(self, now: float, wall_ms: int) -> None:
         """Take the role that the leader elector has decided on."""
-        agent = self.agent
-        if self._led and agent.epoch != self._led:
+        elector = self.elector
+        if self._led and elector.epoch != self._led:
             self._step_down(now, wall_ms)
-        if agent.epoch and not self._led:
-            self._step_up(agent.epoch, now, wall_ms)
-        if not agent.epoch:
-            self._note(agent.lease)
+        if elector.epoch and not self._led:
+            self._step_up(elector.epoch, now, wall_ms)
+        if not elector.epoch:
+            self._note(elector.lease)
 
     def _note(self, lease: Lease | None) -> None:
         """Record a Lease on the disk before acting on it. The Lease of another group, and one that
@@ -238,16 +240,16 @@ class Member:
         if lease is None or lease is self._noted:
             return
         self._noted = lease
-        if lease.doubt is not None or self.stray() is not None:
+        if lease.untrusted_reason is not None or self.foreign_reason() is not None:
             return
-        self._chronicle.see(lease.epoch)
-        self._chronicle.join(lease.group)
-        self._chronicle.note_lease(lease)
+        self._replica_state.see(lease.epoch)
+        self._replica_state.join(lease.group)
+        self._replica_state.note_lease(lease)
 
     def _has_paused(self, now: float, wall_ms: int) -> bool:
         """Stop or resume accepting requests as a hand-over begins or is given up; returns whether
         serving has just stopped. Then the tables are sent to the successor a last time."""
-        is_paused = self.agent.phase is Phase.HANDING_OVER
+        is_paused = self.elector.phase is Phase.HANDING_OVER
         if not self._led or is_paused == self._is_paused:
             return False
         self._is_paused = is_paused
@@ -258,16 +260,16 @@ class Member:
 
     def _step_up(self, epoch: int, now: float, wall_ms: int) -> None:
         """Become master: from the first record of this epoch on, the other members follow."""
-        agent = self.agent
-        assert agent.lease is not None
+        elector = self.elector
+        assert elector.lease is not None
         self._dials.leave_all("we are master")
-        self._chronicle.begin(epoch)
+        self._replica_state.begin(epoch)
         link = self._settings.link
-        lease = agent.lease
+        lease = elector.lease
         in_sync = InSyncReplicas(
             link.me.number, lease.in_sync, now, flushes=link.flushes, disks=lease.disks
         )
-        agent.in_sync = self._in_sync = in_sync
+        elector.in_sync = self._in_sync = in_sync
         self._led, self._is_paused = epoch, False
         self._asked, self._ask_at = 0, NEVER
         self._publish_at = now
@@ -278,17 +280,17 @@ class Member:
     def _step_down(self, now: float, wall_ms: int) -> None:
         """Stop being master: nothing is appended or acknowledged from here on."""
         self._led, self._is_paused = 0, False
-        self.agent.in_sync = self._in_sync = None
+        self.elector.in_sync = self._in_sync = None
         self._ask_at = self._publish_at = NEVER
         self._followers.retire(now)
         self._roles.follow(now, wall_ms)
         self._roles.master_is("", now, wall_ms)
 
-    def _lead_on(self, now: float) -> None:
+    def _continue_leading(self, now: float) -> None:
         """Ask for promises while the lease cannot be renewed; send tables that have changed."""
-        if self.agent.lease is not None and self._in_sync is not None:
-            self._in_sync.fenced = self.agent.lease.fenced
-        if not self.agent.asks_promises(now):
+        if self.elector.lease is not None and self._in_sync is not None:
+            self._in_sync.fenced = self.elector.lease.fenced
+        if not self.elector.asks_promises(now):
             self._ask_at = NEVER
         elif self._ask_at == NEVER or now >= self._ask_at:
             self._asked += 1
@@ -309,15 +311,15 @@ class Member:
 
     # ------------------------------------------------------------------ called by the elector
 
-    def standing(self) -> MemberReport:
-        standing = self._chronicle.standing()
-        return standing if self._roles.may_lead else standing._replace(is_electable=False)
+    def member_report(self) -> MemberReport:
+        member_report = self._replica_state.member_report()
+        return member_report if self._roles.may_lead else member_report._replace(is_electable=False)
 
     def new_id(self) -> str:
         return self._nonce().hex()
 
-    def stray(self) -> str | None:
-        lease, ours = self.agent.lease, self._chronicle.identity
+    def foreign_reason(self) -> str | None:
+        lease, ours = self.elector.lease, self._replica_state.identity
         if lease is None or not lease.group or lease.group == ours.group:
             return None
         number = self._settings.link.me.number
@@ -326,7 +328,7 @@ class Member:
                 f"the disk of member {number} is of the group {ours.group}, and the Lease is of"
                 f" {lease.group}: {_DECIDE}"
             )
-        if self._chronicle.is_of_no_group or lease.disks.get(number, "") in ("", ours.disk):
+        if self._replica_state.is_of_no_group or lease.disks.get(number, "") in ("", ours.disk):
             return None
         return (
             f"the disk of member {number} has messages and names no group, and the Lease of"
@@ -336,15 +338,15 @@ class Member:
     @property
     def is_foreign(self) -> bool:
         """Whether an operator has to decide what becomes of this disk."""
-        return self.stray() is not None
+        return self.foreign_reason() is not None
 
     @property
     def identity(self) -> Identity:
         """The identity of this disk."""
-        return self._chronicle.identity
+        return self._replica_state.identity
 
-    def sightings(self) -> Mapping[int, Sighting]:
-        return self._dials.sightings
+    def received_reports(self) -> Mapping[int, ReceivedReport]:
+        return self._dials.received_reports
 
     def stall(self, now: float) -> str | None:
         return self._store.stall(now)
@@ -352,46 +354,46 @@ class Member:
     def trouble(self, now: float) -> str | None:
         return self._store.trouble(now)
 
-    def secure(self, now: float) -> bool:
+    def flush_acknowledged(self, now: float) -> bool:
         store = self._store
         store.flush_soon(now)
         return store.flushed >= (self._followers.held if self._led else store.log.end)
 
-    def others_take(self) -> bool:
-        lease = self.agent.lease
+    def has_able_successor(self) -> bool:
+        lease = self.elector.lease
         if self._in_sync is None or lease is None:
             return False
         others = self._in_sync.persisted - lease.fenced
-        return any(self._followers.takes_messages(each) for each in others)
+        return any(self._followers.accepts_messages(each) for each in others)
 
-    def hears_master(self) -> bool:
-        return self._dials.hears_master
+    def follows_master(self) -> bool:
+        return self._dials.follows_master
 
     def promised_since(self) -> float | None:
-        members = self.agent.must_promise()
+        members = self.elector.must_promise()
         return None if members is None else self._followers.promised_since(members)
 
-    def heir(self, chosen: int, now: float) -> int:
+    def successor(self, chosen: int, now: float) -> int:
         """The in-sync member whose log ends where this one's does. Until the time limit it also has
         to have the tables. It must accept messages, unless this member has to leave."""
-        in_sync, lease = self._in_sync, self.agent.lease
+        in_sync, lease = self._in_sync, self.elector.lease
         if in_sync is None or lease is None or not self._is_paused:
-            return NOBODY
+            return NO_MEMBER
         if not self._store.waiters.is_empty and self._store.stall(now) is None:
-            return NOBODY
+            return NO_MEMBER
         complete = {each for each in in_sync.persisted if self._followers.has_all(each)}
         able = complete - lease.fenced
         tables, until = self._tables
         if now < until:
             able = {each for each in able if self._followers.stored_by({each}) >= tables}
-        if chosen != NOBODY:
-            return chosen if chosen in able else NOBODY
-        takers = {each for each in able if self._followers.takes_messages(each)}
-        has_to_go = self.agent.is_leaving or self._settings.link.me.number in lease.fenced
+        if chosen != NO_MEMBER:
+            return chosen if chosen in able else NO_MEMBER
+        takers = {each for each in able if self._followers.accepts_messages(each)}
+        has_to_go = self.elector.is_leaving or self._settings.link.me.number in lease.fenced
         if takers or not has_to_go:
             able = takers
-        preferred = lease.wishes.preferred
-        return preferred if preferred in able else min(able, default=NOBODY)
+        preferred = lease.operator_requests.preferred
+        return preferred if preferred in able else min(able, default=NO_MEMBER)
 
     # ------------------------------------------------------------------ metrics and status
 
@@ -424,8 +426,8 @@ class Member:
 
     def lease_answered(self, number: int, answer: LeaseAnswer, now: float) -> None:
         """Process the answer to a ReadLease or WriteLease; the caller runs a turn next."""
-        self.agent.lease_answered(number, answer, now)
-        self._note(self.agent.lease)
+        self.elector.lease_answered(number, answer, now)
+        self._note(self.elector.lease)
 
     def published(self, epoch: int, *, is_done: bool) -> None:
         """Process the result of a Publish."""
@@ -437,12 +439,12 @@ class Member:
     def opened(self, address: str, now: float) -> int | None:
         """A peer connected to the HA port. Returns the number of the link; None if it has to be
         closed."""
-        number = self._last_guest + 2
+        number = self._last_incoming + 2
         guest = self._followers.opened(number, address, now)
         if guest is None:
             return None
-        self._last_guest = number
-        self._guests[number] = guest
+        self._last_incoming = number
+        self._incoming_by_number[number] = guest
         return number
 
     def connected(self, link: int, now: float) -> None:
@@ -451,33 +453,33 @@ class Member:
 
     def received(self, link: int, data: bytes, now: float) -> None:
         """Process received bytes; the caller runs a turn next."""
-        guest = self._guests.get(link)
+        guest = self._incoming_by_number.get(link)
         if guest is None:
             self._dials.received(link, data, now)
             return
         for event in self._followers.heard(guest, data, now):
             match event:
-                case Met(member, standing):
-                    self._dials.saw(member.number, standing, now)
-                    self._tell_conflicts(now)
+                case Identified(member, member_report):
+                    self._dials.saw(member.number, member_report, now)
+                    self._log_conflicts(now)
                 case NewerEpoch(epoch):
-                    self._chronicle.see(epoch)
-                    self.agent.saw(epoch, now)
+                    self._replica_state.see(epoch)
+                    self.elector.saw(epoch, now)
                 case Ended():
                     self._end(guest, event)
 
-    def _tell_conflicts(self, now: float) -> None:
+    def _log_conflicts(self, now: float) -> None:
         """Log each conflict once. Called when a process connects, as refused processes do
         repeatedly."""
         conflicts = self.conflicts(now)
         self._actions += [
-            Say(each, is_warning=True) for each in conflicts if each not in self._conflicts
+            WriteLogLine(each, is_warning=True) for each in conflicts if each not in self._conflicts
         ]
         self._conflicts = conflicts
 
     def closed(self, link: int, now: float) -> None:
         """A link was closed, or could not be connected."""
-        guest = self._guests.pop(link, None)
+        guest = self._incoming_by_number.pop(link, None)
         if guest is not None:
             self._followers.closed(guest)
         else:
@@ -485,21 +487,21 @@ class Member:
 
     def is_held_up(self, link: int, *, is_held_up: bool) -> None:
         """The network stopped or resumed accepting bytes."""
-        guest = self._guests.get(link)
+        guest = self._incoming_by_number.get(link)
         if guest is not None:
             guest.is_held_up = is_held_up
 
     def take_output(self, link: int) -> Sequence[bytes]:
         """The bytes to send on this link."""
-        guest = self._guests.get(link)
+        guest = self._incoming_by_number.get(link)
         return self._dials.take_output(link) if guest is None else guest.take_output()
 
     @property
     def links(self) -> Sequence[int]:
         """All links, including those that are still connecting."""
-        return [*self._guests, *self._dials.numbers]
+        return [*self._incoming_by_number, *self._dials.numbers]
 
     def _end(self, guest: IncomingLink, ended: Ended) -> None:
-        if self._guests.pop(guest.number, None) is not None:
+        if self._incoming_by_number.pop(guest.number, None) is not None:
             self._followers.closed(guest)
-            self._actions.append(HangUp(guest.number, ended.text))
+            self._actions.append(Disconnect(guest.number, ended.text))

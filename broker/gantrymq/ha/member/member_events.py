@@ -16,11 +16,11 @@ from gantrymq.ha.protocol.member_frames import Heartbeat, Report
 
 @final
 @dataclass(frozen=True, slots=True)
-class Met:
+class Identified:
     """The peer that connected has proved that it is this member, and has reported its log."""
 
     member: Member
-    standing: MemberReport
+    member_report: MemberReport
 
 
 @final
@@ -41,14 +41,14 @@ class NewerEpoch:
 @final
 @dataclass(frozen=True, slots=True)
 class Welcomed:
-    """This master accepts this member as a follower. `parting`: both logs are equal up to here,
+    """This master accepts this member as a follower. `divergence`: both logs are equal up to here,
     None if no common epoch is known. `begins`: where the master's bytes continue this log; None
-    if the master sends none, because this log first has to be truncated at `parting`, or begun
+    if the master sends none, because this log first has to be truncated at `divergence`, or begun
     anew."""
 
     master: Member
-    standing: MemberReport
-    parting: int | None
+    member_report: MemberReport
+    divergence: int | None
     begins: int | None
 
 
@@ -60,12 +60,12 @@ class Refused:
     member: Member
     reason: str
     words: str
-    standing: MemberReport
+    member_report: MemberReport
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Beaten:
+class HeartbeatReceived:
     """A heartbeat of the master; the last of several that arrived together."""
 
     beat: Heartbeat
@@ -73,7 +73,7 @@ class Beaten:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Tabled:
+class TableReceived:
     """A metadata table of the master. Its number is reported once this table and all before it are
     flushed."""
 
@@ -82,6 +82,8 @@ class Tabled:
     content: bytes
 
 
-MemberFollowerEvent: TypeAlias = Met | Reported | Ended
-MemberFollowersEvent: TypeAlias = Met | NewerEpoch | Ended
-MemberFollowingEvent: TypeAlias = Welcomed | Refused | Copied | Beaten | Tabled | Ended
+IncomingLinkEvent: TypeAlias = Identified | Reported | Ended
+IncomingLinksEvent: TypeAlias = Identified | NewerEpoch | Ended
+OutgoingLinkEvent: TypeAlias = (
+    Welcomed | Refused | Copied | HeartbeatReceived | TableReceived | Ended
+)

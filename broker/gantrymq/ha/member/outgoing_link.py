@@ -18,23 +18,29 @@ from collections.abc import Sequence
 from typing import final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.ha.disk.epochs import parting
+from gantrymq.ha.disk.epochs import divergence
 from gantrymq.ha.member.link_settings import HEARTBEAT_SECONDS, SILENCE_SECONDS
-from gantrymq.ha.member.member_events import Beaten, MemberFollowingEvent, Refused, Tabled, Welcomed
+from gantrymq.ha.member.member_events import (
+    HeartbeatReceived,
+    OutgoingLinkEvent,
+    Refused,
+    TableReceived,
+    Welcomed,
+)
 from gantrymq.ha.protocol.events import Copied, Ended, Ending
 from gantrymq.ha.protocol.handshake import (
-    FollowersMeeting,
     Member,
     MemberReport,
+    OutgoingHandshake,
     RefusedError,
-    goes_on,
+    resume_position,
 )
 from gantrymq.ha.protocol.member_frames import (
     Data,
     Frame,
+    HandshakeFrame,
     Heartbeat,
     Kind,
-    Letter,
     MemberReader,
     Report,
     Table,
@@ -51,24 +57,24 @@ class OutgoingLink:
     __slots__ = (
         "_beat",
         "_expected",
+        "_handshake",
         "_has_copied",
         "_heard_at",
         "_is_due",
-        "_meeting",
+        "_member_report",
         "_output",
         "_pieces",
         "_rate",
         "_reader",
         "_report",
         "_spoke_at",
-        "_standing",
         "_table",
         "is_over",
         "is_welcome",
     )
 
     def __init__(
-        self, me: Member, secret: GroupSecret, nonce: bytes, standing: MemberReport, now: float
+        self, me: Member, secret: GroupSecret, nonce: bytes, member_report: MemberReport, now: float
     ) -> None:
         """`nonce` is used for this connection only. This log must not change before the welcome."""
         self.is_over = False
@@ -80,26 +86,26 @@ class OutgoingLink:
         self._heard_at = now
         self._is_due = False
         """Whether a report has to be sent."""
-        self._meeting = FollowersMeeting(me, secret, nonce, standing)
-        self._output = [self._meeting.begin()]
+        self._handshake = OutgoingHandshake(me, secret, nonce, member_report)
+        self._output = [self._handshake.begin()]
         self._pieces: list[bytes] = []
         self._rate = Rate(now)
         self._reader = MemberReader(Kind.CHALLENGE)
-        self._report = Report(0 if standing.is_empty else standing.sure_end, 0)
+        self._report = Report(0 if member_report.is_empty else member_report.sure_end, 0)
         self._spoke_at = now
-        self._standing = standing
+        self._member_report = member_report
         self._table = 0
         """The number of the last table received."""
 
     # ------------------------------------------------------------------ the link
 
-    def receive(self, data: bytes, now: float) -> Sequence[MemberFollowingEvent]:
+    def receive(self, data: bytes, now: float) -> Sequence[OutgoingLinkEvent]:
         """Process bytes from the peer."""
         if self.is_over:
             return ()
         if self.is_welcome:
             self._heard_at = now
-        events: list[MemberFollowingEvent] = []
+        events: list[OutgoingLinkEvent] = []
         for frame in self._reader.feed(data):
             self._take(frame, events, now)
             if events and isinstance(events[-1], Ended | Refused):
@@ -109,7 +115,7 @@ class OutgoingLink:
             return events
         self._hand_on(events, now)
         if self._beat is not None:
-            events.append(Beaten(self._beat))
+            events.append(HeartbeatReceived(self._beat))
             self._beat = None
         return events
 
@@ -126,9 +132,9 @@ class OutgoingLink:
         silent = self._heard_at + SILENCE_SECONDS
         return min(silent, self._spoke_at + HEARTBEAT_SECONDS) if self.is_welcome else silent
 
-    def expire(self, now: float) -> Sequence[MemberFollowingEvent]:
+    def expire(self, now: float) -> Sequence[OutgoingLinkEvent]:
         """Send a heartbeat if one is due, or end a silent link."""
-        events: list[MemberFollowingEvent] = []
+        events: list[OutgoingLinkEvent] = []
         if self.is_over:
             return events
         if now >= self._heard_at + SILENCE_SECONDS:
@@ -162,7 +168,7 @@ class OutgoingLink:
         turn, or when it may have changed."""
         if not self.is_welcome or self.is_over:
             return
-        if self._standing.is_empty and not self._has_copied:
+        if self._member_report.is_empty and not self._has_copied:
             received = flushed = 0
         last = self._report
         if (
@@ -182,7 +188,7 @@ class OutgoingLink:
 
     # ------------------------------------------------------------------ receiving
 
-    def _take(self, frame: Frame, events: list[MemberFollowingEvent], now: float) -> None:
+    def _take(self, frame: Frame, events: list[OutgoingLinkEvent], now: float) -> None:
         match frame:
             case Data(position, data):
                 self._copy(position, data, events, now)
@@ -192,36 +198,38 @@ class OutgoingLink:
                 self._hand_on(events, now)
                 if number == self._table + 1:
                     self._table = number
-                    events.append(Tabled(number, name, content))
+                    events.append(TableReceived(number, name, content))
                 else:
                     text = f"table {number} comes behind table {self._table}"
                     self._end(Ending.GARBAGE, text, events)
             case _:
-                assert isinstance(frame, Letter), "the reader was not told to expect it"
+                assert isinstance(frame, HandshakeFrame), "the reader was not told to expect it"
                 self._meet(frame, events, now)
 
-    def _meet(self, letter: Letter, events: list[MemberFollowingEvent], now: float) -> None:
-        meeting = self._meeting
+    def _meet(self, frame: HandshakeFrame, events: list[OutgoingLinkEvent], now: float) -> None:
+        peer_handshake = self._handshake
         try:
-            said, standing = meeting.take(letter)
+            said, member_report = peer_handshake.take(frame)
         except RefusedError as refused:
             self._close()
-            events.append(Refused(meeting.master, refused.reason, str(refused), refused.standing))
+            events.append(
+                Refused(peer_handshake.master, refused.reason, str(refused), refused.member_report)
+            )
         except RemoteError as error:
             self._end(Ending.GARBAGE, str(error), events)
         else:
-            if standing is None:
+            if member_report is None:
                 self._output.append(said)
                 self._reader.expect(Kind.WELCOME, Kind.REFUSAL)
             else:
-                self._enter(meeting.master, standing, events, now)
+                self._enter(peer_handshake.master, member_report, events, now)
 
     def _enter(
-        self, master: Member, theirs: MemberReport, events: list[MemberFollowingEvent], now: float
+        self, master: Member, theirs: MemberReport, events: list[OutgoingLinkEvent], now: float
     ) -> None:
         """The master accepts this member."""
-        ours = self._standing
-        begins = goes_on(ours, theirs)
+        ours = self._member_report
+        begins = resume_position(ours, theirs)
         self.is_welcome = True
         self._heard_at = now
         self._speak(now)
@@ -230,11 +238,11 @@ class OutgoingLink:
         else:
             self._expected = begins
             self._reader.expect(Kind.BEAT, Kind.TABLE, Kind.DATA)
-        parted = parting(ours.epochs, ours.end, theirs.epochs, theirs.end)
+        parted = divergence(ours.epochs, ours.end, theirs.epochs, theirs.end)
         events.append(Welcomed(master, theirs, parted, begins))
 
     def _copy(
-        self, position: int, data: bytes, events: list[MemberFollowingEvent], now: float
+        self, position: int, data: bytes, events: list[OutgoingLinkEvent], now: float
     ) -> None:
         if position == self._expected:
             self._expected += len(data)
@@ -244,7 +252,7 @@ class OutgoingLink:
         text = f"it goes on at {position}, but our log wants {self._expected}"
         self._end(Ending.DIVERGED, text, events)
 
-    def _hand_on(self, events: list[MemberFollowingEvent], now: float) -> None:
+    def _hand_on(self, events: list[OutgoingLinkEvent], now: float) -> None:
         """Pass on the bytes of the log that have arrived."""
         if not self._pieces:
             return
@@ -254,7 +262,7 @@ class OutgoingLink:
         self._rate.add(len(data), now)
         events.append(Copied(self._expected - len(data), data))
 
-    def _end(self, ending: Ending, text: str, events: list[MemberFollowingEvent]) -> None:
+    def _end(self, ending: Ending, text: str, events: list[OutgoingLinkEvent]) -> None:
         self._close()
         events.append(Ended(ending, text))
 

@@ -18,13 +18,13 @@ from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import DiskError
-from gantrymq.ha.election.actions import Action, Dial, HangUp, Restart, Say
-from gantrymq.ha.election.election import FRESH_SECONDS, UNCLEAN_SECONDS, Sighting
+from gantrymq.ha.election.actions import Action, Connect, Disconnect, Restart, WriteLogLine
+from gantrymq.ha.election.election import FRESH_SECONDS, UNCLEAN_SECONDS, ReceivedReport
 from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.election.phase import Phase
-from gantrymq.ha.lease.lease import NOBODY
+from gantrymq.ha.lease.lease import NO_MEMBER
 from gantrymq.ha.member.link_settings import LinkSettings
-from gantrymq.ha.member.member_events import Beaten, Refused, Tabled, Welcomed
+from gantrymq.ha.member.member_events import HeartbeatReceived, Refused, TableReceived, Welcomed
 from gantrymq.ha.member.outgoing_link import OutgoingLink
 from gantrymq.ha.member.replica_state import ReplicaState
 from gantrymq.ha.protocol.events import Copied, Ended
@@ -61,25 +61,25 @@ class OutgoingLinks:
     __slots__ = (
         "_actions",
         "_addresses",
-        "_agent",
-        "_chronicle",
+        "_elector",
         "_goal",
         "_last_number",
         "_links",
         "_master",
+        "_member_report",
         "_next",
         "_nonce",
         "_promised",
+        "_replica_state",
         "_roles",
         "_said",
         "_settings",
-        "_standing",
         "_store",
         "_stored",
         "_taken",
-        "is_stray",
+        "is_foreign",
+        "received_reports",
         "refusal",
-        "sightings",
         "wall_ms",
     )
 
@@ -88,23 +88,23 @@ class OutgoingLinks:
         settings: LinkSettings,
         addresses: Mapping[int, str],
         nonce: Callable[[], bytes],
-        chronicle: ReplicaState,
-        standing: Callable[[], MemberReport],
-        agent: LeaderElector,
+        replica_state: ReplicaState,
+        member_report: Callable[[], MemberReport],
+        elector: LeaderElector,
         store: Store,
         roles: Roles,
     ) -> None:
         """`addresses`: the HA addresses of all members."""
         self._actions: list[Action] = []
         self._addresses = addresses
-        self._agent = agent
-        self._chronicle = chronicle
+        self._elector = elector
+        self._replica_state = replica_state
         self._goal: int | None = None
         """The end of the master's log in its first beat on this link: once this member's log
         reaches it, it has what was acknowledged without it."""
         self._last_number = -1
         self._links: dict[int, _Dialed] = {}
-        self._master = NOBODY
+        self._master = NO_MEMBER
         self._next: dict[int, float] = {}
         """When each member may be dialed again."""
         self._nonce = nonce
@@ -113,21 +113,21 @@ class OutgoingLinks:
         self._said = ""
         self._settings = settings
         self._store = store
-        self._standing = standing
+        self._member_report = member_report
         self._stored = 0
         self._taken: deque[tuple[int, str]] = deque()
         """Received tables that are not known to be on this member's disk."""
         self.wall_ms = 0
         self.refusal = ""
         """Why the master refuses this member, if only an operator can remove the cause."""
-        self.is_stray = False
+        self.is_foreign = False
         """Whether this disk belongs to another group: then this member dials no other member."""
-        self.sightings: dict[int, Sighting] = {}
+        self.received_reports: dict[int, ReceivedReport] = {}
 
     # ------------------------------------------------------------------ state
 
     @property
-    def hears_master(self) -> bool:
+    def follows_master(self) -> bool:
         """Whether the master that the lease names has accepted this member."""
         return any(each.is_welcome for each in self._links.values())
 
@@ -141,23 +141,23 @@ class OutgoingLinks:
         """How much is missing of the log that the master had when this link began."""
         return 0 if self._goal is None else max(0, self._goal - self._store.log.end)
 
-    def saw(self, member: int, standing: MemberReport, now: float) -> None:
+    def saw(self, member: int, member_report: MemberReport, now: float) -> None:
         """Record the report of another member, whichever side opened the link."""
-        known = self.sightings.get(member)
-        if known is None or not self._counts(known, member, standing, now):
-            self.sightings[member] = Sighting(standing, now)
+        known = self.received_reports.get(member)
+        if known is None or not self._counts(known, member, member_report, now):
+            self.received_reports[member] = ReceivedReport(member_report, now)
 
-    def _counts(self, known: Sighting, member: int, other: MemberReport, now: float) -> bool:
+    def _counts(self, known: ReceivedReport, member: int, other: MemberReport, now: float) -> bool:
         """Whether the known report of a member counts rather than a new one from another disk. If
         two processes use one number, the disk that the lease names counts. Without a lease the disk
         that knows the group counts: the other one could create a group that has none of the
         messages."""
-        disk, lease = known.standing.disk, self._agent.lease
+        disk, lease = known.member_report.disk, self._elector.lease
         if disk == other.disk:
             return False
         if lease is not None:
             return now < known.at + FRESH_SECONDS and lease.disks.get(member, "") == disk != ""
-        is_known_alone = known.standing.group != "" and other.group == ""
+        is_known_alone = known.member_report.group != "" and other.group == ""
         return is_known_alone and now < known.at + UNCLEAN_SECONDS
 
     def take_actions(self) -> Sequence[Action]:
@@ -168,14 +168,14 @@ class OutgoingLinks:
 
     def turn(self, now: float) -> None:
         """Open the links that are wanted, send reports, and close silent links."""
-        agent = self._agent
-        self._turn_to(NOBODY if agent.epoch or self.is_stray else agent.master, now)
+        elector = self._elector
+        self._turn_to(NO_MEMBER if elector.epoch or self.is_foreign else elector.master, now)
         wanted = self._wanted(now)
         if not wanted and not self._links:
             return
         for number, link in list(self._links.items()):
             if link.member not in wanted:
-                self._hang_up(number, "it is not needed any more")
+                self._disconnect(number, "it is not needed any more")
         dialed = {link.member for link in self._links.values()}
         for member in sorted(wanted - dialed):
             if now >= self._next.get(member, now):
@@ -197,13 +197,13 @@ class OutgoingLinks:
 
     def _wanted(self, now: float) -> frozenset[int]:
         """The members to be connected to."""
-        agent = self._agent
-        if agent.epoch or self.is_stray or agent.phase is Phase.RELEASED:
+        elector = self._elector
+        if elector.epoch or self.is_foreign or elector.phase is Phase.RELEASED:
             return frozenset()
         followed = frozenset(each.member for each in self._links.values() if each.is_welcome)
-        if followed or agent.is_leaving:
+        if followed or elector.is_leaving:
             return followed
-        if self._master != NOBODY and agent.trusts_master(now):
+        if self._master != NO_MEMBER and elector.trusts_master(now):
             return frozenset({self._master})
         return frozenset(self._addresses) - {self._settings.me.number}
 
@@ -213,19 +213,19 @@ class OutgoingLinks:
             return
         for number, link in list(self._links.items()):
             if link.is_welcome or link.member == master:
-                self._hang_up(number, "somebody else is master")
+                self._disconnect(number, "somebody else is master")
         self._master = master
         self.refusal = ""
         self._next[master] = now
-        if master not in self._addresses and master != NOBODY:
+        if master not in self._addresses and master != NO_MEMBER:
             text = f"member {master} is master, and groupMembers does not name it: add it here"
-            self._actions.append(Say(text, is_warning=True))
-        lease = self._agent.lease
+            self._actions.append(WriteLogLine(text, is_warning=True))
+        lease = self._elector.lease
         address = lease.address if lease and master else ""
         self._roles.master_is(address, now, self.wall_ms)
 
     def _dial(self, member: int, now: float) -> None:
-        lease = self._agent.lease
+        lease = self._elector.lease
         address = self._addresses.get(member, "")
         if member == self._master and lease is not None and lease.ha_address:
             address = lease.ha_address
@@ -235,11 +235,11 @@ class OutgoingLinks:
             return  # groupMembers does not name this master, and its lease has no address
         self._last_number += 2
         self._links[self._last_number] = _Dialed(member, address)
-        self._actions.append(Dial(self._last_number, address))
+        self._actions.append(Connect(self._last_number, address))
 
-    def _hang_up(self, number: int, reason: str) -> None:
+    def _disconnect(self, number: int, reason: str) -> None:
         if self._take_out(number):
-            self._actions.append(HangUp(number, reason))
+            self._actions.append(Disconnect(number, reason))
 
     def _take_out(self, number: int) -> bool:
         """Whether the number was that of an outgoing link."""
@@ -264,14 +264,14 @@ class OutgoingLinks:
             return
         if link.is_welcome:
             self._note_stored()
-            end = self._chronicle.sure_end
+            end = self._replica_state.sure_end
             following.report(
                 end,
                 min(end, self._store.flushed),
                 self._promised,
                 self._stored,
                 now,
-                is_leaving=self._agent.is_leaving,
+                is_leaving=self._elector.is_leaving,
                 is_refusing=self._store.trouble(now) is not None,
             )
         if following.deadline() <= now:
@@ -292,9 +292,9 @@ class OutgoingLinks:
     def connected(self, number: int, now: float) -> None:
         link = self._links.get(number)
         if link is not None:
-            settings, standing = self._settings, self._standing()
+            settings, member_report = self._settings, self._member_report()
             link.following = OutgoingLink(
-                settings.me, settings.secret, self._nonce(), standing, now
+                settings.me, settings.secret, self._nonce(), member_report, now
             )
 
     def received(self, number: int, data: bytes, now: float) -> None:
@@ -305,7 +305,7 @@ class OutgoingLinks:
     def closed(self, number: int, now: float) -> None:
         """The connection was closed or could not be established."""
         if self._take_out(number):
-            self._agent.look(now)
+            self._elector.look(now)
 
     @property
     def numbers(self) -> Sequence[int]:
@@ -314,8 +314,8 @@ class OutgoingLinks:
     def leave_all(self, reason: str) -> None:
         """Close all outgoing links."""
         for number in list(self._links):
-            self._hang_up(number, reason)
-        self._master = NOBODY
+            self._disconnect(number, reason)
+        self._master = NO_MEMBER
 
     def take_output(self, number: int) -> Sequence[bytes]:
         link = self._links.get(number)
@@ -330,72 +330,74 @@ class OutgoingLinks:
             match event:
                 case Copied(position, data):
                     self._copy(number, position, data, now)
-                case Beaten(beat):
+                case HeartbeatReceived(beat):
                     self._beaten(number, beat, now)
-                case Tabled(table, name, content):
+                case TableReceived(table, name, content):
                     self._roles.take_table(name, content, now, self.wall_ms)
                     self._taken.append((table, name))
                 case Welcomed():
                     self._welcomed(number, link, event, now)
-                case Refused(member, reason, words, standing):
-                    self.saw(member.number, standing, now)
+                case Refused(member, reason, words, member_report):
+                    self.saw(member.number, member_report, now)
                     if reason in REASONS_SAID:
                         if link.member == self._master:
                             self.refusal = words
                         self._say(words)
-                    self._hang_up(number, "it said what it has")
+                    self._disconnect(number, "it said what it has")
                 case Ended(_, text):
-                    self._hang_up(number, text)
-                    self._agent.look(now)
+                    self._disconnect(number, text)
+                    self._elector.look(now)
 
     def _say(self, text: str) -> None:
         """Log a line, unless it repeats the previous one."""
         if text != self._said:
             self._said = text
-            self._actions.append(Say(text, is_warning=True))
+            self._actions.append(WriteLogLine(text, is_warning=True))
 
     def _welcomed(self, number: int, link: _Dialed, said: Welcomed, now: float) -> None:
         """Follow the master that accepted this member. That needs no readable lease, unless this
         member knows a newer epoch: the master's own clock limits what it may still acknowledge."""
-        if said.standing.epoch < max(self._chronicle.epoch, self._agent.lease_epoch):
-            self._agent.look(now)
-            self._hang_up(number, f"a master of epoch {said.standing.epoch}: there is a newer one")
+        if said.member_report.epoch < max(self._replica_state.epoch, self._elector.lease_epoch):
+            self._elector.look(now)
+            self._disconnect(
+                number, f"a master of epoch {said.member_report.epoch}: there is a newer one"
+            )
             return
-        group, theirs = self._chronicle.identity.group, said.standing.group
+        group, theirs = self._replica_state.identity.group, said.member_report.group
         if group and theirs and group != theirs:
-            self._hang_up(number, f"a master of the group {theirs}, and our disk is of {group}")
+            self._disconnect(number, f"a master of the group {theirs}, and our disk is of {group}")
             return
-        self._chronicle.see(said.standing.epoch)
+        self._replica_state.see(said.member_report.epoch)
         self._said = ""
-        if self.hears_master:
-            self._hang_up(number, "another master has taken us in")
+        if self.follows_master:
+            self._disconnect(number, "another master has taken us in")
             return
         if said.begins is not None:
-            self._chronicle.adopt(said.standing.epochs)
+            self._replica_state.adopt(said.member_report.epochs)
             self._store.begin_copy()
             link.is_welcome = True
             self.refusal = ""
-            if said.standing.epoch > self._agent.lease_epoch:
-                self._agent.look(now)  # the lease says where this master accepts requests
+            if said.member_report.epoch > self._elector.lease_epoch:
+                self._elector.look(now)  # the lease says where this master accepts requests
             return
-        self._part(said.parting, said.standing, now)
-        self._hang_up(number, "our logs have parted")
+        self._part(said.divergence, said.member_report, now)
+        self._disconnect(number, "our logs have parted")
 
-    def _part(self, parting: int | None, master: MemberReport, now: float) -> None:
+    def _part(self, divergence: int | None, master: MemberReport, now: float) -> None:
         """Remove what the master's log does not have, if that is allowed."""
         log = self._store.log
-        if parting is not None and parting > log.start and parting >= master.start:
-            self._cut(parting)
+        if divergence is not None and divergence > log.start and divergence >= master.start:
+            self._cut(divergence)
             return
-        lease = self._agent.lease
+        lease = self._elector.lease
         is_old = lease is None or lease.epoch < master.epoch
         if is_old or lease is None or self._settings.me.number in lease.in_sync:
             self._next[self._master] = now + 2 * REDIAL_SECONDS
-            self._agent.look(now)
+            self._elector.look(now)
             text = "the log is copied anew once this member is out of the in-sync set"
-            self._actions.append(Say(text, is_warning=True))
+            self._actions.append(WriteLogLine(text, is_warning=True))
             return
-        self._chronicle.copy_anew(parting or 0)
+        self._replica_state.copy_anew(divergence or 0)
         self._actions.append(
             Restart(
                 f"the log is copied anew: it ends at {log.end}, and the master's, which begins at "
@@ -404,7 +406,7 @@ class OutgoingLinks:
         )
 
     def _cut(self, position: int) -> None:
-        self._chronicle.cut(position)
+        self._replica_state.cut(position)
         text = f"the log is cut at {position}: behind it the master has another one"
         self._actions.append(Restart(text))
 
@@ -424,32 +426,32 @@ class OutgoingLinks:
         try:
             ours = self._store.log.segments.read(position, len(theirs))
         except DiskError as error:
-            self._hang_up(number, f"our own log cannot be read: {error}")
+            self._disconnect(number, f"our own log cannot be read: {error}")
             return False
         if ours == theirs:
-            self._chronicle.compared(position + len(theirs))
+            self._replica_state.compared(position + len(theirs))
             return True
         self._cut(position + _common(ours, theirs))
-        self._hang_up(number, "our log is damaged where it was not surely on the disk")
+        self._disconnect(number, "our log is damaged where it was not surely on the disk")
         return False
 
     def _append(self, number: int, position: int, data: bytes, now: float) -> None:
         refused = self._store.append_copy(position, data, now)
         if refused is not None:
-            self._hang_up(number, refused.text)
+            self._disconnect(number, refused.text)
             self._next[self._master] = now + 1.0
 
     def _beaten(self, number: int, beat: Heartbeat, now: float) -> None:
-        if beat.epoch < self._chronicle.epoch:
-            self._hang_up(number, f"a master of epoch {beat.epoch}: a newer one was seen")
+        if beat.epoch < self._replica_state.epoch:
+            self._disconnect(number, f"a master of epoch {beat.epoch}: a newer one was seen")
             return
-        store, end = self._store, self._chronicle.sure_end
+        store, end = self._store, self._replica_state.sure_end
         store.safe = max(store.safe or 0, min(beat.safe, end))
         if self._goal is None:
             self._goal = beat.end
         if self._goal <= end == store.log.end:  # counted by the master from here on
-            self._chronicle.caught_up()
-        if beat.asked > self._promised and self._agent.promise(beat.epoch, now):
+            self._replica_state.caught_up()
+        if beat.asked > self._promised and self._elector.promise(beat.epoch, now):
             self._promised = beat.asked
 
 

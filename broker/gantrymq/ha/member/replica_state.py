@@ -37,7 +37,7 @@ from gantrymq.store.files import flush_positions, reserve
 _T = TypeVar("_T")
 
 
-def note_doubt(disk: Disk, boot: str) -> None:
+def note_doubtful_log(disk: Disk, boot: str) -> None:
     """Record which part of the log is doubtful after a machine crash. Called before the store is
     opened: opening rewrites bytes that may be damaged and counts them as flushed, so if the start
     then failed the next start would not know of the doubt."""
@@ -130,7 +130,7 @@ class ReplicaState:
         """The end of the part of the log that is certainly undamaged."""
         return self._store.log.end if self._sure_to is None else self._sure_to
 
-    def standing(self) -> MemberReport:
+    def member_report(self) -> MemberReport:
         """What this member reports about its log to other members."""
         log = self._store.log
         reached = tuple(each for each in self._epochs if each.start <= log.end)

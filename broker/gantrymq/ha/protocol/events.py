@@ -55,5 +55,5 @@ class Ended:
     text: str
 
 
-FollowerEvent = Acknowledged | Ended
-FollowingEvent = Copied | Ended
+LogSenderEvent = Acknowledged | Ended
+LogReceiverEvent = Copied | Ended

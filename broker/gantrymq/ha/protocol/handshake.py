@@ -23,10 +23,10 @@ from itertools import pairwise
 from typing import Final, NamedTuple, final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.ha.disk.epochs import Epoch, Epochs, parting
+from gantrymq.ha.disk.epochs import Epoch, Epochs, divergence
 from gantrymq.ha.disk.identity import is_uuid
 from gantrymq.ha.lease.lease import EPOCH_MAX, Mark
-from gantrymq.ha.protocol.member_frames import OPENING, Kind, Letter, encode
+from gantrymq.ha.protocol.member_frames import OPENING, HandshakeFrame, Kind, encode
 from gantrymq.ha.protocol.proofs import GroupSecret, statement
 from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import (
@@ -90,13 +90,13 @@ class MemberReport(NamedTuple):
         return self.start == self.end
 
 
-def goes_on(follower: MemberReport, master: MemberReport) -> int | None:
+def resume_position(follower: MemberReport, master: MemberReport) -> int | None:
     """The position from which the master sends its log to the follower: the end of the follower's
     log, or the start of its doubtful part, which is compared. None if the follower has bytes that
     the master does not have, or lacks bytes that the master has deleted."""
     if follower.is_empty:
         return master.start
-    parted = parting(follower.epochs, follower.end, master.epochs, master.end)
+    parted = divergence(follower.epochs, follower.end, master.epochs, master.end)
     if parted != follower.end or parted < master.start:
         return None
     if follower.sure_to is None:
@@ -107,25 +107,25 @@ def goes_on(follower: MemberReport, master: MemberReport) -> int | None:
 class RefusedError(RemoteError):
     """The peer is not a master for this follower; `reason` is one word, for programs."""
 
-    def __init__(self, reason: str, words: str, standing: MemberReport) -> None:
+    def __init__(self, reason: str, words: str, member_report: MemberReport) -> None:
         self.reason = reason
-        self.standing = standing
+        self.member_report = member_report
         super().__init__(words)
 
 
 @final
-class FollowersMeeting:
+class OutgoingHandshake:
     """The follower's side of the handshake."""
 
-    __slots__ = ("_master", "_me", "_nonce", "_secret", "_standing")
+    __slots__ = ("_master", "_me", "_member_report", "_nonce", "_secret")
 
     def __init__(
-        self, me: Member, secret: GroupSecret, nonce: bytes, standing: MemberReport
+        self, me: Member, secret: GroupSecret, nonce: bytes, member_report: MemberReport
     ) -> None:
         self._me = me
         self._nonce = nonce
         self._secret = secret
-        self._standing = standing
+        self._member_report = member_report
         self._master: Member | None = None
 
     @property
@@ -136,12 +136,12 @@ class FollowersMeeting:
 
     def begin(self) -> bytes:
         """The first bytes to send."""
-        return OPENING + _letter(Kind.HELLO, _introduction(self._me, self._nonce))
+        return OPENING + _handshake_frame(Kind.HELLO, _introduction(self._me, self._nonce))
 
-    def take(self, letter: Letter) -> tuple[bytes, MemberReport | None]:
+    def take(self, frame: HandshakeFrame) -> tuple[bytes, MemberReport | None]:
         """The bytes to send, and the master's standing once it is known. Raises RemoteError."""
-        said = _read(letter)
-        if letter.kind is Kind.CHALLENGE and self._master is None:
+        said = _read(frame)
+        if frame.kind is Kind.CHALLENGE and self._master is None:
             master, nonce = _introduced(said, self._me.group)
             nonces = self._nonce + nonce
             proof = bytes.fromhex(hexadecimal(said, "proof"))
@@ -149,18 +149,18 @@ class FollowersMeeting:
             self._secret.must_have_made(proof, proven, "the master")
             self._master = master
             proof = self._secret.prove(_statement(_FOLLOWER, self._me, master, nonces))
-            joining = _letter(Kind.JOINING, _stood(self._standing))
-            return encode(Letter(Kind.PROOF, proof)) + joining, None
-        if letter.kind is Kind.WELCOME and self._master is not None:
-            return b"", _standing(said)
-        if letter.kind is Kind.REFUSAL and self._master is not None:
+            joining = _handshake_frame(Kind.JOINING, _report_fields(self._member_report))
+            return encode(HandshakeFrame(Kind.PROOF, proof)) + joining, None
+        if frame.kind is Kind.WELCOME and self._master is not None:
+            return b"", _member_report(said)
+        if frame.kind is Kind.REFUSAL and self._master is not None:
             words = required_text_field(said, "text")
-            raise RefusedError(required_text_field(said, "reason"), words, _standing(said))
-        raise _out_of_place(letter)
+            raise RefusedError(required_text_field(said, "reason"), words, _member_report(said))
+        raise _out_of_place(frame)
 
 
 @final
-class MastersMeeting:
+class IncomingHandshake:
     """The master's side of the handshake. Its owner decides whether the follower may follow."""
 
     __slots__ = ("_follower", "_is_proven", "_me", "_nonce", "_nonces", "_secret")
@@ -179,19 +179,19 @@ class MastersMeeting:
         assert self._follower is not None
         return self._follower
 
-    def take(self, letter: Letter) -> tuple[bytes, MemberReport | None]:
+    def take(self, frame: HandshakeFrame) -> tuple[bytes, MemberReport | None]:
         """The bytes to send, and the follower's standing once it is known. Raises RemoteError."""
         follower = self._follower
-        if letter.kind is Kind.HELLO and follower is None:
-            return self._challenge(_read(letter)), None
-        if letter.kind is Kind.PROOF and follower is not None and not self._is_proven:
+        if frame.kind is Kind.HELLO and follower is None:
+            return self._challenge(_read(frame)), None
+        if frame.kind is Kind.PROOF and follower is not None and not self._is_proven:
             proven = _statement(_FOLLOWER, follower, self._me, self._nonces)
-            self._secret.must_have_made(letter.body, proven, f"member {follower.number}")
+            self._secret.must_have_made(frame.body, proven, f"member {follower.number}")
             self._is_proven = True
             return b"", None
-        if letter.kind is Kind.JOINING and self._is_proven:
-            return b"", _standing(_read(letter))
-        raise _out_of_place(letter)
+        if frame.kind is Kind.JOINING and self._is_proven:
+            return b"", _member_report(_read(frame))
+        raise _out_of_place(frame)
 
     def _challenge(self, said: JsonObject) -> bytes:
         follower, nonce = _introduced(said, self._me.group)
@@ -201,16 +201,18 @@ class MastersMeeting:
         self._nonces = nonce + self._nonce
         proof = self._secret.prove(_statement(_MASTER, follower, self._me, self._nonces))
         introduction = _introduction(self._me, self._nonce) | {"proof": proof.hex()}
-        return OPENING + _letter(Kind.CHALLENGE, introduction)
+        return OPENING + _handshake_frame(Kind.CHALLENGE, introduction)
 
 
-def welcome(standing: MemberReport) -> bytes:
+def welcome(member_report: MemberReport) -> bytes:
     """Tells the follower that it may follow, and with which log it has to compare its own."""
-    return _letter(Kind.WELCOME, _stood(standing))
+    return _handshake_frame(Kind.WELCOME, _report_fields(member_report))
 
 
-def refusal(reason: str, words: str, standing: MemberReport) -> bytes:
-    return _letter(Kind.REFUSAL, _stood(standing) | {"reason": reason, "text": words})
+def refusal(reason: str, words: str, member_report: MemberReport) -> bytes:
+    return _handshake_frame(
+        Kind.REFUSAL, _report_fields(member_report) | {"reason": reason, "text": words}
+    )
 
 
 # ---------------------------------------------------------------------- proofs
@@ -226,12 +228,12 @@ def _statement(side: str, follower: Member, master: Member, nonces: bytes) -> by
 # ---------------------------------------------------------------------- letters
 
 
-def _letter(kind: Kind, said: JsonObject) -> bytes:
-    return encode(Letter(kind, javajson.dumps_standard(said)))
+def _handshake_frame(kind: Kind, said: JsonObject) -> bytes:
+    return encode(HandshakeFrame(kind, javajson.dumps_standard(said)))
 
 
-def _read(letter: Letter) -> JsonObject:
-    return object_of(javajson.loads(letter.body), f"a {letter.kind.name.lower()}")
+def _read(frame: HandshakeFrame) -> JsonObject:
+    return object_of(javajson.loads(frame.body), f"a {frame.kind.name.lower()}")
 
 
 def _introduction(member: Member, nonce: bytes) -> JsonObject:
@@ -272,21 +274,21 @@ def hexadecimal(said: JsonObject, name: str) -> str:
     return value
 
 
-def _stood(standing: MemberReport) -> JsonObject:
+def _report_fields(member_report: MemberReport) -> JsonObject:
     said: JsonObject = {
-        "epoch": standing.epoch,
-        "epochs": [[each.number, each.start] for each in standing.epochs],
-        "start": standing.start,
-        "end": standing.end,
-        "electable": standing.is_electable,
-        "disk": standing.disk,
-        "groupId": standing.group,
-        "mark": list(standing.mark),
+        "epoch": member_report.epoch,
+        "epochs": [[each.number, each.start] for each in member_report.epochs],
+        "start": member_report.start,
+        "end": member_report.end,
+        "electable": member_report.is_electable,
+        "disk": member_report.disk,
+        "groupId": member_report.group,
+        "mark": list(member_report.mark),
     }
-    return said if standing.sure_to is None else said | {"sureTo": standing.sure_to}
+    return said if member_report.sure_to is None else said | {"sureTo": member_report.sure_to}
 
 
-def _standing(said: JsonObject) -> MemberReport:
+def _member_report(said: JsonObject) -> MemberReport:
     epochs = []
     for each in list_of(said.get("epochs"), "epochs"):
         numbers = [long_of(number, "epochs") for number in list_of(each, "epochs")]
@@ -296,7 +298,7 @@ def _standing(said: JsonObject) -> MemberReport:
     for before, after in pairwise(epochs):
         if before.number >= after.number or before.start >= after.start:
             raise RemoteError(f"{after} behind {before}: numbers and positions rise")
-    standing = MemberReport(
+    member_report = MemberReport(
         long_field(said, "epoch", -1),
         tuple(epochs),
         long_field(said, "start", -1),
@@ -307,13 +309,17 @@ def _standing(said: JsonObject) -> MemberReport:
         _identity(said, "groupId"),
         _mark(said),
     )
-    if standing.sure_to is not None and not 0 <= standing.sure_to <= standing.end:
-        raise RemoteError(f"a log that ends at {standing.end} is sure to {standing.sure_to}")
-    if standing.epoch > HEARD_EPOCH_MAX:
-        raise RemoteError(f"epoch {standing.epoch} is above {HEARD_EPOCH_MAX}: no group gets there")
-    if not (0 <= standing.start <= standing.end and standing.epoch >= 0):
-        raise RemoteError(f"a log from {standing.start} to {standing.end}: there is none")
-    return standing
+    if member_report.sure_to is not None and not 0 <= member_report.sure_to <= member_report.end:
+        raise RemoteError(
+            f"a log that ends at {member_report.end} is sure to {member_report.sure_to}"
+        )
+    if member_report.epoch > HEARD_EPOCH_MAX:
+        raise RemoteError(
+            f"epoch {member_report.epoch} is above {HEARD_EPOCH_MAX}: no group gets there"
+        )
+    if not (0 <= member_report.start <= member_report.end and member_report.epoch >= 0):
+        raise RemoteError(f"a log from {member_report.start} to {member_report.end}: there is none")
+    return member_report
 
 
 def _identity(said: JsonObject, name: str) -> str:
@@ -331,5 +337,5 @@ def _mark(said: JsonObject) -> Mark:
     return Mark(*numbers)
 
 
-def _out_of_place(letter: Letter) -> RemoteError:
-    return RemoteError(f"a {letter.kind.name.lower()} is out of place here")
+def _out_of_place(frame: HandshakeFrame) -> RemoteError:
+    return RemoteError(f"a {frame.kind.name.lower()} is out of place here")

@@ -130,14 +130,14 @@ class Data(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Letter:
+class HandshakeFrame:
     """A handshake frame; handshake.py interprets the body."""
 
     kind: Kind
     body: bytes
 
 
-Frame = Report | Heartbeat | Table | Data | Letter
+Frame = Report | Heartbeat | Table | Data | HandshakeFrame
 
 
 def encode_data_head(position: int, size: int) -> bytes:
@@ -152,7 +152,7 @@ def encode_table_head(number: int, name: str, size: int) -> bytes:
     return _HEAD.pack(Kind.TABLE.value, len(body) + size) + body
 
 
-def encode(frame: Report | Heartbeat | Letter) -> bytes:
+def encode(frame: Report | Heartbeat | HandshakeFrame) -> bytes:
     """The bytes of a small frame; the log's bytes and tables are sent without copying them."""
     if isinstance(frame, Report):
         numbers = (frame.received, frame.flushed, frame.promised, frame.stored)
@@ -271,7 +271,7 @@ class MemberReader:
             case Kind.TABLE:
                 return self._table(body)
             case kind:
-                return Letter(kind, body)
+                return HandshakeFrame(kind, body)
 
     def _table(self, body: bytes) -> Table | None:
         number, size = _TABLE.unpack_from(body)

@@ -10,7 +10,15 @@ from typing import Final, final
 from gantrymq.fakes.groups.lease_store import LeaseStore
 from gantrymq.fakes.groups.slow_api import SlowApi
 from gantrymq.fakes.stores.store import SETTINGS, OpenedStore, message
-from gantrymq.ha.election.actions import Dial, HangUp, Publish, ReadLease, Restart, Say, WriteLease
+from gantrymq.ha.election.actions import (
+    Connect,
+    Disconnect,
+    Publish,
+    ReadLease,
+    Restart,
+    WriteLease,
+    WriteLogLine,
+)
 from gantrymq.ha.lease.lease import LeaseAnswer, Unanswered
 from gantrymq.ha.member.link_settings import LinkSettings
 from gantrymq.ha.member.member import Member, MemberSettings
@@ -155,7 +163,7 @@ class Node:
             number = self._asked.pop(answer.number, None)
             if number is None:
                 continue  # it was parked
-            if answer.status is PutStatus.PUT_OK and now < self.member.authority_until(now):
+            if answer.status is PutStatus.PUT_OK and now < self.member.lease_deadline(now):
                 self.acknowledged.append(number)
         wall_ms = int(1_700_000_000_000 + now * 1000)
         for _ in range(20):
@@ -170,17 +178,17 @@ class Node:
             match action:
                 case ReadLease() | WriteLease():
                     self.group.ask_lease(self, action)
-                case Dial(link, address):
+                case Connect(link, address):
                     self.group.dial(self, link, address)
-                case HangUp(link, reason):
+                case Disconnect(link, reason):
                     self.words.append(f"hang up: {reason}")
-                    self.group.hang_up(self, link)
+                    self.group.disconnect(self, link)
                 case Publish(epoch):
                     self.published = epoch
                     self.member.published(epoch, is_done=True)
                 case Restart(reason):
                     self.wants_restart = reason
-                case Say(text):
+                case WriteLogLine(text):
                     self.words.append(text)
         return bool(actions)
 
@@ -321,7 +329,7 @@ class Group:
             if data:
                 self._flying.append((end, data))
 
-    def hang_up(self, node: Node, link: int) -> None:
+    def disconnect(self, node: Node, link: int) -> None:
         for data in [b"".join(node.member.take_output(link))]:
             end = self._pipes.get((node.number, link))
             if data and end is not None:

@@ -13,10 +13,10 @@ from gantrymq.ha.member.incoming_link import IncomingLink
 from gantrymq.ha.member.incoming_links import IncomingLinks
 from gantrymq.ha.member.link_settings import LinkSettings
 from gantrymq.ha.member.member_events import (
-    Beaten,
-    MemberFollowersEvent,
-    MemberFollowingEvent,
-    Tabled,
+    HeartbeatReceived,
+    IncomingLinksEvent,
+    OutgoingLinkEvent,
+    TableReceived,
     Welcomed,
 )
 from gantrymq.ha.member.outgoing_link import OutgoingLink
@@ -61,14 +61,14 @@ class Master(OpenedStore):
         self.epochs: Epochs = (Epoch(EPOCH, self.store.log.start),)
         self.group = ""
         self.in_sync = InSyncReplicas(1, in_sync or {1, 2}, self.now, flushes=flushes)
-        self.followers = IncomingLinks(self.store, links, self.standing, _NONCES.__next__)
+        self.followers = IncomingLinks(self.store, links, self.member_report, _NONCES.__next__)
         self._last_link = 0
         if leads:
             self.followers.lead(self.epoch, self.in_sync, self.now)
             self.followers.tables({}, self.now)
 
-    def standing(self) -> MemberReport:
-        return standing(self, self.epoch, self.epochs)._replace(group=self.group)
+    def member_report(self) -> MemberReport:
+        return member_report(self, self.epoch, self.epochs)._replace(group=self.group)
 
     def opened(self, address: str = "10.0.0.9:40000") -> IncomingLink:
         self._last_link += 1
@@ -113,17 +113,17 @@ class Follower(OpenedStore):
         self.stored = 0
         self.link = self.dial()
 
-    def standing(self) -> MemberReport:
-        return standing(self, self.epoch, () if self.store.log.is_empty else self.epochs)
+    def member_report(self) -> MemberReport:
+        return member_report(self, self.epoch, () if self.store.log.is_empty else self.epochs)
 
     def dial(self, secret: GroupSecret = SECRET) -> OutgoingLink:
         me = member(self.number)
-        self.link = OutgoingLink(me, secret, next(_NONCES), self.standing(), self.now)
+        self.link = OutgoingLink(me, secret, next(_NONCES), self.member_report(), self.now)
         return self.link
 
-    def receive(self, data: bytes) -> Sequence[MemberFollowingEvent]:
+    def receive(self, data: bytes) -> Sequence[OutgoingLinkEvent]:
         """Into the log; what came but the log's bytes."""
-        told: list[MemberFollowingEvent] = []
+        told: list[OutgoingLinkEvent] = []
         for event in self.link.receive(data, self.now):
             match event:
                 case Copied():
@@ -132,9 +132,9 @@ class Follower(OpenedStore):
                     continue
                 case Welcomed():
                     self.store.begin_copy()
-                case Beaten(beat):
+                case HeartbeatReceived(beat):
                     self.beat = beat
-                case Tabled(number, name, content):
+                case TableReceived(number, name, content):
                     self.tables[name] = content
                     self.stored = number
                 case _:
@@ -158,8 +158,8 @@ class Pipe:
         self.follower = follower
         self.master = master
         self.link = master.opened()
-        self.told_follower: list[MemberFollowingEvent] = []
-        self.told_master: list[MemberFollowersEvent] = []
+        self.told_follower: list[OutgoingLinkEvent] = []
+        self.told_master: list[IncomingLinksEvent] = []
         self._sizes = list(sizes)
 
     def up(self) -> None:
@@ -197,7 +197,7 @@ def connected(master: Master, follower: Follower, sizes: Sequence[int] = ()) -> 
     return Pipe(follower, master, sizes).run()
 
 
-def standing(opened: OpenedStore, epoch: int, epochs: Epochs) -> MemberReport:
+def member_report(opened: OpenedStore, epoch: int, epochs: Epochs) -> MemberReport:
     log = opened.store.log
     return MemberReport(epoch, epochs, log.start, log.end)
 

@@ -44,7 +44,7 @@ from gantrymq.sim.nodes.group_volumes import FOREIGN, FOREIGN_TOPIC, TWIN
 from gantrymq.store.record.dispatch_entry import SCHEDULE_TOPIC
 
 # As the rules have it; a constant of its own, so that another one in the product is noticed.
-AUTHORITY_SECONDS: Final = 3.0
+LEASE_DEADLINE_SECONDS: Final = 3.0
 
 _HEAD: Final = struct.Struct(">i16xqq")
 
@@ -324,7 +324,7 @@ class Checks:
         """Else everybody in the set has promised: whom it cannot talk to for so long has not."""
         since = now - self._store.renewed_at.get(process.number, 0.0)
         lease = self._store.truth
-        if since <= AUTHORITY_SECONDS or lease is None or process.number not in lease.in_sync:
+        if since <= LEASE_DEADLINE_SECONDS or lease is None or process.number not in lease.in_sync:
             return
         self._world.tally["looks at a master on promises"] += 1
         for other in lease.in_sync - {process.number}:
@@ -332,7 +332,7 @@ class Checks:
                 continue  # the machine that has this number in the network is another one
             ways = (process.number, other), (other, process.number)
             cut = max(self._network.cut_for(*way) for way in ways)
-            assert cut <= AUTHORITY_SECONDS * (1.0 + DRIFT_MAX), (
+            assert cut <= LEASE_DEADLINE_SECONDS * (1.0 + DRIFT_MAX), (
                 f"member {process.number} believes that it may acknowledge: its lease was renewed"
                 f" {since:.2f} s ago, and member {other}, which might take it, cut off {cut:.2f} s"
             )
@@ -381,7 +381,7 @@ class Checks:
         (holder,) = self.keys(lease, {lease.holder}) if lease.holder else {0}
         is_whole = is_known and holder in self.keys(before) and not self._losses.has_taken(holder)
         written_on = self._store.before
-        is_allowed = written_on is not None and written_on.wishes.allows_unclean
+        is_allowed = written_on is not None and written_on.operator_requests.allows_unclean
         heard = self._true_set if is_known else None
         election = Election(self._true_set, heard, is_allowed and not is_whole)
         self._losses.elected(election, is_led=before.epoch <= self.epoch)

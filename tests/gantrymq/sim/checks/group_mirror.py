@@ -104,7 +104,7 @@ class Mirror:
             if topic.startswith(RENEWED):
                 yield topic.decode(), queue_id, end
 
-    def parting(self, other: Mirror) -> int:
+    def divergence(self, other: Mirror) -> int:
         """Up to where both are equal."""
         low, high = 0, min(len(self.records), len(other.records))
         while low < high:

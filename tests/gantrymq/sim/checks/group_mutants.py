@@ -21,7 +21,7 @@ from typing import Final, final
 from gantrymq.sim.group.group_history import failing
 from gantrymq.sim.group.group_world import World
 from gantrymq.sim.group_mutations import (
-    around,
+    broker_rules,
     deadlines,
     elections,
     identity,
@@ -200,22 +200,25 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         logs.consumers_read_to_the_end_of_the_log, weights=_CUTS, needs_trouble=False
     ),
     "no fencing of own writers": Mutant(logs.old_masters_go_on_writing, weights=_CUTS),
-    "changes are answered at once": Mutant(around.changes_are_answered_at_once, weights=_CUTS),
-    "no offset clamp": Mutant(around.offsets_are_not_clamped, weights=_CUTS),
+    "changes are answered at once": Mutant(
+        broker_rules.changes_are_answered_at_once, weights=_CUTS
+    ),
+    "no offset clamp": Mutant(broker_rules.offsets_are_not_clamped, weights=_CUTS),
     "old channel's close drops the new master": Mutant(
-        around.an_old_channel_takes_the_new_master_with_it, weights={"resets": 1.0, "kill": 1.0}
+        broker_rules.an_old_channel_takes_the_new_master_with_it,
+        weights={"resets": 1.0, "kill": 1.0},
     ),
     "name servers take lower epochs": Mutant(
-        around.name_servers_take_lower_epochs, 8, scene="old master registers late"
+        broker_rules.name_servers_take_lower_epochs, 8, scene="old master registers late"
     ),
     "old masters take the address along": Mutant(
-        around.old_masters_take_the_address_along, 16, scene="address published late"
+        broker_rules.old_masters_take_the_address_along, 16, scene="address published late"
     ),
     "guards release the lease of a living broker": Mutant(
-        around.guards_release_the_lease_of_a_living_broker, 2, scene="guarded restart"
+        broker_rules.guards_release_the_lease_of_a_living_broker, 2, scene="guarded restart"
     ),
     "locks are given to anybody after a failover": Mutant(
-        around.locks_are_given_to_anybody_after_a_failover,
+        broker_rules.locks_are_given_to_anybody_after_a_failover,
         4,
         scene="orderly consumer and failover",
     ),

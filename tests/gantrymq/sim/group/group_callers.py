@@ -174,7 +174,7 @@ class Caller:
         for each in lost:
             self._settle(each, response)
 
-    def hang_up(self, address: str) -> None:
+    def disconnect(self, address: str) -> None:
         """Close the connection, as clients do with one that does not answer."""
         channel = self._channels.pop(address, None)
         if channel is not None:
@@ -183,7 +183,7 @@ class Caller:
     def hang_up_all(self) -> None:
         """As the kernel does for a process that has ended."""
         for address in list(self._channels):
-            self.hang_up(address)
+            self.disconnect(address)
 
     # ------------------------------------------------------------------ inside
 

@@ -252,7 +252,7 @@ class Consumer(Client):
     def _pulled(self, queue: int, address: str, answer: Command | str) -> None:
         if isinstance(answer, str):
             if answer == "no answer in time":
-                self.caller.hang_up(address)
+                self.caller.disconnect(address)
         elif answer.ext:
             try:
                 told = PullMessageResponse.decode(answer.ext)

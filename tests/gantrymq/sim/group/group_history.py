@@ -19,7 +19,7 @@ from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.ha.disk import identity
 from gantrymq.ha.disk.identity import Identity
 from gantrymq.ha.election.election import UNCLEAN_SECONDS
-from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Found, Lease, LeaseAnswer
+from gantrymq.ha.lease.lease import DURATION_SECONDS, NO_MEMBER, Found, Lease, LeaseAnswer
 from gantrymq.ha.member.link_settings import LinkSettings
 from gantrymq.ha.member.member import MemberSettings
 from gantrymq.ha.protocol.handshake import Member as Name
@@ -195,9 +195,13 @@ class Group:
             guard.is_over = True
 
         def read(answer: LeaseAnswer) -> None:
-            lease = answer.lease if isinstance(answer, Found) else Lease(doubt="there is none")
+            lease = (
+                answer.lease
+                if isinstance(answer, Found)
+                else Lease(untrusted_reason="there is none")
+            )
             known = identity.read(node.disk) or Identity()
-            if lease.doubt is None and lease.is_of(node.seat, known.disk):
+            if lease.untrusted_reason is None and lease.is_of(node.seat, known.disk):
                 self.leases.write(place, guard, released(lease), lambda _: end())
             else:
                 end()
@@ -220,7 +224,7 @@ class Group:
             self._help()
         self._run_to(CALM_SECONDS + LED_SECONDS)
         assert self._leaders(), f"nobody leads {LED_SECONDS} s after all was calm"
-        self.leases.wish(lambda wishes: replace(wishes, allows_unclean=False))
+        self.leases.wish(lambda operator_requests: replace(operator_requests, allows_unclean=False))
         self.leases.fence(frozenset())  # a master may have made a Lease anew with an older wish
         self._run_to(CALM_SECONDS + WHOLE_SECONDS)
         self._must_be_whole()
@@ -246,7 +250,7 @@ class Group:
         waits."""
         self.world.tally["operators who had to allow a loss"] += 1
         self.leases.fence(frozenset())  # it may have been made anew since it was calm
-        self.leases.wish(lambda wishes: replace(wishes, allows_unclean=True))
+        self.leases.wish(lambda operator_requests: replace(operator_requests, allows_unclean=True))
         self._delay = UNCLEAN_SECONDS + DURATION_SECONDS
 
     def _leaders(self) -> list[int]:
@@ -329,7 +333,7 @@ class Group:
 
 def released(lease: Lease) -> Lease:
     """As a guard gives it away."""
-    return replace(lease, holder=NOBODY, address="", ha_address="", renewals=lease.renewals + 1)
+    return replace(lease, holder=NO_MEMBER, address="", ha_address="", renewals=lease.renewals + 1)
 
 
 def run(seed: int) -> Counter[str]:

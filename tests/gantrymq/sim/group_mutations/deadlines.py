@@ -6,7 +6,7 @@ from gantrymq.ha.election import election, lease_timer
 from gantrymq.ha.election.election import View
 from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.election.lease_client_state import LeaseClientState
-from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Lease, LeaseAnswer
+from gantrymq.ha.lease.lease import DURATION_SECONDS, NO_MEMBER, Lease, LeaseAnswer
 from gantrymq.ha.member.member import Member
 from gantrymq.sim.group_mutations.patch import PATCH
 from gantrymq.sim.nodes.group_process import BrokerProcess
@@ -29,7 +29,7 @@ def observers_go_by_the_holders_clock() -> None:
     """Whose time is that of the renewal, and two seconds behind theirs."""
 
     def free_at(view: View, lease: Lease) -> float:
-        is_ours = lease.holder in (NOBODY, view.me)
+        is_ours = lease.holder in (NO_MEMBER, view.me)
         return view.changed_at + (0.0 if is_ours else DURATION_SECONDS - 2.0)
 
     PATCH.setattr(election, "_free_at", free_at)
@@ -46,16 +46,16 @@ def alone_without_promises() -> None:
 
     def must_promise(self: LeaderElector) -> frozenset[int] | None:
         in_sync = self.in_sync
-        return None if in_sync is None else in_sync.counted - {self._place.number}
+        return None if in_sync is None else in_sync.counted - {self._member_id.number}
 
-    authority = LeaderElector.authority
+    lease_deadline = LeaderElector.lease_deadline
 
-    def alone(self: LeaderElector, around: object, now: float) -> float:
+    def alone(self: LeaderElector, context: object, now: float) -> float:
         is_alone = self.epoch and self.must_promise() == frozenset()
-        return now + 1.0 if is_alone else authority(self, around, now)  # type: ignore[arg-type]
+        return now + 1.0 if is_alone else lease_deadline(self, context, now)  # type: ignore[arg-type]
 
     PATCH.setattr(LeaderElector, "must_promise", must_promise)
-    PATCH.setattr(LeaderElector, "authority", alone)
+    PATCH.setattr(LeaderElector, "lease_deadline", alone)
 
 
 def promises_do_not_bind() -> None:
@@ -70,7 +70,7 @@ def nobody_is_asked_for_promises() -> None:
 
 
 def authority_lasts_as_long_as_the_lease() -> None:
-    PATCH.setattr(lease_timer, "AUTHORITY_SECONDS", DURATION_SECONDS - 0.1)
+    PATCH.setattr(lease_timer, "LEASE_DEADLINE_SECONDS", DURATION_SECONDS - 0.1)
 
 
 def masters_renew_while_a_sync_is_stuck() -> None:

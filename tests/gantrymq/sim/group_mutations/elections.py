@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gantrymq.ha.election import election
 from gantrymq.ha.election.election import Verdict, View, judge
-from gantrymq.ha.lease.lease import NOBODY, Lease
+from gantrymq.ha.lease.lease import NO_MEMBER, Lease
 from gantrymq.ha.member.replica_state import ReplicaState
 from gantrymq.ha.protocol.handshake import MemberReport
 from gantrymq.sim.group_mutations.patch import PATCH
@@ -21,9 +21,9 @@ def not_all_of_the_set_have_to_be_heard() -> None:
     judge_set = election._judge_set
 
     def hasty(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
-        if view.standing.is_electable:
+        if view.member_report.is_electable:
             return judge_set(view, lease, free_at, now)
-        said = lease.in_sync & election.fresh(view.sightings, now).keys()
+        said = lease.in_sync & election.fresh(view.received_reports, now).keys()
         return judge_set(view, replace(lease, in_sync=said | {view.me}), free_at, now)
 
     PATCH.setattr(election, "_judge_set", hasty)
@@ -39,7 +39,7 @@ def promotes_outside_of_the_set() -> None:
 
 
 def the_longest_log_is_ignored() -> None:
-    PATCH.setattr(election, "_better", lambda view, lease, others, *, by_log=False: NOBODY)
+    PATCH.setattr(election, "_better", lambda view, lease, others, *, by_log=False: NO_MEMBER)
 
 
 def fenced_members_are_elected() -> None:
@@ -51,7 +51,7 @@ def fenced_members_are_elected() -> None:
 
 
 def a_second_disk_in_a_seat_is_a_sign_that_the_first_is_gone() -> None:
-    def replaced(member: int, standing: MemberReport, lease: Lease) -> bool:
-        return not standing.epochs or not lease.names(member, standing.disk)
+    def replaced(member: int, member_report: MemberReport, lease: Lease) -> bool:
+        return not member_report.epochs or not lease.names(member, member_report.disk)
 
     PATCH.setattr(election, "_is_replaced", replaced)

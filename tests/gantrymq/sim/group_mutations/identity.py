@@ -16,9 +16,9 @@ from gantrymq.sim.nodes.group_node import Node
 
 def foreign_disks_vote() -> None:
     def heard(view: View, lease: Lease, now: float) -> Mapping[int, MemberReport]:
-        return election.fresh(view.sightings, now)
+        return election.fresh(view.received_reports, now)
 
-    PATCH.setattr(Member, "stray", lambda self: None)
+    PATCH.setattr(Member, "foreign_reason", lambda self: None)
     PATCH.setattr(election, "_heard", heard)
 
 

@@ -58,18 +58,18 @@ def too_small_a_set_is_no_matter() -> None:
 
 def goes_before_our_disk_has_it(while_it_leads: bool) -> None:
     """What is acknowledged is on no disk when a set begins without somebody who has it."""
-    secure = Member.secure
+    flush_acknowledged = Member.flush_acknowledged
 
     def hasty(self: Member, now: float) -> bool:
-        return bool(self.epoch) is while_it_leads or secure(self, now)
+        return bool(self.epoch) is while_it_leads or flush_acknowledged(self, now)
 
-    PATCH.setattr(Member, "secure", hasty)
+    PATCH.setattr(Member, "flush_acknowledged", hasty)
 
 
 def who_leaves_is_out_at_once() -> None:
-    given_away = Lease.given_away
+    released = Lease.released
 
-    def hasty(self: Lease, heir: int, leaver: int) -> Lease:
-        return replace(given_away(self, heir, leaver), in_sync=self.in_sync - {leaver})
+    def hasty(self: Lease, successor: int, leaver: int) -> Lease:
+        return replace(released(self, successor, leaver), in_sync=self.in_sync - {leaver})
 
-    PATCH.setattr(Lease, "given_away", hasty)
+    PATCH.setattr(Lease, "released", hasty)

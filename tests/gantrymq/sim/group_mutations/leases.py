@@ -40,7 +40,9 @@ def wishes_are_strict() -> None:
         found = read(data)
         if not found.ignored:
             return found
-        return replace(found, lease=replace(found.lease, in_sync=frozenset(), doubt="a typo"))
+        return replace(
+            found, lease=replace(found.lease, in_sync=frozenset(), untrusted_reason="a typo")
+        )
 
     PATCH.setattr(lease_object, "read", strict)
 
@@ -51,8 +53,8 @@ def the_opt_in_is_not_consulted_in_the_set() -> None:
     def stern(
         view: View, lease: Lease, said: dict[int, object], free_at: float, now: float
     ) -> Verdict:
-        wishes = replace(lease.wishes, allows_unclean=False)
-        return torn(view, replace(lease, wishes=wishes), said, free_at, now)  # type: ignore[arg-type]  # as it came
+        operator_requests = replace(lease.operator_requests, allows_unclean=False)
+        return torn(view, replace(lease, operator_requests=operator_requests), said, free_at, now)  # type: ignore[arg-type]  # as it came
 
     PATCH.setattr(election, "_judge_torn", stern)
 

@@ -28,11 +28,11 @@ LATER_SECONDS: Final = 1.0
 
 
 def cuts_at_the_wrong_place() -> None:
-    def parting(ours: Epochs, our_end: int, theirs: Epochs, their_end: int) -> int | None:
+    def divergence(ours: Epochs, our_end: int, theirs: Epochs, their_end: int) -> int | None:
         return min(our_end, their_end)
 
-    PATCH.setattr(outgoing_link, "parting", parting)
-    PATCH.setattr("gantrymq.ha.protocol.handshake.parting", parting)
+    PATCH.setattr(outgoing_link, "divergence", divergence)
+    PATCH.setattr("gantrymq.ha.protocol.handshake.parting", divergence)
 
 
 def acknowledges_before_the_sync() -> None:
@@ -93,7 +93,7 @@ def doubtful_tails_are_taken_as_they_are() -> None:
 
 def epochs_are_written_after_the_first_append() -> None:
     """The file of them is, a second behind it."""
-    begin, lead_on, write = ReplicaState.begin, Member._lead_on, epoch_file.write
+    begin, lead_on, write = ReplicaState.begin, Member._continue_leading, epoch_file.write
     unwritten: dict[ReplicaState, float] = {}
 
     def careless(self: ReplicaState, epoch: int) -> None:
@@ -104,28 +104,33 @@ def epochs_are_written_after_the_first_append() -> None:
 
     def later(self: Member, now: float) -> None:
         lead_on(self, now)
-        chronicle = self._chronicle
-        if unwritten.get(chronicle) == NEVER and self._store.log.end > chronicle._epochs[-1].start:
-            unwritten[chronicle] = now + LATER_SECONDS
-        elif now >= unwritten.get(chronicle, NEVER):
-            del unwritten[chronicle]
-            chronicle._write(chronicle._epochs)
+        replica_state = self._replica_state
+        if (
+            unwritten.get(replica_state) == NEVER
+            and self._store.log.end > replica_state._epochs[-1].start
+        ):
+            unwritten[replica_state] = now + LATER_SECONDS
+        elif now >= unwritten.get(replica_state, NEVER):
+            del unwritten[replica_state]
+            replica_state._write(replica_state._epochs)
 
     PATCH.setattr(ReplicaState, "begin", careless)
-    PATCH.setattr(Member, "_lead_on", later)
+    PATCH.setattr(Member, "_continue_leading", later)
 
 
 def members_of_the_set_copy_anew() -> None:
     """They do not wait until they are out of it."""
     part = OutgoingLinks._part
 
-    def hasty(self: OutgoingLinks, parting: int | None, master: MemberReport, now: float) -> None:
-        desk = self._agent._desk
-        lease = desk.lease
+    def hasty(
+        self: OutgoingLinks, divergence: int | None, master: MemberReport, now: float
+    ) -> None:
+        lease_state = self._elector._lease_state
+        lease = lease_state.lease
         assert lease is not None
         others = lease.in_sync - {self._settings.me.number}
-        desk.lease = replace(lease, in_sync=others)
-        part(self, parting, master, now)
-        desk.lease = lease
+        lease_state.lease = replace(lease, in_sync=others)
+        part(self, divergence, master, now)
+        lease_state.lease = lease
 
     PATCH.setattr(OutgoingLinks, "_part", hasty)

@@ -50,7 +50,9 @@ def address_published_late(seed: int) -> None:
     until(group, lambda: len(_in_sync(group)) > 1, WELL_SECONDS)
     (other,) = (number for number in _in_sync(group) if number != master(group).number)
     is_led = is_led_on(group)
-    group.leases.wish(lambda wishes: replace(wishes, switch_to=other, number=1))
+    group.leases.wish(
+        lambda operator_requests: replace(operator_requests, switch_to=other, number=1)
+    )
     until(group, is_led, WELL_SECONDS)
     run(group, LATE_SECONDS)
     lease = group.leases.lease

@@ -72,7 +72,7 @@ def allowed_loss(seed: int) -> None:
     old.restart_seconds, node.restart_seconds = FOR_GOOD, (1.0, 1.0)
     for each in (old, node):
         each.cut("with all others")
-    group.leases.wish(lambda wishes: replace(wishes, allows_unclean=True))
+    group.leases.wish(lambda operator_requests: replace(operator_requests, allows_unclean=True))
     until(group, is_led, 1.0 + DURATION_SECONDS + UNCLEAN_SECONDS + ELECTED_SECONDS)
 
 

@@ -92,7 +92,9 @@ class Troubles:
         self.api.ambushes.clear()
         if self.leases.lease is not None:  # an earlier copy of it may have had a wish
             self.leases.fence(frozenset())
-            self.leases.wish(lambda wishes: replace(wishes, allows_unclean=False))
+            self.leases.wish(
+                lambda operator_requests: replace(operator_requests, allows_unclean=False)
+            )
         for node in self.nodes.values():
             node.pace.stalls = 0.0
             node.disk.crash_at = None

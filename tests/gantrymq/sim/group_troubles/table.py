@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final
 
-from gantrymq.sim.group_troubles import disks, leases, machines, network, seats, wishes
+from gantrymq.sim.group_troubles import disks, leases, machines, network, operator_requests, seats
 from gantrymq.sim.group_troubles.maker import Troubles
 from gantrymq.sim.group_troubles.plan import Plan, plan_of
 
@@ -46,11 +46,11 @@ TROUBLES: Final[Mapping[str, Callable[[Troubles], None]]] = {
     "edit lease": leases.edit,
     "delete lease": leases.delete,
     "restore lease": leases.restore,
-    "switch": wishes.switch,
-    "prefer": wishes.prefer,
-    "fence": wishes.fence,
-    "typo": wishes.typo,
-    "allow loss": wishes.allow_loss,
+    "switch": operator_requests.switch,
+    "prefer": operator_requests.prefer,
+    "fence": operator_requests.fence,
+    "typo": operator_requests.typo,
+    "allow loss": operator_requests.allow_loss,
 }
 
 

@@ -221,14 +221,14 @@ class LeaseStore:
     def wish(self, change: Callable[[OperatorRequests], OperatorRequests]) -> None:
         """He changes his wishes, and nothing else."""
         if self.lease is not None:
-            wishes = change(self.lease.wishes)
+            operator_requests = change(self.lease.operator_requests)
             self.annotate(
                 "an operator",
                 {
-                    "preferred": str(wishes.preferred),
-                    "switch-to": str(wishes.switch_to),
-                    "switch-number": str(wishes.number),
-                    "allow-unclean": "true" if wishes.allows_unclean else "false",
+                    "preferred": str(operator_requests.preferred),
+                    "switch-to": str(operator_requests.switch_to),
+                    "switch-number": str(operator_requests.number),
+                    "allow-unclean": "true" if operator_requests.allows_unclean else "false",
                 },
             )
 
@@ -284,17 +284,21 @@ class LeaseStore:
 
 
 def _content(lease: Lease) -> Lease:
-    return replace(lease, version="", renewals=0, wishes=OperatorRequests(), fenced=frozenset())
+    return replace(
+        lease, version="", renewals=0, operator_requests=OperatorRequests(), fenced=frozenset()
+    )
 
 
 def shown(lease: Lease) -> str:
     """In one line."""
     fenced = f" fenced {sorted(lease.fenced)}" if lease.fenced else ""
-    wishes = f" {lease.wishes}" if lease.wishes != OperatorRequests() else ""
-    doubt = f" ({lease.doubt})" if lease.doubt else ""
+    operator_requests = (
+        f" {lease.operator_requests}" if lease.operator_requests != OperatorRequests() else ""
+    )
+    untrusted_reason = f" ({lease.untrusted_reason})" if lease.untrusted_reason else ""
     return (
         f"version {lease.version} holder {lease.holder} epoch {lease.epoch}"
-        f" in sync {sorted(lease.in_sync)}{fenced}{wishes}{doubt}"
+        f" in sync {sorted(lease.in_sync)}{fenced}{operator_requests}{untrusted_reason}"
     )
 
 

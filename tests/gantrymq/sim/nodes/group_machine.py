@@ -14,7 +14,7 @@ from gantrymq.testing.memory_background import MemoryBackground
 class Replica(Protocol):
     """The part of a process that is a member of its group."""
 
-    authority_until: float
+    lease_deadline: float
     """By the process's own clock, as the last turn left it."""
 
     @property

@@ -11,13 +11,13 @@ from typing import Final, final
 from gantrymq.broker.core.broker import Broker
 from gantrymq.ha.election.actions import (
     Action,
-    Dial,
-    HangUp,
+    Connect,
+    Disconnect,
     Publish,
     ReadLease,
     Restart,
-    Say,
     WriteLease,
+    WriteLogLine,
 )
 from gantrymq.ha.lease.lease import LeaseAnswer
 from gantrymq.ha.member.member import Member, MemberSettings
@@ -94,7 +94,7 @@ class MemberReplica:
         checks: Checks,
         settings: MemberSettings,
     ) -> None:
-        self.authority_until = float("-inf")
+        self.lease_deadline = float("-inf")
         self._ends: dict[int, End] = {}
         self._leases = leases
         self._network = node.network
@@ -116,11 +116,11 @@ class MemberReplica:
 
     @property
     def epoch_seen(self) -> int:
-        return self.member.standing().epoch
+        return self.member.member_report().epoch
 
     @property
     def epoch_copied(self) -> int:
-        epochs = self.member.standing().epochs
+        epochs = self.member.member_report().epochs
         return epochs[-1].number if epochs else 0
 
     @property
@@ -140,7 +140,7 @@ class MemberReplica:
         member, process = self.member, self._process
         member.turn(now, wall_ms)
         process.look_at_log()
-        self.authority_until = member.authority_until(now)
+        self.lease_deadline = member.lease_deadline(now)
         for action in member.take_actions():
             self._do(action)
             if process.life.is_over:
@@ -189,14 +189,14 @@ class MemberReplica:
             case Publish(epoch):
                 mine = address(place.number)
                 self._leases.publish(place, life, epoch, mine, partial(self._published, epoch))
-            case Dial(link, where):
+            case Connect(link, where):
                 self._dial(link, where)
-            case HangUp(link, reason):
-                self._hang_up(link, reason)
+            case Disconnect(link, reason):
+                self._disconnect(link, reason)
             case Restart(reason):
                 place.world.tally["restarts of their own"] += 1
                 process.ended(f"wants a new start: {reason}")
-            case Say(text, is_warning):
+            case WriteLogLine(text, is_warning):
                 place.world.tell(f"{place.name}{' warns' if is_warning else ''}: {text}")
 
     def _lease_answered(self, number: int, answer: LeaseAnswer) -> None:
@@ -212,7 +212,7 @@ class MemberReplica:
     def _with_turn(self, do: Do) -> None:
         process = self._process
         do()
-        if self.member.is_deposed:
+        if self.member.has_lost_role:
             process.replica_turn(self._now, process.place.wall_ms)
         process.turn_soon()
 
@@ -263,7 +263,7 @@ class MemberReplica:
         if self._ends.pop(link, None) is not None:
             self._enter(lambda: self.member.closed(link, self._now))
 
-    def _hang_up(self, link: int, reason: str) -> None:
+    def _disconnect(self, link: int, reason: str) -> None:
         end = self._ends.pop(link, None)
         self._process.place.world.tell_traffic(
             f"{self._process.place.name} hangs up link {link}: {reason}"

@@ -147,7 +147,7 @@ class Registrations:
                 process.core.registered(address, told, place.monotonic, place.wall_ms)
                 process.turn_soon()
             else:
-                process.caller.hang_up(address)
+                process.caller.disconnect(address)
             process.place.after(
                 PERIOD_SECONDS if is_done else RETRY_SECONDS,
                 lambda: process.enter(lambda: self._register(address, number)),

@@ -21,7 +21,7 @@ from typing import Final, final
 from gantrymq.base.disk import DiskError
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.state import Identity, State
-from gantrymq.ha.member.replica_state import note_doubt
+from gantrymq.ha.member.replica_state import note_doubtful_log
 from gantrymq.sim.checks.group_checks import Checks
 from gantrymq.sim.checks.group_mirror import Stored
 from gantrymq.sim.group.group_callers import Caller, Directory
@@ -169,7 +169,7 @@ class Node:
         is_cut = log_cut.wished(self.disk) is not None
         self._is_cut |= is_cut
         self.world.tally["truncations"] += is_cut
-        note_doubt(self.disk, self.boot)
+        note_doubtful_log(self.disk, self.boot)
         for _ in store.open(self.place.monotonic):
             pass
         log_end = store.log.end

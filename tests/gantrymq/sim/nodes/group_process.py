@@ -38,7 +38,7 @@ from gantrymq.broker.core.messages import (
 )
 from gantrymq.broker.core.state import State
 from gantrymq.ha.lease.lease import Lease
-from gantrymq.sim.checks.group_checks import AUTHORITY_SECONDS, Checks
+from gantrymq.sim.checks.group_checks import LEASE_DEADLINE_SECONDS, Checks
 from gantrymq.sim.group.group_callers import Caller, Channel
 from gantrymq.sim.group.group_world import Do, Life
 from gantrymq.sim.nodes.group_machine import Machine, Replica
@@ -120,7 +120,7 @@ class BrokerProcess:
     @property
     def has_old_clock(self) -> bool:
         """Whether its clocks stood still so short ago that it cannot know that its time is over."""
-        return self.place.monotonic < self.place.clock_stood_until + AUTHORITY_SECONDS
+        return self.place.monotonic < self.place.clock_stood_until + LEASE_DEADLINE_SECONDS
 
     # ------------------------------------------------------------------ entering
 
@@ -409,7 +409,7 @@ class BrokerProcess:
     @property
     def _has_no_authority(self) -> bool:
         replica = self.replica
-        return replica is not None and self.place.monotonic >= replica.authority_until
+        return replica is not None and self.place.monotonic >= replica.lease_deadline
 
     def _cut_off(self, channel: Channel) -> None:
         self.place.world.tally["answers without authority"] += 1

@@ -124,7 +124,7 @@ class Ledger:
             self.timeline.append(message)
         self.doubtful.clear()
 
-    def doubt(self, group: Sequence[Message]) -> None:
+    def untrusted_reason(self, group: Sequence[Message]) -> None:
         """The store refused these, or stopped while it took them."""
         for message in group:
             message.place()

@@ -198,7 +198,7 @@ class Running:
             if group and self.store.log.end >= group[-1].position + group[-1].record.size:
                 self.ledger.accept(group)
             elif group:
-                self.ledger.doubt(group)
+                self.ledger.untrusted_reason(group)
             raise
         self.note_start()
         if group:
@@ -231,7 +231,7 @@ class Running:
         )
         refused = {answer.number for answer in turn.answers if not answer.status.is_stored}
         if first in refused:
-            self.ledger.doubt(group)
+            self.ledger.untrusted_reason(group)
             self.tally["refused groups"] += 1
         else:
             self.ledger.accept(group)

@@ -120,7 +120,7 @@ async def test_a_wish_of_an_operator_is_not_overwritten(bench: Bench) -> None:
     assert await bench.one.write(replace(lease, renewals=1)) == Conflict()
     found = await bench.one.read()
     assert isinstance(found, Found)
-    assert found.lease.wishes.preferred == 2
+    assert found.lease.operator_requests.preferred == 2
     assert isinstance(await bench.one.write(replace(found.lease, renewals=1)), Written)
 
 
@@ -215,8 +215,8 @@ async def test_a_damaged_lease_is_read_with_a_doubt(bench: Bench) -> None:
     bench.api.objects.patch(KEY, patch)
     answer = await bench.one.read()
     assert isinstance(answer, Found)
-    assert answer.lease.doubt is not None
-    assert "gantrymq.dev/in-sync" in answer.lease.doubt
+    assert answer.lease.untrusted_reason is not None
+    assert "gantrymq.dev/in-sync" in answer.lease.untrusted_reason
 
 
 async def test_a_slow_api_is_answered_after_one_request_that_came_too_soon(hasty: Bench) -> None:

@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 from gantrymq.base.errors import RemoteError
 from gantrymq.ha.classic.slave_handshake import Broker, MasterHandshake, SlaveHandshake
 from gantrymq.ha.disk.epochs import Epoch
-from gantrymq.ha.protocol.handshake import FollowersMeeting, MastersMeeting, Member, MemberReport
-from gantrymq.ha.protocol.member_frames import OPENING, Kind, Letter, encode
+from gantrymq.ha.protocol.handshake import (
+    IncomingHandshake,
+    Member,
+    MemberReport,
+    OutgoingHandshake,
+)
+from gantrymq.ha.protocol.member_frames import OPENING, HandshakeFrame, Kind, encode
 from gantrymq.ha.protocol.proofs import GroupSecret
 
 SECRET = GroupSecret(b"a secret of the group")
@@ -79,20 +84,22 @@ def test_a_masters_proof_is_none_of_a_slaves() -> None:
     challenge = master.receive(SlaveHandshake(SLAVE).begin())
     stolen = bytes.fromhex(challenge.decode("latin-1").split('"proof":"')[1][:64])
     with pytest.raises(RemoteError, match="does not know"):
-        master.receive(encode(Letter(Kind.PROOF, stolen)))
+        master.receive(encode(HandshakeFrame(Kind.PROOF, stolen)))
 
 
 @pytest.mark.parametrize("kind", SIZES)
 def test_nothing_comes_before_the_hello(kind: Kind) -> None:
     master = MasterHandshake(MASTER)
     with pytest.raises(RemoteError, match="out of place here"):
-        master.receive(OPENING + encode(Letter(kind, bytes(SIZES[kind]))))
+        master.receive(OPENING + encode(HandshakeFrame(kind, bytes(SIZES[kind]))))
 
 
 def test_nothing_comes_with_the_hello() -> None:
     master = MasterHandshake(MASTER)
     with pytest.raises(RemoteError, match="a proof is out of place"):
-        master.receive(SlaveHandshake(SLAVE).begin() + encode(Letter(Kind.PROOF, b"\0" * 32)))
+        master.receive(
+            SlaveHandshake(SLAVE).begin() + encode(HandshakeFrame(Kind.PROOF, b"\0" * 32))
+        )
 
 
 def test_a_letter_may_not_be_long() -> None:
@@ -108,13 +115,13 @@ def test_a_master_of_java_is_told_from_one_that_proves_itself() -> None:
 
 def test_members_that_elect_and_brokers_of_fixed_roles_do_not_mix() -> None:
     member = Member("c/a", 1, "boot")
-    meeting = MastersMeeting(member, SECRET, b"m" * 16)
-    hello = Letter(Kind.HELLO, SlaveHandshake(SLAVE).begin()[len(OPENING) + 5 :])
+    peer_handshake = IncomingHandshake(member, SECRET, b"m" * 16)
+    hello = HandshakeFrame(Kind.HELLO, SlaveHandshake(SLAVE).begin()[len(OPENING) + 5 :])
     with pytest.raises(RemoteError, match="it is of the group"):
-        meeting.take(hello)
-    standing = MemberReport(1, (Epoch(1, 0),), 0, 0)
+        peer_handshake.take(hello)
+    member_report = MemberReport(1, (Epoch(1, 0),), 0, 0)
     member = dataclasses.replace(member, number=2)
-    begin = FollowersMeeting(member, SECRET, b"f" * 16, standing).begin()
+    begin = OutgoingHandshake(member, SECRET, b"f" * 16, member_report).begin()
     with pytest.raises(RemoteError, match="it is of 'c/a', and we are of"):
         MasterHandshake(MASTER).receive(begin)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.base.errors import LocalError
-from gantrymq.ha.disk.epochs import Epoch, Epochs, begun, cut, parting, trimmed
+from gantrymq.ha.disk.epochs import Epoch, Epochs, begun, cut, divergence, trimmed
 
 FOUR = (Epoch(1, 0), Epoch(4, 100), Epoch(5, 300), Epoch(9, 700))
 
@@ -45,14 +45,14 @@ def test_files_that_go_take_the_epochs_that_ended_in_them_along() -> None:
 
 
 def test_logs_part_where_the_last_epoch_of_both_ends_in_one_of_them() -> None:
-    assert parting(FOUR, 800, FOUR, 900) == 800
-    assert parting(FOUR, 800, FOUR[:3], 500) == 500
-    assert parting(FOUR, 800, (*FOUR[:3], Epoch(8, 650)), 900) == 650
+    assert divergence(FOUR, 800, FOUR, 900) == 800
+    assert divergence(FOUR, 800, FOUR[:3], 500) == 500
+    assert divergence(FOUR, 800, (*FOUR[:3], Epoch(8, 650)), 900) == 650
 
 
 def test_logs_without_a_common_epoch_may_have_nothing_in_common() -> None:
-    assert parting(FOUR, 800, (), 0) is None
-    assert parting(FOUR[:2], 200, (Epoch(4, 90),), 200) is None
+    assert divergence(FOUR, 800, (), 0) is None
+    assert divergence(FOUR[:2], 200, (Epoch(4, 90),), 200) is None
 
 
 class Log:
@@ -64,7 +64,7 @@ class Log:
 
     def follow(self, other: Log) -> None:
         """As a member does that returns: what both do not have is cut, the rest is copied."""
-        kept = parting(self.epochs, len(self.written), other.epochs, len(other.written)) or 0
+        kept = divergence(self.epochs, len(self.written), other.epochs, len(other.written)) or 0
         assert self.written[:kept] == other.written[:kept]
         self.written = self.written[:kept]
 
@@ -88,7 +88,7 @@ def test_members_that_take_turns_never_disagree_below_where_they_part(
             other.epochs = cut(master.epochs, end)
     for one in logs:
         for other in logs:
-            at = parting(one.epochs, len(one.written), other.epochs, len(other.written)) or 0
+            at = divergence(one.epochs, len(one.written), other.epochs, len(other.written)) or 0
             assert one.written[:at] == other.written[:at]
             rest = min(len(one.written), len(other.written))
             assert at == rest or one.written[at] != other.written[at]

@@ -12,23 +12,23 @@ from gantrymq.ha.election.election import (
     COURTESY_SECONDS,
     PATIENCE_SECONDS,
     UNCLEAN_SECONDS,
-    Sighting,
+    ReceivedReport,
     Verdict,
     View,
     judge,
 )
-from gantrymq.ha.lease.lease import DURATION_SECONDS, NOBODY, Lease, Mark, OperatorRequests
+from gantrymq.ha.lease.lease import DURATION_SECONDS, NO_MEMBER, Lease, Mark, OperatorRequests
 from gantrymq.ha.lease.member_id import MemberId
 from gantrymq.ha.protocol.handshake import MemberReport
 
 ALL = frozenset({1, 2, 3})
 LEASE = Lease("7", holder=1, epoch=4, in_sync=ALL)
-FREE = replace(LEASE, holder=NOBODY)
+FREE = replace(LEASE, holder=NO_MEMBER)
 CHANGED_AT = 100.0
 LATER = CHANGED_AT + 3600.0
 
 
-def standing(
+def member_report(
     end: int = 500, *, epoch: int = 4, last: int = 4, electable: bool = True
 ) -> MemberReport:
     return MemberReport(epoch, (Epoch(last, 0),), 0, end, is_electable=electable)
@@ -45,9 +45,9 @@ def verdict(
     trouble: str | None = None,
     touched_at: float = CHANGED_AT,
 ) -> Verdict:
-    sightings = {each: Sighting(said, now) for each, said in (others or {}).items()}
-    ours = standing() if ours is None else ours
-    view = View(me, ALL, ours, lease, CHANGED_AT, touched_at, sightings, stall, trouble)
+    received_reports = {each: ReceivedReport(said, now) for each, said in (others or {}).items()}
+    ours = member_report() if ours is None else ours
+    view = View(me, ALL, ours, lease, CHANGED_AT, touched_at, received_reports, stall, trouble)
     return judge(view, now)
 
 
@@ -58,40 +58,40 @@ def test_a_held_lease_is_left_alone_for_its_whole_duration() -> None:
 
 
 def test_an_expired_lease_is_sought_with_the_next_epoch() -> None:
-    assert verdict(LEASE, others={3: standing()}).epoch == 5
+    assert verdict(LEASE, others={3: member_report()}).epoch == 5
 
 
 def test_a_lease_that_was_given_away_is_sought_at_once() -> None:
-    others = {1: standing(499), 3: standing(499)}
+    others = {1: member_report(499), 3: member_report(499)}
     assert verdict(FREE, CHANGED_AT, others=others).epoch == 5
 
 
 def test_the_others_of_the_set_are_heard_before() -> None:
-    early = verdict(FREE, CHANGED_AT, others={3: standing(499)})
+    early = verdict(FREE, CHANGED_AT, others={3: member_report(499)})
     assert early.epoch == 0
     assert early.again_at == CHANGED_AT + COURTESY_SECONDS
-    assert verdict(FREE, early.again_at, others={3: standing(499)}).epoch == 5
+    assert verdict(FREE, early.again_at, others={3: member_report(499)}).epoch == 5
 
 
 def test_and_those_outside_of_it_who_may_know_that_the_lease_is_an_old_one() -> None:
     alone = replace(FREE, in_sync=frozenset({2}))
-    early = verdict(alone, CHANGED_AT, others={3: standing(499)})
+    early = verdict(alone, CHANGED_AT, others={3: member_report(499)})
     assert early.epoch == 0
     assert early.again_at == CHANGED_AT + COURTESY_SECONDS
-    assert verdict(alone, early.again_at, others={3: standing(499)}).epoch == 5
-    newer = {1: standing(800, epoch=9), 3: standing(499)}
+    assert verdict(alone, early.again_at, others={3: member_report(499)}).epoch == 5
+    newer = {1: member_report(800, epoch=9), 3: member_report(499)}
     assert verdict(alone, early.again_at, others=newer).epoch == 0
 
 
 @pytest.mark.parametrize(
     "better",
-    [standing(501), standing(10, epoch=5, last=5)],
+    [member_report(501), member_report(10, epoch=5, last=5)],
     ids=["a longer log", "a log of a later epoch"],
 )
 def test_who_has_more_goes_first_but_is_not_waited_for_for_good(better: MemberReport) -> None:
     lease = replace(FREE, epoch=better.epoch)
-    ours = standing(epoch=better.epoch)
-    others = {1: standing(1), 3: better}
+    ours = member_report(epoch=better.epoch)
+    others = {1: member_report(1), 3: better}
     early = verdict(lease, CHANGED_AT + 1.0, ours=ours, others=others)
     assert early.epoch == 0
     assert "3 has more" in early.reason
@@ -100,32 +100,40 @@ def test_who_has_more_goes_first_but_is_not_waited_for_for_good(better: MemberRe
 
 
 def test_the_preferred_one_goes_first_where_logs_are_equal() -> None:
-    lease = replace(FREE, wishes=OperatorRequests(preferred=3))
-    others = {1: standing(), 3: standing()}
+    lease = replace(FREE, operator_requests=OperatorRequests(preferred=3))
+    others = {1: member_report(), 3: member_report()}
     assert verdict(lease, CHANGED_AT + 1, others=others).epoch == 0
-    assert verdict(lease, CHANGED_AT + 1, me=3, others={1: standing(), 2: standing()}).epoch == 5
+    assert (
+        verdict(lease, CHANGED_AT + 1, me=3, others={1: member_report(), 2: member_report()}).epoch
+        == 5
+    )
 
 
 def test_without_a_wish_the_lowest_number_goes_first() -> None:
-    others = {2: standing(), 3: standing()}
+    others = {2: member_report(), 3: member_report()}
     assert verdict(FREE, CHANGED_AT + 1, me=1, others=others).epoch == 5
-    assert verdict(FREE, CHANGED_AT + 1, others={1: standing(), 3: standing()}).epoch == 0
+    assert verdict(FREE, CHANGED_AT + 1, others={1: member_report(), 3: member_report()}).epoch == 0
 
 
 def test_whom_the_last_master_chose_is_left_its_chance() -> None:
-    lease = replace(FREE, heir=3)
-    others = {1: standing(1), 3: standing(1)}
+    lease = replace(FREE, successor=3)
+    others = {1: member_report(1), 3: member_report(1)}
     assert verdict(lease, CHANGED_AT + 1, others=others).epoch == 0
-    assert verdict(lease, CHANGED_AT + 1, me=3, others={1: standing(1), 2: standing(1)}).epoch == 5
+    assert (
+        verdict(
+            lease, CHANGED_AT + 1, me=3, others={1: member_report(1), 2: member_report(1)}
+        ).epoch
+        == 5
+    )
     assert verdict(lease, CHANGED_AT + PATIENCE_SECONDS, others=others).epoch == 5
 
 
 def test_who_leaves_counts_and_is_not_waited_for() -> None:
-    chosen = replace(FREE, heir=2, leaver=1)
+    chosen = replace(FREE, successor=2, leaver=1)
     assert verdict(chosen, CHANGED_AT).in_sync == {3}
     assert verdict(chosen, me=1).epoch, "where nobody else takes it"
     taken = chosen.taken(MemberId(2, ALL, "m2:10911", "m2:10912", "72" * 16), 5, frozenset({3}))
-    assert (taken.heir, taken.leaver) == (NOBODY, NOBODY)
+    assert (taken.successor, taken.leaver) == (NO_MEMBER, NO_MEMBER)
 
 
 def test_only_who_is_in_the_set_may() -> None:
@@ -135,7 +143,7 @@ def test_only_who_is_in_the_set_may() -> None:
 
 
 def test_a_fenced_member_may_not() -> None:
-    assert verdict(replace(FREE, fenced=frozenset({2})), others={3: standing(1)}).epoch == 0
+    assert verdict(replace(FREE, fenced=frozenset({2})), others={3: member_report(1)}).epoch == 0
 
 
 def test_a_disk_that_does_not_answer_makes_no_master() -> None:
@@ -150,11 +158,11 @@ def test_others_go_before_a_full_disk_but_not_for_good() -> None:
 
 
 def test_whom_the_last_master_chose_goes_though_it_is_full() -> None:
-    assert verdict(replace(FREE, heir=2), CHANGED_AT, trouble="it is full").epoch == 5
+    assert verdict(replace(FREE, successor=2), CHANGED_AT, trouble="it is full").epoch == 5
 
 
 def test_the_new_set_is_who_is_there_and_whole() -> None:
-    others = {1: standing(1, electable=False), 3: standing(499)}
+    others = {1: member_report(1, electable=False), 3: member_report(499)}
     assert verdict(LEASE, others=others).in_sync == {3}
 
 
@@ -162,14 +170,14 @@ def test_the_new_set_is_who_is_there_and_whole() -> None:
 
 
 def test_a_machine_that_went_down_is_no_master_while_another_one_is_whole() -> None:
-    ours = standing(900, electable=False)
-    others = {1: standing(1), 3: standing(899, electable=False)}
+    ours = member_report(900, electable=False)
+    others = {1: member_report(1), 3: member_report(899, electable=False)}
     assert verdict(FREE, ours=ours, others=others).epoch == 0
 
 
 def test_of_equally_long_logs_the_one_less_in_doubt_is_taken() -> None:
-    doubtful, sure = (standing(electable=False)._replace(sure_to=to) for to in (200, 400))
-    whole = standing(electable=False)
+    doubtful, sure = (member_report(electable=False)._replace(sure_to=to) for to in (200, 400))
+    whole = member_report(electable=False)
     for ours, other, is_us in [
         (doubtful, sure, False),
         (sure, doubtful, True),
@@ -183,14 +191,14 @@ def test_of_equally_long_logs_the_one_less_in_doubt_is_taken() -> None:
 
 
 def test_one_that_is_fenced_is_not_waited_for_as_it_is_less_in_doubt() -> None:
-    ours = standing(electable=False)._replace(sure_to=200)
+    ours = member_report(electable=False)._replace(sure_to=200)
     lease = replace(FREE, in_sync=frozenset({2, 3}), fenced=frozenset({3}))
-    assert verdict(lease, ours=ours, others={3: standing(electable=False)}).epoch == 5
+    assert verdict(lease, ours=ours, others={3: member_report(electable=False)}).epoch == 5
 
 
 def test_where_all_machines_went_down_the_longest_log_is_taken_once_all_were_heard() -> None:
-    ours = standing(900, electable=False)
-    shorter = standing(899, electable=False)
+    ours = member_report(900, electable=False)
+    shorter = member_report(899, electable=False)
     assert verdict(FREE, ours=ours, others={3: shorter}).epoch == 0
     assert verdict(FREE, ours=ours, others={1: shorter, 3: shorter}).epoch == 5
 
@@ -201,7 +209,7 @@ NEW = MemberReport(4, (), 0, 0, is_electable=False)
 
 def test_where_the_disk_of_the_only_one_of_the_set_is_new_the_longest_log_of_all_is_taken() -> None:
     alone = replace(FREE, in_sync=frozenset({1}))
-    others = {2: standing(500), 3: standing(499, electable=False)}
+    others = {2: member_report(500), 3: member_report(499, electable=False)}
     assert verdict(alone, me=1, ours=NEW, others=others).reason == "member 2 has more"
     assert verdict(alone, me=3, ours=others[3], others={1: NEW, 2: others[2]}).epoch == 0
     chosen = verdict(alone, me=2, ours=others[2], others={1: NEW, 3: others[3]})
@@ -211,22 +219,22 @@ def test_where_the_disk_of_the_only_one_of_the_set_is_new_the_longest_log_of_all
 def test_all_have_to_be_heard_for_that() -> None:
     alone = replace(FREE, in_sync=frozenset({1}))
     assert verdict(alone, me=2, others={1: NEW}).epoch == 0
-    assert verdict(alone, me=2, others={3: standing()}).epoch == 0
-    assert verdict(alone, me=1, ours=NEW, others={2: standing()}).epoch == 0
+    assert verdict(alone, me=2, others={3: member_report()}).epoch == 0
+    assert verdict(alone, me=1, ours=NEW, others={2: member_report()}).epoch == 0
 
 
 def test_while_anybody_of_the_set_has_something_of_the_log_it_is_one_of_them() -> None:
     two = replace(FREE, in_sync=frozenset({1, 3}))
-    lost = standing(10, electable=False)
+    lost = member_report(10, electable=False)
     assert verdict(two, me=2, others={1: NEW, 3: lost}).epoch == 0
-    assert verdict(two, me=3, ours=lost, others={1: NEW, 2: standing()}).epoch == 5
+    assert verdict(two, me=3, ours=lost, others={1: NEW, 2: member_report()}).epoch == 5
 
 
 def test_a_master_that_comes_back_within_its_lease_goes_on_unless_another_log_is_longer() -> None:
     mine = replace(LEASE, holder=2)
-    others = {1: standing(499), 3: standing(500)}
+    others = {1: member_report(499), 3: member_report(500)}
     assert verdict(mine, CHANGED_AT + COURTESY_SECONDS, others=others).epoch == 5
-    longer = {1: standing(499), 3: standing(501)}
+    longer = {1: member_report(499), 3: member_report(501)}
     assert verdict(mine, CHANGED_AT + PATIENCE_SECONDS, others=longer).epoch == 0
 
 
@@ -234,7 +242,9 @@ def test_a_master_that_comes_back_within_its_lease_goes_on_unless_another_log_is
 
 
 def test_an_unclean_election_is_opt_in_and_comes_late() -> None:
-    lease = replace(LEASE, in_sync=frozenset({1}), wishes=OperatorRequests(allows_unclean=True))
+    lease = replace(
+        LEASE, in_sync=frozenset({1}), operator_requests=OperatorRequests(allows_unclean=True)
+    )
     free_at = CHANGED_AT + DURATION_SECONDS
     assert verdict(lease, free_at + 1).epoch == 0
     late = verdict(lease, free_at + UNCLEAN_SECONDS)
@@ -245,13 +255,17 @@ def test_an_unclean_election_is_opt_in_and_comes_late() -> None:
 
 
 def test_no_unclean_election_while_a_member_of_the_set_is_there() -> None:
-    lease = replace(LEASE, in_sync=frozenset({1}), wishes=OperatorRequests(allows_unclean=True))
-    assert verdict(lease, others={1: standing(1)}).epoch == 0
+    lease = replace(
+        LEASE, in_sync=frozenset({1}), operator_requests=OperatorRequests(allows_unclean=True)
+    )
+    assert verdict(lease, others={1: member_report(1)}).epoch == 0
 
 
 def test_an_unclean_election_takes_the_log_that_goes_furthest_whole_or_not() -> None:
-    lease = replace(FREE, in_sync=frozenset({1}), wishes=OperatorRequests(allows_unclean=True))
-    longer, whole = standing(501, electable=False), standing(500)
+    lease = replace(
+        FREE, in_sync=frozenset({1}), operator_requests=OperatorRequests(allows_unclean=True)
+    )
+    longer, whole = member_report(501, electable=False), member_report(500)
     assert verdict(lease, ours=longer, others={3: whole}).epoch == 5
     assert verdict(lease, ours=whole, others={3: longer}).epoch == 0
     kept_out = replace(lease, fenced=frozenset({3}))
@@ -265,7 +279,7 @@ MADE = Lease("8")
 
 
 def test_where_there_is_no_lease_one_is_made_first() -> None:
-    others = {1: standing(1), 3: standing(499)}
+    others = {1: member_report(1), 3: member_report(499)}
     said = verdict(None, others=others)
     assert said.is_missing
     assert said.epoch == 0
@@ -275,35 +289,37 @@ def test_where_there_is_no_lease_one_is_made_first() -> None:
 
 @pytest.mark.parametrize("lease", [MADE, replace(FREE, epoch=3)], ids=["lost", "set back"])
 def test_without_a_lease_to_go_by_all_members_have_to_be_heard(lease: Lease) -> None:
-    assert verdict(lease, others={1: standing(1)}).epoch == 0
-    assert verdict(lease, others={1: standing(1), 3: standing(499)}).epoch == 5
+    assert verdict(lease, others={1: member_report(1)}).epoch == 0
+    assert verdict(lease, others={1: member_report(1), 3: member_report(499)}).epoch == 5
 
 
 def test_without_a_lease_the_log_that_goes_furthest_wins_even_if_it_may_have_lost_something() -> (
     None
 ):
-    ours = standing(900, electable=False)
-    assert verdict(MADE, ours=ours, others={1: standing(1), 3: standing(899)}).epoch == 5
-    assert verdict(MADE, others={1: standing(1), 3: standing(501)}).epoch == 0
+    ours = member_report(900, electable=False)
+    assert verdict(MADE, ours=ours, others={1: member_report(1), 3: member_report(899)}).epoch == 5
+    assert verdict(MADE, others={1: member_report(1), 3: member_report(501)}).epoch == 0
 
 
 def test_the_next_epoch_is_above_whatever_anybody_has_seen() -> None:
-    others = {1: standing(1, epoch=9), 3: standing(1)}
+    others = {1: member_report(1, epoch=9), 3: member_report(1)}
     assert verdict(replace(FREE, epoch=6), others=others).epoch == 10
 
 
 def test_a_lease_that_was_set_back_and_is_held_is_left_alone_as_any_other() -> None:
-    others = {1: standing(1), 3: standing(1)}
+    others = {1: member_report(1), 3: member_report(1)}
     held = replace(LEASE, epoch=3)
     assert verdict(held, CHANGED_AT + 1.0, others=others).epoch == 0
     assert verdict(held, others=others).epoch == 5
 
 
-@pytest.mark.parametrize("lease", [replace(LEASE, doubt="edited"), replace(LEASE, epoch=3)])
+@pytest.mark.parametrize(
+    "lease", [replace(LEASE, untrusted_reason="edited"), replace(LEASE, epoch=3)]
+)
 def test_a_version_that_is_not_believed_may_hide_a_renewal_that_nobody_has_read(
     lease: Lease,
 ) -> None:
-    others = {1: standing(1), 3: standing(1)}
+    others = {1: member_report(1), 3: member_report(1)}
     touched_at = LATER - 1.0
     found = verdict(lease, others=others, touched_at=touched_at)
     assert (found.epoch, found.again_at) == (0, touched_at + DURATION_SECONDS)
@@ -311,18 +327,24 @@ def test_a_version_that_is_not_believed_may_hide_a_renewal_that_nobody_has_read(
 
 
 def test_a_version_that_is_believed_is_no_renewal() -> None:
-    assert verdict(LEASE, others={1: standing(1), 3: standing(1)}, touched_at=LATER).epoch == 5
+    assert (
+        verdict(LEASE, others={1: member_report(1), 3: member_report(1)}, touched_at=LATER).epoch
+        == 5
+    )
 
 
 def test_what_was_said_long_ago_counts_for_nothing() -> None:
-    old = {1: Sighting(standing(1), LATER - 1.0), 3: Sighting(standing(1), LATER)}
-    view = View(2, ALL, standing(), None, CHANGED_AT, CHANGED_AT, old)
+    old = {
+        1: ReceivedReport(member_report(1), LATER - 1.0),
+        3: ReceivedReport(member_report(1), LATER),
+    }
+    view = View(2, ALL, member_report(), None, CHANGED_AT, CHANGED_AT, old)
     assert judge(view, LATER).epoch == 0
 
 
 def test_a_lease_that_was_set_back_to_our_own_is_waited_for_as_any_other() -> None:
     mine = replace(LEASE, holder=2, epoch=3)
-    others = {1: standing(1), 3: standing(1)}
+    others = {1: member_report(1), 3: member_report(1)}
     assert verdict(mine, CHANGED_AT + 1.0, others=others).epoch == 0
     assert verdict(mine, CHANGED_AT + DURATION_SECONDS, others=others).epoch == 5
 
@@ -333,24 +355,28 @@ def test_a_lease_that_was_set_back_to_our_own_is_waited_for_as_any_other() -> No
         (FREE, CHANGED_AT + COURTESY_SECONDS),
         (replace(FREE, epoch=3), LATER),
         (
-            replace(FREE, in_sync=frozenset({3}), wishes=OperatorRequests(allows_unclean=True)),
+            replace(
+                FREE,
+                in_sync=frozenset({3}),
+                operator_requests=OperatorRequests(allows_unclean=True),
+            ),
             LATER,
         ),
     ],
     ids=["of the set", "set back", "unclean"],
 )
 def test_who_is_fenced_goes_before_nobody_who_has_as_much(lease: Lease, now: float) -> None:
-    is_unclean = lease.wishes.allows_unclean
-    others = {1: standing()} if is_unclean else {1: standing(), 3: standing(499)}
+    is_unclean = lease.operator_requests.allows_unclean
+    others = {1: member_report()} if is_unclean else {1: member_report(), 3: member_report(499)}
     assert verdict(lease, now, others=others).epoch == 0
     assert verdict(replace(lease, fenced=frozenset({1})), now, others=others).epoch == 5
 
 
 def test_a_member_that_knows_of_no_epoch_counts_for_nothing() -> None:
     new = MemberReport(0, (), 0, 0, is_electable=True)
-    lost = standing(electable=False)
-    assert verdict(FREE, others={1: standing(), 3: new}).in_sync == {1}
-    longest = standing(501, electable=False)
+    lost = member_report(electable=False)
+    assert verdict(FREE, others={1: member_report(), 3: new}).in_sync == {1}
+    longest = member_report(501, electable=False)
     assert verdict(FREE, ours=longest, others={1: lost, 3: new}).epoch == 5
 
 
@@ -360,47 +386,53 @@ OURS, ANOTHER, GROUP = "01" * 16, "02" * 16, "ab" * 16
 NAMED = replace(FREE, group=GROUP, disks={1: "d1" * 16, 2: OURS, 3: "d3" * 16})
 
 
-def on(disk: str, standing: MemberReport, group: str = GROUP) -> MemberReport:
-    return standing._replace(disk=disk, group=group)
+def on(disk: str, member_report: MemberReport, group: str = GROUP) -> MemberReport:
+    return member_report._replace(disk=disk, group=group)
 
 
 def test_another_disk_in_a_seat_of_the_set_may_not_lead() -> None:
-    others = {1: on("d1" * 16, standing(400)), 3: on("d3" * 16, standing(400))}
-    assert verdict(NAMED, ours=on(OURS, standing(500)), others=others).epoch == 5
-    found = verdict(NAMED, ours=on(ANOTHER, standing(500)), others=others)
+    others = {1: on("d1" * 16, member_report(400)), 3: on("d3" * 16, member_report(400))}
+    assert verdict(NAMED, ours=on(OURS, member_report(500)), others=others).epoch == 5
+    found = verdict(NAMED, ours=on(ANOTHER, member_report(500)), others=others)
     assert found.epoch == 0
     assert "only 1, 2, 3 may be master" in found.reason
 
 
 def test_nor_does_it_count_as_heard() -> None:
-    torn = on(OURS, standing(500, electable=False))
-    heard = {1: on("d1" * 16, standing(400)), 3: on("d3" * 16, standing(400, electable=False))}
+    torn = on(OURS, member_report(500, electable=False))
+    heard = {
+        1: on("d1" * 16, member_report(400)),
+        3: on("d3" * 16, member_report(400, electable=False)),
+    }
     assert verdict(NAMED, ours=torn, others=heard).epoch == 0, "1 is whole"
-    swapped = {1: on(ANOTHER, standing(400)), 3: on("d3" * 16, standing(400, electable=False))}
+    swapped = {
+        1: on(ANOTHER, member_report(400)),
+        3: on("d3" * 16, member_report(400, electable=False)),
+    }
     assert "and 1 are not" in verdict(NAMED, ours=torn, others=swapped).reason
 
 
 def test_a_disk_of_another_group_is_not_heard() -> None:
-    foreign = on("d1" * 16, standing(9000, epoch=9, last=9), "cd" * 16)
-    others = {1: foreign, 3: on("d3" * 16, standing(400))}
-    assert verdict(NAMED, ours=on(OURS, standing(500)), others=others).epoch == 5
+    foreign = on("d1" * 16, member_report(9000, epoch=9, last=9), "cd" * 16)
+    others = {1: foreign, 3: on("d3" * 16, member_report(400))}
+    assert verdict(NAMED, ours=on(OURS, member_report(500)), others=others).epoch == 5
 
 
 def test_a_lease_that_somebody_has_a_newer_one_of_is_not_believed() -> None:
-    newer = on("d1" * 16, standing(500))._replace(mark=Mark(4, 9))
-    others = {1: newer, 3: on("d3" * 16, standing(400))}
-    assert verdict(NAMED, ours=on(OURS, standing(500)), others=others).reason != ""
+    newer = on("d1" * 16, member_report(500))._replace(mark=Mark(4, 9))
+    others = {1: newer, 3: on("d3" * 16, member_report(400))}
+    assert verdict(NAMED, ours=on(OURS, member_report(500)), others=others).reason != ""
     without = {1: newer}
-    found = verdict(NAMED, ours=on(OURS, standing(500)), others=without)
+    found = verdict(NAMED, ours=on(OURS, member_report(500)), others=without)
     assert "all members have to be heard first, and 3 are not" in found.reason
 
 
 def test_where_it_is_doubted_each_member_has_to_be_heard_with_its_disk() -> None:
-    doubted = replace(NAMED, doubt="somebody has edited it")
-    ours = on(OURS, standing(500))
-    others = {1: on("d1" * 16, standing(400)), 3: on("d3" * 16, standing(400))}
+    doubted = replace(NAMED, untrusted_reason="somebody has edited it")
+    ours = on(OURS, member_report(500))
+    others = {1: on("d1" * 16, member_report(400)), 3: on("d3" * 16, member_report(400))}
     assert verdict(doubted, ours=ours, others=others).epoch == 5
-    swapped = {**others, 3: on(ANOTHER, standing(400))}
+    swapped = {**others, 3: on(ANOTHER, member_report(400))}
     assert "edited it: all members have to be heard first, and 3 are not" in (
         verdict(doubted, ours=ours, others=swapped).reason
     )
@@ -413,7 +445,7 @@ def test_members_that_know_different_leases_choose_the_same_one_where_none_is_be
     third = on("d1" * 16, MemberReport(1, (), 0, 0, is_electable=False))
     chosen = []
     for me, ours, epoch in ((2, torn, 0), (3, new, 1)):
-        lease = replace(NAMED, epoch=epoch, in_sync=frozenset(), doubt="it was edited")
+        lease = replace(NAMED, epoch=epoch, in_sync=frozenset(), untrusted_reason="it was edited")
         others = {1: third, 2: torn, 3: new}
         del others[me]
         chosen.append(verdict(lease, me=me, ours=ours, others=others).reason)
@@ -421,19 +453,23 @@ def test_members_that_know_different_leases_choose_the_same_one_where_none_is_be
 
 
 def test_an_empty_disk_does_not_choose_among_groups_where_the_lease_says_none() -> None:
-    unreadable = replace(FREE, doubt="it cannot be read", in_sync=frozenset(), epoch=0)
-    empty = on(ANOTHER, standing(1), "")
-    same = {1: on("d1" * 16, standing(0)), 3: on("d3" * 16, standing(0))}
+    unreadable = replace(FREE, untrusted_reason="it cannot be read", in_sync=frozenset(), epoch=0)
+    empty = on(ANOTHER, member_report(1), "")
+    same = {1: on("d1" * 16, member_report(0)), 3: on("d3" * 16, member_report(0))}
     assert verdict(unreadable, ours=empty, others=same).epoch
-    mixed = {**same, 3: on("d3" * 16, standing(0), "cd" * 16)}
+    mixed = {**same, 3: on("d3" * 16, member_report(0), "cd" * 16)}
     found = verdict(unreadable, ours=empty, others=mixed)
     assert not found.epoch
     assert "gantry store archive" in found.reason
 
 
 def test_an_operators_word_ends_that_after_a_while() -> None:
-    doubted = replace(NAMED, doubt="it was deleted", wishes=OperatorRequests(allows_unclean=True))
-    ours, others = on(OURS, standing(500)), {1: on("d1" * 16, standing(400))}
+    doubted = replace(
+        NAMED,
+        untrusted_reason="it was deleted",
+        operator_requests=OperatorRequests(allows_unclean=True),
+    )
+    ours, others = on(OURS, member_report(500)), {1: on("d1" * 16, member_report(400))}
     early = verdict(doubted, CHANGED_AT + DURATION_SECONDS, ours=ours, others=others)
     assert early.epoch == 0
     late = verdict(doubted, early.again_at, ours=ours, others=others)
@@ -442,8 +478,8 @@ def test_an_operators_word_ends_that_after_a_while() -> None:
 
 
 def test_and_where_the_rest_of_the_set_is_not_heard() -> None:
-    torn = on(OURS, standing(500, electable=False))
-    willing = replace(NAMED, wishes=OperatorRequests(allows_unclean=True))
+    torn = on(OURS, member_report(500, electable=False))
+    willing = replace(NAMED, operator_requests=OperatorRequests(allows_unclean=True))
     early = verdict(willing, CHANGED_AT + 1.0, ours=torn)
     assert early.epoch == 0
     late = verdict(willing, early.again_at, ours=torn)
@@ -454,13 +490,15 @@ def test_and_where_the_rest_of_the_set_is_not_heard() -> None:
 
 
 def test_a_stray_disk_has_no_part() -> None:
-    view = View(2, ALL, standing(), FREE, CHANGED_AT, CHANGED_AT, {}, stray="of another group")
+    view = View(
+        2, ALL, member_report(), FREE, CHANGED_AT, CHANGED_AT, {}, foreign_reason="of another group"
+    )
     assert judge(view, LATER) == Verdict("of another group")
 
 
 def test_a_lease_is_made_by_who_knows_the_group_once_a_master_has_not() -> None:
-    known = on(OURS, standing(500))
-    gone = replace(NAMED, version="", doubt="somebody has deleted it")
+    known = on(OURS, member_report(500))
+    gone = replace(NAMED, version="", untrusted_reason="somebody has deleted it")
     early = verdict(gone, CHANGED_AT + 1.0, ours=known)
     assert not early.is_missing
     assert verdict(gone, early.again_at, ours=known).is_missing
@@ -473,15 +511,17 @@ def test_a_new_groups_is_made_once_all_were_heard() -> None:
 
 
 def test_disks_of_several_groups_make_none() -> None:
-    found = verdict(None, ours=on(OURS, standing()), others={1: on(ANOTHER, standing(), "cd" * 16)})
+    found = verdict(
+        None, ours=on(OURS, member_report()), others={1: on(ANOTHER, member_report(), "cd" * 16)}
+    )
     assert not found.is_missing
     assert "members 1, 2 are of several groups" in found.reason
 
 
 def test_the_lease_of_an_earlier_life_is_given_up_where_another_has_more() -> None:
     mine = replace(NAMED, holder=2)
-    torn = on(OURS, standing(400, electable=False))
-    others = {1: on("d1" * 16, standing(500)), 3: on("d3" * 16, standing(500))}
+    torn = on(OURS, member_report(400, electable=False))
+    others = {1: on("d1" * 16, member_report(500)), 3: on("d3" * 16, member_report(500))}
     assert verdict(mine, ours=torn, others=others).is_given_up
     assert not verdict(NAMED, ours=torn, others=others).is_given_up
 
@@ -491,11 +531,11 @@ def blank() -> MemberReport:
 
 
 def test_a_fenced_member_with_more_is_not_waited_for_where_loss_is_allowed() -> None:
-    doubted = replace(NAMED, doubt="it was deleted", fenced=frozenset({1}))
-    ours = on(OURS, standing(500))
-    others = {1: on("d1" * 16, standing(900)), 3: on("d3" * 16, standing(400))}
+    doubted = replace(NAMED, untrusted_reason="it was deleted", fenced=frozenset({1}))
+    ours = on(OURS, member_report(500))
+    others = {1: on("d1" * 16, member_report(900)), 3: on("d3" * 16, member_report(400))}
     assert "member 1 has more" in verdict(doubted, ours=ours, others=others).reason
-    willing = replace(doubted, wishes=OperatorRequests(allows_unclean=True))
+    willing = replace(doubted, operator_requests=OperatorRequests(allows_unclean=True))
     early = verdict(willing, CHANGED_AT + DURATION_SECONDS, ours=ours, others=others)
     assert early.epoch == 0
     late = verdict(willing, early.again_at, ours=ours, others=others)
@@ -505,6 +545,6 @@ def test_a_fenced_member_with_more_is_not_waited_for_where_loss_is_allowed() -> 
 
 def test_the_lease_of_a_process_with_our_number_and_another_disk_is_not_ours() -> None:
     held = replace(NAMED, holder=2)
-    assert verdict(held, CHANGED_AT + 1.0, ours=on(OURS, standing(500))).epoch == 5
-    twin = verdict(held, CHANGED_AT + 1.0, ours=on(ANOTHER, standing(500)))
+    assert verdict(held, CHANGED_AT + 1.0, ours=on(OURS, member_report(500))).epoch == 5
+    twin = verdict(held, CHANGED_AT + 1.0, ours=on(ANOTHER, member_report(500)))
     assert twin.again_at == CHANGED_AT + DURATION_SECONDS

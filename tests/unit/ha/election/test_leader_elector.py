@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.fakes.groups.agents import (
+from gantrymq.fakes.groups.electors import (
     ALONE,
     BEHIND,
     PLACE,
     STEP,
-    Around,
+    FakeContext,
     Life,
     joined,
     leading,
@@ -22,9 +22,9 @@ from gantrymq.fakes.groups.lease_store import LeaseStore
 from gantrymq.ha.election.in_sync_replicas import PROGRESS_SECONDS
 from gantrymq.ha.election.phase import Phase
 from gantrymq.ha.lease.lease import (
-    AUTHORITY_SECONDS,
     DURATION_SECONDS,
     EPOCH_MAX,
+    LEASE_DEADLINE_SECONDS,
     OperatorRequests,
 )
 from gantrymq.ha.protocol.handshake import MemberReport
@@ -39,35 +39,35 @@ def test_a_free_lease_makes_a_master() -> None:
 
 
 def test_nobody_seeks_it_before_its_log_is_on_its_disk() -> None:
-    life = Life(LeaseStore(ALONE), Around())
-    life.around.is_on_disk = False
+    life = Life(LeaseStore(ALONE), FakeContext())
+    life.context.is_on_disk = False
     life.run(1.0)
     assert life.is_in(Phase.WATCHING)
     assert not life.store.writes
-    life.around.is_on_disk = True
+    life.context.is_on_disk = True
     life.run(2 * STEP)
     assert life.is_in(Phase.LEADING)
 
 
 def test_an_empty_disk_takes_the_group_that_others_know_where_the_lease_says_none() -> None:
-    around = Around()
-    around.others[2] = BEHIND._replace(group="ab" * 16)
-    life = Life(LeaseStore(ALONE), around)
+    context = FakeContext()
+    context.others[2] = BEHIND._replace(group="ab" * 16)
+    life = Life(LeaseStore(ALONE), context)
     life.run(1.0)
     assert life.store.lease is not None
     assert life.store.lease.group == "ab" * 16
 
 
 def test_an_epoch_that_no_member_could_read_is_not_sought() -> None:
-    life = Life(LeaseStore(replace(ALONE, epoch=EPOCH_MAX)), Around())
-    life.around.seen_epoch = EPOCH_MAX
+    life = Life(LeaseStore(replace(ALONE, epoch=EPOCH_MAX)), FakeContext())
+    life.context.seen_epoch = EPOCH_MAX
     life.run(3.0)
     assert life.is_in(Phase.WATCHING)
     assert not life.store.writes
 
 
 def test_a_held_lease_is_waited_for_by_our_own_clock() -> None:
-    life = Life(LeaseStore(replace(ALONE, holder=2)), Around())
+    life = Life(LeaseStore(replace(ALONE, holder=2)), FakeContext())
     life.run(DURATION_SECONDS - STEP)
     assert life.is_in(Phase.WATCHING)
     life.run(2 * STEP)
@@ -76,7 +76,7 @@ def test_a_held_lease_is_waited_for_by_our_own_clock() -> None:
 
 def test_each_renewal_of_another_master_begins_its_duration_anew() -> None:
     store = LeaseStore(replace(ALONE, holder=2))
-    life = Life(store, Around())
+    life = Life(store, FakeContext())
     for _ in range(10):
         assert store.lease is not None
         store.edit(replace(store.lease, renewals=store.lease.renewals + 1))
@@ -93,51 +93,53 @@ def test_a_master_renews_and_keeps_its_authority() -> None:
 
 
 def test_authority_counts_from_when_the_renewal_was_sent() -> None:
-    life = Life(LeaseStore(ALONE), Around())
+    life = Life(LeaseStore(ALONE), FakeContext())
     life.delay = 1.2
     life.run(2 * 1.2 + 2 * STEP)
     assert life.is_in(Phase.LEADING)
-    authority = life.agent.authority(life.around, life.now)
-    assert authority == pytest.approx(life.now - 1.2 + AUTHORITY_SECONDS, abs=2 * STEP)
+    lease_deadline = life.elector.lease_deadline(life.context, life.now)
+    assert lease_deadline == pytest.approx(life.now - 1.2 + LEASE_DEADLINE_SECONDS, abs=2 * STEP)
 
 
 def test_a_master_whose_lease_store_is_gone_steps_down_before_others_may_take_it() -> None:
     life = leading()
     life.store.is_gone = True
     renewed_at = life.now
-    life.run(AUTHORITY_SECONDS + STEP)
-    assert life.agent.epoch == 0
+    life.run(LEASE_DEADLINE_SECONDS + STEP)
+    assert life.elector.epoch == 0
     assert not life.may_acknowledge
     assert life.now < renewed_at + DURATION_SECONDS
 
 
 def test_promises_keep_a_master_going_and_end_with_the_last_one() -> None:
     life = leading(replace(ALONE, in_sync=frozenset({1, 2})))
-    life.around.others = {}
+    life.context.others = {}
     life.store.is_gone = True
     for _ in range(20):
-        life.around.promised = life.now
+        life.context.promised = life.now
         life.run(0.5)
         assert life.is_in(Phase.LEADING)
     assert life.promisers == {2}
-    life.run(AUTHORITY_SECONDS + STEP)
+    life.run(LEASE_DEADLINE_SECONDS + STEP)
     assert life.is_in(Phase.WATCHING)
 
 
 def test_who_has_to_promise() -> None:
     alone = leading()
     assert alone.promisers == {2, 3}
-    unclean = leading(replace(ALONE, wishes=OperatorRequests(allows_unclean=True)))
-    assert unclean.agent.must_promise() is None
-    pair = replace(ALONE, in_sync=frozenset({1, 3}), wishes=OperatorRequests(allows_unclean=True))
+    unclean = leading(replace(ALONE, operator_requests=OperatorRequests(allows_unclean=True)))
+    assert unclean.elector.must_promise() is None
+    pair = replace(
+        ALONE, in_sync=frozenset({1, 3}), operator_requests=OperatorRequests(allows_unclean=True)
+    )
     life = leading(pair)
     assert life.promisers == {2, 3}
 
 
 def test_a_promise_is_kept_though_the_lease_has_expired() -> None:
-    life = Life(LeaseStore(replace(ALONE, holder=2)), Around())
+    life = Life(LeaseStore(replace(ALONE, holder=2)), FakeContext())
     life.run(3.5)
-    assert life.agent.promise(4, life.now)
+    assert life.elector.promise(4, life.now)
     life.run(DURATION_SECONDS - STEP)
     assert life.is_in(Phase.WATCHING)
     life.run(2 * STEP)
@@ -146,18 +148,18 @@ def test_a_promise_is_kept_though_the_lease_has_expired() -> None:
 
 def test_who_seeks_or_leads_promises_nothing() -> None:
     life = leading()
-    assert not life.agent.promise(9, life.now)
-    seeking = Life(LeaseStore(ALONE), Around())
+    assert not life.elector.promise(9, life.now)
+    seeking = Life(LeaseStore(ALONE), FakeContext())
     seeking.delay = 0.5
     seeking.run(0.6)
     assert seeking.is_in(Phase.SEEKING)
-    assert not seeking.agent.promise(9, seeking.now)
+    assert not seeking.elector.promise(9, seeking.now)
 
 
 def test_a_master_of_an_older_epoch_is_promised_nothing() -> None:
-    life = Life(LeaseStore(replace(ALONE, holder=2)), Around())
+    life = Life(LeaseStore(replace(ALONE, holder=2)), FakeContext())
     life.run(1.0)
-    assert not life.agent.promise(3, life.now)
+    assert not life.elector.promise(3, life.now)
 
 
 def test_another_holder_ends_it() -> None:
@@ -172,29 +174,29 @@ def test_another_holder_ends_it() -> None:
 def test_an_operators_edit_does_not() -> None:
     life = leading()
     assert life.store.lease is not None
-    life.store.edit(replace(life.store.lease, wishes=OperatorRequests(preferred=3)))
+    life.store.edit(replace(life.store.lease, operator_requests=OperatorRequests(preferred=3)))
     life.run(2.0)
     assert life.is_in(Phase.LEADING)
-    assert life.store.lease.wishes.preferred == 3
+    assert life.store.lease.operator_requests.preferred == 3
 
 
 def test_a_new_group_has_a_master_when_all_were_heard() -> None:
-    around = Around()
-    around.others = {}
-    around.seen_epoch = 0
-    life = Life(LeaseStore(), around, is_new=True)
+    context = FakeContext()
+    context.others = {}
+    context.seen_epoch = 0
+    life = Life(LeaseStore(), context, is_new=True)
     life.run(2.0)
     assert life.store.lease is None
     assert not life.is_in(Phase.LEADING)
     new = MemberReport(0, (), 0, 0, is_electable=True)
-    around.others = {2: new, 3: new}
+    context.others = {2: new, 3: new}
     life.run(1.0)
-    assert life.agent.epoch == 1
+    assert life.elector.epoch == 1
 
 
 def test_a_lease_that_was_deleted_and_made_anew_counts_from_then_on() -> None:
     """Somebody may have been master between two looks at nothing."""
-    life = Life(LeaseStore(), Around())
+    life = Life(LeaseStore(), FakeContext())
     life.run(DURATION_SECONDS - 1.0)
     assert life.store.lease is not None
     life.store.lease = None
@@ -205,7 +207,7 @@ def test_a_lease_that_was_deleted_and_made_anew_counts_from_then_on() -> None:
 
 
 def test_a_seek_without_an_answer_is_found_out_by_reading() -> None:
-    life = Life(LeaseStore(ALONE), Around())
+    life = Life(LeaseStore(ALONE), FakeContext())
     life.store.is_forgetful = True
     life.run(0.3)
     assert not life.is_in(Phase.LEADING)
@@ -213,7 +215,7 @@ def test_a_seek_without_an_answer_is_found_out_by_reading() -> None:
     life.store.is_forgetful = False
     life.run(0.5)
     assert life.is_in(Phase.LEADING)
-    assert life.agent.epoch == 5
+    assert life.elector.epoch == 5
 
 
 # ---------------------------------------------------------------------- the in-sync set
@@ -225,25 +227,25 @@ def test_a_member_that_has_caught_up_is_taken_into_the_set() -> None:
     life.run(STEP)
     assert life.store.lease is not None
     assert life.store.lease.in_sync == {1, 2}
-    assert life.agent.in_sync is not None
-    assert life.agent.in_sync.persisted == {1, 2}
+    assert life.elector.in_sync is not None
+    assert life.elector.in_sync.persisted == {1, 2}
 
 
 def test_nobody_is_let_go_before_what_was_acknowledged_is_on_our_disk() -> None:
     life = pair()
-    life.around.is_on_disk = False
+    life.context.is_on_disk = False
     life.run(PROGRESS_SECONDS + 3.0)
     assert life.store.lease is not None
     assert life.store.lease.in_sync == {1, 2}
     assert life.may_acknowledge, "it is renewed all the same"
-    life.around.is_on_disk = True
+    life.context.is_on_disk = True
     life.run(2 * STEP)
     assert life.store.lease.in_sync == {1}
 
 
 def test_who_comes_waits_for_no_disk() -> None:
     life = leading()
-    life.around.is_on_disk = False
+    life.context.is_on_disk = False
     joined(life, 2)
     life.run(STEP)
     assert life.store.lease is not None
@@ -256,18 +258,18 @@ def test_our_disk_goes_on_while_nobody_knows_whether_somebody_was_let_go() -> No
     life.run(PROGRESS_SECONDS - 2 * STEP)
     life.store.is_gone = True
     life.run(1.0)
-    assert life.agent.in_sync is not None
-    assert life.agent.in_sync.size == 1, "it was proposed"
-    before = life.around.asked_for_disk
+    assert life.elector.in_sync is not None
+    assert life.elector.in_sync.size == 1, "it was proposed"
+    before = life.context.asked_for_disk
     life.run(5 * STEP)
-    assert life.around.asked_for_disk >= before + 5
+    assert life.context.asked_for_disk >= before + 5
 
 
 def test_a_set_whose_outcome_is_unknown_counts_both_ways_until_another_version_is_seen() -> None:
     life = leading()
     joined(life, 2)
     life.store.is_gone = True
-    in_sync = life.agent.in_sync
+    in_sync = life.elector.in_sync
     assert in_sync is not None
     life.run(1.0)
     assert in_sync.counted == {1, 2}
@@ -285,7 +287,7 @@ def test_a_set_that_was_written_without_an_answer_is_found_out() -> None:
     life.run(STEP)
     life.store.is_forgetful = False
     life.run(0.5)
-    in_sync = life.agent.in_sync
+    in_sync = life.elector.in_sync
     assert in_sync is not None
     assert in_sync.persisted == in_sync.counted == {1, 2}
 
@@ -298,7 +300,7 @@ def test_a_set_that_somebody_else_wrote_counts_as_soon_as_it_is_read() -> None:
     life.store.edit(replace(life.store.lease, in_sync=frozenset({1, 3})))
     life.store.is_read_only = True
     life.run(1.5)
-    in_sync = life.agent.in_sync
+    in_sync = life.elector.in_sync
     assert in_sync is not None
     assert in_sync.persisted == {1, 3}
     life.store.is_read_only = False
@@ -308,29 +310,29 @@ def test_a_set_that_somebody_else_wrote_counts_as_soon_as_it_is_read() -> None:
 
 def test_a_disk_that_does_not_answer_ends_a_reign_in_time() -> None:
     life = leading()
-    life.around.stuck = "a sync takes long"
-    life.run(AUTHORITY_SECONDS + 2 * STEP)
+    life.context.stuck = "a sync takes long"
+    life.run(LEASE_DEADLINE_SECONDS + 2 * STEP)
     assert life.is_in(Phase.WATCHING)
     life.run(5.0)
     assert life.is_in(Phase.WATCHING)
-    life.around.stuck = None
+    life.context.stuck = None
     life.run(1.0)
     assert life.is_in(Phase.LEADING)
 
 
 def test_a_full_disk_ends_no_reign_where_nobody_else_takes_messages() -> None:
     life = pair()
-    epoch = life.agent.epoch
-    life.around.full = "no space is left"
+    epoch = life.elector.epoch
+    life.context.full = "no space is left"
     runs_beside_2(life, 10.0)
     assert life.is_in(Phase.LEADING)
     assert life.may_acknowledge
-    assert life.agent.epoch == epoch
+    assert life.elector.epoch == epoch
 
 
 def test_of_two_processes_in_one_seat_the_one_whose_write_was_refused_does_not_lead() -> None:
     """Both seek the same epoch: the loser reads its own number and the epoch that it sought."""
-    life = Life(LeaseStore(ALONE), Around())
+    life = Life(LeaseStore(ALONE), FakeContext())
     life.delay = 0.1
     life.run(STEP)  # it reads
     twin = replace(PLACE, process="72" * 16)
@@ -348,7 +350,7 @@ def test_a_master_puts_its_own_lease_in_the_place_of_another_groups() -> None:
     assert lease is not None
     life.store.edit(replace(lease, group="ee" * 16))
     life.run(2.0)
-    assert life.agent.epoch == lease.epoch
+    assert life.elector.epoch == lease.epoch
     assert life.store.lease is not None
     assert life.store.lease.group == lease.group
 

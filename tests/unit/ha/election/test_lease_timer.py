@@ -6,18 +6,18 @@ from dataclasses import replace
 
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.election.lease_timer import ASK_AFTER_SECONDS, LeaseTimer
-from gantrymq.ha.lease.lease import AUTHORITY_SECONDS, Lease, OperatorRequests
+from gantrymq.ha.lease.lease import LEASE_DEADLINE_SECONDS, Lease, OperatorRequests
 from gantrymq.ha.lease.member_id import MemberId
 
 PLACE = MemberId(1, frozenset({1, 2, 3}), "m1:10911", "m1:10912", process="71" * 16)
-UNCLEAN = replace(Lease(), wishes=OperatorRequests(allows_unclean=True))
+UNCLEAN = replace(Lease(), operator_requests=OperatorRequests(allows_unclean=True))
 
 
 def test_it_counts_from_when_the_renewal_was_sent() -> None:
     tenure = LeaseTimer(PLACE)
     assert tenure.ends_at(None) == float("-inf")
     tenure.renew(10.0)
-    assert tenure.ends_at(None) == 10.0 + AUTHORITY_SECONDS
+    assert tenure.ends_at(None) == 10.0 + LEASE_DEADLINE_SECONDS
     assert tenure.asks_at == 10.0 + ASK_AFTER_SECONDS
     tenure.end()
     assert tenure.ends_at(None) == float("-inf")
@@ -26,8 +26,8 @@ def test_it_counts_from_when_the_renewal_was_sent() -> None:
 def test_promises_make_it_longer_and_never_shorter() -> None:
     tenure = LeaseTimer(PLACE)
     tenure.renew(10.0)
-    assert tenure.ends_at(12.0) == 12.0 + AUTHORITY_SECONDS
-    assert tenure.ends_at(9.0) == 10.0 + AUTHORITY_SECONDS
+    assert tenure.ends_at(12.0) == 12.0 + LEASE_DEADLINE_SECONDS
+    assert tenure.ends_at(9.0) == 10.0 + LEASE_DEADLINE_SECONDS
 
 
 def test_all_of_the_set_have_to_promise_and_all_there_are_to_one_that_is_alone() -> None:

@@ -5,29 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gantrymq.ha.election.switchover import SWITCH_SECONDS, Switchover
-from gantrymq.ha.lease.lease import NOBODY, Lease, OperatorRequests
+from gantrymq.ha.lease.lease import NO_MEMBER, Lease, OperatorRequests
 
 LEASE = Lease("1", holder=1, in_sync=frozenset({1, 2, 3}))
-TO_TWO = replace(LEASE, wishes=OperatorRequests(switch_to=2, number=5))
+TO_TWO = replace(LEASE, operator_requests=OperatorRequests(switch_to=2, number=5))
 
 
 def test_nothing_is_to_be_done_where_nothing_is_wished_for() -> None:
     switch = Switchover(1)
-    assert switch.heir(LEASE, {1, 2}, 0.0) is None
+    assert switch.successor(LEASE, {1, 2}, 0.0) is None
     assert switch.granted(LEASE, 0.0) == 0
 
 
 def test_who_is_wished_for_gets_it_once_it_is_in_sync() -> None:
     switch = Switchover(1)
-    assert switch.heir(TO_TWO, {1, 3}, 0.0) is None
+    assert switch.successor(TO_TWO, {1, 3}, 0.0) is None
     assert switch.granted(TO_TWO, 1.0) == 0
-    assert switch.heir(TO_TWO, {1, 2, 3}, 1.0) == 2
+    assert switch.successor(TO_TWO, {1, 2, 3}, 1.0) == 2
 
 
 def test_and_is_not_waited_for_longer_than_so() -> None:
     switch = Switchover(1)
-    switch.heir(TO_TWO, {1, 3}, 0.0)
-    assert switch.heir(TO_TWO, {1, 2, 3}, SWITCH_SECONDS) is None
+    switch.successor(TO_TWO, {1, 3}, 0.0)
+    assert switch.successor(TO_TWO, {1, 2, 3}, SWITCH_SECONDS) is None
     assert switch.granted(TO_TWO, SWITCH_SECONDS) == 5
 
 
@@ -38,5 +38,5 @@ def test_a_wish_that_is_true_already_is_granted() -> None:
 def test_who_is_fenced_gives_it_to_anybody() -> None:
     fenced = replace(LEASE, fenced=frozenset({1, 2}))
     switch = Switchover(1)
-    assert switch.heir(fenced, {1, 2, 3}, 0.0) == NOBODY
-    assert switch.heir(fenced, {1, 2}, 0.0) is None, "nobody else may"
+    assert switch.successor(fenced, {1, 2, 3}, 0.0) == NO_MEMBER
+    assert switch.successor(fenced, {1, 2}, 0.0) is None, "nobody else may"

@@ -52,7 +52,7 @@ def test_what_is_written_survives_a_loss_of_power() -> None:
 
 def test_what_an_operator_wants_and_the_version_are_not_kept() -> None:
     noisy = replace(
-        LEASE, version="77", fenced=frozenset({2}), wishes=OperatorRequests(preferred=2)
+        LEASE, version="77", fenced=frozenset({2}), operator_requests=OperatorRequests(preferred=2)
     )
     assert lease_copy.decode(lease_copy.encode(noisy)) == LEASE
 
@@ -99,7 +99,7 @@ def test_a_renewal_alone_is_not_new() -> None:
         replace(LEASE, holder=0),
         replace(LEASE, in_sync=frozenset({1})),
         replace(LEASE, disks={1: ONE, 2: ONE}),
-        replace(LEASE, heir=2),
+        replace(LEASE, successor=2),
         replace(LEASE, leaver=1),
         replace(LEASE, address="10.0.0.9:10911"),
         replace(LEASE, group="b" * 32),

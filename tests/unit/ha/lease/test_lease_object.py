@@ -41,10 +41,10 @@ leases = st.builds(
     epoch=st.integers(1, EPOCH_MAX),
     in_sync=members,
     fenced=st.frozensets(st.integers(1, 64), max_size=3),
-    heir=numbers,
+    successor=numbers,
     renewals=numbers,
     granted=numbers,
-    wishes=st.builds(
+    operator_requests=st.builds(
         OperatorRequests, numbers, numbers, st.integers(0, SWITCH_NUMBER_MAX), st.booleans()
     ),
     group=st.sampled_from(["", "ab" * 16]),
@@ -141,7 +141,7 @@ def test_an_operator_may_make_it_with_wishes_alone() -> None:
         "kind": "Lease",
         "metadata": {"resourceVersion": "1", "annotations": {"gantrymq.dev/preferred": "2"}},
     })  # fmt: skip
-    assert read(data.encode()).lease == Lease("1", wishes=OperatorRequests(preferred=2))
+    assert read(data.encode()).lease == Lease("1", operator_requests=OperatorRequests(preferred=2))
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,12 @@ def test_an_operator_may_make_it_with_wishes_alone() -> None:
 def test_a_damaged_annotation_makes_the_lease_doubtful(annotations: dict[str, str | None]) -> None:
     name = next(iter(annotations)).replace("_", "-")
     lease = read(kept(LEASE, **annotations)).lease
-    assert f"gantrymq.dev/{name} is " in (lease.doubt or "")
-    assert (lease.version, lease.wishes, lease.fenced) == ("7", LEASE.wishes, LEASE.fenced)
+    assert f"gantrymq.dev/{name} is " in (lease.untrusted_reason or "")
+    assert (lease.version, lease.operator_requests, lease.fenced) == (
+        "7",
+        LEASE.operator_requests,
+        LEASE.fenced,
+    )
 
 
 @pytest.mark.parametrize(
@@ -196,17 +200,19 @@ def test_a_damaged_annotation_makes_the_lease_doubtful(annotations: dict[str, st
     ],
 )
 def test_an_edit_breaks_the_seal(annotations: dict[str, str | None]) -> None:
-    assert "somebody has edited it" in (read(kept(LEASE, **annotations)).lease.doubt or "")
+    assert "somebody has edited it" in (
+        read(kept(LEASE, **annotations)).lease.untrusted_reason or ""
+    )
 
 
 def test_another_holder_breaks_the_seal() -> None:
     content = json.loads(kept(LEASE))
     content["spec"]["holderIdentity"] = "1"
-    assert read(json.dumps(content).encode()).lease.doubt is not None
+    assert read(json.dumps(content).encode()).lease.untrusted_reason is not None
 
 
 def test_a_lease_of_a_version_without_groups_is_believed() -> None:
-    assert read(kept(replace(LEASE, group="", disks={}, writer=""))).lease.doubt is None
+    assert read(kept(replace(LEASE, group="", disks={}, writer=""))).lease.untrusted_reason is None
 
 
 def test_a_lease_of_a_version_with_one_seal_is_believed_and_names_no_writer() -> None:
@@ -222,7 +228,7 @@ def test_a_broker_of_that_version_renews_what_a_newer_one_wrote() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "wishes", "fenced"),
+    ("name", "text", "operator_requests", "fenced"),
     [
         ("preferred", "broker-2", {"preferred": 0}, {3}),
         ("switch_to", "1.5", {"switch_to": 0}, {3}),
@@ -233,11 +239,13 @@ def test_a_broker_of_that_version_renews_what_a_newer_one_wrote() -> None:
     ],
 )
 def test_a_wish_that_cannot_be_read_is_left_out_and_told(
-    name: str, text: str, wishes: dict[str, Any], fenced: set[int]
+    name: str, text: str, operator_requests: dict[str, Any], fenced: set[int]
 ) -> None:
     found = read(kept(LEASE, **{name: text}))
     assert found.lease == replace(
-        LEASE, wishes=replace(LEASE.wishes, **wishes), fenced=frozenset(fenced)
+        LEASE,
+        operator_requests=replace(LEASE.operator_requests, **operator_requests),
+        fenced=frozenset(fenced),
     )
     assert len(found.ignored) == (text != "1, 2")
     assert all(f"gantrymq.dev/{name.replace('_', '-')} is " in each for each in found.ignored)
@@ -262,7 +270,9 @@ def test_a_group_does_not_believe_its_lease_with_an_edited_holder(edited: object
     content = json.loads(kept(LEASE))
     content["spec"]["holderIdentity"] = edited
     found = read(json.dumps(content).encode())
-    assert f"spec.holderIdentity is '{edited}', and no number of a member" in str(found.lease.doubt)
+    assert f"spec.holderIdentity is '{edited}', and no number of a member" in str(
+        found.lease.untrusted_reason
+    )
     assert content_of(LEASE, found)["spec"]["holderIdentity"] == "2"
 
 
@@ -279,7 +289,7 @@ def test_the_count_of_transitions_stays_one_that_the_api_takes(found: object, wr
 
 def test_a_switchover_has_a_number_that_can_be_counted_on_from() -> None:
     found = read(kept(LEASE, **{"switch-number": str(SWITCH_NUMBER_MAX + 1)}))
-    assert found.lease.wishes.number == 0
+    assert found.lease.operator_requests.number == 0
     assert "a number up to 1000000000" in found.ignored[0]
 
 

@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantrymq.fakes.groups.group import SECRET, Master, filled, member, standing
+from gantrymq.fakes.groups.group import SECRET, Master, filled, member, member_report
 from gantrymq.fakes.stores.store import message
 from gantrymq.ha.disk.epochs import Epoch
 from gantrymq.ha.member.incoming_link import UNSTORED_MAX, IncomingLink
-from gantrymq.ha.member.member_events import Met, Reported
+from gantrymq.ha.member.member_events import Identified, Reported
 from gantrymq.ha.protocol.events import Ended, Ending
-from gantrymq.ha.protocol.handshake import FollowersMeeting, MastersMeeting, MemberReport
+from gantrymq.ha.protocol.handshake import IncomingHandshake, MemberReport, OutgoingHandshake
 from gantrymq.ha.protocol.log_stream import OUTPUT_BYTES_MAX
 from gantrymq.ha.protocol.member_frames import (
     OPENING,
     Data,
     Frame,
+    HandshakeFrame,
     Heartbeat,
     Kind,
-    Letter,
     MemberReader,
     Report,
     Table,
@@ -41,14 +41,14 @@ class Met2:
     def __init__(self, theirs: MemberReport = EMPTY, master: Master = MASTER) -> None:
         self.master = master
         master.now = 0.0
-        meeting = MastersMeeting(member(1), SECRET, b"m" * 16)
-        self.link = IncomingLink(9, "10.0.0.9:40000", meeting, master.store, 0.0)
+        peer_handshake = IncomingHandshake(member(1), SECRET, b"m" * 16)
+        self.link = IncomingLink(9, "10.0.0.9:40000", peer_handshake, master.store, 0.0)
         self.reader = MemberReader(*Kind)
         self.said = b""
-        follower = FollowersMeeting(member(2), SECRET, b"f" * 16, theirs)
+        follower = OutgoingHandshake(member(2), SECRET, b"f" * 16, theirs)
         self.say(follower.begin())
         (challenge,) = self.frames()
-        assert isinstance(challenge, Letter)
+        assert isinstance(challenge, HandshakeFrame)
         said, _ = follower.take(challenge)
         self.events = self.say(said)
 
@@ -62,7 +62,7 @@ class Met2:
 
     def welcome(self) -> Met2:
         master = self.master
-        self.link.welcome(standing(master, master.epoch, master.epochs), 0.0)
+        self.link.welcome(member_report(master, master.epoch, master.epochs), 0.0)
         return self
 
     def all_of_log(self) -> bytes:
@@ -76,7 +76,7 @@ class Met2:
 
 def test_who_has_proven_itself_is_met() -> None:
     met = Met2()
-    assert met.events == [Met(member(2), EMPTY)]
+    assert met.events == [Identified(member(2), EMPTY)]
     assert met.link.member == member(2)
     assert not met.link.is_following
     assert not met.link.has_room
@@ -89,11 +89,11 @@ def test_every_damaged_byte_before_the_proof_ends_it() -> None:
         for flip in (1, 0x80):
             damaged = bytearray(said)
             damaged[at] ^= flip
-            meeting = MastersMeeting(member(1), SECRET, b"m" * 16)
-            link = IncomingLink(9, "10.0.0.9:40000", meeting, MASTER.store, 0.0)
+            peer_handshake = IncomingHandshake(member(1), SECRET, b"m" * 16)
+            link = IncomingLink(9, "10.0.0.9:40000", peer_handshake, MASTER.store, 0.0)
             events = link.receive(bytes(damaged), 0.0)
             for event in events:
-                if isinstance(event, Met):
+                if isinstance(event, Identified):
                     assert event.member == member(2)
                     assert at > said.index(b"J", len(said) - 200), "its standing is not proven"
             assert link.report == Report(0, 0)
@@ -103,19 +103,19 @@ def test_every_damaged_byte_before_the_proof_ends_it() -> None:
 @given(st.lists(st.integers(1, 40), max_size=40))
 def test_a_meeting_may_be_cut_anywhere(sizes: list[int]) -> None:
     said = Met2().said
-    meeting = MastersMeeting(member(1), SECRET, b"m" * 16)
-    link = IncomingLink(9, "10.0.0.9:40000", meeting, MASTER.store, 0.0)
+    peer_handshake = IncomingHandshake(member(1), SECRET, b"m" * 16)
+    link = IncomingLink(9, "10.0.0.9:40000", peer_handshake, MASTER.store, 0.0)
     events: list[object] = []
     for size in [*sizes, len(said)]:
         events += link.receive(said[:size], 0.0)
         said = said[size:]
-    assert events == [Met(member(2), EMPTY)]
+    assert events == [Identified(member(2), EMPTY)]
 
 
 @given(st.binary(min_size=8, max_size=60).filter(lambda data: not data.startswith(OPENING)))
 def test_garbage_is_nobody(data: bytes) -> None:
-    meeting = MastersMeeting(member(1), SECRET, b"m" * 16)
-    link = IncomingLink(9, "10.0.0.9:40000", meeting, MASTER.store, 0.0)
+    peer_handshake = IncomingHandshake(member(1), SECRET, b"m" * 16)
+    link = IncomingLink(9, "10.0.0.9:40000", peer_handshake, MASTER.store, 0.0)
     (ended,) = link.receive(data, 0.0)
     assert isinstance(ended, Ended)
     assert ended.ending is Ending.GARBAGE
@@ -124,16 +124,16 @@ def test_garbage_is_nobody(data: bytes) -> None:
 
 
 def test_more_is_not_held_of_a_stranger_than_it_needs() -> None:
-    meeting = MastersMeeting(member(1), SECRET, b"m" * 16)
-    link = IncomingLink(9, "10.0.0.9:40000", meeting, MASTER.store, 0.0)
+    peer_handshake = IncomingHandshake(member(1), SECRET, b"m" * 16)
+    link = IncomingLink(9, "10.0.0.9:40000", peer_handshake, MASTER.store, 0.0)
     (ended,) = link.receive(OPENING + b"J" + (1 << 20).to_bytes(4), 0.0)
     assert isinstance(ended, Ended)
     assert "out of place" in ended.text
 
 
 def test_who_does_not_get_through_the_meeting_in_time_is_closed() -> None:
-    meeting = MastersMeeting(member(1), SECRET, b"m" * 16)
-    link = IncomingLink(9, "10.0.0.9:40000", meeting, MASTER.store, 0.0)
+    peer_handshake = IncomingHandshake(member(1), SECRET, b"m" * 16)
+    link = IncomingLink(9, "10.0.0.9:40000", peer_handshake, MASTER.store, 0.0)
     for now, byte in enumerate(OPENING[:2]):
         link.receive(bytes([byte]), float(now))
     assert link.deadline() == 3.0
@@ -148,9 +148,9 @@ def test_a_refused_one_is_told_and_then_closed() -> None:
     met.link.refuse("not-master", "member 1 is not master", EMPTY)
     assert not met.link.expire(0.1)
     assert not met.say(encode(Report(0, 0)))
-    (letter,) = met.frames()
-    assert isinstance(letter, Letter)
-    assert letter.kind is Kind.REFUSAL
+    (frame,) = met.frames()
+    assert isinstance(frame, HandshakeFrame)
+    assert frame.kind is Kind.REFUSAL
     assert met.link.deadline() < 0
     (ended,) = met.link.expire(0.2)
     assert isinstance(ended, Ended)

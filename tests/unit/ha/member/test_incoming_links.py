@@ -18,7 +18,7 @@ from gantrymq.fakes.groups.group import (
 )
 from gantrymq.fakes.stores.store import SYNC
 from gantrymq.ha.member.incoming_links import LINKS_MAX, RETURN_SECONDS
-from gantrymq.ha.member.member_events import Beaten, Met, NewerEpoch, Refused
+from gantrymq.ha.member.member_events import HeartbeatReceived, Identified, NewerEpoch, Refused
 from gantrymq.ha.member.outgoing_link import OutgoingLink
 from gantrymq.ha.protocol.events import Ended, Ending
 from gantrymq.ha.protocol.member_frames import Report
@@ -44,7 +44,7 @@ def test_who_knows_a_newer_epoch_is_told_to_the_owner() -> None:
     master = filled(Master(), 3)
     pipe = connected(master, Follower(epoch=EPOCH + 1))
     assert refused_reason(pipe) == "stale"
-    assert [type(each) for each in pipe.told_master] == [Met, NewerEpoch]
+    assert [type(each) for each in pipe.told_master] == [Identified, NewerEpoch]
     assert pipe.told_master[1] == NewerEpoch(EPOCH + 1)
     assert master.in_sync.acknowledged(Report(1 << 40, 0)) == 0
 
@@ -55,7 +55,7 @@ def test_an_epoch_of_a_disk_without_a_group_deposes_no_master_of_one() -> None:
     master.group = "ab" * 16
     pipe = connected(master, Follower(epoch=EPOCH + 1))
     assert refused_reason(pipe) == "stale"
-    assert [type(each) for each in pipe.told_master] == [Met]
+    assert [type(each) for each in pipe.told_master] == [Identified]
 
 
 def test_nobody_follows_one_that_is_no_master_any_more() -> None:
@@ -116,8 +116,8 @@ def test_strangers_change_nothing() -> None:
     link = master.opened()
     (ended,) = master.followers.heard(link, b"\0" * 64, master.now)
     assert isinstance(ended, Ended)
-    secret, standing = GroupSecret(b"another"), Follower().standing()
-    stranger = OutgoingLink(member(2), secret, b"x" * 16, standing, 0.0)
+    secret, member_report = GroupSecret(b"another"), Follower().member_report()
+    stranger = OutgoingLink(member(2), secret, b"x" * 16, member_report, 0.0)
     link = master.opened()
     master.followers.heard(link, b"".join(stranger.take_output()), master.now)
     (told,) = stranger.receive(b"".join(link.take_output()), 0.0)
@@ -437,7 +437,7 @@ def test_a_safe_mark_leaves_soon_after_the_acknowledgement() -> None:
     master.round(0.02)
     pipe.down()
     (beaten,) = pipe.told_follower
-    assert isinstance(beaten, Beaten)
+    assert isinstance(beaten, HeartbeatReceived)
     assert beaten.beat.safe == master.store.log.end
 
 

@@ -169,12 +169,12 @@ def test_a_doubtful_end_is_compared_in_pieces_and_over_files(
         send(group, number)
     node.lose_power()
     node.start()
-    doubtful = node.member.standing()
+    doubtful = node.member.member_report()
     assert doubtful.sure_to is not None
     assert doubtful.end - doubtful.sure_to > FILE_BYTES
     group.run(3.0)
     group.until("well")
-    assert node.member.standing().sure_to is None
+    assert node.member.member_report().sure_to is None
     assert not any("restart" in word or "cannot be" in word for word in node.words)
 
 
@@ -203,7 +203,7 @@ def test_what_came_back_as_it_was_stays() -> None:
     group.run(3.0)
     group.until("well")
     assert not any("restart" in word for word in node.words)
-    assert node.member.standing().sure_to is None
+    assert node.member.member_report().sure_to is None
 
 
 # ---------------------------------------------------------------------- cut off
@@ -275,7 +275,9 @@ def test_a_switchover_takes_no_time_and_loses_nothing() -> None:
     chosen = others(group)[-1]
     lease = group.lease.lease
     assert lease is not None
-    group.lease.edit(replace(lease, wishes=OperatorRequests(switch_to=chosen.number, number=1)))
+    group.lease.edit(
+        replace(lease, operator_requests=OperatorRequests(switch_to=chosen.number, number=1))
+    )
     while old.is_master:
         group.run(0.02)
     before = group.now
@@ -297,7 +299,9 @@ def test_who_handed_over_learns_soon_where_sends_go() -> None:
         assert lease is not None
         group.run(0.1 * number)
         group.lease.edit(
-            replace(lease, wishes=OperatorRequests(switch_to=chosen.number, number=number))
+            replace(
+                lease, operator_requests=OperatorRequests(switch_to=chosen.number, number=number)
+            )
         )
         while group.master is not chosen:
             group.run(0.02)

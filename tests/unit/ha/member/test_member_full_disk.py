@@ -74,7 +74,7 @@ def test_where_all_are_full_the_master_stays_and_can_be_read() -> None:
         assert group.master is not None, group.story()
         masters.add((group.master.number, group.master.member.epoch))
         now = group.now
-        assert now < group.master.member.authority_until(now)
+        assert now < group.master.member.lease_deadline(now)
     assert len(masters) == 1, "the role goes round"
     assert group.master is not None
     assert 0 in group.master.bodies()

@@ -57,7 +57,7 @@ def older_group(epochs: int) -> Group:
     group = well(1, 2, 3, messages=0)
     for epoch in range(2, epochs + 1):
         wish = OperatorRequests(switch_to=epoch % 3 + 1, number=epoch)
-        group.lease.edit(replace(lease_of(group), wishes=wish))
+        group.lease.edit(replace(lease_of(group), operator_requests=wish))
         group.run(3.0)
         group.until("well")
     for number in range(100, 105):
@@ -95,7 +95,7 @@ def test_a_disk_of_another_group_neither_leads_nor_is_touched() -> None:
     group.run(10.0)
     assert group.master is master, group.story()
     assert node.member.is_foreign
-    assert "gantry store archive" in (node.member.stray() or "")
+    assert "gantry store archive" in (node.member.foreign_reason() or "")
     assert node.bodies() == list(range(100, 105))
     assert lease_of(group).in_sync == ALL - {node.number}
     send(group, 5)
@@ -175,7 +175,7 @@ def test_a_lease_that_was_set_back_is_written_anew_by_the_master() -> None:
     group.run(2.5)
     assert group.master is master, group.story()
     assert lease_of(group).in_sync == ALL
-    assert lease_of(group).doubt is None
+    assert lease_of(group).untrusted_reason is None
 
 
 def test_a_lease_that_was_set_back_elects_nobody_who_lacks_messages() -> None:
@@ -228,7 +228,7 @@ def test_unclean_elections_help_the_last_of_the_set(allows: bool) -> None:
     for node in group.nodes.values():
         node.lose_power()
     wish = OperatorRequests(allows_unclean=allows)
-    group.lease.edit(replace(lease_of(group), wishes=wish))
+    group.lease.edit(replace(lease_of(group), operator_requests=wish))
     group.nodes[2].start()
     group.run(40.0)
     assert (group.master is group.nodes[2]) == allows, group.story()
@@ -245,6 +245,8 @@ def test_and_where_the_lease_is_gone_and_a_member_with_it(allows: bool) -> None:
     group.nodes[2].start()
     group.run(18.0)
     assert group.master is None
-    group.lease.edit(replace(lease_of(group), wishes=OperatorRequests(allows_unclean=allows)))
+    group.lease.edit(
+        replace(lease_of(group), operator_requests=OperatorRequests(allows_unclean=allows))
+    )
     group.run(30.0)
     assert (group.master is not None) == allows, group.story()

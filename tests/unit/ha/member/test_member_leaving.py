@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gantrymq.fakes.groups.electing import STEP, Group, Node
-from gantrymq.ha.lease.lease import NOBODY
+from gantrymq.ha.lease.lease import NO_MEMBER
 
 
 def well() -> tuple[Group, Node]:
@@ -135,4 +135,4 @@ def test_all_who_leave_at_once_are_released() -> None:
                 node.kill()
     lease = group.lease.lease
     assert lease is not None
-    assert lease.holder == NOBODY
+    assert lease.holder == NO_MEMBER

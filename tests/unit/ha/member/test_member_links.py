@@ -15,11 +15,11 @@ from gantrymq.fakes.groups.group import (
     filled,
     follower_of,
     member,
-    standing,
+    member_report,
 )
 from gantrymq.fakes.stores.store import SETTINGS, message
 from gantrymq.ha.disk.epochs import Epoch
-from gantrymq.ha.member.member_events import Met, Refused, Tabled, Welcomed
+from gantrymq.ha.member.member_events import Identified, Refused, TableReceived, Welcomed
 from gantrymq.ha.protocol.events import Ended, Ending
 from gantrymq.ha.protocol.log_stream import OUTPUT_BYTES_MAX
 from gantrymq.store.record.put import PutStatus
@@ -39,9 +39,9 @@ def test_a_new_member_gets_all_of_the_log(sizes: list[int]) -> None:
     follower = Follower()
     pipe = connected(master, follower, sizes)
     (met,) = pipe.told_master
-    assert isinstance(met, Met)
+    assert isinstance(met, Identified)
     assert met.member == member(2)
-    assert met.standing.is_empty
+    assert met.member_report.is_empty
     assert follower.bytes_of_log() == master.bytes_of_log()
     assert pipe.link.report.received == master.store.log.end > 4096
 
@@ -56,7 +56,7 @@ def test_a_new_member_gets_what_there_still_is() -> None:
     pipe = connected(master, follower)
     welcomed = pipe.told_follower[0]
     assert isinstance(welcomed, Welcomed)
-    assert (welcomed.parting, welcomed.begins) == (None, start)
+    assert (welcomed.divergence, welcomed.begins) == (None, start)
     assert follower.store.log.start == start > 0
     assert follower.bytes_of_log(start) == master.bytes_of_log(start)
     assert 2 in (master.in_sync.wanted(master.now) or ()), "it has what there is"
@@ -93,7 +93,7 @@ def test_logs_that_have_parted_stay_as_they_are(behind: int) -> None:
     pipe = connected(master, follower)
     welcomed = pipe.told_follower[0]
     assert isinstance(welcomed, Welcomed)
-    assert welcomed.parting == common
+    assert welcomed.divergence == common
     assert (welcomed.begins is None) == bool(behind)
     assert (follower.bytes_of_log() == before) == bool(behind)
     assert not [event for event in pipe.told_follower if isinstance(event, Ended)]
@@ -135,7 +135,7 @@ def test_tables_get_there_and_are_counted_when_they_are_stored() -> None:
     second = master.followers.tables({"offsets": b"2", "topics": b"a"}, master.now)
     assert second == first + 1
     pipe.run(2)
-    assert [event.name for event in pipe.told_follower if isinstance(event, Tabled)] == [
+    assert [event.name for event in pipe.told_follower if isinstance(event, TableReceived)] == [
         "offsets",
         "topics",
         "offsets",
@@ -158,11 +158,14 @@ def test_who_is_no_master_says_what_its_log_is() -> None:
     pipe = connected(master, follower)
     (refused,) = pipe.told_follower
     assert refused == Refused(
-        member(1), "not-master", "member 1 is not master", standing(master, EPOCH, master.epochs)
+        member(1),
+        "not-master",
+        "member 1 is not master",
+        member_report(master, EPOCH, master.epochs),
     )
     assert pipe.link.is_over
     assert follower.link.is_over
-    assert [type(each) for each in pipe.told_master] == [Met]
+    assert [type(each) for each in pipe.told_master] == [Identified]
 
 
 @few

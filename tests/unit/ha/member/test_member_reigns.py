@@ -10,7 +10,7 @@ from gantrymq.fakes.groups.electing import Group, Node
 from gantrymq.fakes.stores.store import SETTINGS
 from gantrymq.ha.election.in_sync_replicas import PROGRESS_SECONDS
 from gantrymq.ha.election.phase import Phase
-from gantrymq.ha.lease.lease import NOBODY, OperatorRequests
+from gantrymq.ha.lease.lease import NO_MEMBER, OperatorRequests
 from gantrymq.store.settings import FlushDiskType
 from gantrymq.testing.unsynced import lose_all
 
@@ -68,7 +68,7 @@ def test_a_master_that_is_back_waits_for_nobody_who_has_as_much(why: str) -> Non
 def switched_to(group: Group, number: int) -> None:
     lease = group.lease.lease
     assert lease is not None
-    group.lease.edit(replace(lease, wishes=OperatorRequests(switch_to=number, number=1)))
+    group.lease.edit(replace(lease, operator_requests=OperatorRequests(switch_to=number, number=1)))
     limit = group.now + 5.0
     while lease.holder != number or not group.is_well():
         group.run(0.05)
@@ -126,14 +126,14 @@ def test_who_is_to_end_while_it_seeks_the_lease_hands_it_over_or_gives_it_away()
     ended(group)
     (other,) = (each for each in group.nodes.values() if each.is_up)
     limit = group.now + 10.0
-    while other.member.agent.phase is not Phase.SEEKING:
+    while other.member.elector.phase is not Phase.SEEKING:
         group.run(0.02)
         assert group.now < limit, group.story()
     other.member.leave(group.now)
     group.run(3.0)
     assert other.member.is_released, group.story()
     assert group.lease.lease is not None
-    assert group.lease.lease.holder == NOBODY
+    assert group.lease.lease.holder == NO_MEMBER
 
 
 # ---------------------------------------------------------------------- machines that go down
@@ -203,8 +203,8 @@ def test_what_is_acknowledged_while_somebody_is_let_go_is_on_our_disk() -> None:
     master.is_stuck = False
     group.run(0.1)
     assert 5 in master.acknowledged
-    assert master.member.agent.in_sync is not None
-    assert master.member.agent.in_sync.is_shrinking, "nobody knows yet whether it was"
+    assert master.member.elector.in_sync is not None
+    assert master.member.elector.in_sync.is_shrinking, "nobody knows yet whether it was"
 
 
 def test_who_leaves_is_let_go_though_more_is_acknowledged_than_the_disk_has() -> None:
@@ -223,17 +223,17 @@ def test_who_leaves_is_let_go_though_more_is_acknowledged_than_the_disk_has() ->
 
 def test_nor_does_that_of_an_heir_who_never_came_to_lead() -> None:
     group = unsynced(1, 2)
-    old, (heir,) = group.master, others(group)
+    old, (successor,) = group.master, others(group)
     assert old is not None
-    group.off_lease.add(heir.number)
+    group.off_lease.add(successor.number)
     old.member.leave(group.now)
     while not old.member.is_released and group.now < 200.0:
         group.run(0.02)
     assert group.lease.lease is not None
-    assert group.lease.lease.heir == heir.number
+    assert group.lease.lease.successor == successor.number
     old.kill()
     group.off_lease.clear()
-    whole_again_without(group, heir)
+    whole_again_without(group, successor)
 
 
 def test_whom_an_operator_fences_nobody_waits_for() -> None:

@@ -86,10 +86,10 @@ def test_who_comes_into_the_set_of_a_new_epoch_has_stored_what_there_was() -> No
 
 def test_who_is_no_master_any_more_says_so_before_its_turn() -> None:
     group, master, _ = well()
-    epoch, said = master.member.epoch, [master.member.is_deposed]
-    master.member.agent.step_down("a test says so", group.now)
-    said.append(master.member.is_deposed)
+    epoch, said = master.member.epoch, [master.member.has_lost_role]
+    master.member.elector.step_down("a test says so", group.now)
+    said.append(master.member.has_lost_role)
     group.step()
-    said.append(master.member.is_deposed)
+    said.append(master.member.has_lost_role)
     assert said == [False, True, False]
     assert master.member.epoch != epoch

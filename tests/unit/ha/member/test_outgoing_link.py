@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from gantrymq.fakes.groups.group import SECRET, member
 from gantrymq.ha.disk.epochs import Epoch
-from gantrymq.ha.member.member_events import Beaten, Refused, Tabled, Welcomed
+from gantrymq.ha.member.member_events import HeartbeatReceived, Refused, TableReceived, Welcomed
 from gantrymq.ha.member.outgoing_link import OutgoingLink
 from gantrymq.ha.protocol import handshake
 from gantrymq.ha.protocol.events import Copied, Ended, Ending
-from gantrymq.ha.protocol.handshake import MastersMeeting, MemberReport
+from gantrymq.ha.protocol.handshake import IncomingHandshake, MemberReport
 from gantrymq.ha.protocol.member_frames import (
+    HandshakeFrame,
     Heartbeat,
     Kind,
-    Letter,
     MemberReader,
     Report,
     encode,
@@ -44,18 +44,18 @@ class Dialed:
 
     def __init__(self, ours: MemberReport = OURS) -> None:
         self.link = OutgoingLink(member(2), SECRET, b"f" * 16, ours, 0.0)
-        self.meeting = MastersMeeting(member(1), SECRET, b"m" * 16)
+        self.peer_handshake = IncomingHandshake(member(1), SECRET, b"m" * 16)
         self.reader = MemberReader(*Kind)
         self.challenge = b""
 
     def meet(self) -> Dialed:
         for frame in self.frames():
-            assert isinstance(frame, Letter)
-            self.challenge += self.meeting.take(frame)[0]
+            assert isinstance(frame, HandshakeFrame)
+            self.challenge += self.peer_handshake.take(frame)[0]
         assert not self.link.receive(self.challenge, 0.0)
         for frame in self.frames():
-            assert isinstance(frame, Letter)
-            self.meeting.take(frame)
+            assert isinstance(frame, HandshakeFrame)
+            self.peer_handshake.take(frame)
         return self
 
     def welcome(self, theirs: MemberReport = THEIRS) -> Dialed:
@@ -70,7 +70,7 @@ class Dialed:
 
 
 def test_it_learns_where_the_logs_part() -> None:
-    for ours, parting, begins in (
+    for ours, divergence, begins in (
         (OURS, 100, 100),
         (EMPTY, None, 0),
         (MemberReport(2, (Epoch(1, 0), Epoch(2, 50)), 0, 100), 50, None),
@@ -79,7 +79,7 @@ def test_it_learns_where_the_logs_part() -> None:
     ):
         dialed = Dialed(ours).meet()
         (welcomed,) = dialed.link.receive(handshake.welcome(THEIRS), 0.0)
-        assert welcomed == Welcomed(member(1), THEIRS, parting, begins)
+        assert welcomed == Welcomed(member(1), THEIRS, divergence, begins)
 
 
 def test_nothing_is_sent_where_the_logs_have_parted() -> None:
@@ -91,18 +91,18 @@ def test_nothing_is_sent_where_the_logs_have_parted() -> None:
 
 def test_a_refusal_says_what_the_others_log_is() -> None:
     dialed = Dialed().meet()
-    letter = handshake.refusal("not-master", "member 1 is not master", THEIRS)
-    (refused,) = dialed.link.receive(letter + table(1), 0.0)
+    frame = handshake.refusal("not-master", "member 1 is not master", THEIRS)
+    (refused,) = dialed.link.receive(frame + table(1), 0.0)
     assert refused == Refused(member(1), "not-master", "member 1 is not master", THEIRS)
     assert dialed.link.is_over
 
 
 def test_who_does_not_know_the_secret_is_not_believed() -> None:
     dialed = Dialed()
-    meeting = MastersMeeting(member(1), GroupSecret(b"another"), b"m" * 16)
+    peer_handshake = IncomingHandshake(member(1), GroupSecret(b"another"), b"m" * 16)
     (hello,) = dialed.frames()
-    assert isinstance(hello, Letter)
-    (ended,) = dialed.link.receive(meeting.take(hello)[0] + handshake.welcome(THEIRS), 0.0)
+    assert isinstance(hello, HandshakeFrame)
+    (ended,) = dialed.link.receive(peer_handshake.take(hello)[0] + handshake.welcome(THEIRS), 0.0)
     assert isinstance(ended, Ended)
     assert "does not know the group's secret" in ended.text
     assert not dialed.frames()
@@ -116,7 +116,7 @@ def test_every_damaged_byte_of_the_meeting_is_found_or_does_no_harm() -> None:
             damaged[at] ^= flip
             link = OutgoingLink(member(2), SECRET, b"f" * 16, OURS, 0.0)
             for event in link.receive(bytes(damaged), 0.0):
-                assert not isinstance(event, Copied | Tabled | Beaten)
+                assert not isinstance(event, Copied | TableReceived | HeartbeatReceived)
                 assert not isinstance(event, Welcomed) or event.master == member(1)
 
 
@@ -126,9 +126,9 @@ def test_what_comes_together_is_handed_on_in_order() -> None:
     said = data(100, b"abc") + data(103, b"de") + table(1) + beats + data(105, b"f")
     assert dialed.link.receive(said, 1.0) == [
         Copied(100, b"abcde"),
-        Tabled(1, "offsets", b"{}"),
+        TableReceived(1, "offsets", b"{}"),
         Copied(105, b"f"),
-        Beaten(Heartbeat(3, 905, 60, 1)),
+        HeartbeatReceived(Heartbeat(3, 905, 60, 1)),
     ]
 
 
@@ -240,6 +240,6 @@ def test_data_may_be_cut_anywhere(bodies: list[bytes], sizes: list[int]) -> None
                 assert event.position == 100 + len(copied)
                 copied += event.data
             else:
-                assert isinstance(event, Beaten)
+                assert isinstance(event, HeartbeatReceived)
         said = said[size:]
     assert copied == b"".join(bodies)

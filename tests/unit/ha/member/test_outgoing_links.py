@@ -7,7 +7,7 @@ from dataclasses import replace
 from gantrymq.fakes.groups.electing import Group, Node
 from gantrymq.ha.disk import epoch_file
 from gantrymq.ha.election.election import UNCLEAN_SECONDS
-from gantrymq.ha.lease.lease import NOBODY
+from gantrymq.ha.lease.lease import NO_MEMBER
 
 
 def well(messages: int = 3) -> Group:
@@ -49,20 +49,20 @@ def test_without_a_lease_a_seats_disk_that_knows_the_group_counts_before_an_empt
     """By the word of empty disks a group would be made that has none of its messages."""
     group = Group(1, 2)
     dials = group.nodes[1].member._dials
-    empty = group.nodes[2].member.standing()
+    empty = group.nodes[2].member.member_report()
     knows = empty._replace(disk="a" * 32, group="b" * 32)
     dials.saw(2, knows, 10.0)
     dials.saw(2, empty, 10.1)
-    assert dials.sightings[2].standing == knows
+    assert dials.received_reports[2].member_report == knows
     dials.saw(2, empty, 10.0 + UNCLEAN_SECONDS)
-    assert dials.sightings[2].standing == empty, "the other one was not heard for long"
+    assert dials.received_reports[2].member_report == empty, "the other one was not heard for long"
 
 
 def test_a_master_of_yesterday_is_left() -> None:
     group = well()
     follower = followers(group)[0]
     group.off_lease.update(group.numbers)  # nobody hears of it by the lease
-    follower.member._chronicle.see(follower.member.seen_epoch + 1)
+    follower.member._replica_state.see(follower.member.seen_epoch + 1)
     group.run(0.7)
     assert any("a newer one was seen" in word for word in follower.words)
 
@@ -109,5 +109,5 @@ def test_a_master_that_neither_settings_nor_the_lease_place_is_waited_for() -> N
         assert sum("groupMembers does not name it" in word for word in node.words) == 1
     lease = group.lease.lease
     assert lease is not None
-    group.lease.edit(replace(lease, holder=NOBODY))
+    group.lease.edit(replace(lease, holder=NO_MEMBER))
     group.until("well")

@@ -9,7 +9,7 @@ from gantrymq.fakes.stores.store import OpenedStore
 from gantrymq.ha.disk import epoch_file
 from gantrymq.ha.disk.epochs import Epoch
 from gantrymq.ha.member import persistent_state
-from gantrymq.ha.member.replica_state import ReplicaState, note_doubt
+from gantrymq.ha.member.replica_state import ReplicaState, note_doubtful_log
 from gantrymq.store.commitlog import log_cut
 from gantrymq.store.commitlog.log_cut import TruncationRequest
 from gantrymq.testing.faulty_disk import FaultyDisk
@@ -42,21 +42,21 @@ def test_a_clean_stop_behind_that_does_not_make_it_whole() -> None:
 
 def test_a_disk_that_knew_of_no_epoch_is_not_whole_when_it_hears_of_one() -> None:
     disk = FaultyDisk()
-    chronicle = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "boot")
-    before = chronicle.is_electable
-    chronicle.see(3)
-    then = chronicle.is_electable
-    chronicle.caught_up()
-    chronicle.see(4)
-    assert (before, then, chronicle.is_electable) == (True, False, True)
+    replica_state = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "boot")
+    before = replica_state.is_electable
+    replica_state.see(3)
+    then = replica_state.is_electable
+    replica_state.caught_up()
+    replica_state.see(4)
+    assert (before, then, replica_state.is_electable) == (True, False, True)
 
 
 def test_catching_up_does_and_so_does_leading() -> None:
-    for become_whole in (ReplicaState.caught_up, lambda chronicle: chronicle.begin(2)):
+    for become_whole in (ReplicaState.caught_up, lambda replica_state: replica_state.begin(2)):
         disk = killed()
-        chronicle = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next")
-        become_whole(chronicle)
-        assert chronicle.is_electable
+        replica_state = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next")
+        become_whole(replica_state)
+        assert replica_state.is_electable
         disk = disk.kill()
         assert ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next").is_electable
 
@@ -64,9 +64,9 @@ def test_catching_up_does_and_so_does_leading() -> None:
 def test_another_boot_behind_a_clean_stop_takes_nothing_with_it() -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk, is_copy=True)
-    chronicle = ReplicaState(disk, opened.store, "first boot")
-    chronicle.see(1)
-    chronicle.caught_up()
+    replica_state = ReplicaState(disk, opened.store, "first boot")
+    replica_state.see(1)
+    replica_state.caught_up()
     opened.close()
     disk = disk.crash()
     assert ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next").is_electable
@@ -93,8 +93,8 @@ def test_what_the_machine_went_down_with_is_doubtful() -> None:
     disk, start = with_a_doubtful_end()
     opened = OpenedStore(disk, is_copy=True)
     assert opened.store.log.end > start
-    chronicle = ReplicaState(disk, opened.store, "next")
-    assert chronicle.sure_end == chronicle.standing().sure_to == start
+    replica_state = ReplicaState(disk, opened.store, "next")
+    assert replica_state.sure_end == replica_state.member_report().sure_to == start
 
 
 def test_and_stays_so_over_starts_until_it_is_cut() -> None:
@@ -103,24 +103,24 @@ def test_and_stays_so_over_starts_until_it_is_cut() -> None:
     ReplicaState(disk, opened.store, "next")
     opened.close()
     disk = disk.kill()
-    chronicle = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next")
-    assert chronicle.sure_end == start
-    chronicle.cut(start)
+    replica_state = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next")
+    assert replica_state.sure_end == start
+    replica_state.cut(start)
     disk = disk.kill()
     opened = OpenedStore(disk, is_copy=True)
     assert opened.store.log.end == start
-    assert ReplicaState(disk, opened.store, "next").standing().sure_to is None
+    assert ReplicaState(disk, opened.store, "next").member_report().sure_to is None
 
 
 def test_and_though_the_first_start_behind_it_failed_once_the_store_was_open() -> None:
     disk, start = with_a_doubtful_end()
-    note_doubt(disk, "next")
+    note_doubtful_log(disk, "next")
     assert OpenedStore(disk, is_copy=True).store.log.end > start
     disk = disk.kill()
-    note_doubt(disk, "next")
-    chronicle = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next")
-    assert chronicle.sure_end == start
-    assert not chronicle.is_electable
+    note_doubtful_log(disk, "next")
+    replica_state = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next")
+    assert replica_state.sure_end == start
+    assert not replica_state.is_electable
 
 
 def test_nothing_is_doubtful_behind_a_clean_stop_or_a_kill() -> None:
@@ -132,36 +132,36 @@ def test_nothing_is_doubtful_behind_a_clean_stop_or_a_kill() -> None:
         opened.turn()
         end(opened)
         disk = disk.kill()
-        note_doubt(disk, boot)
+        note_doubtful_log(disk, boot)
         again = OpenedStore(disk, is_copy=True)
-        assert ReplicaState(disk, again.store, boot).standing().sure_to is None
+        assert ReplicaState(disk, again.store, boot).member_report().sure_to is None
 
 
 def test_a_full_disk_does_not_keep_it_from_being_noted() -> None:
     disk, start = with_a_doubtful_end()
     memory = disk.memory
     memory.total_bytes -= memory.storage.free_bytes // BLOCK_BYTES * BLOCK_BYTES
-    note_doubt(disk, "next")
+    note_doubtful_log(disk, "next")
     assert persistent_state.read(disk).sure_to == start
 
 
 def test_or_until_all_of_it_was_compared_with_a_masters() -> None:
     disk, start = with_a_doubtful_end()
     opened = OpenedStore(disk, is_copy=True)
-    chronicle = ReplicaState(disk, opened.store, "next")
-    chronicle.compared(start + 10)
-    assert chronicle.sure_end == start + 10
+    replica_state = ReplicaState(disk, opened.store, "next")
+    replica_state.compared(start + 10)
+    assert replica_state.sure_end == start + 10
     assert ReplicaState(disk, opened.store, "next").sure_end == start
-    chronicle.compared(opened.store.log.end)
-    assert ReplicaState(disk, opened.store, "next").standing().sure_to is None
+    replica_state.compared(opened.store.log.end)
+    assert ReplicaState(disk, opened.store, "next").member_report().sure_to is None
 
 
 def test_it_is_not_forgotten_before_its_epoch_is_on_the_disk() -> None:
     disk, start = with_a_doubtful_end()
-    chronicle = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next")
+    replica_state = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next")
     disk.fail("rename", path=f"{epoch_file.PATH}.new")
     with pytest.raises(DiskError):
-        chronicle.begin(2)
+        replica_state.begin(2)
     disk = disk.kill()
     again = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next")
     assert again.sure_end == start
@@ -188,7 +188,7 @@ def test_a_cut_makes_nothing_below_it_surer() -> None:
 def test_who_leads_with_it_makes_it_the_beginning_of_its_epoch() -> None:
     disk, start = with_a_doubtful_end()
     opened = OpenedStore(disk, is_copy=True)
-    chronicle = ReplicaState(disk, opened.store, "next")
-    chronicle.begin(2)
-    assert chronicle.standing().epochs == (Epoch(1, 0), Epoch(2, start))
-    assert chronicle.standing().sure_to is None
+    replica_state = ReplicaState(disk, opened.store, "next")
+    replica_state.begin(2)
+    assert replica_state.member_report().epochs == (Epoch(1, 0), Epoch(2, start))
+    assert replica_state.member_report().sure_to is None

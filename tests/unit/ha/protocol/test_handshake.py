@@ -9,16 +9,16 @@ from gantrymq.ha.disk.epochs import Epoch
 from gantrymq.ha.lease.lease import EPOCH_MAX
 from gantrymq.ha.protocol.handshake import (
     HEARD_EPOCH_MAX,
-    FollowersMeeting,
-    MastersMeeting,
+    IncomingHandshake,
     Member,
     MemberReport,
+    OutgoingHandshake,
     RefusedError,
-    goes_on,
     refusal,
+    resume_position,
     welcome,
 )
-from gantrymq.ha.protocol.member_frames import Kind, Letter, MemberReader
+from gantrymq.ha.protocol.member_frames import HandshakeFrame, Kind, MemberReader
 from gantrymq.ha.protocol.proofs import GroupSecret
 
 MASTER = Member("broker-a", 1, "boot-1")
@@ -28,12 +28,12 @@ THEIRS = MemberReport(4, (Epoch(1, 0), Epoch(4, 600)), 100, 900)
 SECRET = GroupSecret(b"secret")
 
 
-def letters(data: bytes) -> list[Letter]:
+def frames(data: bytes) -> list[HandshakeFrame]:
     """Of what one side said from its beginning."""
     reader = MemberReader(*Kind)
     heard = list(reader.feed(data))
     assert not reader.failure
-    return [each for each in heard if isinstance(each, Letter)]
+    return [each for each in heard if isinstance(each, HandshakeFrame)]
 
 
 class Meeting:
@@ -46,20 +46,20 @@ class Meeting:
         followers_secret: GroupSecret = SECRET,
         masters_nonce: bytes = b"m" * 16,
     ) -> None:
-        self.follower = FollowersMeeting(follower, followers_secret, b"f" * 16, OURS)
-        self.master = MastersMeeting(MASTER, SECRET, masters_nonce)
+        self.follower = OutgoingHandshake(follower, followers_secret, b"f" * 16, OURS)
+        self.master = IncomingHandshake(MASTER, SECRET, masters_nonce)
         self.by_follower = self.follower.begin()
         self.by_master = b""
 
     def to_master(self, number: int) -> MemberReport | None:
-        said, standing = self.master.take(letters(self.by_follower)[number])
+        said, member_report = self.master.take(frames(self.by_follower)[number])
         self.by_master += said
-        return standing
+        return member_report
 
     def to_follower(self, number: int) -> MemberReport | None:
-        said, standing = self.follower.take(letters(self.by_master)[number])
+        said, member_report = self.follower.take(frames(self.by_master)[number])
         self.by_follower += said
-        return standing
+        return member_report
 
     def prove(self) -> MemberReport | None:
         assert self.to_master(0) is None
@@ -69,57 +69,57 @@ class Meeting:
 
 
 def test_each_learns_the_others_standing() -> None:
-    meeting = Meeting()
-    assert meeting.prove() == OURS
-    assert meeting.master.follower == FOLLOWER
-    meeting.by_master += welcome(THEIRS)
-    assert meeting.to_follower(1) == THEIRS
+    peer_handshake = Meeting()
+    assert peer_handshake.prove() == OURS
+    assert peer_handshake.master.follower == FOLLOWER
+    peer_handshake.by_master += welcome(THEIRS)
+    assert peer_handshake.to_follower(1) == THEIRS
 
 
 def test_a_follower_may_be_refused() -> None:
-    meeting = Meeting()
-    meeting.prove()
+    peer_handshake = Meeting()
+    peer_handshake.prove()
     theirs = THEIRS._replace(is_electable=False, sure_to=700)
-    meeting.by_master += refusal("stale", "there is a newer master", theirs)
+    peer_handshake.by_master += refusal("stale", "there is a newer master", theirs)
     with pytest.raises(RefusedError, match="a newer master") as refused:
-        meeting.to_follower(1)
-    assert (refused.value.reason, refused.value.standing) == ("stale", theirs)
-    assert meeting.follower.master == MASTER
+        peer_handshake.to_follower(1)
+    assert (refused.value.reason, refused.value.member_report) == ("stale", theirs)
+    assert peer_handshake.follower.master == MASTER
 
 
 def test_a_member_that_has_seen_an_epoch_above_the_last_is_heard() -> None:
-    meeting = Meeting()
-    meeting.prove()
+    peer_handshake = Meeting()
+    peer_handshake.prove()
     seen = THEIRS._replace(epoch=EPOCH_MAX + 1)
-    meeting.by_master += welcome(seen)
-    assert meeting.to_follower(1) == seen
+    peer_handshake.by_master += welcome(seen)
+    assert peer_handshake.to_follower(1) == seen
 
 
 def test_an_epoch_that_no_group_gets_to_is_refused() -> None:
-    meeting = Meeting()
-    meeting.prove()
-    meeting.by_master += welcome(THEIRS._replace(epoch=HEARD_EPOCH_MAX + 1))
+    peer_handshake = Meeting()
+    peer_handshake.prove()
+    peer_handshake.by_master += welcome(THEIRS._replace(epoch=HEARD_EPOCH_MAX + 1))
     with pytest.raises(RemoteError, match="no group gets there"):
-        meeting.to_follower(1)
+        peer_handshake.to_follower(1)
 
 
 def test_nobody_is_sure_of_more_than_there_is() -> None:
-    meeting = Meeting()
-    meeting.prove()
-    meeting.by_master += welcome(THEIRS._replace(sure_to=THEIRS.end + 1))
+    peer_handshake = Meeting()
+    peer_handshake.prove()
+    peer_handshake.by_master += welcome(THEIRS._replace(sure_to=THEIRS.end + 1))
     with pytest.raises(RemoteError, match="is sure to 901"):
-        meeting.to_follower(1)
+        peer_handshake.to_follower(1)
 
 
 def test_without_the_secret_neither_side_is_believed() -> None:
-    meeting = Meeting(followers_secret=GroupSecret(b"another"))
-    meeting.to_master(0)
+    peer_handshake = Meeting(followers_secret=GroupSecret(b"another"))
+    peer_handshake.to_master(0)
     with pytest.raises(RemoteError, match="does not know the group's secret"):
-        meeting.to_follower(0)
+        peer_handshake.to_follower(0)
     true = Meeting()
     true.to_master(0)
     true.to_follower(0)
-    (_, proof, _) = letters(true.by_follower)
+    (_, proof, _) = frames(true.by_follower)
     other = Meeting(masters_nonce=b"n" * 16)
     other.to_master(0)
     with pytest.raises(RemoteError, match="member 2 does not know"):
@@ -127,12 +127,12 @@ def test_without_the_secret_neither_side_is_believed() -> None:
 
 
 def test_a_masters_proof_is_none_of_a_followers() -> None:
-    meeting = Meeting()
-    meeting.to_master(0)
-    (challenge,) = letters(meeting.by_master)
+    peer_handshake = Meeting()
+    peer_handshake.to_master(0)
+    (challenge,) = frames(peer_handshake.by_master)
     stolen = bytes.fromhex(challenge.body.decode().split('"proof":"')[1][:64])
     with pytest.raises(RemoteError, match="does not know"):
-        meeting.master.take(Letter(Kind.PROOF, stolen))
+        peer_handshake.master.take(HandshakeFrame(Kind.PROOF, stolen))
 
 
 @pytest.mark.parametrize(
@@ -150,14 +150,16 @@ def test_who_does_not_belong_here_is_told_why(follower: Member, why: str) -> Non
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_nothing_is_believed_before_its_turn(number: int) -> None:
-    meeting = Meeting()
-    meeting.to_master(0)
-    meeting.to_follower(0)
-    letter = letters(meeting.by_follower)[number]
+    peer_handshake = Meeting()
+    peer_handshake.to_master(0)
+    peer_handshake.to_follower(0)
+    frame = frames(peer_handshake.by_follower)[number]
     with pytest.raises(RemoteError, match="out of place"):
-        MastersMeeting(MASTER, SECRET, b"m" * 16).take(letter)
+        IncomingHandshake(MASTER, SECRET, b"m" * 16).take(frame)
     with pytest.raises(RemoteError, match="out of place"):
-        FollowersMeeting(FOLLOWER, SECRET, b"f" * 16, OURS).take(Letter(Kind.WELCOME, b"{}"))
+        OutgoingHandshake(FOLLOWER, SECRET, b"f" * 16, OURS).take(
+            HandshakeFrame(Kind.WELCOME, b"{}")
+        )
 
 
 @pytest.mark.parametrize(
@@ -173,10 +175,10 @@ def test_nothing_is_believed_before_its_turn(number: int) -> None:
     ],
 )
 def test_a_standing_that_cannot_be_is_refused(body: bytes) -> None:
-    meeting = Meeting()
-    meeting.prove()
+    peer_handshake = Meeting()
+    peer_handshake.prove()
     with pytest.raises(RemoteError):
-        meeting.master.take(Letter(Kind.JOINING, body))
+        peer_handshake.master.take(HandshakeFrame(Kind.JOINING, body))
 
 
 @pytest.mark.parametrize(
@@ -197,14 +199,14 @@ def test_a_standing_that_cannot_be_is_refused(body: bytes) -> None:
 def test_a_log_goes_on_with_another_where_it_is_equal_to_its_end(
     epochs: tuple[Epoch, ...], start: int, end: int, begins: int | None
 ) -> None:
-    assert goes_on(MemberReport(4, epochs, start, end), THEIRS) == begins
+    assert resume_position(MemberReport(4, epochs, start, end), THEIRS) == begins
 
 
 def test_what_may_be_damaged_is_sent_once_more() -> None:
     doubtful = MemberReport(4, (Epoch(1, 0),), 0, 300, is_electable=False, sure_to=200)
-    assert goes_on(doubtful, THEIRS) == 200
-    assert goes_on(doubtful._replace(sure_to=20), THEIRS) == THEIRS.start
-    assert goes_on(doubtful._replace(end=601, sure_to=300), THEIRS) is None
+    assert resume_position(doubtful, THEIRS) == 200
+    assert resume_position(doubtful._replace(sure_to=20), THEIRS) == THEIRS.start
+    assert resume_position(doubtful._replace(end=601, sure_to=300), THEIRS) is None
 
 
 @pytest.mark.parametrize(
@@ -219,19 +221,19 @@ def test_what_may_be_damaged_is_sent_once_more() -> None:
 )
 def test_nonsense_from_a_stranger_is_a_remote_error(body: bytes) -> None:
     with pytest.raises(RemoteError):
-        MastersMeeting(MASTER, SECRET, b"m" * 16).take(Letter(Kind.HELLO, body))
+        IncomingHandshake(MASTER, SECRET, b"m" * 16).take(HandshakeFrame(Kind.HELLO, body))
 
 
 def test_text_that_is_no_text_is_borne() -> None:
     nonce = b'","nonce":"' + b"0" * 32 + b'"}'
     body = b'{"group":"broker-a","member":2,"boot":"\\ud800' + nonce
-    said, _ = MastersMeeting(MASTER, SECRET, b"m" * 16).take(Letter(Kind.HELLO, body))
-    assert letters(said)[0].kind is Kind.CHALLENGE
+    said, _ = IncomingHandshake(MASTER, SECRET, b"m" * 16).take(HandshakeFrame(Kind.HELLO, body))
+    assert frames(said)[0].kind is Kind.CHALLENGE
 
 
 def test_what_a_member_says_of_itself_is_part_of_its_proof() -> None:
-    meeting = Meeting()
-    meeting.by_follower = meeting.by_follower.replace(b"boot-2", b"boot-3")
-    meeting.to_master(0)
+    peer_handshake = Meeting()
+    peer_handshake.by_follower = peer_handshake.by_follower.replace(b"boot-2", b"boot-3")
+    peer_handshake.to_master(0)
     with pytest.raises(RemoteError, match="does not know the group's secret"):
-        meeting.to_follower(0)
+        peer_handshake.to_follower(0)

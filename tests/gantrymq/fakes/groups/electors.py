@@ -9,11 +9,11 @@ from typing import final
 from gantrymq.fakes.groups.lease_store import LeaseStore
 from gantrymq.ha.disk.epochs import Epoch
 from gantrymq.ha.election.actions import ReadLease, WriteLease
-from gantrymq.ha.election.election import Sighting
+from gantrymq.ha.election.election import ReceivedReport
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.election.phase import Phase
-from gantrymq.ha.lease.lease import NOBODY, Lease, LeaseAnswer, OperatorRequests
+from gantrymq.ha.lease.lease import NO_MEMBER, Lease, LeaseAnswer, OperatorRequests
 from gantrymq.ha.lease.member_id import MemberId
 from gantrymq.ha.protocol.handshake import MemberReport
 from gantrymq.ha.protocol.member_frames import Report
@@ -22,17 +22,17 @@ ALL = frozenset({1, 2, 3})
 STEP = 0.05
 BEHIND = MemberReport(4, (Epoch(4, 0),), 0, 400, is_electable=True)
 PLACE = MemberId(1, ALL, "m1:10911", "m1:10912", process="71" * 16)
-ALONE = Lease("1", holder=NOBODY, epoch=4, in_sync=frozenset({1}))
+ALONE = Lease("1", holder=NO_MEMBER, epoch=4, in_sync=frozenset({1}))
 
 
 @final
-class Around:
+class FakeContext:
     """The rest of the member."""
 
     def __init__(self, *, end: int = 500) -> None:
         self.end = end
         self.full: str | None = None
-        self.heirs: set[int] = set()
+        self.successors: set[int] = set()
         self.is_following = False
         self.is_on_disk = True
         self.asked_for_disk = 0
@@ -43,17 +43,17 @@ class Around:
         self.takers: set[int] = set()
         self.now = 0.0
 
-    def standing(self) -> MemberReport:
+    def member_report(self) -> MemberReport:
         return MemberReport(self.seen_epoch, (Epoch(4, 0),), 0, self.end, is_electable=True)
 
     def new_id(self) -> str:
         return "d" * 32
 
-    def stray(self) -> str | None:
+    def foreign_reason(self) -> str | None:
         return None
 
-    def sightings(self) -> Mapping[int, Sighting]:
-        return {each: Sighting(said, self.now) for each, said in self.others.items()}
+    def received_reports(self) -> Mapping[int, ReceivedReport]:
+        return {each: ReceivedReport(said, self.now) for each, said in self.others.items()}
 
     def stall(self, now: float) -> str | None:
         return self.stuck
@@ -61,23 +61,23 @@ class Around:
     def trouble(self, now: float) -> str | None:
         return self.stuck or self.full
 
-    def secure(self, now: float) -> bool:
+    def flush_acknowledged(self, now: float) -> bool:
         self.asked_for_disk += 1
         return self.is_on_disk
 
-    def others_take(self) -> bool:
+    def has_able_successor(self) -> bool:
         return bool(self.takers)
 
-    def hears_master(self) -> bool:
+    def follows_master(self) -> bool:
         return self.is_following
 
     def promised_since(self) -> float | None:
         return self.promised
 
-    def heir(self, chosen: int, now: float) -> int:
+    def successor(self, chosen: int, now: float) -> int:
         if chosen:
-            return chosen if chosen in self.heirs else NOBODY
-        return min(self.heirs, default=NOBODY)
+            return chosen if chosen in self.successors else NO_MEMBER
+        return min(self.successors, default=NO_MEMBER)
 
 
 @final
@@ -85,10 +85,15 @@ class Life:
     """One agent, turned each STEP."""
 
     def __init__(
-        self, store: LeaseStore, around: Around, *, is_new: bool = False, place: MemberId = PLACE
+        self,
+        store: LeaseStore,
+        context: FakeContext,
+        *,
+        is_new: bool = False,
+        place: MemberId = PLACE,
     ) -> None:
-        self.agent = LeaderElector(place, 0.0, is_new=is_new)
-        self.around = around
+        self.elector = LeaderElector(place, 0.0, is_new=is_new)
+        self.context = context
         self.delay = 0.0
         self.now = 0.0
         self.store = store
@@ -101,47 +106,47 @@ class Life:
             self.turn()
 
     def turn(self) -> None:
-        self.around.now = self.now
+        self.context.now = self.now
         due = [each for each in self._answers if each[0] <= self.now]
         self._answers = [each for each in self._answers if each[0] > self.now]
         for _, number, answer in due:
-            self.agent.lease_answered(number, answer, self.now)
+            self.elector.lease_answered(number, answer, self.now)
         for _ in range(4):
             self._decide()
 
     def _decide(self) -> None:
-        agent = self.agent
-        agent.decide(self.around, self.now)
-        if agent.epoch and agent.in_sync is None and agent.lease is not None:
-            agent.in_sync = InSyncReplicas(1, agent.lease.in_sync, self.now, flushes=False)
-        if not agent.epoch:
-            agent.in_sync = None
-        for action in agent.take_actions():
+        elector = self.elector
+        elector.decide(self.context, self.now)
+        if elector.epoch and elector.in_sync is None and elector.lease is not None:
+            elector.in_sync = InSyncReplicas(1, elector.lease.in_sync, self.now, flushes=False)
+        if not elector.epoch:
+            elector.in_sync = None
+        for action in elector.take_actions():
             if isinstance(action, (ReadLease, WriteLease)):
                 answer = self.store.carry_out(action)
                 if self.delay:
                     self._answers.append((self.now + self.delay, action.number, answer))
                 else:
-                    agent.lease_answered(action.number, answer, self.now)
+                    elector.lease_answered(action.number, answer, self.now)
 
     def is_in(self, phase: Phase) -> bool:
-        return self.agent.phase is phase
+        return self.elector.phase is phase
 
     @property
     def promisers(self) -> frozenset[int]:
         """Who has to promise."""
-        members = self.agent.must_promise()
+        members = self.elector.must_promise()
         assert members is not None
         return members
 
     @property
     def may_acknowledge(self) -> bool:
-        return self.now < self.agent.authority(self.around, self.now)
+        return self.now < self.elector.lease_deadline(self.context, self.now)
 
 
 def leading(lease: Lease = ALONE) -> Life:
     """A master."""
-    life = Life(LeaseStore(lease), Around())
+    life = Life(LeaseStore(lease), FakeContext())
     life.run(1.0)
     assert life.is_in(Phase.LEADING)
     return life
@@ -158,11 +163,13 @@ def pair() -> Life:
 def switch(life: Life, member: int, number: int = 1) -> None:
     lease = life.store.lease
     assert lease is not None
-    life.store.edit(replace(lease, wishes=OperatorRequests(switch_to=member, number=number)))
+    life.store.edit(
+        replace(lease, operator_requests=OperatorRequests(switch_to=member, number=number))
+    )
 
 
 def joined(life: Life, member: int) -> None:
-    in_sync = life.agent.in_sync
+    in_sync = life.elector.in_sync
     assert in_sync is not None
     in_sync.heard(member, Report(500, 500), 500, life.now)
 
@@ -170,12 +177,12 @@ def joined(life: Life, member: int) -> None:
 def runs_beside_2(life: Life, seconds: float) -> None:
     """Member 2 has everything all the time."""
     for _ in range(round(seconds / STEP)):
-        if life.agent.in_sync is not None:
+        if life.elector.in_sync is not None:
             joined(life, 2)
         life.run(STEP)
 
 
 def by_promises(life: Life, seconds: float) -> None:
     for _ in range(int(seconds / STEP)):
-        life.around.promised = life.now
+        life.context.promised = life.now
         runs_beside_2(life, STEP)

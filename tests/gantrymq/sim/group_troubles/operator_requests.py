@@ -11,12 +11,16 @@ from gantrymq.sim.nodes.group_lease_store import LeaseStore
 
 def switch(troubles: Troubles) -> None:
     number = troubles.random.choice(sorted(troubles.nodes))
-    troubles.leases.wish(lambda wishes: replace(wishes, switch_to=number, number=wishes.number + 1))
+    troubles.leases.wish(
+        lambda operator_requests: replace(
+            operator_requests, switch_to=number, number=operator_requests.number + 1
+        )
+    )
 
 
 def prefer(troubles: Troubles) -> None:
     number = troubles.random.choice(sorted(troubles.nodes))
-    troubles.leases.wish(lambda wishes: replace(wishes, preferred=number))
+    troubles.leases.wish(lambda operator_requests: replace(operator_requests, preferred=number))
 
 
 def fence(troubles: Troubles) -> None:
@@ -27,13 +31,13 @@ def fence(troubles: Troubles) -> None:
 
 def allow_loss(troubles: Troubles) -> None:
     """For a while, or until all is calm: an unclean election takes longer than most troubles."""
-    troubles.leases.wish(lambda wishes: replace(wishes, allows_unclean=True))
+    troubles.leases.wish(lambda operator_requests: replace(operator_requests, allows_unclean=True))
     if troubles.random.random() < 0.5:
         troubles.lasts("losses are allowed", partial(_forbid_loss, troubles.leases))
 
 
 def _forbid_loss(leases: LeaseStore) -> None:
-    leases.wish(lambda wishes: replace(wishes, allows_unclean=False))
+    leases.wish(lambda operator_requests: replace(operator_requests, allows_unclean=False))
 
 
 def typo(troubles: Troubles) -> None:
