@@ -402,7 +402,7 @@ def _extent(member_report: MemberReport, lease: Lease, *, by_log: bool) -> tuple
 def _better(
     view: View, lease: Lease, others: Mapping[int, MemberReport], *, by_log: bool = False
 ) -> int:
-    """The other member that should become master instead of this one; NOBODY if there is none. Of
+    """The other member that should become master instead of this one; NO_MEMBER if there is none. Of
     two equal logs the one with the longer undoubted part wins: the rest of the other may be damaged
     where no checksum tells, and all members would copy that. `by_log`: each member may read another
     untrusted lease, so all go by the epochs that members have seen; otherwise two could wait for
@@ -423,7 +423,7 @@ def _better(
 
 
 def _longer(view: View, lease: Lease, others: Mapping[int, MemberReport]) -> int:
-    """A member that has more than this one; NOBODY if there is none."""
+    """A member that has more than this one; NO_MEMBER if there is none."""
 
     def extent(member_report: MemberReport) -> tuple[bool, int, int]:
         return _extent(member_report, lease, by_log=False)

@@ -48,4 +48,4 @@ class ElectionContext(Protocol):
 
     def successor(self, chosen: int, now: float) -> int:
         """The member that has the complete log and may become master: the chosen member if one was
-        chosen. NOBODY while no member is eligible."""
+        chosen. NO_MEMBER while no member is eligible."""

@@ -29,7 +29,7 @@ class Switchover:
         """When the wait for the requested member ends."""
 
     def successor(self, lease: Lease, in_sync: AbstractSet[int], now: float) -> int | None:
-        """The member to hand the lease to now, NOBODY for any eligible member, or None for no
+        """The member to hand the lease to now, NO_MEMBER for any eligible member, or None for no
         hand-over."""
         operator_requests, me = lease.operator_requests, self._me
         if me in lease.fenced and in_sync - {me} - lease.fenced:

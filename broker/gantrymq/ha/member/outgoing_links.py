@@ -208,7 +208,7 @@ class OutgoingLinks:
         return frozenset(self._addresses) - {self._settings.me.number}
 
     def _turn_to(self, master: int, now: float) -> None:
-        """Record a change of the master; NOBODY if there is none."""
+        """Record a change of the master; NO_MEMBER if there is none."""
         if master == self._master:
             return
         for number, link in list(self._links.items()):
