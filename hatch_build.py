@@ -1,14 +1,14 @@
-"""Compiles the hot modules into the wheel: the build hook that pip reaches through hatchling.
+"""Compiles the hot modules into the wheel, as a build hook that pip calls through hatchling.
 
 GANTRY_BUILD chooses what is built:
 
-    unset      compiled; pure, with a warning, where no C compiler is installed
-    compiled   compiled; the build fails where no C compiler is installed
+    unset      compiled; pure, with a warning, if no C compiler is installed
+    compiled   compiled; the build fails if no C compiler is installed
     pure       pure, and mypy is not downloaded
 
 A compiler that fails always fails the build: a user who has one expects the fast modules. pip shows
 warnings of a build only with -v, so `gantry --version` and the first log line of every server tell
-which modules run.
+which modules run compiled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any  # hatchling's own interface passes dict[str, Any]
+from typing import TYPE_CHECKING, Any  # hatchling's own interface uses dict[str, Any]
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
@@ -47,7 +47,7 @@ class SpeedupsHook(BuildHookInterface):  # type: ignore[type-arg]  # its config 
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """What the build environment needs beyond the build system."""
+        """The packages that the build needs in addition to the build system."""
         if not self._compiles():
             return []
         project = tomllib.loads((Path(self.root) / "pyproject.toml").read_text())
@@ -74,7 +74,7 @@ class SpeedupsHook(BuildHookInterface):  # type: ignore[type-arg]  # its config 
             build_data["force_include"][str(built)] = inside.as_posix()
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove the folder that the modules were compiled in."""
+        """Remove the folder in which the modules were compiled."""
         folder = getattr(self, "_folder", None)
         if folder is not None:
             folder.cleanup()

@@ -1,4 +1,4 @@
-"""A real Kubernetes cluster for tests, on one machine: `python -m cluster up`.
+"""Provides a real Kubernetes cluster for tests, on one machine: `python -m cluster up`.
 
-`cluster/README.md` tells how it is made; `docs/how-to/test-cluster.md` tells how to use it.
+`cluster/README.md` describes how it is built; `docs/how-to/test-cluster.md` how to use it.
 """

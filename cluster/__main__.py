@@ -1,4 +1,4 @@
-"""The command line of the test cluster: `python -m cluster VERB`; the Makefile calls it."""
+"""Defines the command line of the test cluster: `python -m cluster VERB`; the Makefile calls it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ API_VERBS = ("stop", "start", "freeze", "thaw", "slow", "fast")
 
 
 def uses_kind(verb: str) -> bool:
-    """CLUSTER=kind or CLUSTER=local decide; else kind is used where it can be."""
+    """Whether the verb uses kind: as CLUSTER=kind or CLUSTER=local says, otherwise if kind is
+    usable."""
     choice = os.environ.get("CLUSTER") or "auto"
     if choice not in {"auto", "kind", "local"}:
         raise ClusterError(f"CLUSTER={choice}: it is kind, local or auto")
@@ -40,7 +41,7 @@ def uses_kind(verb: str) -> bool:
 
 @contextlib.contextmanager
 def exclusive() -> Iterator[None]:
-    """Lets one command at a time change the machine's cluster; others wait for it."""
+    """Let one command at a time change the machine's cluster; other commands wait."""
     if os.geteuid() != 0:
         raise ClusterError("the local cluster needs root, for namespaces and mounts: use sudo")
     LOCK.parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +155,7 @@ def change_api(options: argparse.Namespace, layout: Layout) -> int:
 
 
 def latencies(options: argparse.Namespace) -> tuple[int, int]:
-    """Milliseconds for requests and responses: a round trip takes MS longer in any case."""
+    """The latencies of requests and responses in milliseconds; a round trip takes MS longer."""
     if options.action != "slow":
         return 0, 0
     if options.milliseconds is None:

@@ -70,7 +70,7 @@ def image_architecture(machine: str) -> str:
 
 
 def write_program_image(target: Path, reference: str, program: Path) -> None:
-    """Writes a docker-archive of an image that holds one static program, and runs it."""
+    """Write a docker-archive of an image that holds one static program and runs it."""
     layer = _tar({program.name: program.read_bytes()}, mode=0o755)
     config = {
         "architecture": image_architecture(platform.machine()),
@@ -91,7 +91,7 @@ def _tar(files: Mapping[str, bytes], mode: int) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for name, content in files.items():
-            entry = tarfile.TarInfo(name)  # no owner and time of its own: equal inputs, equal bytes
+            entry = tarfile.TarInfo(name)  # without owner and time: equal inputs give equal bytes
             entry.size, entry.mode = len(content), mode
             tar.addfile(entry, io.BytesIO(content))
     return buffer.getvalue()

@@ -1,6 +1,6 @@
-"""Makes the base image of the component images: Debian with Python 3.11, without a registry.
+"""Makes the base image of the component images without a registry: Debian with Python 3.11.
 
-debootstrap fetches the packages from the machine's Debian mirror and buildah makes the image of
+debootstrap fetches the packages from the machine's Debian mirror, and buildah makes the image of
 them. The cache keeps the image as a docker-archive, from which a fresh machine restores it.
 """
 
@@ -33,7 +33,7 @@ UNNEEDED = (
 )
 DEBOOTSTRAP_TIMEOUT_S = 900.0
 
-# The overlay driver keeps a layer once; chroot isolation needs no container runtime of its own.
+# The overlay driver stores a layer once; chroot isolation needs no container runtime of its own.
 BUILDAH_ENVIRONMENT = {"STORAGE_DRIVER": "overlay", "BUILDAH_ISOLATION": "chroot"}
 
 
@@ -43,7 +43,7 @@ def buildah(*arguments: str | Path, stdin: str | None = None) -> str:
 
 
 def buildah_digest(image: str) -> str | None:
-    """The digest of an image that buildah has; None if it has none of that name."""
+    """The digest of an image that buildah has; None if it has no image of this name."""
     try:
         template = "{{.FromImageID}}"
         return buildah("inspect", "--type", "image", "--format", template, image).strip()
@@ -52,14 +52,14 @@ def buildah_digest(image: str) -> str | None:
 
 
 def archive(layout: Layout) -> Path:
-    """Where the cache keeps the image; the name changes with the recipe."""
+    """The path of the image in the cache; the name changes with the recipe."""
     recipe = " ".join([SUITE, *PACKAGES, *UNNEEDED, RECIPE])
     key = hashlib.sha256(recipe.encode()).hexdigest()[:16]
     return layout.cache / "images" / f"python-{key}.tar"
 
 
 def ensure(layout: Layout) -> Path:
-    """Makes BASE_IMAGE known to buildah and returns its archive."""
+    """Make BASE_IMAGE known to buildah; returns its archive."""
     machine.install_packages(TOOLS)
     target = archive(layout)
     if not target.exists():

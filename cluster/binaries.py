@@ -1,9 +1,9 @@
 """Builds and caches the cluster's binaries: Kubernetes, etcd, CoreDNS, helm and pause.
 
 They are compiled from the upstream modules that `cluster/go/go.mod` pins. The folder of a build is
-named by the hash of everything that decides its content, so a change of a version builds a new one
-and a restored cache is either exactly right or not found. Without a cache the build takes about
-ten minutes on two cores; with Go's own build cache, half a minute.
+named by the hash of all its inputs, so another version builds a new folder, and a restored cache
+either matches exactly or is not found. Without a cache the build takes about ten minutes on two
+cores; with Go's own build cache, half a minute.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cluster.shell import ClusterError, run
 
 GO_MODULE = SOURCES / "go"
 PACKAGES = ("./kubernetes", "./coredns", "./pause", "helm.sh/helm/v3/cmd/helm")
-COMPONENTS = (  # the names that the one Kubernetes binary answers to
+COMPONENTS = (  # the names by which the one Kubernetes binary is called
     "etcd",
     "kube-apiserver",
     "kube-controller-manager",
@@ -88,7 +88,7 @@ def are_built(layout: Layout) -> bool:
 
 
 def ensure(layout: Layout) -> Path:
-    """The folder of binaries, built first when the cache does not hold it."""
+    """The folder of binaries; they are built first if the cache does not have them."""
     target = folder(layout)
     if not are_built(layout):
         go = go_program()
@@ -104,15 +104,15 @@ def ensure(layout: Layout) -> Path:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
             built = Path(scratch) / "bin"
             build(go, built)
-            if target.exists():  # an incomplete one, such as a cache that was restored in part
+            if target.exists():  # an incomplete folder, such as a cache that was restored in part
                 shutil.rmtree(target)
             built.rename(target)
-        cache.prune(target.parent, "?" * 16)  # the length of a key: no unfinished build
+        cache.prune(target.parent, "?" * 16)  # the length of a key, which no unfinished build has
     return target
 
 
 def build(go: str, target: Path) -> None:
-    """Compiles everything by one `go build`, so that shared packages are compiled once."""
+    """Compile everything with one `go build`, so that shared packages are compiled once."""
     go_mod = (GO_MODULE / "go.mod").read_text()
     flags = linker_flags(
         pinned_version(go_mod, "k8s.io/kubernetes"), pinned_version(go_mod, "helm.sh/helm/v3")
@@ -131,7 +131,7 @@ def build(go: str, target: Path) -> None:
 
 
 def versions() -> dict[str, str]:
-    """What the binaries are, as `status` shows it."""
+    """The versions of the binaries, as `status` prints them."""
     go_mod = (GO_MODULE / "go.mod").read_text()
     modules = {
         "kubernetes": "k8s.io/kubernetes",

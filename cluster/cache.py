@@ -1,4 +1,4 @@
-"""Bounds the cache: of each kind of file, the newest versions stay."""
+"""Bounds the size of the cache: the newest versions of each kind of file are kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ VERSIONS_KEPT = 3  # checkouts of different versions on one machine; binaries ta
 
 
 def prune(folder: Path, pattern: str) -> None:
-    """Removes all but the newest of the files or folders that match."""
+    """Remove all files or folders that match, except the newest."""
     by_age = sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in by_age[VERSIONS_KEPT:]:
         if path.is_dir():

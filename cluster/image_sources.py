@@ -17,7 +17,7 @@ from cluster.shell import ClusterError, run, succeeds
 
 @contextlib.contextmanager
 def archive_of(source: str, layout: Layout) -> Iterator[Path | None]:
-    """The archive of an image, for as long as the context lasts; None if it is loaded already."""
+    """The archive of an image, while the context lasts; None if the image is loaded already."""
     if Path(source).is_file():
         yield Path(source)
         return
@@ -46,7 +46,7 @@ def exporter_of(source: str) -> str:
 
 
 def is_loaded(name: str, layout: Layout) -> bool:
-    """True if the catalogue has this very image, so that it need not even be exported."""
+    """Whether the catalogue has exactly this image, so that it need not be exported."""
     digest = base_image.buildah_digest(name)
     return digest is not None and not node_images.is_new(
         node_images.read_catalogue(layout), Image(name, digest)

@@ -1,7 +1,7 @@
-"""The test cluster by kind, for machines that have docker, kind and its node image.
+"""Runs the test cluster with kind, on machines that have docker, kind and its node image.
 
-The same verbs as the local cluster, made of docker's: a node is a container. This backend needs a
-registry or a node image that docker has already, and has not been run where neither exists.
+The verbs are those of the local cluster, carried out by docker: a node is a container. This backend
+needs a registry or a node image that docker has already, and has not been run where neither exists.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ reclaimPolicy: Delete
 
 
 def is_usable() -> bool:
-    """True if docker answers and kind is installed."""
+    """Whether docker answers and kind is installed."""
     return shutil.which("kind") is not None and succeeds("docker", "info")
 
 
@@ -49,7 +49,7 @@ def node_container(node: int) -> str:
 
 
 def configuration() -> str:
-    """kind's configuration, with the same short periods as the local cluster has."""
+    """kind's configuration, with the same short periods as in the local cluster."""
     patch = {
         "kind": "ClusterConfiguration",
         "apiServer": {
@@ -138,7 +138,8 @@ def change_api(verb: str, request_ms: int, response_ms: int) -> None:
         signal = "-STOP" if verb == "freeze" else "-CONT"
         _on_control_plane("pkill", signal, "-x", "kube-apiserver")
     elif verb == "slow":
-        # one delay for all that the control plane sends: the round trip is what was asked for
+        # one delay for all that the control plane sends, so the round trip has the requested
+        # latency
         delay = f"{request_ms + response_ms}ms"
         shape = ("tc", "qdisc", "replace", "dev", "eth0", "root", "netem", "delay")
         _on_control_plane(*shape, delay)

@@ -20,7 +20,7 @@ PACKAGES = (
 )
 KERNEL_MODULES = ("overlay", "br_netfilter", "nf_conntrack")
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
-MEMORY_BYTES_MIN = 4 << 30  # an idle cluster of three nodes takes 1.3 GB, its pods the rest
+MEMORY_BYTES_MIN = 4 << 30  # an idle cluster of three nodes takes 1.3 GB; the rest is for pods
 DISK_BYTES_MIN = 5 << 30  # each node unpacks its own copy of every image
 GO_FOLDER = "/usr/local/go/bin"  # where Go's own installer puts it; it may be on no PATH
 POLICY = Path("/usr/sbin/policy-rc.d")  # Debian asks this program before it starts a service
@@ -28,7 +28,7 @@ POLICY = Path("/usr/sbin/policy-rc.d")  # Debian asks this program before it sta
 
 @dataclass(frozen=True)
 class Facts:
-    """What the cluster needs to know of a machine."""
+    """The properties of a machine that the cluster depends on."""
 
     is_root: bool
     distribution: str  # ID and ID_LIKE of /etc/os-release
@@ -48,7 +48,7 @@ def go_program() -> str | None:
 
 
 def obstacles(facts: Facts) -> list[str]:
-    """Why this machine cannot run the local cluster; empty if it can."""
+    """The reasons why this machine cannot run the local cluster; empty if it can."""
     found = []
     if not facts.is_root:
         found.append("the local cluster needs root, for namespaces and mounts: run it by sudo")
@@ -110,12 +110,12 @@ def distribution(os_release: str) -> str:
 
 
 def addresses() -> str:
-    """The machine's addresses; without `ip`, which is about to be installed, none are known."""
+    """The machine's addresses; none if `ip` is missing, which `install_packages` installs later."""
     return run("ip", "-oneline", "-4", "address", "show") if shutil.which("ip") else ""
 
 
 def foreign_interfaces(listing: str) -> tuple[str, ...]:
-    """Interfaces, other than ours, with an address of the cluster's network."""
+    """Interfaces outside of the cluster that have an address of the cluster's network."""
     rows = [line.split() for line in listing.splitlines()]
     return tuple(row[1] for row in rows if row[3].startswith(f"{NETWORK}.") and row[1] != BRIDGE)
 
@@ -142,7 +142,7 @@ def missing_packages(wanted: Iterable[str], installed: str) -> list[str]:
 
 
 def install_packages(wanted: Sequence[str] = PACKAGES) -> None:
-    """Installs what is missing, without starting any service of those packages."""
+    """Install the packages that are missing, without starting any of their services."""
     listing = run("dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\n")
     missing = missing_packages(wanted, listing)
     if not missing:
@@ -165,7 +165,7 @@ def install_packages(wanted: Sequence[str] = PACKAGES) -> None:
 
 
 def load_kernel_modules() -> None:
-    """Loads what a stock kernel has as modules; a kernel with everything built in has no files."""
+    """Load the modules that a stock kernel needs; a kernel that has them built in has no files."""
     if shutil.which("modprobe"):
         for module in KERNEL_MODULES:
             succeeds("modprobe", module)

@@ -1,4 +1,4 @@
-"""Names, paths and addresses of the test cluster.
+"""Defines names, paths and addresses of the test cluster.
 
 There is one local cluster per machine: its bridge, addresses and control groups are fixed, so its
 state folder is fixed too, and any checkout can find, reuse or take down a running cluster.
@@ -22,7 +22,7 @@ SERVICE_RANGE = "10.96.0.0/16"
 API_SERVICE_ADDRESS = "10.96.0.1"
 DNS_ADDRESS = "10.96.0.10"
 API_PORT = 6443
-ETCD_PORT = 24790  # on loopback, as is the next one for its peers
+ETCD_PORT = 24790  # on loopback, like the next port, which is for etcd's peers
 CNI_PLUGINS = Path("/usr/lib/cni")
 VOLUMES = "/var/lib/gantry-volumes"  # inside a node: the folder of its local volumes
 
@@ -42,7 +42,7 @@ def node_address(node: int) -> str:
 
 
 def node_link(node: int) -> str:
-    """The host's end of the node's network cable."""
+    """The host's end of the virtual Ethernet pair of the node."""
     return f"gantry-node{node}"
 
 
@@ -56,7 +56,7 @@ API_URL = f"https://{HOST_ADDRESS}:{API_PORT}"
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the files of the cluster are: `state` lives from up to down, `cache` survives."""
+    """The paths of the cluster's files: `state` exists from `up` to `down`, `cache` survives."""
 
     state: Path
     cache: Path
@@ -100,7 +100,7 @@ class Layout:
 
 
 def layout_from_environment() -> Layout:
-    """GANTRY_CLUSTER_STATE and GANTRY_CACHE move the folders; the defaults suit one machine."""
+    """The layout; GANTRY_CLUSTER_STATE and GANTRY_CACHE replace the default folders."""
     caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     cache = Path(os.environ.get("GANTRY_CACHE") or caches / "gantrymq")
     state = Path(os.environ.get("GANTRY_CLUSTER_STATE") or "/var/lib/gantry-cluster")

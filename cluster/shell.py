@@ -1,4 +1,4 @@
-"""Runs commands and waits for conditions, with errors that say what failed and what to do."""
+"""Runs commands and waits for conditions; errors say what failed and what to do."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-COMMAND_TIMEOUT_S = 300.0  # longer than any command here takes, builds excepted
+COMMAND_TIMEOUT_S = 300.0  # longer than any command here takes, except builds
 ERROR_LINES = 15  # of a failed command's output: enough for a reason, short enough to be read
 POLL_S = 0.1
 
 
 class ClusterError(Exception):
-    """Says what went wrong, why, and what to do; shown to the user without a traceback."""
+    """An error that is shown to the user without a traceback: what failed, why, and what to do."""
 
 
 def run(
@@ -23,7 +23,7 @@ def run(
     folder: Path | None = None,
     timeout_s: float = COMMAND_TIMEOUT_S,
 ) -> str:
-    """Returns the standard output of a command that must succeed."""
+    """Run a command that must succeed; returns its standard output."""
     words = [str(word) for word in command]
     shown = " ".join(words)
     try:
@@ -48,7 +48,7 @@ def run(
 
 
 def succeeds(*command: str | Path, environment: Mapping[str, str] | None = None) -> bool:
-    """True if the command succeeds; its output is of no interest."""
+    """Whether the command succeeds; its output is ignored."""
     try:
         run(*command, environment=environment)
     except ClusterError:
@@ -59,7 +59,7 @@ def succeeds(*command: str | Path, environment: Mapping[str, str] | None = None)
 def wait_until(
     condition: Callable[[], bool], *, what: str, timeout_s: float, advice: str = ""
 ) -> None:
-    """Polls until the condition holds; `what` completes the sentence "timed out waiting for"."""
+    """Poll until the condition holds; `what` completes the sentence "timed out waiting for"."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:

@@ -1,8 +1,8 @@
-"""Proves that the local cluster does what tests need of it, and prints how long each step took.
+"""Proves that the local cluster does what the tests need, and prints the time of each step.
 
 `python -m cluster smoke` runs pods on all nodes, reaches them by name, by port and by address,
 stores data on volumes, and goes through every fault with its recovery. It takes about four minutes,
-most of which is the time that Kubernetes takes to declare a node dead.
+most of which Kubernetes needs to declare a node dead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ print(*sorted({urllib.request.urlopen(name, timeout=5).read().decode().strip() f
 
 
 class Smoke:
-    """One pass over the cluster."""
+    """One run of all checks."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -73,7 +73,7 @@ class Smoke:
     def _answers(self) -> str:
         try:
             asked = self._kubectl("exec", "client", "--", "python3", "-c", ASK_EVERY_NODE)
-        except ClusterError:  # the name or the way is not known yet
+        except ClusterError:  # the name or the route is not known yet
             return ""
         return asked.strip()
 

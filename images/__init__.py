@@ -1,4 +1,4 @@
 """Builds the container images of Gantry and loads them into the test cluster.
 
-`python -m images` does it all; docs/reference/images.md says what is in the images and why.
+`python -m images` runs all steps; docs/reference/images.md describes the content of the images.
 """

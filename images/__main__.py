@@ -1,4 +1,4 @@
-"""`python -m images`: builds the images, prints their sizes, loads them into the test cluster."""
+"""Builds the images, prints their sizes and loads them into the test cluster."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def cache_folder() -> Path:
 
 
 def build(engine: Engine, components: Sequence[Component]) -> tuple[Release, bool]:
-    """The images of this checkout, and whether one of them had to be built.
+    """Build the images of this checkout; returns them, and whether any image had to be built.
 
     BASE, IMAGE_PREFIX, IMAGE_SOURCE and TAG of the environment replace the defaults. The default
     tag names the content: nodes notice a change, and an image with that tag needs no second build.
@@ -62,7 +62,7 @@ def build(engine: Engine, components: Sequence[Component]) -> tuple[Release, boo
 
 @dataclass(frozen=True)
 class Recipe:
-    """What all images of one build are made from."""
+    """The inputs that all images of one build share."""
 
     snapshot: Path
     context: Path
@@ -89,7 +89,7 @@ def revision(checkout: Path) -> str:
 
 
 def remove_old_builds(engine: Engine, release: Release) -> None:
-    """Removes the images of earlier builds, children before their parents."""
+    """Remove the images of earlier builds, children before their parents."""
     for component in reversed(COMPONENTS):
         repository = f"{release.prefix}/{component.name}"
         for tag in engine.tags(repository)[KEPT_BUILDS:]:

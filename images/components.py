@@ -1,4 +1,4 @@
-"""The images that are built, and how they are named."""
+"""Defines the images that are built, and their names."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ DEFAULT_PREFIX = "gantrymq"  # registry and organisation, as in `registry.exampl
 
 @dataclass(frozen=True)
 class Component:
-    """One image: its Dockerfile is `images/<name>/Dockerfile`."""
+    """One image; its Dockerfile is `images/<name>/Dockerfile`."""
 
     name: str
-    parent: str = "base"  # the component that its Dockerfile begins from; "" for the Python image
-    is_deployed: bool = True  # pods run it; the others are only built upon
-    switch: str = ""  # NAME=1 in the environment asks for it; "": it is always built
+    parent: str = "base"  # the component that its Dockerfile starts from; "" for the Python image
+    is_deployed: bool = True  # pods run it; other images are only built upon
+    switch: str = ""  # NAME=1 in the environment selects it; "" means that it is always built
 
     @property
     def dockerfile(self) -> Path:
         return CHECKOUT / "images" / self.name / "Dockerfile"
 
 
-# In build order: a parent comes before the images that begin from it.
+# In build order: a parent comes before the images that start from it.
 COMPONENTS = (
     Component("base", parent="", is_deployed=False),
     Component("broker"),
     Component("namesrv"),
     Component("operator"),
-    # Half a gigabyte that most builds do without. Its parent is not Gantry's base: a new version of
-    # Gantry then replaces its last layer, not Java and Spark.
+    # Half a gigabyte that most builds do not need. Its parent is not Gantry's base, so that a new
+    # version of Gantry replaces its last layer and not the layers of Java and Spark.
     Component("spark", parent="", switch="SPARK"),
 )
 
 
 def wanted(environment: Mapping[str, str]) -> tuple[Component, ...]:
-    """The components that this build is asked for."""
+    """The components that the environment selects for this build."""
     return tuple(
         component
         for component in COMPONENTS
@@ -47,7 +47,7 @@ def wanted(environment: Mapping[str, str]) -> tuple[Component, ...]:
 
 @dataclass(frozen=True)
 class Release:
-    """What the images of one build have in common."""
+    """The values that the images of one build have in common."""
 
     prefix: str
     tag: str

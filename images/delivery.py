@@ -1,4 +1,4 @@
-"""Puts images on the nodes of the test cluster, if one runs."""
+"""Loads images onto the nodes of the test cluster, if a cluster runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cluster.shell import ClusterError
 
 
 def load(references: list[str]) -> None:
-    """Loads the images; says so where there is no cluster to load them into."""
+    """Load the images; print a message if there is no cluster."""
     if not kind.is_up() and not lifecycle.is_up(layout_from_environment()):
         print("no test cluster runs, so nothing is loaded: make cluster-up, then make images")
         return

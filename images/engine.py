@@ -1,4 +1,4 @@
-"""Drives the program that builds images: docker where its daemon answers, buildah otherwise."""
+"""Drives the program that builds images: docker if its daemon answers, otherwise buildah."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ BUILD_TIMEOUT_S = 900.0  # a first build pulls the base image
 
 
 class Engine(Protocol):
-    """What this package needs of a builder of images."""
+    """The interface of a program that builds images."""
 
     name: str
     default_base: str
 
     def ensure_base(self, base: str) -> str:
-        """Makes the base image present; returns the digest that names its content."""
+        """Make the base image present; returns the digest that names its content."""
         ...
 
     def has(self, reference: str) -> bool: ...
@@ -35,18 +35,18 @@ class Engine(Protocol):
     ) -> None: ...
 
     def save(self, reference: str, archive: Path) -> None:
-        """Writes a docker-archive whose image has this reference as its name."""
+        """Write a docker-archive whose image has this reference as its name."""
         ...
 
     def remove(self, reference: str) -> None: ...
 
     def tags(self, repository: str) -> list[str]:
-        """Tags of the images `repository:tag` that the engine has, the newest first."""
+        """The tags of the images `repository:tag` that the engine has, newest first."""
         ...
 
 
 class Buildah:
-    """Builds without a daemon; the base image comes from Debian packages unless told otherwise."""
+    """Builds without a daemon; by default the base image is made of Debian packages."""
 
     name = "buildah"
     default_base = BASE_IMAGE
@@ -65,7 +65,7 @@ class Buildah:
         self, dockerfile: Path, context: Path, reference: str, arguments: Mapping[str, str]
     ) -> None:
         flags = [f"--build-arg={name}={value}" for name, value in arguments.items()]
-        # With layers, what did not change since the last build is kept once, here and on nodes.
+        # With layers, unchanged content is stored once, both here and on the nodes.
         buildah("build", "-q", "--layers", "--pull-never", *flags,
                 "-f", dockerfile, "-t", reference, context)  # fmt: skip
 
@@ -83,7 +83,7 @@ class Buildah:
 
 
 class Docker:
-    """Builds by the docker daemon; the base image is a public one unless told otherwise."""
+    """Builds with the docker daemon; by default the base image is a public one."""
 
     name = "docker"
     default_base = PUBLIC_BASE
@@ -110,7 +110,7 @@ class Docker:
         run("docker", "rmi", reference)
 
     def tags(self, repository: str) -> list[str]:
-        # Listed by the time of their making already.
+        # docker lists the newest first.
         listing = run("docker", "images", "--format", "{{.Repository}}:{{.Tag}}", repository)
         return tags_of(repository, listing.splitlines())
 
@@ -121,7 +121,7 @@ def tags_of(repository: str, names: list[str]) -> list[str]:
 
 
 def engine_from_environment() -> Engine:
-    """IMAGE_ENGINE says which; without it the one that answers."""
+    """The engine that IMAGE_ENGINE names; by default the one that answers."""
     wanted = os.environ.get("IMAGE_ENGINE", "")
     if wanted not in {"", "docker", "buildah"}:
         raise ClusterError(f"IMAGE_ENGINE is {wanted!r}: set it to docker or buildah, or unset it")

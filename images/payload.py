@@ -1,8 +1,8 @@
-"""Installs what the Dockerfiles copy: Gantry, its dependencies, those of the operator.
+"""Installs what the Dockerfiles copy: Gantry, its dependencies, and those of the operator.
 
-Everything is made on the host, by the same Python version that the images have, so the images need
-neither pip nor a compiler. Each folder is slimmed: debug symbols, sources of compiled modules and
-tests go, and bytecode is added, which a read-only root filesystem could not keep.
+Everything is made on the host, by the same Python version as in the images, so the images need
+neither pip nor a compiler. Each folder is reduced: debug symbols, sources of compiled modules and
+tests are removed, and bytecode is added, which a read-only root file system could not store later.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from py_compile import PycInvalidationMode
 from cluster.shell import ClusterError, run
 from images import sources
 
-PYTHON_VERSION = (3, 11)  # of the base images: compiled modules load in no other
+PYTHON_VERSION = (3, 11)  # the version of the base images: compiled modules load in no other
 INSTALLED_AT = "/opt/gantry/lib"  # inside the image; tracebacks name this folder
 UNNEEDED_FILES = ("*.c", "*.h", "*.pxd", "*.pxi", "*.pyx", "*.pyi")
 UNNEEDED_FOLDERS = ("tests", "__pycache__")
-# Where wheels have the libraries they bring along: edited after linking, they do not load once they
-# are stripped.
+# The folders in which wheels bring libraries along. These were edited after linking and do not load
+# once they are stripped.
 BUNDLED = ".libs"
 SOURCE_ONLY = "pyspark"  # published as an archive of Python and jars; there is nothing to compile
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
-PACKAGE_FOLDERS_MAX = 9  # three for each build; those of the last three builds
-INSTALL_TIMEOUT_S = 1800.0  # a slow network; 25 MB, and for Spark half a gigabyte
+PACKAGE_FOLDERS_MAX = 9  # three for each build, for the last three builds
+INSTALL_TIMEOUT_S = 1800.0  # for a slow network: 25 MB, and half a gigabyte for Spark
 
 
 def check_python() -> None:
-    """Refuses a host whose Python cannot install packages for the images."""
+    """Refuse a host whose Python cannot install packages for the images."""
     if sys.version_info[:2] != PYTHON_VERSION or sys.platform != "linux":
         wanted, here = ".".join(map(str, PYTHON_VERSION)), sys.version.split()[0]
         raise ClusterError(
@@ -45,7 +45,7 @@ def check_python() -> None:
 
 
 def make_context(snapshot: Path, context: Path, cache: Path) -> None:
-    """Makes the build context of all Dockerfiles from a snapshot of the checkout."""
+    """Create the build context of all Dockerfiles from a snapshot of the checkout."""
     locked = snapshot / "requirements"
     of_all = (locked / "run.txt").read_text()
     of_operator = extra_requirements((locked / "operator.txt").read_text(), of_all)
@@ -65,7 +65,7 @@ def requirements(locked: str) -> dict[str, str]:
 
 
 def extra_requirements(locked: str, base: str) -> str:
-    """The part of `locked` that an installation of `base` does not have yet."""
+    """The part of `locked` that an installation of `base` does not have."""
     all_of_them, present = requirements(locked), requirements(base)
     missing = present.keys() - all_of_them.keys()
     if missing:
@@ -76,8 +76,8 @@ def extra_requirements(locked: str, base: str) -> str:
 
 
 def installed(locked: str, cache: Path) -> Path:
-    """The folder of the cache with these packages; installs them once."""
-    recipe = Path(__file__).read_text()  # what is removed is part of the result
+    """The folder of the cache with these packages; they are installed the first time."""
+    recipe = Path(__file__).read_text()  # the result depends on what this module removes
     key = hashlib.sha256(f"{sys.version}\n{recipe}\n{locked}".encode()).hexdigest()
     target = cache / f"packages-{key[: sources.DIGEST_LENGTH]}"
     if target.exists():
@@ -86,7 +86,7 @@ def installed(locked: str, cache: Path) -> Path:
     unfinished = cache / f"{target.name}.{os.getpid()}"
     listing = cache / f"{unfinished.name}.txt"
     listing.write_text(locked)
-    # Every package is named with its hash, so none brings others along.
+    # Every package is named with its hash, so pip must not add others.
     run(
         *(*PIP, "--no-deps", "--require-hashes", "--no-compile"),
         *("--only-binary=:all:", f"--no-binary={SOURCE_ONLY}"),
@@ -101,14 +101,14 @@ def installed(locked: str, cache: Path) -> Path:
 
 
 def remove_unused(cache: Path) -> None:
-    """Removes package folders of earlier locks and recipes."""
+    """Remove the package folders of earlier locks and recipes."""
     by_age = sorted(cache.glob("packages-*"), key=lambda folder: folder.stat().st_mtime)
     for folder in by_age[:-PACKAGE_FOLDERS_MAX]:
         shutil.rmtree(folder)
 
 
 def install_gantry(snapshot: Path, target: Path) -> None:
-    """Installs Gantry's wheel and adds the modules that the checkout has compiled already."""
+    """Install Gantry's wheel, and add the modules that the checkout has compiled."""
     wheels = target.parent / "wheel"
     run(
         *(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", wheels),
@@ -125,7 +125,7 @@ def install_gantry(snapshot: Path, target: Path) -> None:
 
 
 def slim(folder: Path) -> None:
-    """Removes what no program needs at run time; debug symbols are most of it."""
+    """Remove the files that no program needs at run time; most of them are debug symbols."""
     shutil.rmtree(folder / "bin", ignore_errors=True)  # scripts that name the host's Python
     for name in UNNEEDED_FOLDERS:
         for unneeded in list(folder.rglob(name)):
@@ -143,7 +143,8 @@ def slim(folder: Path) -> None:
 
 
 def add_bytecode(folder: Path) -> None:
-    """Compiles to bytecode that is never checked against its source: the image does not change."""
+    """Compile to bytecode that is never checked against its source, since the image does not
+    change."""
     made = compileall.compile_dir(
         folder,
         quiet=1,
@@ -159,6 +160,6 @@ def add_bytecode(folder: Path) -> None:
 
 
 def _has_library(folder: Path, module: str) -> bool:
-    """A compiled library is imported in place of the module's bytecode."""
+    """Whether a compiled library is imported in place of the module's bytecode."""
     found: Iterable[Path] = folder.glob(f"{module}.*.so")
     return any(found)

@@ -8,7 +8,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-GZIP_LEVEL = 6  # of docker and buildah when they push
+GZIP_LEVEL = 6  # the default of docker and buildah for a push
 CHUNK_BYTES = 1 << 20
 
 
@@ -21,13 +21,13 @@ class Size:
 
 
 class Scale:
-    """Measures images; layers that several of them share are compressed once."""
+    """Measures images; a layer that several images share is compressed once."""
 
     def __init__(self) -> None:
         self._layers: dict[str, Size] = {}
 
     def measure(self, archive: Path) -> Size:
-        """The layers of a docker-archive, each compressed alone as in a registry."""
+        """The sizes of the layers of a docker-archive, each compressed alone as in a registry."""
         with tarfile.open(archive) as tar:
             manifest = tar.extractfile("manifest.json")
             assert manifest is not None

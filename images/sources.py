@@ -1,7 +1,7 @@
-"""Takes a snapshot of what the images are made from, and names it by a digest.
+"""Takes a snapshot of the sources of the images, and names it by a digest.
 
 The images are built from the snapshot, not from the checkout, so the digest in their tag describes
-exactly what is inside, also when files are edited during the build.
+their content exactly, even if files are edited during the build.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ LEFT_OUT = shutil.ignore_patterns("__pycache__")
 
 
 def take_snapshot(checkout: Path, snapshot: Path) -> None:
-    """Copies the sources with their compiled modules; refuses modules older than their source."""
+    """Copy the sources with their compiled modules; refuse one that is older than its source."""
     for name in SINGLE_FILES:
         (snapshot / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(checkout / name, snapshot / name)
     for package in packages(checkout):
         shutil.copytree(checkout / package, snapshot / package, ignore=LEFT_OUT)
-        for library in (checkout / package).parent.glob("*.so"):  # shared by all compiled modules
+        # the library that all compiled modules share
+        for library in (checkout / package).parent.glob("*.so"):
             shutil.copy2(library, (snapshot / package).parent)
     shutil.copytree(checkout / "images", snapshot / "images", ignore=LEFT_OUT)
     stale = stale_modules(snapshot)
@@ -55,7 +56,7 @@ def libraries(snapshot: Path) -> dict[Path, Path]:
 
 
 def stale_modules(snapshot: Path) -> list[Path]:
-    """Modules that must be compiled, and whose library is missing or older than the source."""
+    """The modules that must be compiled and whose library is missing or older than the source."""
     stale = []
     for source in hot_sources(snapshot):
         path = snapshot / source

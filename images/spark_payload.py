@@ -1,4 +1,4 @@
-"""Adds to the build context what the image `spark` has beyond Gantry: PySpark and jars."""
+"""Adds to the build context what only the image `spark` needs: PySpark and jars."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from cluster.shell import ClusterError, run
 from images import payload, sources
 
-# Spark's own copies of Python packages win over the installed ones and have no bytecode: each of a
-# driver's Python processes would compile them. The rest is documentation.
+# Spark's own copies of Python packages take precedence over the installed ones and have no
+# bytecode: each Python process of a driver would compile them. The rest is documentation.
 UNNEEDED = (
     *("pyspark/python/lib/pyspark.zip", "pyspark/examples", "pyspark/data"),
     "pyspark/bin/docker-image-tool.sh",
@@ -22,7 +22,7 @@ COPY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 
 @dataclass(frozen=True)
 class Jar:
-    """A library of Java, by its coordinates at Maven Central and the digest of its file."""
+    """A Java library, by its coordinates at Maven Central and the digest of its file."""
 
     group: str
     artifact: str
@@ -57,7 +57,7 @@ def add_to_context(snapshot: Path, context: Path, cache: Path) -> None:
         (locked / "spark.txt").read_text(), (locked / "run.txt").read_text()
     )
     packages = payload.installed(of_spark, cache)
-    # Links, because the folder is half a gigabyte; cache and context are on one filesystem.
+    # Links, because the folder is half a gigabyte; cache and context are on the same file system.
     shutil.copytree(packages, context / "spark-dependencies", copy_function=os.link)
     for unneeded in UNNEEDED:
         remove(context / "spark-dependencies" / unneeded)
@@ -76,7 +76,7 @@ def remove(path: Path) -> None:
 
 
 def fetched(jars: tuple[Jar, ...], cache: Path) -> Path:
-    """The folder of the cache with these jars; fetches them once, by Maven."""
+    """The folder of the cache with these jars; Maven fetches them the first time."""
     key = hashlib.sha256(repr(jars).encode()).hexdigest()
     target = cache / f"jars-{key[: sources.DIGEST_LENGTH]}"
     if target.exists():
@@ -104,7 +104,7 @@ def fetched(jars: tuple[Jar, ...], cache: Path) -> Path:
 
 
 def check(file: Path, jar: Jar) -> None:
-    """Refuses a file that is not the one that was tested."""
+    """Refuse a file that differs from the one that was tested."""
     found = hashlib.sha256(file.read_bytes()).hexdigest()
     if found != jar.sha256:
         raise ClusterError(

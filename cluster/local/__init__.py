@@ -1,1 +1,1 @@
-"""The local cluster: a control plane of host processes, and nodes made of namespaces."""
+"""Runs the local cluster: a control plane of host processes, and nodes made of namespaces."""

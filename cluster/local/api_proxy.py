@@ -1,9 +1,9 @@
-"""A TCP proxy in front of the API server, which delays what passes through it, or refuses to.
+"""Forwards TCP connections to the API server, and delays or refuses them on request.
 
-All clients of the API server come by this proxy: users, controllers, kubelets and pods. Bytes keep
-their order; each chunk is handed on a settable time after it arrived, per direction. A control
-socket takes one line of JSON per connection, such as {"request_ms": 500, "accepting": true}, and
-answers with the resulting state; `{}` only asks for it.
+All clients of the API server connect through this proxy: users, controllers, kubelets and pods.
+Bytes keep their order; each chunk is forwarded a configurable time after it arrived, per direction.
+A control socket takes one line of JSON per connection, such as {"request_ms": 500, "accepting":
+true}, and answers with the resulting state; `{}` only reads it.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 CHUNK_BYTES = 16 << 10
-CHUNKS_MAX = 1024  # per connection and direction: 16 MiB wait at most, then the sender does
+CHUNKS_MAX = 1024  # per connection and direction: at most 16 MiB wait, then the sender has to wait
 LATENCY_MS_MAX = 600_000
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the proxy does to the traffic; replaced as a whole by each command."""
+    """The treatment of the traffic; each command replaces it as a whole."""
 
     request_ms: int = 0  # delay from client to API server
     response_ms: int = 0  # delay from API server to client
-    accepting: bool = True  # otherwise connections are refused, as those of a dead server are
+    accepting: bool = True  # if false, connections are refused, as by a dead server
 
 
 def updated(settings: Settings, command: str) -> Settings:
-    """The settings after a command; ValueError says what is wrong with it."""
+    """The settings after a command; ValueError says what is wrong with the command."""
     changes = json.loads(command)
     unknown = set(changes) - {field.name for field in fields(Settings)}
     if unknown:
@@ -57,7 +57,7 @@ class ApiProxy:
         self.settings = Settings()
 
     async def apply(self, settings: Settings) -> None:
-        """Takes effect at once for new and for open connections."""
+        """Replace the settings; they apply to new and to open connections."""
         self.settings = settings
         if settings.accepting and self._server is None:
             self._server = await asyncio.start_server(self._accept, *self._listen)
@@ -106,13 +106,14 @@ class ApiProxy:
     async def _pump(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_request: bool
     ) -> None:
-        """Moves the bytes of one direction, late by the latency at their arrival."""
+        """Forward the bytes of one direction, each delayed by the latency at the time of its
+        arrival."""
         loop = asyncio.get_running_loop()
         chunks: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(CHUNKS_MAX)
 
         async def receive() -> None:
             chunk = b"?"
-            while chunk:  # the empty one, at the end of the stream, is passed on as well
+            while chunk:  # the empty chunk at the end of the stream is forwarded as well
                 chunk = await reader.read(CHUNK_BYTES)
                 settings = self.settings
                 delay_ms = settings.request_ms if is_request else settings.response_ms
@@ -134,7 +135,7 @@ class ApiProxy:
 
 
 def abort(writer: asyncio.StreamWriter) -> None:
-    """Closes a connection with a reset, as the kernel of a dead server would."""
+    """Close a connection with a reset, as the kernel of a dead server does."""
     connection = writer.get_extra_info("socket")
     if connection is not None:
         with contextlib.suppress(OSError):
@@ -150,7 +151,7 @@ async def serve(listen: tuple[str, int], upstream: tuple[str, int], control: Pat
 
 
 def send_command(control: Path, command: dict[str, object], timeout_s: float = 10.0) -> str:
-    """Sends one command to a running proxy and returns its answer."""
+    """Send one command to a running proxy; returns its answer."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(timeout_s)
         connection.connect(str(control))

@@ -1,7 +1,7 @@
-"""The cluster's public key infrastructure and the kubeconfigs that carry its certificates.
+"""Creates the cluster's public key infrastructure, and the kubeconfigs with its certificates.
 
-One authority signs everything. Keys are elliptic, which are made at once; only the administrator's
-is RSA, because Spark's Kubernetes client cannot read an elliptic client key.
+One authority signs everything. Keys are elliptic, which are fast to create; only the
+administrator's is RSA, because Spark's Kubernetes client cannot read an elliptic client key.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cluster.settings import (
 )
 
 VALIDITY = datetime.timedelta(days=365)  # a cluster lives for hours
-SKEW = datetime.timedelta(hours=1)  # a clock that is set back must not invalidate everything
+SKEW = datetime.timedelta(hours=1)  # a clock that is set back must not invalidate every certificate
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 API_NAMES = (
     *("kubernetes", "kubernetes.default", "kubernetes.default.svc"),
@@ -72,7 +72,7 @@ def subjects() -> list[Subject]:
 
 
 def ensure(layout: Layout) -> None:
-    """Makes the authority, all certificates and all kubeconfigs, unless they exist."""
+    """Create the authority, all certificates and all kubeconfigs, unless they exist."""
     finished = layout.pki / "finished"
     if finished.exists():
         return
@@ -98,7 +98,7 @@ def ensure(layout: Layout) -> None:
 
 
 def kubeconfig(authority: bytes, certificate: bytes, key: bytes) -> bytes:
-    """A kubeconfig for the one cluster, with its certificates embedded. JSON is YAML too."""
+    """A kubeconfig for the one cluster, with embedded certificates. JSON is YAML, too."""
 
     def encoded(content: bytes) -> str:
         return base64.b64encode(content).decode()
@@ -118,7 +118,7 @@ def kubeconfig(authority: bytes, certificate: bytes, key: bytes) -> bytes:
 
 
 class _Authority:
-    """The certificate authority: made once per cluster, kept in its folder."""
+    """The certificate authority: created once per cluster, stored in its folder."""
 
     def __init__(self, folder: Path) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())

@@ -1,8 +1,8 @@
-"""The control groups of the nodes: they freeze a whole node, and are removed with it.
+"""Manages the control groups of the nodes: they freeze a whole node, and are removed with it.
 
-With version 1 each controller has a hierarchy of its own, and a node has a group in every one.
-With version 2 there is one hierarchy; the node's own processes live in a leaf below its group,
-because a group that hands controllers on to its children may not hold processes itself.
+With version 1 each controller has a hierarchy of its own, and a node has a group in each. With
+version 2 there is one hierarchy; the node's own processes are in a leaf below its group, because a
+group that passes controllers to its children must not contain processes itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def hierarchies() -> list[Path]:
 
 
 def prepare(node: int) -> None:
-    """Makes the node's groups in every hierarchy: the kubelet insists on all of them."""
+    """Create the node's groups in every hierarchy, since the kubelet requires all of them."""
     for hierarchy in hierarchies():
         (hierarchy / CGROUP / node_name(node)).mkdir(parents=True, exist_ok=True)
     if is_version_2():
@@ -39,7 +39,7 @@ def prepare(node: int) -> None:
 
 
 def admit(node: int, pid: int) -> None:
-    """Puts the node's first process, and with it all that follow, into the group that freezes."""
+    """Put the node's first process, and thus all its children, into the group that freezes."""
     if is_version_2():
         group = ROOT / CGROUP / node_name(node) / "init"
     else:
@@ -62,13 +62,13 @@ def is_frozen(node: int) -> bool:
         file = ROOT / CGROUP / node_name(node) / "cgroup.freeze"
     else:
         file = FREEZER / CGROUP / node_name(node) / "freezer.state"
-    # a freezer that has not caught every process yet says FREEZING
+    # a freezer that has not stopped every process yet says FREEZING
     return file.exists() and file.read_text().strip() in {"1", "FROZEN", "FREEZING"}
 
 
 def remove(node: int) -> None:
-    """Removes the groups of a node that is off. Those of its dead pods would otherwise delay its
-    next start by three seconds each, which the kubelet loses while it reads their figures."""
+    """Remove the groups of a node that is off. The groups of its dead pods would otherwise delay
+    its next start by three seconds each, in which the kubelet reads their figures."""
     for hierarchy in hierarchies():
         _remove_tree(hierarchy / CGROUP / node_name(node))
 
@@ -83,5 +83,5 @@ def _remove_tree(group: Path) -> None:
         return
     children = [path for path in group.rglob("*") if path.is_dir()]
     for path in [*sorted(children, reverse=True), group]:
-        with contextlib.suppress(OSError):  # busy: a process that the kernel is still ending
+        with contextlib.suppress(OSError):  # busy: the kernel is still ending a process
             path.rmdir()

@@ -1,7 +1,7 @@
-"""The command line and the configuration files of every component of the cluster.
+"""Defines the command line and the configuration files of every component of the cluster.
 
-Everything here is a value made of values, so the whole configuration can be compared: a running
-cluster is reused only if it was started with the same one.
+Every function returns values made of values, so that the whole configuration can be compared: a
+running cluster is reused only if it was started with the same configuration.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from cluster.settings import (
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 NODE_GRACE = "20s"  # half of the default: a dead node is noticed sooner, and tests wait less
-AUDIT_LOG_MIB, AUDIT_LOGS = 64, 4  # of a run with ten thousand topics nothing is rotated away
+# large enough for a run with ten thousand topics without rotation
+AUDIT_LOG_MIB, AUDIT_LOGS = 64, 4
 DELETIONS_AT_ONCE = 16
-# Two processors have to do for three nodes and their control plane, and a third of what thousands
-# of writes cost the API server is garbage collection: memory is what this machine has to spare.
+# Two processors serve three nodes and their control plane, and garbage collection takes a third of
+# what thousands of writes cost the API server. This machine has memory to spare.
 API_SERVER_ENVIRONMENT = {"GOGC": "400", "GOMEMLIMIT": "2GiB"}
-TOLERATION_S = 30  # until pods leave a dead node; the default of 300 s is of no use in a test
+TOLERATION_S = 30  # until pods leave a dead node; the default of 300 s is too long for a test
 NODE_STATUS_PERIOD = "4s"
 LOOPBACK = "127.0.0.1"
 ETCD_URL = f"http://{LOOPBACK}:{ETCD_PORT}"
@@ -49,7 +50,8 @@ def etcd(layout: Layout) -> list[str]:
     peer = f"http://{LOOPBACK}:{ETCD_PORT + 1}"
     flags = {
         "data-dir": layout.state / "etcd",
-        "unsafe-no-fsync": "true",  # survives kills, not power cuts, after which it is thrown away
+        # survives kills, but not power cuts, after which the cluster is discarded
+        "unsafe-no-fsync": "true",
         "listen-client-urls": ETCD_URL,
         "advertise-client-urls": ETCD_URL,
         "listen-peer-urls": peer,
@@ -68,7 +70,7 @@ def audit_log(layout: Layout) -> Path:
 
 
 def audit_policy() -> str:
-    """What pods ask of the API is recorded, without bodies: tests hold rights against it."""
+    """Record what pods request of the API, without bodies: tests compare it with their rights."""
     pods = {"level": "Metadata", "userGroups": ["system:serviceaccounts"]}
     cluster_own = {"level": "None", "userGroups": ["system:serviceaccounts:kube-system"]}
     return _json(
@@ -82,7 +84,8 @@ def audit_policy() -> str:
 
 
 def kube_apiserver(layout: Layout) -> list[str]:
-    """Listens on loopback; its clients reach it by the proxy at the advertised address."""
+    """The API server listens on loopback; clients reach it through the proxy at the advertised
+    address."""
     pki = layout.pki
     flags = {
         "etcd-servers": ETCD_URL,
@@ -109,13 +112,14 @@ def kube_apiserver(layout: Layout) -> list[str]:
         "service-account-signing-key-file": pki / "service-accounts.key",
         "service-cluster-ip-range": SERVICE_RANGE,
         "authorization-mode": "Node,RBAC",
-        "enable-admission-plugins": "NodeRestriction",  # beside the defaults, as PodSecurity
+        # in addition to the defaults, such as PodSecurity
+        "enable-admission-plugins": "NodeRestriction",
         "allow-privileged": "true",
         "audit-policy-file": audit_policy_file(layout),
         "audit-log-path": audit_log(layout),
         "audit-log-maxsize": AUDIT_LOG_MIB,
         "audit-log-maxbackup": AUDIT_LOGS - 1,
-        # One object after the other is deleted with a namespace by default: minutes for thousands.
+        # By default a namespace's objects are deleted one after the other: minutes for thousands.
         "delete-collection-workers": DELETIONS_AT_ONCE,
         "default-not-ready-toleration-seconds": TOLERATION_S,
         "default-unreachable-toleration-seconds": TOLERATION_S,
@@ -149,8 +153,8 @@ def kube_scheduler(layout: Layout) -> list[str]:
 
 
 def reserved_memory(total_bytes: int) -> str:
-    """What each node withholds from pods. A node sees the memory of the whole machine, and the
-    nodes together must not offer more than there is."""
+    """The memory that each node withholds from pods. A node sees the memory of the whole machine,
+    and the nodes together must not offer more than there is."""
     return f"{total_bytes * (NODE_COUNT - 1) // NODE_COUNT >> 20}Mi"
 
 
@@ -165,7 +169,8 @@ def node_files(layout: Layout, node: int, memory_bytes: int) -> dict[str, str]:
 
 
 def containerd() -> str:
-    """The restricted score adjustment: without CAP_SYS_RESOURCE, runc would die of a lower one."""
+    """The configuration of containerd, with the restricted score adjustment: without
+    CAP_SYS_RESOURCE, runc would fail with a lower one."""
     return f"""version = 2
 root = "/var/lib/containerd"
 state = "/run/containerd"
@@ -190,7 +195,7 @@ def pod_network(node: int) -> dict[str, Any]:
     """A bridge per node without masquerade: the nodes have routes to each other's pods."""
     addresses = {
         "type": "host-local",
-        "dataDir": "/run/cni-addresses",  # gone with the power, as the pods are
+        "dataDir": "/run/cni-addresses",  # lost with the power, as the pods are
         "ranges": [[{"subnet": pod_range(node)}]],
         "routes": [{"dst": "0.0.0.0/0"}],
     }
@@ -278,7 +283,7 @@ def node_environment(layout: Layout, node: int) -> dict[str, str]:
 
 
 def everything(layout: Layout, memory_bytes: int) -> dict[str, Any]:
-    """All of the configuration, for comparison with a running cluster's."""
+    """The whole configuration, for comparison with that of a running cluster."""
     control_plane = (etcd, kube_apiserver, kube_controller_manager, kube_scheduler)
     return {
         "commands": [make(layout) for make in control_plane],

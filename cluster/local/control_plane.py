@@ -1,7 +1,7 @@
-"""The control plane: etcd, the API server behind its proxy, the controllers and the provisioner.
+"""Runs the control plane: etcd, the API server behind its proxy, controllers and provisioner.
 
-They are processes of the host. The API server can be stopped, frozen and slowed while everything
-else goes on; what it has acknowledged is in etcd and survives.
+They are processes of the host. The API server can be stopped, frozen and slowed down while the
+others go on; everything it has acknowledged is in etcd and survives.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ API_PROXY = "api-proxy"
 PROVISIONER = "provisioner"
 API_TIMEOUT_S = 120.0
 PORT_TIMEOUT_S = 60.0  # an API server listens after 3 s, on a busy machine after 20
-# In the order of their start; `stop` goes backwards.
+# In the order of their start; `stop` uses the reverse order.
 PROCESSES = (
     *("etcd", API_PROXY, API_SERVER, "kube-controller-manager", "kube-scheduler"),
     PROVISIONER,
@@ -30,7 +30,7 @@ PROCESSES = (
 
 
 def ensure(layout: Layout) -> None:
-    """Starts whatever does not run, thaws what is frozen, and takes all latency away."""
+    """Start every process that does not run, thaw frozen ones, and remove all latency."""
     _ensure_server(layout, "etcd", components.etcd(layout), ETCD_PORT)
     _ensure_api_proxy(layout)
     start_api(layout)
@@ -49,7 +49,7 @@ def stop(layout: Layout) -> None:
 
 
 def kubectl(layout: Layout, *arguments: str, stdin: str | None = None) -> str:
-    """Runs the cluster's kubectl as its administrator."""
+    """Run the cluster's kubectl as its administrator."""
     environment = {**os.environ, "KUBECONFIG": str(layout.kubeconfig)}
     return run(layout.bin / "kubectl", *arguments, stdin=stdin, environment=environment)
 
@@ -70,13 +70,13 @@ def start_api(layout: Layout) -> None:
 
 
 def stop_api(layout: Layout) -> None:
-    """Kills the API server. Its port refuses connections, as that of a dead process does."""
+    """Kill the API server. Its port then refuses connections, as that of a dead process does."""
     processes.kill(layout, API_SERVER)
     _command_proxy(layout, {"accepting": False})
 
 
 def freeze_api(layout: Layout) -> None:
-    """Connections stay open and new ones are accepted, but nothing is answered."""
+    """Freeze the API server: it keeps and accepts connections, but answers nothing."""
     _require_api(layout)
     processes.send_signal(layout, API_SERVER, signal.SIGSTOP)
 
@@ -87,7 +87,7 @@ def thaw_api(layout: Layout) -> None:
 
 
 def set_latency(layout: Layout, *, request_ms: int, response_ms: int) -> None:
-    """Delays everything to and from the API server from now on."""
+    """Delay all traffic to and from the API server from now on."""
     _command_proxy(layout, {"request_ms": request_ms, "response_ms": response_ms})
 
 
@@ -114,9 +114,9 @@ def _ensure_server(
     port: int,
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """Starts a server unless it runs, and waits until it listens on its port of loopback.
+    """Start a server unless it runs, and wait until it listens on its loopback port.
 
-    A port that another process has is an error: clients would be served by a stranger.
+    It is an error if another process has the port: clients would reach that process.
     """
     if processes.find(layout, name) is None:
         if _listens(port):

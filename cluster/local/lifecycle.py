@@ -1,8 +1,8 @@
-"""Brings the local cluster up, takes it down and tells how it is.
+"""Brings the local cluster up, takes it down and prints its state.
 
 `up` is idempotent. A running cluster that was started with the same configuration and binaries is
-healed and reused, whichever checkout started it; any other is taken down first. `down` leaves
-nothing behind but the cache.
+healed and reused, even if another checkout started it; any other cluster is taken down first.
+`down` removes everything except the cache.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ READY_STATUS = '{.status.conditions[?(@.type=="Ready")].status}'
 
 
 def prepare(layout: Layout) -> Path:
-    """Everything that can be done before a cluster starts; returns the folder of binaries."""
+    """Do everything that is possible before a cluster starts; returns the folder of binaries."""
     machine.check(layout, has_binaries=binaries.are_built(layout))
     machine.install_packages()
     machine.load_kernel_modules()
@@ -74,14 +74,14 @@ def up(layout: Layout) -> None:
 
 
 def heal(layout: Layout) -> None:
-    """Ends all faults and starts whatever does not run."""
+    """End all faults and start everything that does not run."""
     control_plane.ensure(layout)
     on_each_node(lambda node: nodes.heal(layout, node))
     discard_archives(layout)
 
 
 def down(layout: Layout) -> None:
-    """Ends every process, removes interfaces, control groups and the state folder."""
+    """End every process, and remove interfaces, control groups and the state folder."""
     on_each_node(lambda node: nodes.power_off(layout, node))
     control_plane.stop(layout)
     # the disks hold tens of thousands of files: most of the time that `down` takes
@@ -99,7 +99,7 @@ def is_up(layout: Layout) -> bool:
 
 
 def status(layout: Layout) -> bool:
-    """Prints how the cluster is; returns whether all of it is well."""
+    """Print the state of the cluster; returns whether all parts are healthy."""
     if not is_up(layout):
         print("no local cluster runs on this machine: make cluster-up")
         return False
@@ -119,7 +119,7 @@ def status(layout: Layout) -> bool:
 
 
 def load(layout: Layout, archive: Path) -> list[archives.Image]:
-    """Adds an archive's images to all nodes; returns those that were new."""
+    """Add an archive's images to all nodes; returns those that were new."""
     new = node_images.add_archive(layout, archive)
     running = nodes.running(layout)
     on_each_node(lambda node: nodes.load_images(layout, node) if node in running else None)
@@ -137,10 +137,10 @@ def on_each_node(action: Callable[[int], None]) -> None:
 
 
 def apply_manifests(layout: Layout) -> None:
-    """Applies the cluster's own resources.
+    """Apply the cluster's own resources.
 
-    An API server that just became ready may still refuse the fixed address of a service, until it
-    has read back its own range of addresses: such a refusal is tried again.
+    An API server that has just become ready may refuse the fixed address of a service until it has
+    read back its own range of addresses; such a refusal is retried.
     """
     deadline = time.monotonic() + READY_TIMEOUT_S
     while True:
@@ -170,7 +170,7 @@ def ensure_system_images(layout: Layout) -> None:
 
 
 def configuration_key(layout: Layout, built: Path) -> str:
-    """The hash of everything that makes one cluster different from another."""
+    """The hash of everything in which clusters may differ."""
     digest = hashlib.sha256(built.name.encode())
     configuration = components.everything(layout, machine.memory_bytes())
     digest.update(json.dumps(configuration, sort_keys=True).encode())
@@ -196,13 +196,13 @@ def write_state(layout: Layout, built: Path, key: str) -> None:
 
 
 def missing_folders(wanted: Iterable[str]) -> list[str]:
-    """The folders, and parents of them, that do not exist; children before their parents."""
+    """The missing folders among these and their parents; children before their parents."""
     folders = {folder for name in wanted for folder in (Path(name), *Path(name).parents)}
     return sorted((str(folder) for folder in folders if not folder.exists()), reverse=True)
 
 
 def remove_created_folders(layout: Layout) -> None:
-    """Removes the host's mount points that the nodes needed and the machine did not have."""
+    """Remove the mount points on the host that the nodes needed and the machine did not have."""
     created = layout.state / "created-folders.json"
     if created.exists():
         for folder in map(Path, json.loads(created.read_text())):

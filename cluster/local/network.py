@@ -1,4 +1,4 @@
-"""The host's part of the cluster's network: a bridge, routes to the pods, and kernel settings."""
+"""Sets up the cluster's network on the host: a bridge, routes to the pods, kernel settings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ensure(layout: Layout) -> None:
 
 def remove(layout: Layout) -> None:
     if succeeds("ip", "link", "show", BRIDGE):
-        run("ip", "link", "delete", BRIDGE)  # its routes go with it
+        run("ip", "link", "delete", BRIDGE)  # its routes are removed with it
     while succeeds("iptables", "-C", *FORWARD_RULE):
         run("iptables", "-D", *FORWARD_RULE)
     saved = _saved_settings(layout)
@@ -49,12 +49,13 @@ def remove(layout: Layout) -> None:
 
 
 def forwarding_is_filtered(rules: str) -> bool:
-    """True if packets between the nodes may be dropped: a container engine does so by default."""
+    """Whether packets between the nodes may be dropped, as they are by default with a container
+    engine."""
     return any(line.strip() not in {"", "-P FORWARD ACCEPT"} for line in rules.splitlines())
 
 
 def _raise_kernel_settings(layout: Layout) -> None:
-    """Sets what the nodes need, and remembers the previous values for `remove`."""
+    """Raise the settings that the nodes need, and record the previous values for `remove`."""
     saved = _saved_settings(layout)
     if not saved.exists():
         previous = {name: _setting(name).read_text().strip() for name in KERNEL_SETTINGS}

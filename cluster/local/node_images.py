@@ -1,7 +1,7 @@
-"""The catalogue of images that every node must have, and what of it a node lacks.
+"""Keeps the catalogue of images that every node must have, and finds those that a node lacks.
 
-`cluster load` adds to the catalogue and to the nodes that are on; a node that is off is given what
-it lacks when it is powered on.
+`cluster load` adds images to the catalogue and to the nodes that are on; a node that is off gets
+them when it is powered on.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from cluster.settings import Layout
 
 @dataclass(frozen=True)
 class Entry:
-    """Where the image of a reference comes from."""
+    """The archive and digest of a reference's image."""
 
     digest: str
     archive: str
 
 
 def missing_archives(catalogue: Mapping[str, Entry], loaded: Mapping[str, str]) -> list[Path]:
-    """The archives a node must import; `loaded` maps the references it has to their digests."""
+    """The archives that a node must import; `loaded` maps its references to their digests."""
     archives = [
         entry.archive
         for reference, entry in catalogue.items()
@@ -47,7 +47,8 @@ def read_digests(file: Path) -> dict[str, str]:
 
 
 def add_archive(layout: Layout, archive: Path) -> list[Image]:
-    """Adds the images of an archive to the catalogue, and keeps a copy of it for later nodes."""
+    """Add the images of an archive to the catalogue, and keep a copy of the archive for later
+    nodes."""
     catalogue = read_catalogue(layout)
     images = images_of(archive)
     new = [image for image in images if is_new(catalogue, image)]
@@ -68,9 +69,9 @@ def archive_name(images: Sequence[Image]) -> str:
 
 
 def discard_archives(layout: Layout, nodes: Sequence[Mapping[str, str]]) -> None:
-    """Removes the archives that no node needs any more; `nodes` is what each of them has.
+    """Remove the archives that no node needs any more; `nodes` has the images of each node.
 
-    Tags that name a build never repeat, and their archives would fill the disk in a day.
+    Tags that name a build never repeat, so their archives would fill the disk in a day.
     """
     catalogue = read_catalogue(layout)
     needed = {path for loaded in nodes for path in missing_archives(catalogue, loaded)}
@@ -85,7 +86,7 @@ def is_new(catalogue: Mapping[str, Entry], image: Image) -> bool:
 
 
 def _write_catalogue(layout: Layout, catalogue: Mapping[str, Entry]) -> None:
-    """Also forgets the archives whose images have all been replaced."""
+    """Write the catalogue, without archives whose images have all been replaced."""
     file = _catalogue_file(layout)
     unfinished = file.with_suffix(".unfinished")
     unfinished.write_text(
@@ -109,5 +110,5 @@ def _read(file: Path) -> dict[str, Any]:
 def _link_or_copy(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
-    except OSError:  # another filesystem
+    except OSError:  # another file system
         shutil.copyfile(source, target)

@@ -1,8 +1,8 @@
-"""The nodes: power on and off, freeze and thaw, cut the network and mend it.
+"""Controls the nodes: power on and off, freeze and thaw, cut and restore the network.
 
 A node is a tree of processes in mount, uts, ipc, net and pid namespaces of its own. Its first
-process is node_init.sh; when that one is killed, the kernel kills all the others and takes the
-node's mounts and interfaces away. The node's disk is a folder of the host and stays.
+process is node_init.sh; when that process is killed, the kernel kills all others and removes the
+node's mounts and interfaces. The node's disk is a folder of the host and remains.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cluster.shell import ClusterError, run, succeeds, wait_until
 
 INIT = SOURCES / "local" / "node_init.sh"
 START_TIMEOUT_S = 60.0
-# Each is a folder of the node's disk, mounted over the host's folder of that name.
+# Each is a folder of the node's disk, mounted over the folder of that name on the host.
 NODE_FOLDERS = (
     *("/var/lib/kubelet", "/var/lib/containerd", "/var/lib/cni", VOLUMES),
     *("/var/log/pods", "/var/log/containers", "/etc/cni/net.d"),
@@ -29,7 +29,7 @@ NODE_FOLDERS = (
 
 
 def power_on(layout: Layout, node: int) -> None:
-    """Starts a node that is off, with every image that it must have."""
+    """Start a node that is off, with every image that it must have."""
     name = node_name(node)
     if init_process(layout, node) is not None:
         return
@@ -61,19 +61,19 @@ def power_on(layout: Layout, node: int) -> None:
 
 
 def power_off(layout: Layout, node: int) -> None:
-    """Kills everything on the node at once, as a power cut would; its disk stays."""
+    """Kill everything on the node at once, as a power cut does; its disk remains."""
     pid = init_process(layout, node)
     if pid is not None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    cgroups.set_frozen(node, frozen=False)  # a frozen process dies when it is thawed
+    cgroups.set_frozen(node, frozen=False)  # a frozen process dies only when it is thawed
     processes.kill(layout, node_name(node))
     _unplug(node)
     cgroups.remove(node)
 
 
 def freeze(layout: Layout, node: int) -> None:
-    """Stops the time of the node, pods and all, like a virtual machine that is suspended."""
+    """Stop all processes of the node, pods included, like a virtual machine that is suspended."""
     _running(layout, node)
     cgroups.set_frozen(node, frozen=True)
 
@@ -84,7 +84,7 @@ def thaw(layout: Layout, node: int) -> None:
 
 
 def cut(layout: Layout, node: int) -> None:
-    """Pulls the network cable out. The node's pods go on running."""
+    """Disconnect the node from the network. Its pods go on running."""
     _running(layout, node)
     run("ip", "link", "set", node_link(node), "down")
 
@@ -104,7 +104,7 @@ def state(layout: Layout, node: int) -> str:
 
 
 def heal(layout: Layout, node: int) -> None:
-    """Brings a node from any state to "on"."""
+    """Bring a node from any state to "on"."""
     if init_process(layout, node) is not None:
         thaw(layout, node)
         mend(layout, node)
@@ -112,7 +112,7 @@ def heal(layout: Layout, node: int) -> None:
 
 
 def load_images(layout: Layout, node: int) -> None:
-    """Imports the images that the node must have and does not have yet."""
+    """Import the images that the node must have and does not have yet."""
     catalogue = node_images.read_catalogue(layout)
     for archive in node_images.missing_archives(catalogue, loaded_images(layout, node)):
         run_on_node(layout, node, "ctr", "-n", "k8s.io", "images", "import", str(archive))
@@ -121,7 +121,7 @@ def load_images(layout: Layout, node: int) -> None:
 
 
 def loaded_images(layout: Layout, node: int) -> dict[str, str]:
-    """The images that a node has, on or off: their digests by their references."""
+    """The images of a node that is on or off: their digests by their references."""
     return node_images.read_digests(_images_file(layout, node))
 
 
@@ -172,20 +172,21 @@ def _write_configuration(layout: Layout, node: int) -> None:
 
 
 def _plug_in(node: int, pid: int) -> None:
-    """Connects the node to the bridge.
+    """Connect the node to the bridge.
 
-    Its address on the wire is fixed: the neighbours of a node that was off keep the old one for
-    half a minute.
+    Its MAC address is fixed: the neighbours of a node that was off keep the old address for half a
+    minute.
     """
     link, address = node_link(node), f"02:00:5e:10:00:{node:02x}"
-    _unplug(node)  # of a node whose first process died by itself
+    _unplug(node)  # the interface of a node whose first process ended by itself
     inside = ("peer", "name", "eth0", "address", address, "netns", str(pid))
     run("ip", "link", "add", link, "type", "veth", *inside)
     run("ip", "link", "set", link, "master", BRIDGE, "up")
 
 
 def _unplug(node: int) -> None:
-    """Removes the cable. The kernel does so too, some time after the node's last process ended."""
+    """Remove the interface. The kernel also removes it, some time after the node's last process
+    ended."""
     succeeds("ip", "link", "delete", node_link(node))
     if _is_plugged_in(node):
         run("ip", "link", "delete", node_link(node))

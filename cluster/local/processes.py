@@ -1,7 +1,7 @@
 """Starts, finds and ends the processes of the cluster on the host.
 
-Each process has a file that holds its process id and its start time. The start time tells a
-process of ours from a later one that was given the same id.
+Each process has a file with its process id and its start time. The start time distinguishes the
+process from a later one that was given the same id.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EXIT_TIMEOUT_S = 20.0  # after SIGKILL; a node with many pods takes the kernel a
 
 @dataclass(frozen=True)
 class ProcessState:
-    """What /proc tells of one process."""
+    """The state of one process, from /proc."""
 
     letter: str  # R, S, D: alive; T: stopped; Z: dead, not yet reaped
     started: str  # in clock ticks since the machine's boot
@@ -46,7 +46,7 @@ def _file(layout: Layout, name: str) -> Path:
 
 
 def find(layout: Layout, name: str) -> int | None:
-    """The id of a process of ours that is alive, frozen ones included."""
+    """The id of a process of the cluster that is alive, possibly frozen; None if there is none."""
     try:
         pid, started = _file(layout, name).read_text().split()
     except FileNotFoundError:
@@ -68,7 +68,7 @@ def start(
     command: Sequence[str],
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """Starts a process that outlives this one; its output goes to its log."""
+    """Start a process that outlives this one; its output goes to its log."""
     layout.run.mkdir(parents=True, exist_ok=True)
     layout.logs.mkdir(parents=True, exist_ok=True)
     with (layout.logs / f"{name}.log").open("ab") as log:
@@ -94,10 +94,10 @@ def send_signal(layout: Layout, name: str, number: signal.Signals) -> None:
 
 
 def kill(layout: Layout, name: str) -> None:
-    """Ends a process at once and waits until it is gone.
+    """Kill a process and wait until it has ended.
 
-    No process is asked to finish: an API server takes ten seconds over its open watches, and all
-    state that has to survive is etcd's.
+    No process is asked to finish: an API server takes ten seconds to end its open watches, and only
+    etcd has state that must survive.
     """
     send_signal(layout, name, signal.SIGKILL)
     wait_until(

@@ -1,9 +1,9 @@
 """Provides the volumes of the storage class `local-ssd`: folders on the disks of the nodes.
 
-A claim whose pod was given a node gets a folder on that node's disk and a volume of type `local`
-(which, unlike `hostPath`, honours fsGroup). A volume whose claim is gone is deleted, folder and
-all. The loop compares what is with what should be, so it needs no memory and survives any failure
-of the API server.
+A claim whose pod is scheduled to a node gets a folder on that node's disk and a volume of type
+`local` (which, unlike `hostPath`, honours fsGroup). A volume whose claim no longer exists is
+deleted with its folder. The loop compares the actual state with the desired one, so it needs no
+memory and survives any failure of the API server.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Resource = dict[str, Any]
 
 @dataclass(frozen=True)
 class Provision:
-    """Make the folder on the node's disk, then the volume."""
+    """Create the folder on the node's disk, then the volume."""
 
     node: str
     volume: Resource
@@ -52,7 +52,7 @@ class Reclaim:
 
 
 def plan(claims: Sequence[Resource], volumes: Sequence[Resource]) -> list[Provision | Reclaim]:
-    """What has to be done so that the volumes are what the claims ask for."""
+    """The steps that make the volumes match the claims."""
     existing = {volume["metadata"]["name"] for volume in volumes}
     actions: list[Provision | Reclaim] = []
     for claim in claims:
@@ -126,7 +126,7 @@ class ApiClient:
         )
 
     def list(self, resource: str) -> list[Resource]:
-        # version 0 is answered from the API server's memory, which is fresh enough for a loop
+        # version 0 is answered from the API server's memory, which is recent enough for a loop
         found: list[Resource] = self._request("GET", f"/api/v1/{resource}?resourceVersion=0")[
             "items"
         ]
@@ -147,7 +147,7 @@ class ApiClient:
         self._connection.request(method, path, encoded, headers)
         response = self._connection.getresponse()
         answer: Resource = json.loads(response.read())
-        # what exists already, or is gone already, was seen too late: the next round knows
+        # the object was created or deleted in between; the next round sees it
         if response.status >= 400 and response.status not in {404, 409}:
             raise OSError(f"{method} {path}: {response.status} {answer.get('message')}")
         return answer

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Starts the program of Gantry that a container was asked for, also as process 1.
+"""Starts a program of Gantry in a container, also as process 1.
 
 The kernel drops a signal for which process 1 has no handler. Until the program has installed its
 own handlers, a pod that is deleted while it starts would wait out its termination grace period.

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Starts what a container with Spark was asked for: a driver, an executor, or any other command.
+"""Starts the process of a Spark container: a driver, an executor, or any other command.
 
 Spark's scheduler for Kubernetes starts its pods with `driver ARGUMENTS` or with `executor`, and
-tells an executor the rest by environment variables. Everything else runs as it is given, such as
-`gantry spark archive …` or `spark-submit …`.
+passes the other values of an executor in environment variables. Any other command is run as it is,
+such as `gantry spark archive …` or `spark-submit …`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 EXECUTOR = "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"
 NOT_CONFIGURED = 78
 JAVA_OPTION = "SPARK_JAVA_OPT_"
-# Flags of the executor's program, and the variables that Spark's scheduler gives their values in.
+# Options of the executor's program, and the variables in which Spark's scheduler passes their
+# values.
 FLAGS = {
     "--driver-url": "SPARK_DRIVER_URL",
     "--executor-id": "SPARK_EXECUTOR_ID",
@@ -28,7 +29,7 @@ FLAGS = {
 
 
 def command(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """The program to run, and its arguments. KeyError: a variable that Spark should have set."""
+    """The program and its arguments. KeyError names a variable that Spark should have set."""
     if arguments[:1] == ["driver"]:
         return driver(arguments[1:], environment)
     if arguments[:1] == ["executor"]:
@@ -37,7 +38,7 @@ def command(arguments: Sequence[str], environment: Mapping[str, str]) -> list[st
 
 
 def driver(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """A submission in cluster mode has made this pod: here it goes on in client mode."""
+    """A submission in cluster mode has created this pod; the driver continues it in client mode."""
     address = environment["SPARK_DRIVER_BIND_ADDRESS"]
     submit = f"{environment['SPARK_HOME']}/bin/spark-submit"
     bound = ("--conf", f"spark.driver.bindAddress={address}")
@@ -61,7 +62,7 @@ def executor(environment: Mapping[str, str]) -> list[str]:
 
 
 def java_options(environment: Mapping[str, str]) -> list[str]:
-    """One variable an option, numbered: SPARK_JAVA_OPT_10 comes after SPARK_JAVA_OPT_9."""
+    """The options, one variable each, in numeric order: SPARK_JAVA_OPT_10 comes after _9."""
     numbers = sorted(
         int(name.removeprefix(JAVA_OPTION)) for name in environment if name.startswith(JAVA_OPTION)
     )

@@ -1,4 +1,4 @@
-"""A name server and a broker inside of the test's own process, in a time of the test's own.
+"""Runs a name server and a broker inside the test's process, in virtual time.
 
     broker = EmbeddedBroker()
     async with Producer("group", environment=broker, name_servers=broker.name_servers) as producer:
@@ -7,10 +7,11 @@
         await broker.advance(hours=2)
         await broker.expect("orders", [b"late"])
 
-It is the real broker on the real store, but for sockets and disk, and a `World` for clients: all of
-their waiting goes by its clock, which moves only when `advance`, `run` or an expectation with
-`within_s` moves it. Invariant: what is due happens in the order of its time, and before the clock
-moves on, everything has happened that needs no time. So no run differs from the next.
+Broker and store are the real ones; only sockets and disk are replaced. The object is also the
+`Environment` of the clients: all their waiting goes by its clock, which moves only when the test
+calls `advance`, `run` or an expectation with `within_s`. Invariant: events happen in the order of
+their time, and the clock moves on only when everything that is due now has happened. So every run
+of a test is the same.
 """
 
 from __future__ import annotations
@@ -45,22 +46,22 @@ BROKER_FAST: Final = "127.0.0.1:10909"
 HIGH_AVAILABILITY: Final = "127.0.0.1:10912"
 DEAD_LETTERS: Final = "%DLQ%"
 
-# For `run`: what needs longer in virtual time waits for something that will not come.
+# The limit of `run`: work that needs more virtual time waits for an event that will not come.
 RUN_SECONDS_MAX: Final = 86_400.0
 
 
 @final
 class EmbeddedBroker:
-    """One broker with its name server, and the world of the clients that use them."""
+    """One broker with its name server, and the environment of the clients that use them."""
 
     def __init__(self, settings: BrokerSettings | None = None) -> None:
-        """Topics are created by their first message unless the settings say otherwise."""
+        """The default settings create a topic when its first message arrives."""
         self.timeline = Timeline()
         self.chance: Callable[[int], int] = random.Random(0).randrange  # noqa: S311 - repeats
         self.files: dict[str, bytes] = {}
-        """What clients saved, offsets of broadcasts say."""
+        """The files that clients saved, such as the offsets of broadcast consumers."""
         self.pages: dict[str, str] = {}
-        """What clients find at URLs."""
+        """The text that clients get from each URL."""
         self._names = NameServerInMemory(self.timeline)
         self._broker = BrokerInMemory(
             self.timeline,
@@ -79,7 +80,7 @@ class EmbeddedBroker:
 
     @property
     def name_servers(self) -> str:
-        """What clients are given."""
+        """The addresses that a test passes to its clients."""
         return NAME_SERVER
 
     @property
@@ -119,16 +120,16 @@ class EmbeddedBroker:
     async def advance(
         self, seconds: float = 0.0, *, minutes: float = 0.0, hours: float = 0.0, days: float = 0.0
     ) -> None:
-        """Let so much time pass: everything that is due until then happens, in its order."""
+        """Move the clock by this span; everything that is due until then happens, in its order."""
         span = seconds + 60.0 * minutes + 3600.0 * hours + 86_400.0 * days
         await self._move_to(self.now + span, lambda: False)
 
     async def settle(self) -> None:
-        """Let everything happen that needs no time."""
+        """Let everything happen that is due now, without moving the clock."""
         await self.advance()
 
     async def sleep(self, seconds: float) -> None:
-        """For listeners and the like: wait in virtual time, which somebody else lets pass."""
+        """Wait in virtual time, for example in a listener; only another task can move the clock."""
         woken = asyncio.Event()
         alarm = self.call_at(self.now + seconds, woken.set)
         try:
@@ -137,8 +138,8 @@ class EmbeddedBroker:
             alarm.cancel()
 
     async def run(self, work: Awaitable[T], *, seconds_max: float = RUN_SECONDS_MAX) -> T:
-        """What `work` gives; as much time passes as it needs. `await consumer.poll(5.0)` alone
-        would wait for ever."""
+        """The result of `work`, while the clock moves as far as it needs. Without `run`, `await
+        consumer.poll(5.0)` would wait for ever."""
         task = asyncio.ensure_future(work)
         try:
             await self._move_to(self.now + seconds_max, task.done)
@@ -178,20 +179,20 @@ class EmbeddedBroker:
     # ------------------------------------------------------------------ topics and messages
 
     def create_topic(self, topic: str, *, queues: int = 4, attributes: str = "") -> str:
-        """As `mqadmin updateTopic` does; its name."""
+        """Create the topic as `mqadmin updateTopic` does; returns its name."""
         self._broker.create_topic(topic, queues, attributes)
         return topic
 
     def messages(self, topic: str) -> list[ReceivedMessage]:
-        """What consumers of the topic find, oldest first; none where there is no such topic."""
+        """The messages that consumers of the topic find, oldest first; empty if it is unknown."""
         return messages_of(self._broker.store, self._broker.identity.name, topic)
 
     def dead_letters(self, group: str) -> list[ReceivedMessage]:
-        """What the group gave up."""
+        """The dead-letter messages of the group."""
         return self.messages(DEAD_LETTERS + group)
 
     def progress(self, group: str, topic: str) -> Progress:
-        """How far the group has come, as far as it told the broker."""
+        """The consumed and the stored messages, by the offsets that the group has committed."""
         return progress_of(self._broker.state, group, topic)
 
     async def expect(
@@ -202,9 +203,11 @@ class EmbeddedBroker:
         within_s: float = 0.0,
         in_order: bool = False,
     ) -> list[ReceivedMessage]:
-        """That the topic has these messages and no others, now or at some time within so many
-        seconds, which are let pass until then. Their order counts where that is asked for: it is
-        that of their storing, whatever their queues."""
+        """Assert that the topic has exactly these messages, now or within so many seconds.
+
+        The clock moves until the assertion holds. With `in_order` the messages must also have been
+        stored in this order, across all queues.
+        """
 
         def fault() -> str | None:
             return mismatch(self._broker.state, topic, bodies, in_order=in_order)
@@ -215,12 +218,12 @@ class EmbeddedBroker:
     async def expect_dead_letters(
         self, group: str, bodies: Sequence[bytes], *, within_s: float = 0.0
     ) -> list[ReceivedMessage]:
-        """That the group gave these messages up."""
+        """Assert that the group has exactly these dead-letter messages."""
         return await self.expect(DEAD_LETTERS + group, bodies, within_s=within_s)
 
     async def expect_consumed(self, group: str, topic: str, *, within_s: float = 60.0) -> None:
-        """That the group has consumed every message of the topic, and told the broker so, which
-        consumers do each few seconds."""
+        """Assert that the group has consumed every message of the topic and committed its offsets,
+        which consumers do every few seconds."""
         await self._must_become_true(lambda: unconsumed(self._broker.state, group, topic), within_s)
 
     async def _must_become_true(self, fault: Callable[[], str | None], within_s: float) -> None:
@@ -235,7 +238,7 @@ class EmbeddedBroker:
 
     @contextmanager
     def unreachable(self) -> Iterator[None]:
-        """Nobody reaches the broker meanwhile; the name server knows it still."""
+        """Make the broker unreachable in this block; the name server keeps its routes."""
         self._is_reachable = False
         try:
             yield

@@ -1,6 +1,6 @@
-"""What a test expects of an embedded broker, and texts that explain what is different.
+"""Compares an embedded broker with what a test expects, and explains the differences as text.
 
-Invariant: a text has what was found, what was expected, and what may be on its way still.
+Invariant: a text shows what was found, what was expected, and which messages may still come.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, SCHEDULE_TOP
 from gantrymq.broker.core.state import State
 from gantrymq.testing.stored_messages import bodies_of, count_of
 
-# Longer lists and bodies hide what they should show.
+# Longer lists and bodies would hide the difference.
 BODIES_MAX: Final = 20
 BODY_MAX: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Of a group in a topic, over all queues."""
+    """The progress of a group in a topic, summed over all queues."""
 
     consumed: int
     stored: int
 
     @property
     def lag(self) -> int:
-        """Messages that are still to be consumed."""
+        """The number of messages that the group has not consumed."""
         return self.stored - self.consumed
 
 
 def progress_of(state: State, group: str, topic: str) -> Progress:
-    """As far as the group told the broker."""
+    """The progress of the group, by the offsets that it has committed."""
     committed = state.offsets.queues(group, topic)
     consumed = stored = 0
     for queue_id in state.store.queues.queue_ids(topic):
@@ -45,7 +45,7 @@ def progress_of(state: State, group: str, topic: str) -> Progress:
 
 
 def mismatch(state: State, topic: str, bodies: Sequence[bytes], *, in_order: bool) -> str | None:
-    """What is different from these bodies; None when nothing is."""
+    """How the topic's messages differ from these bodies; None if they are equal."""
     found = bodies_of(state.store, topic)
     expected = list(bodies)
     missing, extra = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
@@ -63,7 +63,7 @@ def mismatch(state: State, topic: str, bodies: Sequence[bytes], *, in_order: boo
 
 
 def unconsumed(state: State, group: str, topic: str) -> str | None:
-    """What the group has still to consume; None when nothing."""
+    """What the group has not consumed; None if it has consumed everything."""
     progress = progress_of(state, group, topic)
     if progress.lag == 0:
         return None
@@ -79,7 +79,7 @@ def unconsumed(state: State, group: str, topic: str) -> str | None:
 
 
 def _elsewhere(state: State, topic: str) -> Iterator[str]:
-    """Messages that may come, and topics that have some."""
+    """Lines about messages that may still come, and about other topics that have messages."""
     waiting = {
         "delayed by a level": _delayed(state),
         "of a timer": state.timers.count,
@@ -99,7 +99,7 @@ def _elsewhere(state: State, topic: str) -> Iterator[str]:
 
 
 def _delayed(state: State) -> int:
-    """Those of each level that were not delivered yet."""
+    """The number of delayed messages that are not delivered yet, over all levels."""
     queues = state.store.queues
     return sum(
         queue.end - state.delays.offset(queue_id + 1)
@@ -116,7 +116,7 @@ def _open_halves(state: State) -> int:
 
 
 def _shown(bodies: Sequence[bytes]) -> str:
-    """A body and its ellipsis; the number of those left out."""
+    """The first bodies, shortened with an ellipsis, and how many bodies are left out."""
     texts = [
         repr(body) if len(body) <= BODY_MAX else f"{body[:BODY_MAX]!r}... ({len(body)} bytes)"
         for body in bodies[:BODIES_MAX]

@@ -1,37 +1,37 @@
-"""A disk that breaks: the fault model that the store must survive, driven by injected choices.
+"""Simulates a disk that fails: the fault model that the store must survive.
 
-Power cut. `crash()` answers a new disk, as the machine finds it when the power is back; every
-handle of the old one is dead. What it holds:
+Power cut. `crash()` returns a new disk in the state that the machine finds after the power cut;
+every handle of the old disk is dead. The new disk holds:
 
-- A file's bytes, size and reserved space as of its last good `sync`, and of each change since
-  then everything, nothing or a part: bytes up to a place or from a place on, any of its sectors,
-  or the size with zeros where the bytes should be. A later change may survive an earlier one.
-- A folder's names as of its last good `sync_folder`, and of each step since then (a create, a
-  rename, a removal) all or nothing, later ones without earlier ones too: new names vanish, old
-  ones reappear, with the content the file has on disk. A rename within a folder is one step; one
-  between folders is two, of two folders.
-- Nothing cached, no locks.
+- A file's bytes, size and reserved space as of its last successful `sync`. Of each later change,
+  everything, nothing or a part survived: bytes up to or from some position, any of its sectors, or
+  the size with zeros where the bytes should be. A later change may survive an earlier one.
+- A folder's names as of its last successful `sync_folder`. Each later step (a create, a rename, a
+  removal) survived as a whole or not at all, and later ones may survive earlier ones: new names
+  vanish, old names reappear, with the content that the file has on disk. A rename within a folder
+  is one step; one between folders is two, one in each folder.
+- An empty cache and no locks.
 
-`kill()` is the end of the process alone: everything written is still there, and still not on disk.
+`kill()` ends the process alone: every write is still visible, and still not on disk.
 
 Calls. By chance (`Faults`) or on request (`fail`), any call may be refused: reads with BROKEN,
-changes with NO_SPACE or BROKEN, a refused `write` having written any first part. After a failed
-`sync` the unsynced bytes are still read, and may never reach the disk although later syncs succeed.
-Slow and stuck syncs are tickets that the test completes late or never.
+changes with NO_SPACE or BROKEN; a refused `write` may have written any first part. After a failed
+`sync` the unsynced bytes can still be read, and may never reach the disk even if a later sync
+succeeds. A slow or stuck sync is a ticket that the test completes late or never.
 
-Bits. `flip_bit` damages a byte at rest. With `Faults.flipped_bit` a change that survives a power
+Bits. `flip_bit` damages a byte on disk. With `Faults.flipped_bit`, a change that survives a power
 cut unsynced may have one wrong bit.
 
-Not modelled: bytes that were synced and are lost, a name torn in itself, and writes that go to
-another place than they should.
+Not modelled: the loss of bytes that were synced, a name that is damaged itself, and writes that
+reach another position than they should.
 
     disk = FaultyDisk(random.Random(seed).randrange)          # the same seed, the same faults
     disk.crash_at = 17                                        # this change ends in PowerCut
     disk.fail("sync", path="commitlog/00000000000000000000")  # the next one
     disk = disk.crash()
 
-`operations` counts the changes and syncs, the ones that a crash can fall between. The one that
-meets the power cut happened, in parts or not at all: a `sync` may have written something.
+`operations` counts the changes and syncs; a crash can fall between any two of them. The operation
+at which the power cut falls may have happened in part: a `sync` may have written something.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ from gantrymq.testing.unsynced import (
 
 
 class PowerCut(Exception):  # noqa: N818 - it is no error, and nothing may handle it as one
-    """The power is gone, or the process: nothing that used this disk runs any more."""
+    """The power cut, or the end of the process: everything that used this disk must stop."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How many calls of a thousand are refused, or pieces damaged, by chance."""
+    """How many of a thousand calls are refused by chance, or how many pieces are damaged."""
 
     no_space: int = 0  # of the calls that change something
-    write_error: int = 0  # of the same
+    write_error: int = 0  # of the calls that change something
     read_error: int = 0
     sync_error: int = 0  # of `sync` and `sync_folder`
     flipped_bit: int = 0  # of the unsynced changes that survive a crash
-    lost_sync: int = 0  # of the syncs: they succeed, and nothing is on the device for it
+    lost_sync: int = 0  # of the syncs: they succeed, but the device has not written the data
 
 
 @final
@@ -139,9 +139,9 @@ class FaultyFile:
         self.start_sync()()
 
     def start_sync(self) -> Callable[[], None]:
-        """What ends a sync that covers only the writes so far."""
+        """A function that ends the sync; the sync covers only the writes so far."""
         self._disk.refuse_dead()
-        self._file.sync()  # refuses a closed file
+        self._file.sync()  # raises if the file is closed
         sequence = self._record.sequence
         return lambda: self._disk.end_sync(self.path, self._record, sequence)
 
@@ -150,7 +150,7 @@ class FaultyFile:
         self._file.forget_cached(position, size)
 
     def duplicate(self) -> FaultyFile:
-        """Another handle of the same file."""
+        """Open another handle of the same file."""
         return FaultyFile(self._disk, self._file.duplicate())
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ class FaultyFile:
 
 @final
 class FaultyDisk:
-    """A folder tree that may break; `memory` holds its time, its space and what readers see."""
+    """A folder tree whose calls may fail; `memory` holds its time, space and readable content."""
 
     def __init__(
         self,
@@ -185,18 +185,19 @@ class FaultyDisk:
         path: str = "",
         times: int = 1,
     ) -> None:
-        """Refuse the next calls of this method, on this path or on any; `read` is both reads."""
+        """Refuse the next calls of this method, on this path or on any; `read` means both kinds of
+        read."""
         self._requests.append(_Request(operation, path, failure, times))
 
     def flip_bit(self, path: str, position: int, bit: int = 0) -> None:
-        """Damage a byte at rest, whether it was synced or not."""
+        """Damage a byte on disk, whether it was synced or not."""
         inode = self.memory.find(path)
         if not isinstance(inode, Inode):
             raise DiskError(DiskFailure.NOT_FOUND, "flip_bit", path)
         self.file_record(inode).flip_bit(inode, position, bit)
 
     def crash(self) -> FaultyDisk:
-        """The disk that is found when the power is back."""
+        """The disk as the machine finds it after the power cut."""
         self._is_dead = True
         old = self.memory.storage
         storage = Storage(old.total_bytes, old.now_ms)
@@ -207,7 +208,7 @@ class FaultyDisk:
         return survivor
 
     def kill(self) -> FaultyDisk:
-        """The disk that the next process finds, the machine having gone on."""
+        """The disk as the next process finds it if only this process ends."""
         self._is_dead = True
         self.memory.end_process()
         heir = FaultyDisk(self.choose, self.faults, self.memory.storage)
@@ -291,18 +292,18 @@ class FaultyDisk:
         self.memory.lock(path)
 
     def refuse_dead(self) -> None:
-        """Handles of before a crash are good for nothing."""
+        """Raise PowerCut for handles that were opened before a crash."""
         if self._is_dead:
             raise PowerCut
 
     def refuse(self, operation: str, path: str) -> None:
-        """Raise what this call meets by request or by chance."""
+        """Raise the refusal of this call, if a request or chance refuses it."""
         refused = self.refusal(operation, path)
         if refused is not None:
             raise refused
 
     def refusal(self, operation: str, path: str) -> DiskError | None:
-        """What this call meets by request or by chance."""
+        """The refusal of this call by request or by chance; None if it is carried out."""
         self.refuse_dead()
         for request in self._requests:
             if request.operation == operation and request.path in {"", path}:
@@ -314,14 +315,14 @@ class FaultyDisk:
         return None if failure is None else DiskError(failure, operation, path)
 
     def operation_done(self) -> None:
-        """Count a change or a sync; the one at `crash_at` is the last."""
+        """Count a change or a sync; the operation at `crash_at` is the last one."""
         self.operations += 1
         if self.operations == self.crash_at:
             self._is_dead = True
             raise PowerCut
 
     def end_sync(self, path: str, record: FileRecord, sequence: int) -> None:
-        """What a sync that covers the changes up to `sequence` comes to."""
+        """Carry out a sync that covers the changes up to `sequence`, or fail it."""
         refused = self.refusal("sync", path)
         if refused is not None:
             record.fail_sync(self.choose)
@@ -331,7 +332,7 @@ class FaultyDisk:
             record.sync(sequence)
 
     def file_record(self, inode: Inode) -> FileRecord:
-        """What the device has of this file; asked for before the file is changed."""
+        """What the device has of this file; callers ask before they change the file."""
         record = self._files.get(inode)
         if record is None:
             record = self._files[inode] = FileRecord(inode)
@@ -344,7 +345,7 @@ class FaultyDisk:
         return record
 
     def _remember(self, node: Node | None) -> None:
-        """A file that loses its name may be found again after a crash, with all it has."""
+        """Remember a file that loses its name: a crash may bring the name back with all content."""
         if isinstance(node, Inode):
             self.file_record(node)
 
@@ -361,7 +362,7 @@ class FaultyDisk:
     def _rebuild(
         self, old: Folder, new: Folder, storage: Storage, survivors: dict[Inode, Inode]
     ) -> None:
-        """Fill `new` with what the device has of `old`, and of everything below."""
+        """Fill `new` with what the device has of the folder `old` and of everything below it."""
         new.modified_ms = old.modified_ms
         record = self._folders.get(old)
         names = record.survivor(self.choose) if record else old.names

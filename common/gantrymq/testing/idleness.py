@@ -1,9 +1,10 @@
-"""When an event loop has nothing left to do but to wait: then a virtual clock may move.
+"""Waits until an event loop is idle, so that a virtual clock may move.
 
-asyncio's own loop has a queue of what it will call: empty means idle. Other loops (uvloop) hide
-theirs, so their tasks are asked, for several rounds: one callback may lead to another that wakes a
-task (`gather` takes two rounds), never to more than ROUNDS of them. Invariant: back only when no
-task can go on. What waits for the real world, a thread say, counts as waiting.
+asyncio's own loop has a queue of callbacks: empty means idle. Other loops (uvloop) hide theirs, so
+their tasks are inspected for several rounds: one callback may lead to another that wakes a task
+(`gather` takes two rounds), and never to more than ROUNDS of them. Invariant: `settle_loop` returns
+only when no task can go on. A task that waits for the real world, such as a thread, counts as
+waiting.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from typing import Final
 
 ROUNDS: Final = 5
 
-# Somebody who never waits never lets time pass.
+# A task that never waits would keep the clock from moving.
 ROUNDS_MAX: Final = 1_000_000
 
 
 async def settle_loop(take_stirred: Callable[[], bool]) -> None:
-    """Let the running loop come to rest. `take_stirred` says whether something was begun that
-    tasks will go on with, since it was asked last."""
-    # Neither has a public name.
+    """Wait until the running loop is idle.
+
+    `take_stirred` says whether, since the last call, something happened that tasks will react to.
+    """
+    # Neither attribute has a public name.
     queue: Sized | None = getattr(asyncio.get_running_loop(), "_ready", None)
     wanted = ROUNDS if queue is None else 1
     quiet = 0

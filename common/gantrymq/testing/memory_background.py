@@ -1,12 +1,12 @@
-"""Background work of the tests' disks: a ticket ends when the test says so, in the order it says.
+"""Implements the background work of the tests' disks: the test decides when each ticket ends.
 
     background = MemoryBackground(disk)
     ticket = background.sync(file)          # nothing has happened yet
     background.complete(ticket)             # or complete_all(), or never: a stuck device
     background.take_completions()
 
-A job is done at the moment it is completed, on the content the file then has; closing the file
-meanwhile does not disturb it. A `sync` covers the writes before it was asked for and no others.
+A job is carried out when the test completes it, on the content that the file then has, even if the
+file was closed in between. A `sync` covers exactly the writes before it was requested.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from gantrymq.testing.faulty_disk import FaultyFile
 from gantrymq.testing.memory_disk import MemoryFile
 
 DetachableFile: TypeAlias = MemoryFile | FaultyFile
-"""Files whose jobs outlive a close."""
+"""A file whose jobs continue after it is closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A ticket that has not ended; `kind` is the name of the port's method."""
+    """A ticket that has not ended; `kind` is the name of the method of `Background`."""
 
     ticket: int
     kind: str
@@ -48,11 +48,11 @@ class MemoryBackground:
 
     @property
     def jobs(self) -> Sequence[Job]:
-        """What is under way, oldest first."""
+        """The jobs that have not ended, oldest first."""
         return tuple(self._jobs.values())
 
     def asked_since(self, ticket: int) -> Sequence[int]:
-        """The tickets behind this one that are under way, oldest first."""
+        """The open tickets that were issued after this one, oldest first."""
         if ticket == self._last_ticket:
             return ()
         return tuple(each for each in self._jobs if each > ticket)
@@ -73,7 +73,7 @@ class MemoryBackground:
         return self._ask("remove", path, lambda: _remove(self._disk, path))
 
     def complete(self, ticket: int) -> None:
-        """This one ends now."""
+        """Complete this job."""
         job = self._jobs.pop(ticket, None)
         if job is None:
             raise LocalError(f"ticket {ticket} is not under way")
@@ -83,17 +83,17 @@ class MemoryBackground:
             self._completions.append(Completion(ticket, error=error))
 
     def complete_all(self) -> None:
-        """Everything under way ends now, oldest first."""
+        """Complete all open jobs, oldest first."""
         for ticket in tuple(self._jobs):
             self.complete(ticket)
 
     def complete_some(self, choose: Callable[[int], int]) -> None:
-        """Any of what is under way ends now, in any order; `choose(n)` answers 0 to n - 1."""
+        """Complete any of the open jobs, in any order; `choose(n)` returns 0 to n - 1."""
         for _ in range(choose(len(self._jobs) + 1)):
             self.complete(self.jobs[choose(len(self._jobs))].ticket)
 
     def wait(self, seconds: float) -> None:
-        """The oldest job ends now."""
+        """Complete the oldest job."""
         if not self._completions:
             self.complete(next(iter(self._jobs)))
 

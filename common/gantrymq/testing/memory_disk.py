@@ -1,18 +1,18 @@
-"""A disk in memory: the port's contract, no device, no clock; time and space are set by hand.
+"""Implements the disk in memory, without device or clock; tests set time and space.
 
     disk = MemoryDisk(total_bytes=1 << 20)
-    disk.now_ms = 1_700_000_000_000         # stamps what is written from here on
-    disk.total_bytes = 0                    # full from here on
+    disk.now_ms = 1_700_000_000_000         # the time stamp of all later writes
+    disk.total_bytes = 0                    # the disk is full from here on
 
-A `MemoryDisk` is one process's view of a `Storage`: a second one on the same storage is another
-process, which a lock keeps out until `end_process()`. Nothing is ever lost here, synced or not;
-`gantrymq.testing.faulty_disk` loses.
+A `MemoryDisk` is one process's view of a `Storage`. A second one on the same storage is another
+process, which a lock excludes until `end_process()`. Nothing is ever lost here, synced or not; use
+`gantrymq.testing.faulty_disk` for losses.
 
 Space is counted in blocks. `allocate` and `write` take the blocks they touch, `resize` takes none;
 a removed file gives its blocks back when its last handle is closed. Folders cost nothing. A block
 is cold after `forget_cached` or the disk's `cool()` until it is read or written: `read_cached`
-answers None for it. With `reads_cached = False` it always does, as on a file system that cannot
-tell. The background to go with it is in `gantrymq.testing.memory_background`.
+returns None for it. With `reads_cached = False` it always does, as on a file system that cannot
+tell. The background that goes with it is in `gantrymq.testing.memory_background`.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from gantrymq.base.disk import DiskError, DiskFailure, Entry, Usage, path_parts
 from gantrymq.base.errors import LocalError
 
 BLOCK_BYTES: Final = 4096
-TOTAL_BYTES: Final = 1 << 30  # more than any test fills by accident
+TOTAL_BYTES: Final = 1 << 30  # no test fills this by accident
 
 Node: TypeAlias = "Inode | Folder"
 
 
 @final
 class Inode:
-    """The content of a file, whatever its names are."""
+    """The content of a file, whatever names it has."""
 
     __slots__ = ("blocks", "cold", "data", "handles", "is_named", "modified_ms")
 
     def __init__(self, modified_ms: int) -> None:
         self.data = bytearray()
-        self.blocks: set[int] = set()  # those that have space reserved
+        self.blocks: set[int] = set()  # the blocks that have space reserved
         self.cold: set[int] = set()
         self.modified_ms = modified_ms
         self.handles = 0
@@ -46,7 +46,7 @@ class Inode:
 
 @final
 class Folder:
-    """Names of files and folders."""
+    """The names of files and folders."""
 
     __slots__ = ("modified_ms", "names")
 
@@ -57,7 +57,7 @@ class Folder:
 
 @final
 class Storage:
-    """What survives processes: the tree, the space, the time, and who holds which lock."""
+    """The state that survives processes: the tree, the space, the time and the locks."""
 
     __slots__ = ("lock_owners", "now_ms", "root", "total_bytes", "used_blocks")
 
@@ -73,7 +73,7 @@ class Storage:
         return max(0, self.total_bytes - self.used_blocks * BLOCK_BYTES)
 
     def reserve(self, inode: Inode, position: int, size: int) -> bool:
-        """Take the blocks of this range; False, with nothing taken, when there are too few."""
+        """Take the blocks of this range; False, with nothing taken, if there are too few."""
         missing = set(touched(position, size)) - inode.blocks
         if len(missing) * BLOCK_BYTES > self.free_bytes:
             return False
@@ -82,20 +82,20 @@ class Storage:
         return True
 
     def release(self, inode: Inode, size: int) -> None:
-        """Give back the blocks behind the first `size` bytes."""
+        """Give back the blocks after the first `size` bytes."""
         kept = len(touched(0, size))
         unneeded = {block for block in inode.blocks if block >= kept}
         inode.blocks -= unneeded
         self.used_blocks -= len(unneeded)
 
     def release_unreachable(self, inode: Inode) -> None:
-        """Without a name and a handle nothing reaches the file any more."""
+        """Give back the blocks of a file that has neither a name nor an open handle."""
         if not inode.is_named and not inode.handles:
             self.release(inode, 0)
 
 
 def touched(position: int, size: int) -> range:
-    """The blocks that a range has bytes in."""
+    """The blocks in which a range has bytes."""
     if position < 0 or size < 0:
         raise LocalError(f"not a range of a file: {size} bytes at {position}")
     return range(position // BLOCK_BYTES, -(-(position + size) // BLOCK_BYTES) if size else 0)
@@ -179,12 +179,12 @@ class MemoryFile:
             self._disk.storage.release_unreachable(self.inode)
 
     def duplicate(self) -> MemoryFile:
-        """Another handle of the same file."""
+        """Open another handle of the same file."""
         self._refuse_closed()
         return MemoryFile(self._disk, self._path, self.inode)
 
     def start_sync(self) -> Callable[[], None]:
-        """What ends a sync that begins now: nothing is ever lost here."""
+        """A function that ends a sync that begins now; it does nothing: nothing is ever lost."""
         self._refuse_closed()
         return lambda: None
 
@@ -226,7 +226,7 @@ class MemoryDisk:
 
     @property
     def total_bytes(self) -> int:
-        """The size of the partition; below what is used, the disk is full."""
+        """The size of the partition; the disk is full if it is less than the space in use."""
         return self.storage.total_bytes
 
     @total_bytes.setter
@@ -234,7 +234,7 @@ class MemoryDisk:
         self.storage.total_bytes = total_bytes
 
     def end_process(self) -> None:
-        """The locks of this process are free again."""
+        """Release the locks of this process."""
         owners = self.storage.lock_owners
         self.storage.lock_owners = {
             inode: owner for inode, owner in owners.items() if owner is not self
@@ -318,12 +318,12 @@ class MemoryDisk:
             raise DiskError(DiskFailure.LOCKED, "lock", path)
 
     def cool(self) -> None:
-        """Nothing is cached any more, as after a start of the machine."""
+        """Empty the cache, as a restart of the machine does."""
         for inode in _inodes(self.storage.root):
             inode.cold.update(touched(0, len(inode.data)))
 
     def find(self, path: str) -> Node | None:
-        """What has this path."""
+        """The file or folder at this path."""
         node: Node | None = self.storage.root
         for part in path_parts(path):
             node = node.names.get(part) if isinstance(node, Folder) else None

@@ -1,8 +1,8 @@
-"""The links of one client to servers in memory: no sockets, no time on the way.
+"""Connects clients to servers in memory, without sockets and without delay.
 
-Every command goes through the bytes of a frame, as on a real connection, so that nothing arrives
-which could not travel. Invariant: each request ends once: by its answer, by its timeout in virtual
-time, or by the end of its link.
+Every command is encoded as a frame and decoded again, as on a real connection, so that a value that
+the protocol cannot carry fails here, too. Invariant: each request ends once: by its response, by
+its timeout in virtual time, or when its link closes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class MemoryServer(Protocol):
-    """Somebody who listens."""
+    """A server that accepts links."""
 
     def handle(self, peer: Peer, command: Command) -> None: ...
 
@@ -35,26 +35,26 @@ class MemoryServer(Protocol):
 
 
 class Switchboard(Protocol):
-    """Where links end."""
+    """The side that has the servers: it finds them by address."""
 
     timeline: Timeline
 
     def listening(self, address: str) -> tuple[MemoryServer, str] | None:
-        """Who listens there, and the name of the listener."""
+        """The server that listens on the address, and the name of its listener."""
 
     def stirred(self) -> None:
-        """A client has something to do."""
+        """Called when a client has something to do."""
 
     def client_answered(self, number: int, response: Command | None) -> None:
-        """A broker's question has its answer."""
+        """Called with a client's response to a request of the broker."""
 
 
 @final
 class MemoryLinks:
-    """Of one client."""
+    """The links of one client."""
 
     def __init__(self, board: Switchboard, identity: Identity, serve: Serve, host: str) -> None:
-        """`host` is what servers take the client's address for."""
+        """`host` is the client's address as servers see it."""
         self._board = board
         self._identity = identity
         self._serve = serve
@@ -79,7 +79,7 @@ class MemoryLinks:
 
 @final
 class MemoryLink:
-    """To one address; what a server sees of it is a `Peer`."""
+    """A link to one address; the server sees a `Peer`."""
 
     def __init__(
         self, board: Switchboard, address: str, peer: str, serve: Serve, identity: Identity
@@ -125,8 +125,8 @@ class MemoryLink:
     def _reached(self) -> MemoryServer:
         found = self._board.listening(self._address)
         if found is None:
-            self.cut("nobody listens there any more")
-            raise ConnectError(f"cannot connect to {self._address}: nobody listens there")
+            self.cut("no server listens there any more")
+            raise ConnectError(f"cannot connect to {self._address}: no server listens there")
         if self.is_closing:
             raise ConnectError(f"cannot connect to {self._address}: the link was closed")
         self._server, self.listener = found
@@ -150,7 +150,8 @@ class MemoryLink:
     # ------------------------------------------------------------------ what the server calls
 
     def answered(self, request: Command, answer: Command | None) -> None:
-        """None, or an answer nobody waits for any more: nothing happens."""
+        """Pass the answer to the waiting request; ignores None, and answers that no request waits
+        for."""
         future = self._waiting.get(request.opaque)
         if answer is None or future is None or future.done() or request.is_oneway:
             return
@@ -165,7 +166,7 @@ class MemoryLink:
         self._soon(self._serve, self._address, travelled(command), lambda _: None)
 
     def asked(self, number: int, command: Command, timeout_s: float) -> None:
-        """The first of the client's answer and the timeout counts."""
+        """Answer with the client's response or with the timeout, whichever comes first."""
         if self.is_closing:
             self._board.client_answered(number, None)
             return
@@ -193,12 +194,12 @@ class MemoryLink:
             self._server.closed(self)
 
     def _soon(self, action: Callable[..., None], *arguments: object) -> None:
-        """When the server has finished its turn."""
+        """Call `action` when the server has finished its turn."""
         asyncio.get_running_loop().call_soon(action, *arguments)
         self._board.stirred()
 
 
 def travelled(command: Command) -> Command:
-    """As it arrives at the other end."""
+    """The command after a round trip through the bytes of a frame."""
     frame: Final = encode(command)
     return decode_frame(frame, 0, len(frame))

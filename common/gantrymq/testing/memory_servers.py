@@ -1,8 +1,8 @@
-"""The cores of a broker and of a name server, on a disk in memory and a virtual clock, no sockets.
+"""Runs the cores of a broker and a name server on a disk in memory and a virtual clock.
 
-Both answer in no time. `BrokerInMemory` registers with the name server whenever its core says so,
-and each 30 seconds; its store flushes with whatever else it does, as memory loses nothing.
-Invariant: after each call there is nothing left to do at that moment.
+Both answer without delay. `BrokerInMemory` registers with the name server whenever its core says so
+and every 30 seconds; its store flushes together with other work, as memory loses nothing.
+Invariant: after each call no work is left that is due at that moment.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from gantrymq.wire.version import OWN_VERSION
 
 log: Final = logging.getLogger("gantrymq.testing")
 
-# Small, as each broker of each test makes some of these files; a largest message fits.
+# Small, because each broker of each test creates some of these files; the largest message fits.
 STORE_SETTINGS: Final = StoreSettings(
     mapped_file_size_commit_log=5 << 20,
     mapped_file_size_consume_queue=200_000,
@@ -50,8 +50,8 @@ DISK_BYTES: Final = 1 << 28
 MEMORY_BYTES: Final = 1 << 30
 REGISTER_SECONDS: Final = 30.0
 
-# What these look at each second changes nothing for clients, and would cost a test that lets hours
-# pass a turn a second: they are looked at when something else is due, which is soon enough.
+# These are polled every second, which changes nothing for clients. A test that advances by hours
+# would pay a turn a second for it, so they are polled only when other work is due.
 _HOUSEKEEPING: Final = (Stats, WriteHealthLog)
 ROUNDS_MAX: Final = 100_000
 _TELLING: Final = (of_broker.SaveFile, of_broker.AwaitRegistration, of_broker.AskNameServers)
@@ -78,13 +78,13 @@ class Peer(Protocol):
     def is_closing(self) -> bool: ...
 
     def answered(self, request: Command, answer: Command | None) -> None:
-        """A request has its answer; None: there is none."""
+        """Called with the response to a request of the client; None if there will be none."""
 
     def told(self, command: Command) -> None:
-        """A oneway request of the server's."""
+        """Called with a oneway request of the server."""
 
     def asked(self, number: int, command: Command, timeout_s: float) -> None:
-        """A request of the server's; `BrokerInMemory.client_answered` takes the response."""
+        """Called with a request of the server; `client_answered` takes the response."""
 
     def cut(self, reason: str) -> None:
         """The server closes the connection."""
@@ -92,14 +92,14 @@ class Peer(Protocol):
 
 @final
 class NameServerInMemory:
-    """The real core. Its files are kept nowhere."""
+    """The real core of the name server. Its files are not kept."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
         self.core = NameServer(Configuration(NameServerSettings()), {}, timeline.now)
 
     def handle(self, peer: Peer, command: Command) -> None:
-        """The peer is answered before this returns."""
+        """Carry out a request; the peer has its answer before this returns."""
         timeline = self._timeline
         outcome = self.core.handle(
             of_names.Request(command, peer), timeline.now, timeline.clock.wall_ms()
@@ -118,7 +118,7 @@ class NameServerInMemory:
         return self.core.deadline()
 
     def turn(self) -> None:
-        """Do what is due."""
+        """Do the work that is due."""
         self.core.expire(self._timeline.now)
         self._settle()
 
@@ -136,7 +136,7 @@ class NameServerInMemory:
 
 @final
 class LocalPeer:
-    """By which what is in the same process asks: brokers register, tests look."""
+    """The peer by which code of the same process sends requests: brokers register, tests query."""
 
     listener = of_names.LISTENER_DEFAULT
     is_closing = False
@@ -147,7 +147,7 @@ class LocalPeer:
         self._answer: Command | None = None
 
     def take_answer(self) -> Command:
-        """To what was asked last."""
+        """The response to the last request."""
         answer, self._answer = self._answer, None
         assert answer is not None, "servers in memory answer this at once"
         return answer
@@ -157,18 +157,21 @@ class LocalPeer:
         self._answer = answer
 
     def told(self, command: Command) -> None:
-        """It serves nobody."""
+        """Ignored: this peer serves no requests."""
 
     def asked(self, number: int, command: Command, timeout_s: float) -> None:
-        """As above."""
+        """Ignored: this peer serves no requests."""
 
     def cut(self, reason: str) -> None:
-        """It registers again by the next request."""
+        """Ignored: the next request registers again."""
 
 
 @final
 class BrokerInMemory:
-    """The real core on the real store. `handle` what peers ask, `turn` at its `deadline`."""
+    """The real core of the broker on the real store.
+
+    The owner calls `handle` with requests, and `turn` at `deadline`.
+    """
 
     def __init__(
         self,
@@ -213,7 +216,7 @@ class BrokerInMemory:
     # ------------------------------------------------------------------ what comes in
 
     def handle(self, peer: Peer, command: Command) -> None:
-        """The peer is answered now, or when the core has an answer."""
+        """Carry out a request; the peer is answered now, or when the core has the response."""
         now, wall_ms = self._times()
         outcome = self.core.handle(of_broker.Request(command, peer), now, wall_ms)
         if isinstance(outcome, of_broker.Reply):
@@ -223,7 +226,7 @@ class BrokerInMemory:
         self._settle()
 
     def create_topic(self, topic: str, queues: int, attributes: str = "") -> None:
-        """As an administrator would."""
+        """Create a topic as an administrator does."""
         header = CreateTopicRequest(
             topic=topic,
             default_topic=DEFAULT_TOPIC,
@@ -251,14 +254,14 @@ class BrokerInMemory:
         self._settle()
 
     def deadline(self) -> float:
-        """When something is due that clients may see; the rest is done with it."""
+        """When work is due that clients may notice; all other work is done together with it."""
         machines = (each for each in self.state.machines if not isinstance(each, _HOUSEKEEPING))
         deadlines = [machine.deadline() for machine in machines]
         state = self.state
         return min(*deadlines, state.works.deadline(), state.files.deadline(), self._register_at)
 
     def turn(self) -> None:
-        """Do what is due."""
+        """Do the work that is due."""
         if self._register_at <= self._timeline.now:
             self._register()
         self._settle()
@@ -282,7 +285,7 @@ class BrokerInMemory:
         raise AssertionError("the broker always has something more to do: a defect of Gantry's")
 
     def _carry_out(self, effect: of_broker.Effect) -> bool:
-        """Whether the core was told something by it."""
+        """Carry out an effect; True if the core learns something from it."""
         if isinstance(effect, of_broker.SaveFile):
             self.core.written(effect.file, None, *self._times())
         elif isinstance(effect, of_broker.Register):
@@ -295,7 +298,7 @@ class BrokerInMemory:
         elif isinstance(effect, of_broker.LogLine):
             log.log(_LEVELS[effect.level], "broker: %s", effect.text, exc_info=effect.cause)
         elif not isinstance(effect, of_broker.Spread | of_broker.DelayChannel):
-            # There is no other broker, and no connection to read less from.
+            # There is no other broker, and no connection on which reading could be paused.
             _reach(effect)
         return isinstance(effect, _TELLING)
 
@@ -321,7 +324,7 @@ class BrokerInMemory:
 
 
 def _reach(effect: of_broker.Effect) -> None:
-    """What a peer sees of it."""
+    """Pass an effect on to the peer that it concerns."""
     if isinstance(effect, of_broker.Answer):
         _peer(effect.request.channel).answered(effect.request.command, effect.command)
     elif isinstance(effect, of_broker.Release):
@@ -330,12 +333,12 @@ def _reach(effect: of_broker.Effect) -> None:
         _peer(effect.channel).told(effect.command)
     elif isinstance(effect, of_broker.AskClient):
         _peer(effect.channel).asked(effect.number, effect.command, effect.timeout_seconds)
-    elif not isinstance(effect, of_broker.Audit):  # the audit trail is not a peer's business
+    elif not isinstance(effect, of_broker.Audit):  # peers do not see the audit trail
         assert isinstance(effect, of_broker.CloseChannel), f"{effect!r} is of sends by sockets"
         _peer(effect.channel).cut(effect.reason)
 
 
 def _peer(channel: object) -> Peer:
-    # Nobody else hands channels to servers in memory, and to ask the protocol takes as long as to
-    # answer a request.
+    # Only these peers reach servers in memory, and a check against the protocol would take as long
+    # as answering a request.
     return cast("Peer", channel)

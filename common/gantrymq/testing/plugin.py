@@ -1,12 +1,12 @@
-"""pytest's plugin `gantrymq`: brokers for tests, by fixture.
+"""Provides the pytest plugin `gantrymq`: fixtures with brokers for tests.
 
     gantry_broker    an EmbeddedBroker: the real broker in the test's process, in virtual time
-    gantry_topic     makes topics of it: gantry_topic(), gantry_topic("orders", queues=8)
-    gantry_server    a StandaloneServer: the real thing on free ports of loopback, one for the
-                     whole run, for clients of any kind
+    gantry_topic     creates topics of it: gantry_topic(), gantry_topic("orders", queues=8)
+    gantry_server    a StandaloneServer: a real server on free ports of the loopback address, one
+                     for the whole run, for clients of any kind
 
-pytest finds it by its entry point. Invariant: a run that asks for none of these fixtures loads
-nothing of Gantry but this module.
+pytest finds the plugin by its entry point. Invariant: a run that uses none of these fixtures loads
+only this module of Gantry.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ QUEUES: Final = 4
 
 
 class MakeTopic(Protocol):
-    """What `gantry_topic` gives."""
+    """The value of the fixture `gantry_topic`."""
 
     def __call__(self, topic: str = "", *, queues: int = QUEUES, attributes: str = "") -> str:
-        """Its name: a new one, unless one is given."""
+        """Create a topic, with a new name unless one is given; returns the name."""
 
 
 @pytest.fixture
 def gantry_broker() -> EmbeddedBroker:
-    """A broker of this test alone; nothing of it is left afterwards."""
-    from gantrymq.testing.embedded import EmbeddedBroker  # noqa: PLC0415 - only who asks pays
+    """A broker for this test alone; nothing of it remains afterwards."""
+    from gantrymq.testing.embedded import EmbeddedBroker  # noqa: PLC0415 - only tests that use it pay
 
     return EmbeddedBroker()
 
 
 @pytest.fixture
 def gantry_topic(gantry_broker: EmbeddedBroker) -> MakeTopic:
-    """Makes topics of `gantry_broker`."""
+    """Creates topics in `gantry_broker`."""
     numbers = itertools.count(1)
 
     def make(topic: str = "", *, queues: int = QUEUES, attributes: str = "") -> str:
@@ -53,7 +53,7 @@ def gantry_topic(gantry_broker: EmbeddedBroker) -> MakeTopic:
 
 @pytest.fixture(scope="session")
 def gantry_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneServer]:
-    """Tests share it: each takes topics and groups of its own."""
+    """A server that all tests share: each test uses topics and groups of its own."""
     from gantrymq.testing.server import StandaloneServer  # noqa: PLC0415 - as above
 
     with StandaloneServer(tmp_path_factory.mktemp("gantry")) as server:

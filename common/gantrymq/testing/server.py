@@ -1,10 +1,10 @@
-"""A real name server and a real broker in a process of their own, for clients of any kind.
+"""Runs a real name server and broker in a child process, for clients of any kind.
 
     with StandaloneServer(folder) as server:
         ... name_servers=server.name_servers ...
 
-It listens on free ports of loopback. Invariant: when `start` is back it takes messages, and when
-`stop` is back the process is gone.
+The server listens on free ports of the loopback address. Invariant: when `start` returns, the
+server accepts messages; when `stop` returns, the process has ended.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self, final
 
-START_SECONDS: Final = 60.0  # a loaded machine of a CI; it takes one
+START_SECONDS: Final = 60.0  # for a loaded CI machine; usually one second
 STOP_SECONDS: Final = 30.0
 READY: Final = "Gantry is up"
 
-# Between choosing a port and listening on it somebody else may take it.
+# Another process may take a port after it was chosen and before the server listens on it.
 ATTEMPTS_MAX: Final = 5
 
 
 class ServerFailedError(Exception):
-    """It did not start; the text has what it said."""
+    """The server did not start; the text has its output."""
 
 
 @final
 class StandaloneServer:
-    """`gantry standalone`, as a child. `start`, then `stop`, or by `with`; its data outlive it."""
+    """`gantry standalone` as a child process. Its data outlive it."""
 
     def __init__(self, data: Path, flags: Sequence[str] = ()) -> None:
-        """`flags` are those of `gantry standalone`, beyond the ports."""
+        """`flags` are options of `gantry standalone` other than the ports."""
         self.data = data
         self._flags = tuple(flags)
         self._process: subprocess.Popen[str] | None = None
@@ -47,7 +47,7 @@ class StandaloneServer:
 
     @property
     def name_servers(self) -> str:
-        """What clients are given."""
+        """The address that a test passes to its clients."""
         return f"127.0.0.1:{self._ports[0]}"
 
     @property
@@ -64,12 +64,12 @@ class StandaloneServer:
 
     @property
     def pid(self) -> int:
-        """Of the child."""
+        """The process id of the child."""
         assert self._process is not None, "it is not running"
         return self._process.pid
 
     def start(self) -> None:
-        """Raises ServerFailedError with what it said."""
+        """Start the server; raises ServerFailedError with its output if it does not start."""
         self.data.mkdir(parents=True, exist_ok=True)
         for attempt in range(ATTEMPTS_MAX):
             self._ports = free_ports()
@@ -81,18 +81,18 @@ class StandaloneServer:
                 raise ServerFailedError(f"gantry standalone did not start:\n{said}")
 
     def start_again(self) -> None:
-        """After a `stop` or `kill`, on the same ports, so that clients find it again."""
+        """Start on the same ports after `stop` or `kill`, so that clients find the server again."""
         if not self._comes_up():
             raise ServerFailedError(
                 f"gantry standalone did not start again:\n{self.log.read_text(errors='replace')}"
             )
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Ask it to end, and wait; its exit code. It is killed when it does not end."""
+        """Ask the server to end, and wait; returns its exit code. Kills it if it does not end."""
         return self._end(number)
 
     def kill(self) -> int:
-        """As a crash would end it."""
+        """End the server as a crash does."""
         return self._end(signal.SIGKILL)
 
     def _end(self, number: signal.Signals) -> int:
@@ -109,7 +109,7 @@ class StandaloneServer:
             process.stdout.close()
 
     def _comes_up(self) -> bool:
-        """Whether it says that it is up, before it ends."""
+        """Whether the server reports that it is up before it ends."""
         names, broker, metrics, console = self._ports
         ports = {
             "--namesrv-port": names,
@@ -146,7 +146,7 @@ class StandaloneServer:
 
 
 def free_ports() -> tuple[int, int, int, int]:
-    """Of name server, broker (and two below it), metrics and console, all different."""
+    """Different free ports for name server, broker (and two below it), metrics and console."""
     with socket.socket() as names, socket.socket() as metrics, socket.socket() as console:
         for probe in (names, metrics, console):
             probe.bind(("127.0.0.1", 0))
@@ -156,7 +156,7 @@ def free_ports() -> tuple[int, int, int, int]:
 
 
 def _free_pair() -> int:
-    """A port that is free, as is the one two below it."""
+    """A free port; the port two below it is free as well."""
     while True:
         with socket.socket() as probe, socket.socket() as below:
             probe.bind(("127.0.0.1", 0))
@@ -169,12 +169,12 @@ def _free_pair() -> int:
 
 
 def _environment() -> dict[str, str]:
-    """Without settings that somebody made for servers of his own."""
+    """The environment without GANTRY_ variables, which may be meant for other servers."""
     return {name: value for name, value in os.environ.items() if not name.startswith("GANTRY_")}
 
 
 def _says_it_is_up(output: IO[str]) -> bool:
-    """Whether it does before it ends, and in its time."""
+    """Whether the server reports in time that it is up, before it ends."""
     gives_up_at = time.monotonic() + START_SECONDS
     with selectors.DefaultSelector() as selector:
         selector.register(output, selectors.EVENT_READ)

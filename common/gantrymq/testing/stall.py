@@ -1,7 +1,7 @@
-"""Says when a test seems to wait for virtual time that nobody lets pass.
+"""Warns when a test seems to wait for virtual time that no code advances.
 
-Such a test would hang without a word. Invariant: it only says so, once; what a test waits for may
-be the real world as well.
+Such a test would hang without a message. Invariant: this only warns, and only once, since a test
+may also wait for the real world.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, final
 
 log: Final = logging.getLogger("gantrymq.testing")
 
-# Real seconds. What happens in virtual time takes a fraction of one.
+# Real seconds. Work in virtual time takes a fraction of one.
 STALL_SECONDS: Final = 5.0
 
 _ADVICE: Final = (
@@ -24,14 +24,14 @@ _ADVICE: Final = (
 
 @final
 class Stall:
-    """Of one broker. `watch` whenever somebody begins to wait."""
+    """The watch of one embedded broker, which calls `watch` whenever a client begins to wait."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def watch(self) -> None:
-        """Look once, after a while, on each loop that waits."""
+        """Check this event loop once, after a while."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop = loop

@@ -1,4 +1,4 @@
-"""The messages that consumers find in a topic, read from the store directly."""
+"""Reads the messages that consumers find in a topic, directly from the store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gantrymq.wire.message.record import Record, decode
 
 
 def messages_of(store: Store, broker_name: str, topic: str) -> list[ReceivedMessage]:
-    """All of them, in the order in which they were stored."""
+    """All messages of the topic, in the order in which they were stored."""
     found = []
     for queue in _queues(store, topic):
         place = MessageQueue(topic, broker_name, queue.queue_id)
@@ -21,7 +21,7 @@ def messages_of(store: Store, broker_name: str, topic: str) -> list[ReceivedMess
 
 
 def records_of(store: Store, queue: ConsumeQueue) -> Iterator[Record]:
-    """What one queue leads to."""
+    """The records that the units of one queue point to."""
     for offset in range(queue.minimum, queue.end):
         position, size, _ = queue.unit(offset)
         record = decode(store.log.segments.read(position, size))
@@ -30,12 +30,12 @@ def records_of(store: Store, queue: ConsumeQueue) -> Iterator[Record]:
 
 
 def bodies_of(store: Store, topic: str) -> list[bytes]:
-    """The same, without what is around them."""
+    """The bodies of all messages of the topic, in the order in which they were stored."""
     return [message.body for message in messages_of(store, "", topic)]
 
 
 def count_of(store: Store, topic: str) -> int:
-    """How many there are."""
+    """The number of messages of the topic."""
     return sum(queue.end - queue.minimum for queue in _queues(store, topic))
 
 

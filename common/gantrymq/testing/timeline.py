@@ -1,12 +1,12 @@
-"""Virtual time for everything in one process: a clock, and what is due by it.
+"""Provides virtual time for everything in one process: a clock and the actions due by it.
 
     timeline = Timeline()
     timeline.call_at(3.0, action)
     timeline.next_moment()              3.0
     timeline.go_to(3.0)                 calls the action
 
-Invariant: actions are called in the order of their moments, those of one moment in the order in
-which they were asked for, and the clock never goes past one that was not called.
+Invariant: actions are called in the order of their moments, and in the order of the calls to
+`call_at` if their moments are equal. The clock never passes an action that was not called.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Alarm:
 
 @final
 class Timeline:
-    """Of one world."""
+    """The clock of one simulation and its planned actions."""
 
     def __init__(self) -> None:
         self.clock = VirtualClock()
@@ -48,11 +48,11 @@ class Timeline:
 
     @property
     def now(self) -> float:
-        """In seconds since the world began."""
+        """Seconds since the simulation began."""
         return self.clock.monotonic()
 
     def call_at(self, moment: float, action: Callable[[], None]) -> Alarm:
-        """Call it when the clock is there; a moment that is past is the next that comes."""
+        """Call the action at this moment; if the moment is past, the next time the clock is set."""
         self._count += 1
         alarm = Alarm(max(moment, self.now), self._count, action)
         heappush(self._alarms, alarm)
@@ -66,7 +66,7 @@ class Timeline:
         return alarms[0].moment if alarms else NEVER
 
     def go_to(self, moment: float) -> None:
-        """Set the clock, and call what is due at that moment."""
+        """Set the clock, and call the actions that are due at that moment."""
         assert moment <= self.next_moment(), "something is due before"
         self.clock.advance(moment - self.now)
         while self.next_moment() <= self.now:

@@ -1,9 +1,9 @@
-"""What a disk has for good, and what is on its way there: of one file, of one folder.
+"""Tracks which changes of a file or folder are on disk, and which a power cut may lose.
 
-Every state that a power cut can leave is made here, by a `choose(n)` that answers 0 to n - 1.
-Answers of 0 are the kindest (everything survives), answers of 1 lose everything that may be lost,
-so a search for a failing history shrinks towards fewer losses. Which part arrived is what counts;
-the order of arrival shows only in what is missing.
+Every state that a power cut can leave is derived from calls of `choose(n)`, which returns 0 to n -
+1. Answers of 0 are the kindest (everything survives), answers of 1 lose everything that may be
+lost, so a search for a failing history shrinks towards fewer losses. The model decides which part
+of a change arrived; the order of arrival shows only in what is missing.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ C = TypeVar("C")
 
 
 def keep_all(count: int) -> int:
-    """The choices of a kind device."""
+    """The choices of a device that has written everything."""
     assert count > 0
     return 0
 
 
 def lose_all(count: int) -> int:
-    """The choices of a device that had written nothing by itself."""
+    """The choices of a device that has written only what was synced."""
     return min(1, count - 1)
 
 
@@ -98,14 +98,14 @@ class FileRecord:
         self.changes.append((self.sequence, change))
 
     def sync(self, sequence: int) -> None:
-        """The changes up to this one are on the device for good."""
+        """The changes up to this one are on the device and survive a power cut."""
         for number, change in self.changes:
             if number <= sequence:
                 self.image.apply(change)
         self.changes = [kept for kept in self.changes if kept[0] > sequence]
 
     def fail_sync(self, choose: Chooser) -> None:
-        """Pages that could not be written are forgotten (0), stay to be written (1), or mixed."""
+        """Fail a sync: unwritten pages are forgotten (0), stay unwritten (1), or a mix of both."""
         fate = choose(3)
         if fate == 1:
             return
@@ -121,7 +121,7 @@ class FileRecord:
         return image
 
     def flip_bit(self, inode: Inode, position: int, bit: int) -> None:
-        """One bit is wrong from here on, where the program reads it and on the device."""
+        """Flip one bit in what the program reads and in what the device has."""
         inode.data[position] ^= 1 << bit
         flipped = bytes([inode.data[position]])
         if any(_covers(change, position) for _, change in self.changes):
@@ -130,7 +130,7 @@ class FileRecord:
             self.image.data[position : position + 1] = flipped
 
     def _torn(self, change: Change, choose: Chooser) -> Sequence[Change]:
-        """Parts of one change; its last two fates need a write to tear."""
+        """The parts of one change that survive; the last two fates need a write to tear."""
         fate = choose(5)
         if fate == 0:
             return [change]
@@ -145,7 +145,7 @@ class FileRecord:
 
 @final
 class FolderRecord:
-    """A folder's names as the device has them, and the steps since: each whole or not at all."""
+    """A folder's names as the device has them, and the later steps: each whole or not at all."""
 
     __slots__ = ("names", "steps")
 
@@ -169,7 +169,8 @@ class FolderRecord:
 def arrived(
     changes: Sequence[C], choose: Chooser, torn: Callable[[C, Chooser], Sequence[C]]
 ) -> Sequence[C]:
-    """All of them, none, the first so many and a part of the next, or of each what `torn` says."""
+    """What survives of the changes: all of them, none, the first few and a part of the next one, or
+    of each change what `torn` returns."""
     if not changes:
         return []
     fate = choose(4)
@@ -184,7 +185,7 @@ def arrived(
 
 
 def chance(choose: Chooser, permille: int) -> bool:
-    """True this often in a thousand; an answer of 0 is no."""
+    """True so often in a thousand; an answer of 0 means False."""
     return permille > 0 and choose(1000) >= 1000 - permille
 
 
@@ -196,7 +197,7 @@ def _cut_anywhere(change: Written, choose: Chooser) -> Sequence[Written]:
 
 
 def _some_sectors(change: Written, choose: Chooser) -> Sequence[Written]:
-    """The sectors of a drawn pattern, which is repeated when the write is long."""
+    """The sectors in a random pattern, which repeats if the write is long."""
     first = change.position // SECTOR_BYTES
     count = (change.position + len(change.data) - 1) // SECTOR_BYTES + 1 - first
     pattern = choose(1 << min(count, 32))

@@ -81,7 +81,7 @@ def test_a_server_for_all_tests_of_a_run(pytester: pytest.Pytester) -> None:
 
 def test_fixtures_are_listed_with_what_they_are(pytester: pytest.Pytester) -> None:
     listed = run(pytester, PLAIN, *_SYNC, "--fixtures").stdout
-    listed.fnmatch_lines(["*gantry_broker*", "*A broker of this test alone*"])
+    listed.fnmatch_lines(["*gantry_broker*", "*A broker for this test alone*"])
 
 
 def test_a_run_that_asks_for_nothing_loads_nothing(pytester: pytest.Pytester) -> None:

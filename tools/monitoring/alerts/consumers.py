@@ -80,7 +80,7 @@ GROUP_OFFLINE_WITH_LAG: Final = Alert(
     ),
     (
         "`gantry consumerConnection -g GROUP -n NAMESRV`.",
-        "The application's log; [doctor](../../reference/command-line.md) finds what is usual.",
+        "The application's log; [doctor](../../reference/command-line.md) names usual mistakes.",
     ),
     (
         "Start the application again.",
