@@ -123,7 +123,7 @@ def subscribe(state: State, lagging_percent: int) -> None:
 def put(state: State, topic: str, queue_id: int) -> None:
     host = hosts.parse("127.0.0.1:1")
     record = Record(topic.encode(), b"x" * 100, queue_id=queue_id, born_host=host, store_host=host)
-    state.works.start(tasks.put(record, waits=False), lambda _: None, fail)
+    state.task_runner.start(tasks.put(record, waits=False), lambda _: None, fail)
     state.figures.count_sent(topic, NORMAL, 1, record.size)
 
 

@@ -10,7 +10,7 @@ from gantrymq.attack.legitimate import TOPIC
 from gantrymq.attack.peer import Answers, Peer, ask_each
 from gantrymq.attack.site import ADMINISTRATOR, USER, Site
 from gantrymq.attack.trial import Trial
-from gantrymq.broker.core.requests import REQUESTS
+from gantrymq.broker.core.requests import REQUEST_CODES
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.header import field_kinds
 from gantrymq.wire.headers.table import REQUEST_HEADERS
@@ -68,7 +68,7 @@ ADMINISTRATION = (
 
 def test_an_ordinary_account_administers_nothing(guarded_attack: Trial, guarded_site: Site) -> None:
     with guarded_attack("access", "administration by an account without rights to it") as attempt:
-        tried = [(code, plausible(code), b"{}") for code in ADMINISTRATION if code in REQUESTS]
+        tried = [(code, plausible(code), b"{}") for code in ADMINISTRATION if code in REQUEST_CODES]
         answers = ask_each(guarded_site.broker, tried, USER)
         assert not answers.counts["code 0"]
         attempt.outcome = str(answers)
@@ -81,7 +81,7 @@ def test_no_answer_to_an_administrator_has_a_secret(
     with guarded_attack("replay", what) as attempt:
         shown = []
         with Peer(guarded_site.broker, ADMINISTRATOR) as peer:
-            for code in sorted(REQUESTS):
+            for code in sorted(REQUEST_CODES):
                 if code in (RequestCode.UNREGISTER_CLIENT, RequestCode.END_TRANSACTION):
                     continue
                 peer.send(code, {})

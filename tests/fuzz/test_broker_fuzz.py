@@ -96,9 +96,9 @@ class Siege:
         broker = self.broker
         for request in [each for each in self.open if not broker.is_held(each)]:
             self._answered(self.open.pop(request), broker.answer(request))
-        state = broker.state
-        held = len(state.holds) + len(state.pops.waiting)
-        assert len(self.open) <= held + len(state.works) <= HELD_MAX
+        state, services = broker.state, broker.services
+        held = len(services.pull_request_hold) + len(services.pops.waiting)
+        assert len(self.open) <= held + len(state.task_runner) <= HELD_MAX
 
     def _answered(self, hostile: Hostile, answer: Command | None) -> None:
         assert not (hostile.is_oneway and answer), hostile
@@ -154,16 +154,18 @@ class Siege:
     def _nothing_is_left(self) -> None:
         """Of what lasts as long as requests and connections do."""
         broker, state = self.broker, self.broker.state
+        services = broker.services
         for channel in self.channels:
             broker.close(channel)
-        assert (len(state.works), len(state.holds), len(state.clients)) == (0, 0, 0)
-        assert len(state.pops.waiting) == 0
+        assert (len(state.task_runner), len(state.clients)) == (0, 0)
+        assert len(services.pull_request_hold) == 0
+        assert len(services.pops.waiting) == 0
         assert state.admission.waiting == 0
         assert not state.clients.consumers
         assert not state.clients.producers
         assert not state.conflicts.lasting
-        assert not state.halves._claimed
-        assert state.unsaved_topics <= state.topics.all.keys()
+        assert not state.open_halves._claimed
+        assert state.topics.unsaved <= state.topics.all.keys()
 
     def _bodies(self) -> list[bytes]:
         """Of all messages that can be read, queue by queue, without a gap."""

@@ -12,9 +12,11 @@ from gantrymq.acl.users.table import UserTable
 from gantrymq.acl.users.user import User
 from gantrymq.audit.record import Actor, AuditOutcome, audit_record
 from gantrymq.base.properties import format_properties
+from gantrymq.broker.core.broker import Broker
+from gantrymq.broker.core.context import Identity
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.state import Identity, State
+from gantrymq.broker.core.state import State
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.auth import PolicyEntryInfo, PolicyInfo
 from gantrymq.wire.bodies.consuming.pops import RequestMode, TopicMode
@@ -50,21 +52,22 @@ def _state() -> State:
         now=0.0,
         wall_ms=specimen.WALL_MS,
     )
+    services = Broker(state).services
     state.topics.put(TopicConfig(_TOPIC, 4, 4), specimen.WALL_MS)
     state.groups.put(GroupConfig(group_name=_GROUP), specimen.WALL_MS)
     state.offsets.commit(_GROUP, _TOPIC, 0, 41)
     state.offsets.commit(_GROUP, _TOPIC, 1, 7)
-    state.delays.load(_DELAY_OFFSETS)
-    state.timers.load(_TIMERS)
+    services.delay_service.load(_DELAY_OFFSETS)
+    services.timer_service.load(_TIMERS)
     state.request_modes.put(TopicMode(topic=_TOPIC, consumer_group=_GROUP, mode=RequestMode.POP))
     state.filters.selector(
         _GROUP, SubscriptionData(topic=_TOPIC, sub_string="price > 10", expression_type="SQL92")
     )
-    state.pops.checkouts.take(
+    state.in_flight.take(
         (_GROUP, _TOPIC, 1), [7, 8], 9, specimen.WALL_MS, specimen.WALL_MS + 60_000
     )
     state.quotas.put(Quota(QuotaKind.TOPIC, _TOPIC, {QuotaLimit.PRODUCE_BYTES: 1 << 20}))
-    state.carried.lose()
+    services.metadata_replication.lose()
     return state
 
 

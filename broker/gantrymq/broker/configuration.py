@@ -30,10 +30,10 @@ from gantrymq.base.settings import (
     settings_to_text,
 )
 from gantrymq.broker.core.admin.java_keys import JAVA_KEYS
+from gantrymq.broker.core.context import Identity
 from gantrymq.broker.core.engine.configuration import REGION_FORM, SETTINGS, check_region
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
-from gantrymq.broker.core.state import Identity
 from gantrymq.broker.core.users.first_users import first_users, inner_credentials
 from gantrymq.broker.core.users.rules import user_rules_of
 from gantrymq.broker.setup import group_setup, link_setup

@@ -88,7 +88,7 @@ class MetricsPages:
         done = asyncio.Event()
         state = self._core.state
         state.now, state.wall_ms = self._clock.monotonic(), self._clock.wall_ms()
-        state.store_values.refresh(done.set)
+        self._core.services.store_values.refresh(done.set)
         self._turn_soon()
         with suppress(TimeoutError):
             await asyncio.wait_for(done.wait(), STORE_VALUES_SECONDS)

@@ -258,7 +258,7 @@ class BrokerHost:
         self.core.begin(self._clock.monotonic(), self._clock.wall_ms())
         self._pages.begin()
         if has_accounts:
-            self._acl_file.watch(self.state.carried.accounts_edited)
+            self._acl_file.watch(self.core.services.metadata_replication.accounts_edited)
         self._quota_file.watch()
         gc.freeze()  # tables live long: exempt them from garbage collection
         asyncio.get_running_loop().add_reader(self._background.fileno(), self._turn_soon)

@@ -24,8 +24,8 @@ from contextlib import contextmanager
 from typing import Final, TypeVar, final
 
 from gantrymq.broker.core.broker import FAST_LISTENER
+from gantrymq.broker.core.context import Identity as BrokerIdentity
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.state import Identity as BrokerIdentity
 from gantrymq.client.aio.machinery.environment import Identity, Serve
 from gantrymq.client.core.message.received import ReceivedMessage
 from gantrymq.runtime.clock import VirtualClock
@@ -210,7 +210,7 @@ class EmbeddedBroker:
         """
 
         def fault() -> str | None:
-            return mismatch(self._broker.state, topic, bodies, in_order=in_order)
+            return mismatch(self._broker.core, topic, bodies, in_order=in_order)
 
         await self._must_become_true(fault, within_s)
         return self.messages(topic)
@@ -224,7 +224,7 @@ class EmbeddedBroker:
     async def expect_consumed(self, group: str, topic: str, *, within_s: float = 60.0) -> None:
         """Assert that the group has consumed every message of the topic and committed its offsets,
         which consumers do every few seconds."""
-        await self._must_become_true(lambda: unconsumed(self._broker.state, group, topic), within_s)
+        await self._must_become_true(lambda: unconsumed(self._broker.core, group, topic), within_s)
 
     async def _must_become_true(self, fault: Callable[[], str | None], within_s: float) -> None:
         await self.settle()

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, SCHEDULE_TOPIC
 from gantrymq.broker.core.state import State
 from gantrymq.testing.stored_messages import bodies_of, count_of
@@ -44,9 +45,9 @@ def progress_of(state: State, group: str, topic: str) -> Progress:
     return Progress(consumed, stored)
 
 
-def mismatch(state: State, topic: str, bodies: Sequence[bytes], *, in_order: bool) -> str | None:
+def mismatch(core: Broker, topic: str, bodies: Sequence[bytes], *, in_order: bool) -> str | None:
     """How the topic's messages differ from these bodies; None if they are equal."""
-    found = bodies_of(state.store, topic)
+    found = bodies_of(core.state.store, topic)
     expected = list(bodies)
     missing, extra = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
     if not missing and not extra and not (in_order and found != expected):
@@ -59,11 +60,12 @@ def mismatch(state: State, topic: str, bodies: Sequence[bytes], *, in_order: boo
         lines.append(f"  missing:  {_shown(list(missing.elements()))}")
     if extra:
         lines.append(f"  too many: {_shown(list(extra.elements()))}")
-    return "\n".join([*lines, *_elsewhere(state, topic)])
+    return "\n".join([*lines, *_elsewhere(core, topic)])
 
 
-def unconsumed(state: State, group: str, topic: str) -> str | None:
+def unconsumed(core: Broker, group: str, topic: str) -> str | None:
     """What the group has not consumed; None if it has consumed everything."""
+    state = core.state
     progress = progress_of(state, group, topic)
     if progress.lag == 0:
         return None
@@ -75,13 +77,14 @@ def unconsumed(state: State, group: str, topic: str) -> str | None:
             f"  it never told the broker how far it is here; topics of which it did: {told}."
             " A consumer does each 5 s, and when it is closed"
         )
-    return "\n".join([*lines, *_elsewhere(state, topic)])
+    return "\n".join([*lines, *_elsewhere(core, topic)])
 
 
-def _elsewhere(state: State, topic: str) -> Iterator[str]:
+def _elsewhere(core: Broker, topic: str) -> Iterator[str]:
     """Lines about messages that may still come, and about other topics that have messages."""
+    state = core.state
     waiting = {
-        "delayed by a level": _delayed(state),
+        "delayed by a level": _delayed(core),
         "of a timer": state.timers.count,
         "of open transactions": _open_halves(state),
     }
@@ -98,11 +101,11 @@ def _elsewhere(state: State, topic: str) -> Iterator[str]:
     yield f"  other topics with messages: {', '.join(others) or 'none'}"
 
 
-def _delayed(state: State) -> int:
+def _delayed(core: Broker) -> int:
     """The number of delayed messages that are not delivered yet, over all levels."""
-    queues = state.store.queues
+    queues, service = core.state.store.queues, core.services.delay_service
     return sum(
-        queue.end - state.delays.offset(queue_id + 1)
+        queue.end - service.offset(queue_id + 1)
         for queue_id in queues.queue_ids(SCHEDULE_TOPIC)
         if (queue := queues.find(SCHEDULE_TOPIC, queue_id)) is not None
     )
@@ -112,7 +115,7 @@ def _open_halves(state: State) -> int:
     queue = state.store.queues.find(HALF_TOPIC, 0)
     if queue is None:
         return 0
-    return sum(not state.halves.is_done(number) for number in range(queue.minimum, queue.end))
+    return sum(not state.open_halves.is_done(number) for number in range(queue.minimum, queue.end))
 
 
 def _shown(bodies: Sequence[bytes]) -> str:

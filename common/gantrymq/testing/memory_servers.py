@@ -17,10 +17,11 @@ from gantrymq.base.errors import LocalError
 from gantrymq.broker.core import messages as of_broker
 from gantrymq.broker.core.admin.stats import Stats
 from gantrymq.broker.core.broker import Broker
+from gantrymq.broker.core.context import Identity
 from gantrymq.broker.core.engine.write_health_log import WriteHealthLog
 from gantrymq.broker.core.metadata.system_topics import DEFAULT_TOPIC
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.state import Identity, State
+from gantrymq.broker.core.state import State
 from gantrymq.namesrv.core import messages as of_names
 from gantrymq.namesrv.core.nameserver import NameServer
 from gantrymq.namesrv.core.settings import NameServerSettings
@@ -255,10 +256,11 @@ class BrokerInMemory:
 
     def deadline(self) -> float:
         """When work is due that clients may notice; all other work is done together with it."""
-        machines = (each for each in self.state.machines if not isinstance(each, _HOUSEKEEPING))
-        deadlines = [machine.deadline() for machine in machines]
+        periodic = self.core.services.periodic
+        deadlines = [each.deadline() for each in periodic if not isinstance(each, _HOUSEKEEPING)]
         state = self.state
-        return min(*deadlines, state.works.deadline(), state.files.deadline(), self._register_at)
+        deadlines += [state.task_runner.deadline(), state.files.deadline(), self._register_at]
+        return min(deadlines)
 
     def turn(self) -> None:
         """Do the work that is due."""

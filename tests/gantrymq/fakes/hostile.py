@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from gantrymq.broker.core.messages import Request
-from gantrymq.broker.core.requests import REQUESTS
+from gantrymq.broker.core.requests import REQUEST_CODES
 from gantrymq.fakes.brokers.broker import START_MS, OpenedBroker
 from gantrymq.wire import header, javajson
 from gantrymq.wire.codes import RequestCode
@@ -101,7 +101,7 @@ def fields_asked() -> Mapping[int, frozenset[str]]:
     """Which header fields the handler of each code reads."""
     broker = OpenedBroker()
     asked = {}
-    for code in REQUESTS:
+    for code in REQUEST_CODES:
         curious = Curious()
         broker.broker.handle(Request(Command(code, ext=curious), broker.channel), 0.0, START_MS)
         asked[code] = frozenset(curious.asked)
@@ -113,7 +113,7 @@ class HostileClients:
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
-        self._codes = sorted(REQUESTS)
+        self._codes = sorted(REQUEST_CODES)
         self._kinds = _kinds()
         self._asked: dict[int, set[str]] = {}
         self._golden: dict[int, list[tuple[dict[str, str], bytes]]] = {}

@@ -26,7 +26,7 @@ def values_of(samples: Iterable[Samples], base: str = "") -> dict[str, float]:
 def page_of(broker: OpenedBroker) -> dict[str, float]:
     """The metrics of a broker, after it has read lags and times from its store."""
     ended: list[bool] = []
-    broker.state.store_values.refresh(lambda: ended.append(True))
+    broker.services.store_values.refresh(lambda: ended.append(True))
     broker.settle()
     assert ended, "the store was read"
     return values_of(page.samples(broker.broker), base_of(broker.state))

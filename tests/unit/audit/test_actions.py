@@ -7,7 +7,7 @@ from gantrymq.acl.requests.needs import NAME_SERVER_REQUESTS as FOR_CLIENTS
 from gantrymq.audit.actions import ACTIONS, NOT_AUDITED
 from gantrymq.broker.core import unsupported
 from gantrymq.broker.core.auditing.values import VIEWS
-from gantrymq.broker.core.requests import REQUESTS as BROKER_REQUESTS
+from gantrymq.broker.core.requests import REQUEST_CODES as BROKER_REQUESTS
 from gantrymq.namesrv.core.audit_trail import VIEWS as NAME_SERVER_VIEWS
 from gantrymq.namesrv.core.requests import REQUESTS as NAME_SERVER_REQUESTS
 from gantrymq.wire.codes import RequestCode

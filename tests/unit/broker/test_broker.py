@@ -118,7 +118,7 @@ def test_a_work_among_the_sends_that_goes_on_has_the_machines_asked() -> None:
     broker, machine = opened()
     broker.broker.feed(broker.channel, FRAME, 0, broker.now, broker.wall_ms)
     results: list[object] = []
-    broker.state.works.start(tasks.put(record(1)), results.append, results.append)
+    broker.state.task_runner.start(tasks.put(record(1)), results.append, results.append)
     broker.broker.turn(broker.now, broker.wall_ms)
     assert len(results) == 1
     assert machine.count > 0
@@ -128,7 +128,7 @@ def test_after_a_work_that_waited_goes_on_the_machines_are_asked_again() -> None
     broker, machine = opened()
     results: list[object] = []
     due = broker.now + LOOK_SECONDS
-    broker.state.works.start(tasks.wait(due), results.append, results.append)
+    broker.state.task_runner.start(tasks.wait(due), results.append, results.append)
     broker.settle()
     turn_after_a_send(broker, LOOK_SECONDS)
     assert len(results) == 1

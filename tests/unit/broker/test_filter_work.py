@@ -145,7 +145,7 @@ def test_the_work_of_a_closed_connection_ends_at_once(pulls: PulledBroker, clock
     turns.close(channel)
 
     assert turns.released == requests
-    assert len(pulls.state.works) == 0
+    assert len(pulls.state.task_runner) == 0
     assert len(pulls.state.store.reader) == 0
     began = clock.now
     turns.turn()
@@ -172,7 +172,7 @@ def test_a_held_pull_that_filters_ends_with_its_connection(pulls: PulledBroker) 
     turns.close(channel)
 
     assert turns.released == [request]
-    assert (len(pulls.state.works), len(pulls.state.store.reader)) == (0, 0)
+    assert (len(pulls.state.task_runner), len(pulls.state.store.reader)) == (0, 0)
 
 
 def test_a_filter_that_takes_too_long_is_answered_with_how_far_it_came(

@@ -146,7 +146,7 @@ def store(broker: OpenedBroker, record: Record) -> None:
     def failed(error: Exception) -> None:
         raise error
 
-    broker.state.works.start(tasks.put(record), lambda _: None, failed)
+    broker.state.task_runner.start(tasks.put(record), lambda _: None, failed)
     broker.settle()
 
 

@@ -58,4 +58,4 @@ def test_a_producers_requests_have_the_effect_they_had(
     broker.send(RequestCode.END_TRANSACTION, ext={**ended, **ours}, is_oneway=True)
     assert broker.bodies("VecTopic", int(theirs["queueId"])) == delivered
     broker.pass_time(60.0)
-    assert broker.state.halves.first == 1
+    assert broker.state.open_halves.first == 1

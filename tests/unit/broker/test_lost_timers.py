@@ -43,7 +43,7 @@ def killed_and_started(broker: OpenedBroker) -> OpenedBroker:
 
 
 def lost(broker: OpenedBroker) -> int:
-    return broker.state.timers.counters["lost"]
+    return broker.services.timer_service.counters["lost"]
 
 
 @pytest.mark.parametrize("others", [0, 3], ids=["all", "some"])

@@ -129,7 +129,7 @@ async def test_what_a_client_is_asked_and_cannot_be_sent_is_answered(tmp_path: P
         (channel,) = host.channels
         answered = asyncio.get_running_loop().create_future()
         question = Command(RequestCode.GET_CONSUMER_RUNNING_INFO, body=bytes(17 << 20))
-        host.state.works.start(tasks.ask(channel, question, 3.0), answered.set_result, _raise)
+        host.state.task_runner.start(tasks.ask(channel, question, 3.0), answered.set_result, _raise)
         await connection.request(Command(9999), 3.0)
         assert await asyncio.wait_for(answered, 30.0) is None
         await dialer.close()
@@ -166,7 +166,7 @@ async def test_a_stop_answers_pulls_that_wait(tmp_path: Path) -> None:
         waiting = asyncio.ensure_future(connection.request(command, 30.0))
         await asyncio.sleep(0)  # it leaves first
         await connection.request(Command(9999), 3.0)
-        assert len(host.state.holds) == 1
+        assert len(host.core.services.pull_request_hold) == 1
     assert (await waiting).code == ResponseCode.PULL_NOT_FOUND
     await dialer.close()
 

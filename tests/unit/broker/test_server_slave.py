@@ -73,7 +73,7 @@ async def test_a_slave_has_its_masters_tables_in_no_time(tmp_path: Path) -> None
         master.state.topics.put(TopicConfig("Orders"), 5)
         async with broker(tmp_path / "s", names, **SLAVE) as slave:
             await has_topic(slave, "Orders")
-            assert slave.state.following.master == master.state.identity.address
+            assert slave.state.master_address == master.state.identity.address
 
 
 async def test_a_slave_that_comes_first_finds_its_master_soon(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from gantrymq.attack.large_state import COMMON, EAGER, WIDE, bodies, group_name, plausible, tables
 from gantrymq.broker.core.messages import File, Request
-from gantrymq.broker.core.requests import REQUESTS
+from gantrymq.broker.core.requests import REQUEST_CODES
 from gantrymq.fakes.brokers.broker import OpenedBroker
 from gantrymq.wire.codes import RequestCode, ResponseCode, request_name
 from gantrymq.wire.command import Command
@@ -92,7 +92,7 @@ def longest_piece(broker: OpenedBroker, code: int, topic: str, group: str) -> in
     return longest
 
 
-@pytest.mark.parametrize("code", sorted(set(REQUESTS) - set(REMOVING)), ids=request_name)
+@pytest.mark.parametrize("code", sorted(set(REQUEST_CODES) - set(REMOVING)), ids=request_name)
 def test_a_request_is_carried_out_in_short_pieces(code: int, shared: OpenedBroker) -> None:
     eager = longest_piece(shared, code, COMMON, EAGER)
     wide = longest_piece(shared, code, WIDE, group_name(0))

@@ -92,7 +92,7 @@ def test_news_that_does_not_end_leaves_what_is_written_meanwhile_its_turn() -> N
 
 def test_a_table_that_cannot_be_stored_is_tried_as_it_is_by_then_and_no_more() -> None:
     master, follower = stuck_pair()
-    before = len(follower.state.works)
+    before = len(follower.state.task_runner)
     for number in range(10):
         add_topic(master, f"U{number}")
         follower.copy_tables(master, TOPICS)
@@ -100,7 +100,7 @@ def test_a_table_that_cannot_be_stored_is_tried_as_it_is_by_then_and_no_more() -
     follower.pass_time(1.0)
     write(follower, File.TOPICS, FULL)
     assert sum("cannot be stored" in line.text for line in follower.lines) == 1
-    assert len(follower.state.works) == before + 1
+    assert len(follower.state.task_runner) == before + 1
     assert follower.broker.unstored_tables == {TOPICS}
     follower.pass_time(1.0)
     write(follower, File.TOPICS)

@@ -208,7 +208,7 @@ class Session:
             born_host=JAVA.store_host,
             store_host=JAVA.store_host,
         )
-        self.broker.state.works.start(tasks.put(record), lambda _: None, fail)
+        self.broker.state.task_runner.start(tasks.put(record), lambda _: None, fail)
         self.broker.settle()
 
     def position(self, exchange: Exchange) -> str:

@@ -318,7 +318,7 @@ async def test_what_is_counted_by_its_own_name_is_not_counted_for_its_turn_too()
         yield from wait()
         loop.clock.clock.advance(2 * STALL_SECONDS)
 
-    loop.opened_broker.state.works.start(slow(), lambda _: None, lambda _: None)
+    loop.opened_broker.state.task_runner.start(slow(), lambda _: None, lambda _: None)
     loop.rounds.turn()
 
     assert dict(stalls.counts) == {"work of the broker's own": 1}

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from gantrymq.broker.core.requests import REQUESTS, TABLES
+from gantrymq.broker.core.requests import BOUND_TABLES, REQUEST_CODES, TABLES
 from gantrymq.broker.core.unsupported import REASONS
 from gantrymq.fakes.brokers.broker import OpenedBroker
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -20,9 +20,10 @@ def test_a_refusal_says_why(code: RequestCode) -> None:
 
 
 def test_every_code_is_decided_on() -> None:
-    assert [code.name for code in RequestCode if code not in REQUESTS] == []
+    assert [code.name for code in RequestCode if code not in REQUEST_CODES] == []
 
 
 def test_no_code_is_in_two_tables() -> None:
-    twice = [set(one) & set(other) for one, other in combinations(TABLES, 2)]
+    tables = [set(table) for table in (*TABLES, *BOUND_TABLES)]
+    twice = [one & other for one, other in combinations(tables, 2)]
     assert [codes for codes in twice if codes] == []

@@ -29,10 +29,11 @@ from typing import Final, final
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import GantryError, RemoteError
 from gantrymq.base.memory_account import Kind, MemoryAccount
-from gantrymq.broker.core.acl import access
+from gantrymq.broker.core.acl import checks
 from gantrymq.broker.core.engine import waiting_request_memory
+from gantrymq.broker.core.engine.periodic_service import ArrivalListener, PeriodicService
 from gantrymq.broker.core.figures.requests import ONEWAY, UNKNOWN_CODE, RequestFigures
-from gantrymq.broker.core.handler import Handler
+from gantrymq.broker.core.handler import Handler, carry_out_later
 from gantrymq.broker.core.messages import (
     HELD,
     SILENT,
@@ -48,13 +49,12 @@ from gantrymq.broker.core.messages import (
     Request,
     Silent,
 )
-from gantrymq.broker.core.metadata import reserve_times, system_topics
+from gantrymq.broker.core.metadata import reserve_times, system_topic_creation
 from gantrymq.broker.core.offset import commits
-from gantrymq.broker.core.quotas.gate import carry_out_later
 from gantrymq.broker.core.replication import slave_refusals
-from gantrymq.broker.core.requests import REQUESTS
+from gantrymq.broker.core.requests import handlers_by_code
 from gantrymq.broker.core.send.send_forwarder import SENDS
-from gantrymq.broker.core.services import ArrivalListener, PeriodicService
+from gantrymq.broker.core.services import Services
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.users import first_users
 from gantrymq.remoting.refusal import failed, not_supported, overloaded
@@ -118,6 +118,7 @@ class Broker:
         "_fed",
         "_figures",
         "_group_bytes_max",
+        "_handlers",
         "_is_settled",
         "_log_moves",
         "_look_by",
@@ -128,16 +129,19 @@ class Broker:
         "_senders",
         "_store",
         "_topic_readers",
+        "services",
         "state",
     )
 
     def __init__(self, state: State, *, group_bytes_max: int = GROUP_BYTES_MAX) -> None:
         self.state = state
+        self.services: Services = Services(state)
+        self._handlers: dict[int, Handler] = handlers_by_code(self.services)
         self._group_bytes_max: int = group_bytes_max
         self._figures: RequestFigures = state.request_figures
-        self._machines: Sequence[PeriodicService] = state.machines
-        self._readers: Sequence[ArrivalListener] = state.readers
-        self._topic_readers: Mapping[str, ArrivalListener] = state.topic_readers
+        self._machines: Sequence[PeriodicService] = self.services.periodic
+        self._readers: Sequence[ArrivalListener] = self.services.arrival_listeners
+        self._topic_readers: Mapping[str, ArrivalListener] = self.services.topic_listeners
         self._store: Store = state.store
         self._fed: dict[int, _Sends] = {}
         self._memory: MemoryAccount = state.memory
@@ -149,7 +153,7 @@ class Broker:
         """Whether the next turn has only log writes to do: it need not ask the services."""
         self._look_by: float = 0.0
         self._senders: dict[Channel, None] = {}
-        state.works.dropped = self._dropped
+        state.task_runner.dropped = self._dropped
 
     # ------------------------------------------------------------------ life
 
@@ -157,44 +161,44 @@ class Broker:
     def loaders(self) -> Mapping[File, Callable[[bytes], None]]:
         """The function that loads the content of each configuration file, to call before
         `begin`."""
-        state = self.state
+        state, services = self.state, self.services
         users = state.access.users
         return {
             **({} if users is None else {File.USERS: users.load}),
             File.TOPICS: state.topics.load,
             File.GROUPS: state.groups.load,
             File.OFFSETS: state.offsets.load,
-            File.DELAYS: state.delays.load,
-            File.TIMERS: state.timers.load,
+            File.DELAYS: services.delay_service.load,
+            File.TIMERS: services.timer_service.load,
             File.SETTINGS: state.configuration.load,
             File.FILTERS: state.filters.load,
             File.MODES: state.request_modes.load,
-            File.POPS: state.pops.checkouts.load,
-            File.MISSING: state.carried.load,
+            File.POPS: state.in_flight.load,
+            File.MISSING: services.metadata_replication.load,
             File.QUOTAS: state.quotas.load,
         }
 
     def begin(self, now: float, wall_ms: int) -> None:
         """Prepare for requests, once the store is open and the files are loaded."""
-        state = self.state
+        state, services = self.state, self.services
         state.now, state.wall_ms = now, wall_ms
         if state.identity.is_master:
             commits.forget_lost(state)
         if state.identity.is_elected and (state.store.report.was_cut or state.store.log.is_empty):
-            state.carried.lose()
+            services.metadata_replication.lose()
         first_users.begin(state)
-        system_topics.make_missing(state)
-        state.timers.begin_anew()
-        state.pops.begin()
+        system_topic_creation.make_missing(state)
+        services.timer_service.begin_anew()
+        services.pops.begin()
         reserve_times.begin(state)
-        state.quick_sends.open()
+        services.kernel_eligibility.open()
 
     def wind_down(self, now: float, wall_ms: int) -> None:
         """Answer all held pulls and pops without messages, because the broker is stopping."""
         self._is_settled = False
         self.state.now, self.state.wall_ms = now, wall_ms
-        self.state.holds.close()
-        self.state.pops.wind_down()
+        self.services.pull_request_hold.close()
+        self.services.pops.wind_down()
 
     def quotas_edited(self, content: bytes) -> None:
         """Apply the quota file that an administrator edited; RemoteError if it is invalid."""
@@ -205,17 +209,17 @@ class Broker:
 
     def lead(self, epoch: int, now: float, wall_ms: int) -> None:
         """Become the master of this epoch, and carry out the parked sends."""
-        state = self._begin_call(now, wall_ms)
-        parked = state.relays.take_parked()
-        state.reign.lead(epoch)
+        self._begin_call(now, wall_ms)
+        parked = self.services.send_forwarder.take_parked()
+        self.services.role_controller.lead(epoch)
         self._carry_out_parked(parked)
 
     def pause(self, now: float, wall_ms: int, *, is_paused: bool) -> None:
         """Stop or resume taking sends. Sends taken before a pause are still acknowledged."""
-        state = self._begin_call(now, wall_ms)
-        state.reign.pause(is_paused=is_paused)
+        self._begin_call(now, wall_ms)
+        self.services.role_controller.pause(is_paused=is_paused)
         if not is_paused:
-            self._carry_out_parked(state.relays.take_parked())
+            self._carry_out_parked(self.services.send_forwarder.take_parked())
 
     def _carry_out_parked(self, parked: Sequence[Request]) -> None:
         state = self.state
@@ -233,43 +237,45 @@ class Broker:
         producer receives an answer to a send that may not be persisted. A connection stays open if
         it waits only for the new master's answer to a forwarded send. After a complete handover
         (paused, with no send unanswered), clients that understand GO_AWAY are redirected instead of
-        disconnected: Java clients may lose requests on a connection that breaks (relays, strays).
+        disconnected: Java clients may lose requests on a connection that breaks.
         """
         state = self._begin_call(now, wall_ms)
-        effects, relays = state.effects, state.relays
+        effects, forwarder = state.effects, self.services.send_forwarder
         undone = effects.take()
         told = {channel for channel in map(_told_of_a_send, undone) if channel is not None}
-        is_done = state.reign.is_paused and not self._fed and self._store.waiters.is_empty
+        is_done = state.is_paused and not self._fed and self._store.waiters.is_empty
         for channel in {**self._born_hosts, **self._senders}:
-            stays = relays.holds(channel) or (is_done and relays.leads(channel))
+            stays = forwarder.holds(channel) or (is_done and forwarder.leads(channel))
             if channel in told or not stays:
                 effects.add(CloseChannel(channel, "this broker is not master any more"))
         for effect in undone:
             effects.add(effect)
         self._senders.clear()
-        state.reign.follow()
+        self.services.role_controller.follow()
 
     def master_is(self, address: str, now: float, wall_ms: int) -> None:
         """Set the address at which the master takes requests; "" if there is no master."""
-        self._begin_call(now, wall_ms).reign.master_is(address)
+        self._begin_call(now, wall_ms)
+        self.services.role_controller.master_is(address)
 
     def tables(self) -> Mapping[str, bytes]:
         """The tables that are replicated with the log, by name."""
-        return self.state.carried.tables()
+        return self.services.metadata_replication.tables()
 
     def take_table(self, name: str, content: bytes, now: float, wall_ms: int) -> None:
         """Replace a table by the master's; `unstored_tables` names those not on disk yet."""
-        self._begin_call(now, wall_ms).carried.take(name, content)
+        self._begin_call(now, wall_ms)
+        self.services.metadata_replication.take(name, content)
 
     @property
     def unstored_tables(self) -> AbstractSet[str]:
         """The names of the tables that were taken and are not on disk yet."""
-        return self.state.carried.unstored
+        return self.services.metadata_replication.unstored
 
     @property
     def may_lead(self) -> bool:
         """Whether the tables match the log: an empty log, or no table is missing."""
-        return self._store.log.is_empty or not self.state.carried.missing
+        return self._store.log.is_empty or not self.services.metadata_replication.missing
 
     def _begin_call(self, now: float, wall_ms: int) -> State:
         self._is_settled = False
@@ -291,7 +297,7 @@ class Broker:
         state = self.state
         kernel = state.kernel
         is_busy = state.admission.refusal(state.settings) is not None
-        if kernel is None or state.works.has_new_puts or is_busy:
+        if kernel is None or state.task_runner.has_new_puts or is_busy:
             return start, 0  # `handle` refuses or queues them
         if state.quotas.is_on and state.quotas.gate.refuses_read(channel, now):
             return start, 0
@@ -325,18 +331,19 @@ class Broker:
         state = self.state
         state.now, state.wall_ms = now, wall_ms
         code = request.command.code
-        handler = REQUESTS.get(code)
+        handler = self._handlers.get(code)
         is_fast = request.channel.listener == FAST_LISTENER
         if handler is None or (is_fast and code in _NOT_FAST):
             return self._counted(request, Reply(not_supported(code)), UNKNOWN_CODE)
-        refusal = access.refuse(state, request) or slave_refusals.refuse(state, request)
+        refusal = checks.refuse(state, request) or slave_refusals.refuse(state, request)
         if refusal is not None:
             if state.quotas.is_on:
                 state.quotas.gate.note_denied(request)
             return self._counted(request, refusal, code)
         if state.identity.is_elected and code in SENDS:
-            if state.relays.wants(request):
-                return state.relays.take(request)
+            forwarder = self.services.send_forwarder
+            if forwarder.wants(request):
+                return forwarder.take(request)
             self._senders[request.channel] = None
         admitted = self._admitted(request, handler)
         if isinstance(admitted, Reply):
@@ -350,7 +357,7 @@ class Broker:
         kept_bytes = waiting_request_memory.kept_of(request)
         if kept_bytes:
             self._memory.add(request.channel, Kind.BODIES, kept_bytes)
-        state.works.start(
+        state.task_runner.start(
             outcome,
             lambda result: self._worked(request, result, now),
             lambda error: self._broke(request, error, now),
@@ -369,7 +376,7 @@ class Broker:
                 return admitted
             if admitted is not None:
                 handler = partial(carry_out_later, handler=handler, hold=admitted)
-        if len(state.works) >= WORKS_MAX:
+        if len(state.task_runner) >= WORKS_MAX:
             return Reply(overloaded("the store", 0))
         kept_bytes = waiting_request_memory.kept_of(request)
         if kept_bytes:
@@ -434,7 +441,7 @@ class Broker:
         """Run the store and everything that is due. SyncFailedError must end the process."""
         state = self.state
         state.now, state.wall_ms = now, wall_ms
-        state.works.has_new_puts = False
+        state.task_runner.has_new_puts = False
         if not self._log_moves:
             self._is_settled = False
         self._log_moves = False
@@ -459,8 +466,8 @@ class Broker:
     def _look(self, now: float) -> None:
         """Run the tasks and services that are due, and begin the file writes that are due."""
         state = self.state
-        is_settled = state.works.deadline() > now
-        state.works.expire(now)
+        is_settled = state.task_runner.deadline() > now
+        state.task_runner.expire(now)
         stalls, began = state.stalls, state.stalls.now()
         due = NEVER
         for machine in self._machines:
@@ -474,7 +481,7 @@ class Broker:
         for save in state.files.take_due(now):
             state.effects.add(save)
         stalls.ended(began, "contents of files to save")
-        self._machines_due = min(due, state.works.deadline(), state.files.deadline())
+        self._machines_due = min(due, state.task_runner.deadline(), state.files.deadline())
         self._look_by = min(self._machines_due, now + LOOK_SECONDS)
         self._is_settled = is_settled
 
@@ -484,7 +491,7 @@ class Broker:
         self._take_answers(turn, now)
 
     def _take_answers(self, turn: Turn, now: float) -> None:
-        works = self.state.works
+        works = self.state.task_runner
         for answer in turn.answers:
             sends = self._fed.pop(answer.number, None)
             if sends is not None:
@@ -508,7 +515,7 @@ class Broker:
             return min(self._store.deadline(), self._machines_due)
         state = self.state
         deadlines = [machine.deadline() for machine in self._machines]
-        deadlines += (self._store.deadline(), state.works.deadline(), state.files.deadline())
+        deadlines += (self._store.deadline(), state.task_runner.deadline(), state.files.deadline())
         return min(deadlines)
 
     def written(self, file: File, failure: str | None, now: float, wall_ms: int) -> None:
@@ -518,7 +525,7 @@ class Broker:
         state.now, state.wall_ms = now, wall_ms
         if failure is not None:
             state.effects.warning(f"{file.value} could not be written, {failure}")
-        state.works.written(file, failure)
+        state.task_runner.written(file, failure)
 
     def client_answered(
         self, number: int, response: Command | None, now: float, wall_ms: int
@@ -526,13 +533,13 @@ class Broker:
         """A client answered a request of the broker; `response` is None after a timeout."""
         self._is_settled = False
         self.state.now, self.state.wall_ms = now, wall_ms
-        self.state.works.client_answered(number, response)
+        self.state.task_runner.client_answered(number, response)
 
     def broker_answered(self, number: int, answer: Command | str, now: float, wall_ms: int) -> None:
         """Another broker answered a request of this broker, or `answer` says why it did not."""
         self._is_settled = False
         self.state.now, self.state.wall_ms = now, wall_ms
-        self.state.works.broker_answered(number, answer)
+        self.state.task_runner.broker_answered(number, answer)
 
     def registered(
         self, name_server: str, told: RegisterBrokerResponse, now: float, wall_ms: int
@@ -540,7 +547,7 @@ class Broker:
         """A name server accepted the registration, and says which broker is the master."""
         self._is_settled = False
         self.state.now, self.state.wall_ms = now, wall_ms
-        self.state.following.told(name_server, told)
+        self.services.master_addresses.told(name_server, told)
 
     def closed(self, channel: Channel, now: float, wall_ms: int) -> None:
         """A connection closed."""
@@ -549,7 +556,7 @@ class Broker:
         self._born_hosts.pop(channel, None)
         self._senders.pop(channel, None)
         self.state.access.throttle.closed(channel)
-        self.state.works.closed(channel)
+        self.state.task_runner.closed(channel)
         for machine in self._machines:
             machine.closed(channel)
 

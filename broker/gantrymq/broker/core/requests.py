@@ -22,7 +22,7 @@ from gantrymq.broker.core.client import (
     connection_requests,
     lock_requests,
 )
-from gantrymq.broker.core.handler import Handler, Handlers
+from gantrymq.broker.core.handler import BoundHandlers, Handler, Handlers
 from gantrymq.broker.core.metadata import group_requests, topic_requests
 from gantrymq.broker.core.offset import offset_requests, reset_requests
 from gantrymq.broker.core.pop import ack_requests, pop_requests
@@ -31,21 +31,22 @@ from gantrymq.broker.core.quotas import requests as quota_requests
 from gantrymq.broker.core.replication import replication_requests
 from gantrymq.broker.core.schedule import delay_requests, recall_requests
 from gantrymq.broker.core.send import reply_messages, send_back, send_requests, session_notes
+from gantrymq.broker.core.services import Services
 from gantrymq.broker.core.transaction import transaction_requests
 from gantrymq.broker.core.users import policy_requests, user_requests
 
 TABLES: Final[Iterable[Handlers]] = (
-    ack_requests.HANDLERS,
     acl_requests.HANDLERS,
     assignment_requests.HANDLERS,
+    cleanup_requests.HANDLERS,
     client_requests.HANDLERS,
     config_requests.HANDLERS,
     connection_requests.HANDLERS,
     consume_requests.HANDLERS,
-    delay_requests.HANDLERS,
     group_requests.HANDLERS,
     lock_requests.HANDLERS,
     offset_requests.HANDLERS,
+    policy_requests.HANDLERS,
     pop_requests.HANDLERS,
     pull_requests.HANDLERS,
     query_requests.HANDLERS,
@@ -53,8 +54,6 @@ TABLES: Final[Iterable[Handlers]] = (
     recall_requests.HANDLERS,
     replication_requests.HANDLERS,
     reply_messages.HANDLERS,
-    reset_requests.HANDLERS,
-    runtime_info.HANDLERS,
     send_back.HANDLERS,
     send_requests.HANDLERS,
     session_notes.HANDLERS,
@@ -62,11 +61,29 @@ TABLES: Final[Iterable[Handlers]] = (
     topic_requests.HANDLERS,
     transaction_requests.HANDLERS,
     unsupported.HANDLERS,
-    cleanup_requests.HANDLERS,
-    policy_requests.HANDLERS,
     user_requests.HANDLERS,
 )
 
-REQUESTS: Final[dict[int, Handler]] = {
-    int(code): audited(code, handler) for table in TABLES for code, handler in table.items()
-}
+BOUND_TABLES: Final[Iterable[BoundHandlers]] = (
+    ack_requests.BOUND_HANDLERS,
+    assignment_requests.BOUND_HANDLERS,
+    client_requests.BOUND_HANDLERS,
+    delay_requests.BOUND_HANDLERS,
+    group_requests.BOUND_HANDLERS,
+    offset_requests.BOUND_HANDLERS,
+    pop_requests.BOUND_HANDLERS,
+    pull_requests.BOUND_HANDLERS,
+    reset_requests.BOUND_HANDLERS,
+    runtime_info.BOUND_HANDLERS,
+    topic_requests.BOUND_HANDLERS,
+)
+
+REQUEST_CODES: Final = frozenset(int(code) for table in (*TABLES, *BOUND_TABLES) for code in table)
+"""The codes of all requests that have a handler, if only one that refuses them."""
+
+
+def handlers_by_code(services: Services) -> dict[int, Handler]:
+    """The handler of each request code; those of audited requests leave a record."""
+    found = {code: handler for table in TABLES for code, handler in table.items()}
+    found |= {code: bind(services) for table in BOUND_TABLES for code, bind in table.items()}
+    return {int(code): audited(code, handler) for code, handler in found.items()}

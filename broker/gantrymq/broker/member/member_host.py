@@ -138,7 +138,7 @@ class MemberHost:
             slices = SliceClient(self._apis[1], service)
             self._slices = SliceKeeper(slices, self._log, self._leads, self._renewed_at)
         member_settings = _member_settings(self._setup, group, boot)
-        self._core.state.relays.secret = member_settings.link.secret
+        self._core.state.group_secret = member_settings.link.secret
         self._member = Member(
             member_settings,
             self._disk,

@@ -28,7 +28,7 @@ def samples(core: Broker) -> Iterator[Samples]:
     state = core.state
     state.stats.take_kernel()
     yield from _topics(state)
-    yield from _groups(state)
+    yield from _groups(core)
     yield from _consumption(state)
     yield from _connections(state)
     yield from compat4_runtime.samples(core)
@@ -75,12 +75,13 @@ def _bounds(state: State, topic: str) -> Iterator[tuple[int, int]]:
 # ---------------------------------------------------------------- groups
 
 
-def _groups(state: State) -> Iterator[Samples]:
+def _groups(core: Broker) -> Iterator[Samples]:
     """The metrics of each group in each topic: offsets, lag and latency."""
+    state = core.state
     cluster, broker = state.identity.cluster, state.identity.name
 
     def rows(value_of: Callable[[GroupLag], float]) -> Iterator[Row]:
-        for each in _lags(state):
+        for each in _lags(core):
             yield (cluster, broker, each.topic, each.group), value_of(each)
 
     offset = _acknowledged(state)
@@ -93,14 +94,14 @@ def _groups(state: State) -> Iterator[Samples]:
         yield Samples(family, rows(value_of))
     yield Samples(
         table.GROUP_DIFF,
-        ((_diff_labels(state, each.group, each.topic), each.lag) for each in _lags(state)),
+        ((_diff_labels(state, each.group, each.topic), each.lag) for each in _lags(core)),
     )
     yield Samples(table.GROUP_RETRY_DIFF, _retry_lags(state))
     yield from _dead_letters(state)
 
 
-def _lags(state: State) -> Iterator[GroupLag]:
-    return (each for each in state.store_values.lags if not each.is_retry)
+def _lags(core: Broker) -> Iterator[GroupLag]:
+    return (each for each in core.services.store_values.lags if not each.is_retry)
 
 
 def _lag(each: GroupLag) -> float:

@@ -29,7 +29,7 @@ def samples(core: Broker) -> Iterator[Samples]:
         yield Samples(family, ((labels, value),))
     runtime = _labels(state)
     yield from _rates(state, runtime)
-    for family, value in (*_totals(state), *_store(state), *_waiting(state), *_classes(state)):
+    for family, value in (*_totals(state), *_store(core), *_waiting(state), *_classes(state)):
         yield Samples(family, ((runtime, value),))
 
 
@@ -71,13 +71,13 @@ def _totals(state: State) -> Sequence[tuple[Family, float]]:
     )
 
 
-def _store(state: State) -> Iterator[tuple[Family, float]]:
-    store = state.store
+def _store(core: Broker) -> Iterator[tuple[Family, float]]:
+    state, store = core.state, core.state.store
     yield table.DISPATCH_BEHIND_BYTES, store.dispatch_behind
     yield table.REMAIN_HOWMANYDATA_TOFLUSH, max(0, store.log.end - store.flushed)
     yield table.COMMITLOG_MINOFFSET, store.log.start
     yield table.COMMITLOG_MAXOFFSET, store.log.end
-    yield table.EARLIEST_MESSAGE_TIMESTAMP, state.store_values.first_stored_ms
+    yield table.EARLIEST_MESSAGE_TIMESTAMP, core.services.store_values.first_stored_ms
     usage = usage_of(state, COMMIT_LOG)
     if usage is not None:
         yield table.COMMITLOG_DISK_RATIO, _used(usage)
@@ -92,7 +92,7 @@ def _store(state: State) -> Iterator[tuple[Family, float]]:
 def _waiting(state: State) -> Sequence[tuple[Family, float]]:
     admission, now = state.admission, state.now
     latency = admission.latency
-    others = max(0, len(state.works) - admission.waiting)
+    others = max(0, len(state.task_runner) - admission.waiting)
     accepts_ms = state.settings.start_accept_send_request_time_stamp
     return (
         (table.PUTMESSAGE_ENTIRE_TIME_MAX, int(latency.longest_ms)),

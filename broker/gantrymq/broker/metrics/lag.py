@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.figures.lag import UNKNOWN_MS, GroupLag
-from gantrymq.broker.core.state import State
 from gantrymq.broker.metrics.base import age_ms, is_system, truth
 from gantrymq.metrics.samples import Labels, Row, Samples
 from gantrymq.metrics.tables import broker, rocketmq5
 
 
-def samples(state: State, base: str) -> Iterator[Samples]:
+def samples(core: Broker, base: str) -> Iterator[Samples]:
     """All metrics of this module. Metrics of times have no series for a group whose time is not
     known yet."""
-    lags, wall_ms = state.store_values.lags, state.wall_ms
+    state = core.state
+    lags, wall_ms = core.services.store_values.lags, state.wall_ms
     for family, value_of in (
         (rocketmq5.LAG_MESSAGES, _lag),
         (rocketmq5.INFLIGHT, _inflight),

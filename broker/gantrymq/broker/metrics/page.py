@@ -14,10 +14,10 @@ def samples(core: Broker) -> Iterator[Samples]:
     """All metrics of the core. Each one is read when the writer of the page gets to it."""
     state = core.state
     base = base_of(state)
-    yield from overview.samples(state, base)
-    yield from traffic.samples(state, base)
+    yield from overview.samples(core, base)
+    yield from traffic.samples(core, base)
     yield from requests.samples(core, base)
     yield from quotas.samples(state, base)
-    yield from lag.samples(state, base)
+    yield from lag.samples(core, base)
     yield from clients.samples(state, base)
-    yield from storage.samples(state, base)
+    yield from storage.samples(core, base)

@@ -52,11 +52,11 @@ def samples(core: Broker, base: str) -> Iterator[Samples]:
     rows = [((name.value,), count) for name, count in failures]
     yield Samples(broker.AUTHENTICATION_FAILURES, rows, base)
     waiting = {_SENDS: state.admission.waiting}
-    waiting[_OTHERS] = max(0, len(state.works) - state.admission.waiting)
+    waiting[_OTHERS] = max(0, len(state.task_runner) - state.admission.waiting)
     yield Samples(
         rocketmq5.PROCESSOR_WATERMARK, [((pool,), waiting.get(pool, 0)) for pool in _POOLS], base
     )
-    yield one(broker.WORKS, len(state.works), base)
+    yield one(broker.WORKS, len(state.task_runner), base)
     yield from _sends(core, base)
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gantrymq.broker.core.state import State
+from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.metrics.base import STORE_LABELS, age_ms, usage_of
 from gantrymq.metrics.samples import Samples, one
 from gantrymq.metrics.tables import broker, rocketmq5
 from gantrymq.store.layout import COMMIT_LOG
 
 
-def samples(state: State, base: str) -> Iterator[Samples]:
+def samples(core: Broker, base: str) -> Iterator[Samples]:
     """All metrics of this module."""
-    store, values = state.store, state.store_values
+    state, values = core.state, core.services.store_values
+    store = state.store
     log = store.log
     for family, value in (
         (rocketmq5.STORAGE_SIZE, log.end - log.start),

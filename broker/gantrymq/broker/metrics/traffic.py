@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.state import State
 from gantrymq.broker.metrics.base import STORE_LABELS, is_retry_or_dead, is_system
 from gantrymq.metrics.samples import Row, Samples, one
 from gantrymq.metrics.tables import broker, rocketmq5
 
 
-def samples(state: State, base: str) -> Iterator[Samples]:
+def samples(core: Broker, base: str) -> Iterator[Samples]:
     """All metrics of this module."""
+    state = core.state
     state.stats.take_kernel()
     yield from _in(state, base)
     yield from _out(state, base)
     yield from _retries(state, base)
     yield from _transactions(state, base)
-    yield from _timers(state, base)
+    yield from _timers(core, base)
 
 
 def _in(state: State, base: str) -> Iterator[Samples]:
@@ -79,7 +81,7 @@ def _retries(state: State, base: str) -> Iterator[Samples]:
         ),
         base,
     )
-    yield one(rocketmq5.POP_CHECKPOINTS, len(state.pops.checkouts), base)
+    yield one(rocketmq5.POP_CHECKPOINTS, len(state.in_flight), base)
 
 
 def _transactions(state: State, base: str) -> Iterator[Samples]:
@@ -97,8 +99,9 @@ def _transactions(state: State, base: str) -> Iterator[Samples]:
     yield Samples(rocketmq5.FINISH_LATENCY, (((topic,), each) for topic, each in seconds), base)
 
 
-def _timers(state: State, base: str) -> Iterator[Samples]:
-    timers, figures = state.timers, state.figures
+def _timers(core: Broker, base: str) -> Iterator[Samples]:
+    state, timers = core.state, core.services.timer_service
+    figures = state.figures
     for family, value in (
         (rocketmq5.TIMER_ENQUEUE_LAG, timers.untaken),
         (rocketmq5.TIMER_DEQUEUE_LAG, timers.count),

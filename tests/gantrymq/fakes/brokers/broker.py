@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from gantrymq.audit.record import AuditRecord
 from gantrymq.broker.core.broker import Broker
+from gantrymq.broker.core.context import Identity
 from gantrymq.broker.core.messages import (
     Answer,
     AskBroker,
@@ -36,7 +37,7 @@ from gantrymq.broker.core.messages import (
     Tell,
 )
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.state import Identity, State
+from gantrymq.broker.core.state import State
 from gantrymq.fakes.stores.store import OpenedStore
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
@@ -102,6 +103,7 @@ class OpenedBroker:
             wall_ms=START_MS,
         )
         self.broker = Broker(self.state)
+        self.services = self.broker.services
         self.channel = FakeChannel()
         self.now = 0.0
         self.disk_is_stuck = False

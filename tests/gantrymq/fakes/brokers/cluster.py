@@ -20,8 +20,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from gantrymq.acl.signature.signature import Credentials, signed
+from gantrymq.broker.core.context import Identity
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.state import Identity, State
+from gantrymq.broker.core.state import State
 from gantrymq.client.core.admin.administration import Administration
 from gantrymq.client.core.flow.flow_steps import Flow
 from gantrymq.client.core.instance.instance import Instance

@@ -22,6 +22,7 @@ class PulledBroker:
     def __init__(self, broker: OpenedBroker | None = None) -> None:
         self.broker = broker or OpenedBroker()
         self.state = self.broker.state
+        self.services = self.broker.services
         add_topic(self.broker)
 
     def store(self, *names: str, topic: str = "T", queue_id: int = 0, **named: str) -> None:
@@ -75,7 +76,7 @@ def put(state: State, *names: str, topic: str = "T", queue_id: int = 0, **named:
             born_host=host,
             store_host=host,
         )
-        state.works.start(tasks.put(message), lambda _: None, _raise)
+        state.task_runner.start(tasks.put(message), lambda _: None, _raise)
 
 
 def pull(offset: int = 0, **fields: object) -> PullMessageRequest:

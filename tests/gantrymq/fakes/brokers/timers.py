@@ -28,7 +28,7 @@ def accept(broker: OpenedBroker, seconds: float, body: bytes = b"x", **named: st
 
 def put(broker: OpenedBroker, record: Record) -> None:
     state = broker.state
-    state.works.start(tasks.put(record, waits=False), lambda _: None, lambda _: None)
+    state.task_runner.start(tasks.put(record, waits=False), lambda _: None, lambda _: None)
 
 
 def disk_of(broker: OpenedBroker) -> MemoryDisk:

@@ -83,7 +83,7 @@ class Transactions:
         def failed(error: Exception) -> None:
             raise error
 
-        self.broker.state.works.start(work, results.append, failed)
+        self.broker.state.task_runner.start(work, results.append, failed)
         self.broker.settle()
         (result,) = results
         return result  # type: ignore[return-value]  # what the steps returned

@@ -50,7 +50,7 @@ class Member(OpenedBroker):
         address = f"127.0.0.1:{number}0911"
         identity = replace(IDENTITY, broker_id=number, member=number, address=address)
         super().__init__(settings, store_settings, disk=disk, files=files, identity=identity)
-        self.state.relays.secret = GroupSecret(SECRET)
+        self.state.group_secret = GroupSecret(SECRET)
 
     @property
     def address(self) -> str:

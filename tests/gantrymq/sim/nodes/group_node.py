@@ -19,8 +19,9 @@ from itertools import count
 from typing import Final, final
 
 from gantrymq.base.disk import DiskError
+from gantrymq.broker.core.context import Identity
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.state import Identity, State
+from gantrymq.broker.core.state import State
 from gantrymq.ha.member.replica_state import note_doubtful_log
 from gantrymq.sim.checks.group_checks import Checks
 from gantrymq.sim.checks.group_mirror import Stored

@@ -9,7 +9,7 @@ from gantrymq.acl.rights.refusal import AuthenticationFailure
 from gantrymq.acl.signature.signature import Credentials, signed
 from gantrymq.acl.signature_throttle import FREE_FAILURES, LONGEST_SECONDS
 from gantrymq.broker.core.messages import Silent
-from gantrymq.broker.core.requests import REQUESTS
+from gantrymq.broker.core.requests import REQUEST_CODES
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.brokers.broker import OpenedBroker
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -59,7 +59,7 @@ def test_whoever_may_not_does_not(topic: str, by: Credentials | None) -> None:
     assert any(line.text.startswith("a request was refused, code 310") for line in broker.lines)
 
 
-@pytest.mark.parametrize("code", sorted(REQUESTS))
+@pytest.mark.parametrize("code", sorted(REQUEST_CODES))
 def test_no_request_goes_around_the_guard(code: int) -> None:
     answer = guarded().ask(RequestCode(code))
     assert (answer.remark or "").startswith(PREFIX + "No accessKey is configured")

@@ -326,12 +326,12 @@ def test_a_file_that_lacks_the_masters_accounts_yet_is_not_taken_for_edited() ->
     old.settle()
     [later] = old.unwritten
     old.write(later, "the disk is full")
-    old.state.carried.accounts_edited(plain_acl.read(old.saved[File.ACL]))
+    old.services.metadata_replication.accounts_edited(plain_acl.read(old.saved[File.ACL]))
     old.files_are_stuck = False
     old.pass_time(3.0)
     assert list(plain_acl.read(old.saved[File.ACL]).accounts) == ["the-admin"]
     edited = plain_acl.read(b"globalWhiteRemoteAddresses: [10.1.*.*]\n")
-    old.state.carried.accounts_edited(edited)
+    old.services.metadata_replication.accounts_edited(edited)
     assert old.state.access.guard is not None
     assert old.state.access.guard.rules == edited
 

@@ -10,7 +10,7 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 
 
 def put(broker: OpenedBroker, topic: str) -> None:
-    broker.state.works.start(tasks.put(message(1, topic)), lambda _: None, lambda _: None)
+    broker.state.task_runner.start(tasks.put(message(1, topic)), lambda _: None, lambda _: None)
     broker.settle()
 
 

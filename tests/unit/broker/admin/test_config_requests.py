@@ -42,7 +42,7 @@ def update(broker: OpenedBroker, text: str) -> Command:
 
 
 def put(broker: OpenedBroker, number: int) -> None:
-    broker.state.works.start(tasks.put(message(number)), lambda _: None, failed)
+    broker.state.task_runner.start(tasks.put(message(number)), lambda _: None, failed)
     broker.settle()
 
 

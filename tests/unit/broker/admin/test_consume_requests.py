@@ -50,7 +50,7 @@ def opened(messages: int = 5, *, queues: int = 2) -> OpenedBroker:
     broker.state.groups.put(GroupConfig(group_name="g"), 1)
     for number in range(messages):
         broker.pass_time(1.0)
-        broker.state.works.start(tasks.put(message(number)), lambda _: None, failed)
+        broker.state.task_runner.start(tasks.put(message(number)), lambda _: None, failed)
         broker.settle()
     return broker
 

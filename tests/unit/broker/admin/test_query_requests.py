@@ -41,7 +41,7 @@ def broker() -> OpenedBroker:
 
 def put(broker: OpenedBroker, *numbers: int) -> None:
     for number in numbers:
-        broker.state.works.start(tasks.put(message(number)), lambda _: None, lambda _: None)
+        broker.state.task_runner.start(tasks.put(message(number)), lambda _: None, lambda _: None)
     broker.settle()
 
 

@@ -45,7 +45,7 @@ def asked(broker: OpenedBroker) -> dict[str, str]:
 
 def put(broker: OpenedBroker, topic: str, queue_id: int = 0) -> None:
     record = message(1, topic, queue_id)
-    broker.state.works.start(tasks.put(record), lambda _: None, lambda _: None)
+    broker.state.task_runner.start(tasks.put(record), lambda _: None, lambda _: None)
     broker.settle()
 
 

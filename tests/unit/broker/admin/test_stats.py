@@ -28,7 +28,8 @@ def test_puts_and_gets_count_for_topic_group_and_broker() -> None:
 def test_figures_move_with_the_age_of_the_broker_as_javas_do() -> None:
     broker = OpenedBroker()
     broker.pass_time(15.0)
-    stats = Stats(broker.state)
+    state = broker.state
+    stats = Stats(state, state.figures, state.topics, state.groups)
     stats.sent("T", 3, 300)
     stats.delivered("SCHEDULE_CONSUMER", "SCHEDULE_TOPIC_XXXX", 2, 20)
     broker.pass_time(9.0)

@@ -11,7 +11,7 @@ from gantrymq.acl.signature.signature import Credentials, signed
 from gantrymq.audit.actions import ACTIONS
 from gantrymq.audit.record import AuditOutcome, AuditRecord
 from gantrymq.audit.refused_attempts import ATTEMPTS_MAX
-from gantrymq.broker.core.requests import REQUESTS
+from gantrymq.broker.core.requests import REQUEST_CODES
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
 from gantrymq.wire.codes import RequestCode as Code
@@ -182,7 +182,7 @@ def test_requests_that_change_nothing_leave_none() -> None:
     assert not broker.audited
 
 
-@pytest.mark.parametrize("code", sorted({*ACTIONS} & {*REQUESTS}))
+@pytest.mark.parametrize("code", sorted({*ACTIONS} & {*REQUEST_CODES}))
 def test_every_audited_request_leaves_one_entry_even_without_fields(code: int) -> None:
     broker = OpenedBroker()
     broker.ask(Code(code))

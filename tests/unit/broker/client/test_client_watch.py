@@ -147,9 +147,9 @@ def test_expiry_is_a_setting() -> None:
 
 def test_nobody_connected_is_nothing_to_watch() -> None:
     broker = OpenedBroker()
-    assert broker.state.client_watch.deadline() == float("inf")
+    assert broker.services.client_watch.deadline() == float("inf")
     channel = FakeChannel()
     beat(broker, channel, producers=("P",))
-    assert broker.state.client_watch.deadline() <= broker.now + SCAN_SECONDS
+    assert broker.services.client_watch.deadline() <= broker.now + SCAN_SECONDS
     broker.close(channel)
-    assert broker.state.client_watch.deadline() == float("inf")
+    assert broker.services.client_watch.deadline() == float("inf")

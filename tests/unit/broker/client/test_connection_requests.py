@@ -187,7 +187,7 @@ def test_client_that_is_too_old_is_not_asked() -> None:
 
 
 def consume(broker: OpenedBroker, message_id: str) -> Header:
-    broker.state.works.start(tasks.put(message(1)), lambda _: None, lambda _: None)
+    broker.state.task_runner.start(tasks.put(message(1)), lambda _: None, lambda _: None)
     broker.settle()
     assert broker.bodies("T") == [b"body 1"]
     return ConsumeMessageDirectlyRequest(

@@ -41,7 +41,7 @@ def leave_room_for(pulls: PulledBroker, more: int) -> None:
     share = held(pulls) + more
     account = MemoryAccount(share * 4, share_min=share)
     assert account.limit_of(Kind.TABLES) == share
-    pulls.state.memory = account
+    pulls.state.table_memory._memory = account
 
 
 def commit(pulls: PulledBroker, group: str, queue_id: int = 0) -> Command:

@@ -22,7 +22,7 @@ class Begun:
     def __init__(self, broker: OpenedBroker, work: Task[object]) -> None:
         self.results: list[object] = []
         self.failures: list[Exception] = []
-        broker.state.works.start(work, self.results.append, self.failures.append)
+        broker.state.task_runner.start(work, self.results.append, self.failures.append)
 
 
 def test_a_put_is_answered_when_it_is_stored() -> None:
@@ -110,7 +110,7 @@ def test_a_work_that_breaks_ends_alone() -> None:
     broker.settle()
     assert [type(error) for error in begun.failures] == [ZeroDivisionError]
     assert other.results == [None]
-    assert len(broker.state.works) == 0
+    assert len(broker.state.task_runner) == 0
 
 
 def ending(broker: OpenedBroker, error: Exception) -> None:
@@ -119,7 +119,7 @@ def ending(broker: OpenedBroker, error: Exception) -> None:
     def then(_: object) -> None:
         raise error
 
-    broker.state.works.start(tasks.wait(), then, lambda _: None)
+    broker.state.task_runner.start(tasks.wait(), then, lambda _: None)
 
 
 def test_an_owner_that_breaks_is_told_and_the_broker_goes_on() -> None:
@@ -155,8 +155,8 @@ def test_a_work_that_holds_the_loop_when_it_goes_on_is_counted_by_its_request() 
         time[0] += STALL_SECONDS
 
     request = Request(Command(RequestCode.GET_TOPIC_STATS_INFO), broker.channel)
-    broker.state.works.start(slow(), lambda _: None, lambda _: None, request)
-    broker.state.works.start(slow(), lambda _: None, lambda _: None)
+    broker.state.task_runner.start(slow(), lambda _: None, lambda _: None, request)
+    broker.state.task_runner.start(slow(), lambda _: None, lambda _: None)
     broker.settle()
 
     assert dict(broker.state.stalls.counts) == {

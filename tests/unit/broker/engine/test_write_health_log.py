@@ -22,7 +22,7 @@ def told(broker: OpenedBroker) -> list[str]:
 
 
 def put(broker: OpenedBroker) -> None:
-    broker.state.works.start(tasks.put(message(1)), lambda _: None, lambda _: None)
+    broker.state.task_runner.start(tasks.put(message(1)), lambda _: None, lambda _: None)
     broker.settle()
 
 

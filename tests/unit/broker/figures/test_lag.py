@@ -33,7 +33,7 @@ def commit(broker: OpenedBroker, queue_id: int, offset: int, group: str = "G") -
 
 def lags(broker: OpenedBroker) -> list[GroupLag]:
     page_of(broker)
-    return list(broker.state.store_values.lags)
+    return list(broker.services.store_values.lags)
 
 
 def lag_of(broker: OpenedBroker) -> GroupLag:
@@ -78,7 +78,7 @@ def test_an_offset_outside_the_queue_counts_as_its_end(broker: OpenedBroker) -> 
 def test_popped_messages_are_in_flight_one_by_one(broker: OpenedBroker) -> None:
     commit(broker, 0, 0)
     place, now_ms = ("G", "T", 0), broker.wall_ms
-    checkouts = broker.state.pops.checkouts
+    checkouts = broker.state.in_flight
     checkouts.take(place, [0, 1], 2, now_ms, now_ms + 60_000)
     acknowledged = checkouts.find(place, 0, now_ms)
     assert acknowledged is not None
@@ -122,7 +122,7 @@ def test_times_beyond_those_of_one_pass_come_with_the_next(
 
 def lag_of_state(broker: OpenedBroker) -> GroupLag:
     """The row of a group after the last pass."""
-    (found,) = broker.state.store_values.lags
+    (found,) = broker.services.store_values.lags
     return found
 
 

@@ -104,7 +104,7 @@ def test_series_of_a_deleted_topic_and_of_a_deleted_group_go() -> None:
     figures.count_sent("Gone", NORMAL, 1, 10)
     figures.begun.add("Gone")
     figures.dead.add(("GoneGroup", "T"))
-    figures.sweep(broker.state)
+    figures.sweep(broker.state.topics, broker.state.groups)
     assert [topic for (topic, _), _ in figures.sent.items()] == ["T"]
     assert dict(figures.begun.items()) == {}
     assert dict(figures.dead.items()) == {}
@@ -116,7 +116,7 @@ def test_open_transactions_are_not_forgotten_when_they_are_idle() -> None:
     figures = broker.state.figures
     figures.begun.add("T")
     for _ in range(IDLE_SWEEPS + 1):
-        figures.sweep(broker.state)
+        figures.sweep(broker.state.topics, broker.state.groups)
     assert figures.open_halves() == {"T": 1}
 
 

@@ -16,8 +16,8 @@ def test_the_oldest_message_and_the_oldest_open_transaction_have_an_age() -> Non
     broker.ask(RequestCode.SEND_MESSAGE_V2, header, b"x")
     broker.pass_time(2.0)
     page = page_of(broker)
-    assert broker.state.store_values.first_stored_ms == START_MS
-    assert broker.state.store_values.oldest_half_ms == BORN_MS
+    assert broker.services.store_values.first_stored_ms == START_MS
+    assert broker.services.store_values.oldest_half_ms == BORN_MS
     assert page["gantry_broker_oldest_half_message_seconds"] == (START_MS - BORN_MS) / 1000 + 2
     labels = '{storage_type="local",storage_medium="disk"}'
     assert page[f"rocketmq_storage_message_reserve_time_milliseconds{labels}"] == 2000
@@ -31,18 +31,18 @@ def test_an_empty_store_has_no_ages() -> None:
 def test_a_caller_that_asks_during_a_pass_waits_for_its_end() -> None:
     broker = OpenedBroker()
     ended: list[int] = []
-    values = broker.state.store_values
+    values = broker.services.store_values
     values.refresh(lambda: ended.append(1))
     values.refresh(lambda: ended.append(2))
     broker.settle()
     assert ended == [1, 2]
-    assert len(broker.state.works) == 0
+    assert len(broker.state.task_runner) == 0
 
 
 def test_a_pass_that_fails_is_told_and_ends_too() -> None:
     broker = OpenedBroker()
     ended: list[int] = []
-    values = broker.state.store_values
+    values = broker.services.store_values
     values._failed(CorruptionError("a record is damaged"))
     values.refresh(lambda: ended.append(1))
     broker.settle()

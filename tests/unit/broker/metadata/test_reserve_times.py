@@ -36,7 +36,7 @@ def create(broker: OpenedBroker, topic: str = "T", attributes: str = "") -> Comm
 
 
 def put(broker: OpenedBroker, topic: str, number: int) -> None:
-    broker.state.works.start(tasks.put(message(number, topic)), lambda _: None, failed)
+    broker.state.task_runner.start(tasks.put(message(number, topic)), lambda _: None, failed)
     broker.settle()
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gantrymq.broker.core.metadata.system_topics import is_guarded, make_missing, system_topics
+from gantrymq.broker.core.context import Identity
+from gantrymq.broker.core.metadata.system_topic_creation import make_missing
+from gantrymq.broker.core.metadata.system_topics import is_guarded, system_topics
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.state import Identity
 from gantrymq.fakes.brokers.broker import OpenedBroker
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.shared import TopicConfig

@@ -41,7 +41,7 @@ def failed(error: Exception) -> None:
 
 
 def put(broker: OpenedBroker, topic: str) -> None:
-    broker.state.works.start(tasks.put(message(1, topic)), lambda _: None, failed)
+    broker.state.task_runner.start(tasks.put(message(1, topic)), lambda _: None, failed)
     broker.settle()
 
 
@@ -102,11 +102,11 @@ def test_it_is_answered_when_the_file_is_written() -> None:
         Command(RequestCode.UPDATE_AND_CREATE_TOPIC, ext=header.encode()), broker.channel
     )
     assert isinstance(broker.broker.handle(request, broker.now, broker.wall_ms), Held)
-    assert "T" in broker.state.unsaved_topics
+    assert "T" in broker.state.topics.unsaved
     broker.settle()
     assert File.TOPICS in broker.saved
     assert broker.answer(request)
-    assert "T" not in broker.state.unsaved_topics
+    assert "T" not in broker.state.topics.unsaved
 
 
 def test_what_is_there_already_is_not_written_again() -> None:
@@ -335,7 +335,7 @@ def test_lists_at_the_same_time_make_no_more_topics_than_may_be(
         request = Request(command, broker.channel)
         work = topic_requests.update_and_create_topic_list(broker.state, request)
         assert isinstance(work, Generator)
-        broker.state.works.start(work, answers.append, failed)
+        broker.state.task_runner.start(work, answers.append, failed)
     broker.settle()
     for _ in range(20):
         broker.pass_time(0.1)

@@ -37,7 +37,7 @@ def opened(messages: int = 5, *, group: str = "g") -> OpenedBroker:
     broker.state.topics.put(TopicConfig("T", 2, 2), 1)
     broker.state.groups.put(GroupConfig(group_name=group), 1)
     for number in range(messages):
-        broker.state.works.start(tasks.put(message(number)), lambda _: None, failed)
+        broker.state.task_runner.start(tasks.put(message(number)), lambda _: None, failed)
     broker.settle()
     return broker
 

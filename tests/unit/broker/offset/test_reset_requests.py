@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gantrymq.broker.core.client.clients import Client
+from gantrymq.broker.core.context import Identity
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.state import Identity
 from gantrymq.fakes.brokers.broker import IDENTITY, START_MS, FakeChannel, OpenedBroker
 from gantrymq.fakes.brokers.pulls import SUBSCRIBES, SUSPENDS, PulledBroker
 from gantrymq.fakes.brokers.replicas import SLAVE
@@ -35,7 +35,7 @@ def opened(settings: BrokerSettings | None = None, identity: Identity = IDENTITY
     broker.state.groups.put(GroupConfig(group_name="g"), 1)
     for number in range(5):
         broker.pass_time(1.0)
-        broker.state.works.start(tasks.put(message(number)), lambda _: None, failed)
+        broker.state.task_runner.start(tasks.put(message(number)), lambda _: None, failed)
         broker.settle()
     return broker
 

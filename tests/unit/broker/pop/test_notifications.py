@@ -106,7 +106,7 @@ def test_a_topic_that_was_created_again_is_told_from_its_first_message() -> None
     requests = [notify(broker) for _ in range(3)]
     broker.store("a", "b")
     assert told(broker, requests) == [None, True, True]
-    broker.state.pops.waiting._topics["T"].ends[0] = 100
+    broker.services.pops.waiting._topics["T"].ends[0] = 100
     broker.store("c")
     assert told(broker, requests) == [True, True, True]
 
@@ -120,7 +120,7 @@ def test_one_turn_tells_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(5):
         broker.broker.broker.turn(broker.broker.now, broker.broker.wall_ms)
         broker.broker.opened.background.complete_all()
-        counts.append(len(broker.state.pops.waiting))
+        counts.append(len(broker.services.pops.waiting))
     assert counts == sorted(counts, reverse=True)
     assert {3, 1, 0} <= set(counts)
     broker.broker.settle()
@@ -132,7 +132,7 @@ def test_nothing_is_kept_of_topics_without_requests_that_wait() -> None:
     requests = [notify(broker), notify(broker, 0)]
     broker.store("a", "b")
     assert told(broker, requests) == [True, True]
-    assert not broker.state.pops.waiting._topics
+    assert not broker.services.pops.waiting._topics
 
 
 def test_only_pops_are_counted_as_polling() -> None:

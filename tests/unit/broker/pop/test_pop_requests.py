@@ -296,7 +296,7 @@ def test_a_file_that_is_newer_than_the_offsets_counts_nothing_twice() -> None:
     again = PoppedBroker(disk=broker.broker.opened.disk, files=files)
     found = again.popped()
     assert bodies(found) == ["a", "b"]
-    assert len(again.state.pops.checkouts) == 2
+    assert len(again.state.in_flight) == 2
     for message in found:
         again.ack(message)
     again.broker.pass_time(120)
@@ -346,7 +346,7 @@ def test_messages_of_a_topic_that_is_gone_are_dropped() -> None:
     broker.popped()
     broker.state.topics.remove("T", broker.broker.wall_ms)
     broker.broker.pass_time(65)
-    assert len(broker.state.pops.checkouts) == 0
+    assert len(broker.state.in_flight) == 0
     assert any("topic T is gone" in line.text for line in broker.broker.lines)
 
 
@@ -409,7 +409,7 @@ def test_what_arrives_while_a_pop_reads_from_the_disk_is_not_missed(queue_id: in
     disk.cool()
     broker.broker.disk_is_stuck = True
     request = broker.pop(queue_id=queue_id, exp="wanted", exp_type="TAG")
-    assert len(broker.state.pops.waiting) == 0
+    assert len(broker.services.pops.waiting) == 0
     broker.begin_to_store("c", TAGS="wanted")
     broker.broker.now += 0.01
     broker.broker.settle()

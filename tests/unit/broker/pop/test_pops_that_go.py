@@ -50,7 +50,7 @@ def test_a_topic_that_is_gone_gets_no_offset() -> None:
     broker.store("a", "b")
     broker.popped()
     delete_topic(broker)
-    assert len(broker.state.pops.checkouts) == 0
+    assert len(broker.state.in_flight) == 0
     broker.broker.pass_time(130)
     assert broker.stored() is None
     assert not any("dropped" in line.text for line in broker.broker.lines)
@@ -99,17 +99,17 @@ def test_what_a_pop_reads_while_its_topic_goes_is_not_out_of_the_new_one() -> No
     broker.broker.send(RequestCode.DELETE_TOPIC_IN_BROKER, delete)
     broker.broker.disk_is_stuck = False
     broker.broker.settle()
-    assert len(broker.state.pops.checkouts) == 0
+    assert len(broker.state.in_flight) == 0
 
 
 def test_what_was_due_when_its_topic_went_does_not_come_again() -> None:
     broker = PoppedBroker()
     broker.store("old")
     broker.popped()
-    (due,) = broker.state.pops.checkouts.take_due(broker.broker.wall_ms + 99_000, 9)
+    (due,) = broker.state.in_flight.take_due(broker.broker.wall_ms + 99_000, 9)
     make_anew(broker)
-    broker.state.pops.revival._found([due], [None])
-    broker.state.pops.checkouts.keep_out(due, due.pop_ms, broker.broker.wall_ms)
+    broker.services.pops.revival._found([due], [None])
+    broker.state.in_flight.keep_out(due, due.pop_ms, broker.broker.wall_ms)
     broker.store("new")
     broker.broker.pass_time(5)
     assert bodies(broker.popped()) == ["new"]
@@ -139,7 +139,7 @@ def test_who_acknowledges_what_a_reset_gives_again_skips_nothing() -> None:
     broker.store("a", "b", "c")
     broker.broker.pass_time(1)
     _, second, _ = broker.popped(order="true")
-    broker.state.pops.move(("G", "T", 0), 1)
+    broker.services.pops.move(("G", "T", 0), 1)
     assert broker.ack(second).code == ResponseCode.SUCCESS
     assert bodies(broker.popped(order="true")) == ["b", "c"]
 

@@ -81,7 +81,7 @@ def test_a_request_with_a_body_does_not_wait() -> None:
         answer = broker.broker.ask(code, header, bytes(1 << 20))
         assert answer.code == ResponseCode.INVALID_PARAMETER
         assert "send it without a body" in (answer.remark or "")
-    assert len(broker.state.pops.waiting) == 0
+    assert len(broker.services.pops.waiting) == 0
 
 
 def test_requests_that_wait_take_so_many_bytes() -> None:

@@ -38,10 +38,10 @@ def test_a_message_is_out_until_its_copy_is_on_disk() -> None:
     broker.popped(invisible_time=1_000)
     broker.broker.disk_is_stuck = True
     broker.broker.pass_time(30)
-    assert len(broker.state.pops.checkouts) == 1
+    assert len(broker.state.in_flight) == 1
     broker.broker.disk_is_stuck = False
     broker.broker.pass_time(15)
-    assert len(broker.state.pops.checkouts) == 0
+    assert len(broker.state.in_flight) == 0
 
 
 def test_what_cannot_be_copied_once_comes_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,10 +91,10 @@ def test_what_the_log_lost_is_said_and_dropped() -> None:
     broker = PoppedBroker()
     broker.store("a")
     broker.popped()
-    broker.state.pops.checkouts.take(("G", "T", 0), [55], 56, 1, broker.broker.wall_ms)
+    broker.state.in_flight.take(("G", "T", 0), [55], 56, 1, broker.broker.wall_ms)
     broker.broker.pass_time(20)
     assert any("can not be given out again" in line.text for line in broker.broker.lines)
-    assert len(broker.state.pops.checkouts) == 1
+    assert len(broker.state.in_flight) == 1
 
 
 @pytest.mark.parametrize("room_bytes", [0, 10, 40, 140])
@@ -121,7 +121,7 @@ def test_what_cannot_be_stored_again_stays_out_until_it_can() -> None:
     broker.state.store.change(replace(limits, mapped_file_size_commit_log=1000))
     broker.broker.pass_time(20)
     assert bodies(broker.popped()) == ["a"]
-    assert len(broker.state.pops.checkouts) == 2
+    assert len(broker.state.in_flight) == 2
     assert any("stay out" in line.text for line in broker.broker.lines)
     broker.state.store.change(limits)
     broker.broker.pass_time(module_of_revival.REFUSED_PAUSE_MS / 1000)
@@ -134,7 +134,7 @@ def test_the_retry_topic_is_made_for_good_first() -> None:
     broker.popped(invisible_time=1_000)
     broker.broker.pass_time(5)
     assert broker.state.topics.find(RETRY) is not None
-    assert RETRY not in broker.state.unsaved_topics
+    assert RETRY not in broker.state.topics.unsaved
     assert broker.stored(RETRY) == 0
 
 
@@ -143,8 +143,8 @@ def test_a_disk_that_fails_is_asked_again() -> None:
     broker = PoppedBroker(disk=disk)
     broker.store("a")
     broker.popped(invisible_time=1_000)
-    revival = broker.state.pops.revival
-    due = broker.state.pops.checkouts.take_due(broker.broker.wall_ms + 9_000, 9)
+    revival = broker.services.pops.revival
+    due = broker.state.in_flight.take_due(broker.broker.wall_ms + 9_000, 9)
     revival._failed(due, DiskError(DiskFailure.BROKEN, "read", "commitlog"))
     broker.broker.pass_time(10)
     assert bodies(broker.popped()) == ["a"]

@@ -125,7 +125,7 @@ def test_a_slave_of_fixed_roles_keeps_it() -> None:
     add_topic(broker, "T")
     Reader(broker).read()
     broker.state.identity = replace(broker.state.identity, broker_id=1)
-    broker.state.following.master = "127.0.0.1:10911"
+    broker.state.master_address = "127.0.0.1:10911"
     assert Reader(broker).commit().code == ResponseCode.SUCCESS
     assert offset_at(broker) == 1
 

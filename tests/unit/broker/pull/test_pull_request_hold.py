@@ -41,8 +41,10 @@ def test_a_pull_is_held_and_gets_the_next_message(pulls: PulledBroker) -> None:
     pulls.store("a")
     answer = pulls.answer(held)
     assert (answer.code, answer.remark, bodies(answer)) == (0, "FOUND", ["a"])
-    assert len(pulls.state.holds) == 0
-    assert not pulls.state.holds._queues  # or each queue ever pulled from leaves something behind
+    assert len(pulls.services.pull_request_hold) == 0
+    assert (
+        not pulls.services.pull_request_hold._queues
+    )  # or each queue ever pulled from leaves something behind
 
 
 def test_one_turn_answers_so_many_bytes(
@@ -72,12 +74,12 @@ def test_a_pull_whose_turn_has_yet_to_come_is_looked_at_once(
     monkeypatch.setattr(pull_request_hold, "LOOKS_A_TURN", 1)
     channel = FakeChannel()
     held = [pulls.send(sys_flag=WAITS, channel=channel) for _ in range(3)]
-    pulls.state.holds.arrived([("T", 0)])
-    pulls.state.holds.arrived([("T", 0)])
-    assert len(pulls.state.holds._woken) == 3
+    pulls.services.pull_request_hold.arrived([("T", 0)])
+    pulls.services.pull_request_hold.arrived([("T", 0)])
+    assert len(pulls.services.pull_request_hold._woken) == 3
     pulls.broker.close(channel)
     assert all(pulls.broker.answer(each) is None for each in held)
-    assert not pulls.state.holds._woken
+    assert not pulls.services.pull_request_hold._woken
 
 
 def _answered_by_turn(pulls: PulledBroker, *names: str) -> list[int]:
@@ -85,10 +87,10 @@ def _answered_by_turn(pulls: PulledBroker, *names: str) -> list[int]:
     pulls.begin_to_store(*names)
     counts = []
     for _ in range(9):
-        before = len(pulls.state.holds)
+        before = len(pulls.services.pull_request_hold)
         pulls.broker.broker.turn(pulls.broker.now, pulls.broker.wall_ms)
         pulls.broker.opened.background.complete_all()
-        counts.append(before - len(pulls.state.holds))
+        counts.append(before - len(pulls.services.pull_request_hold))
     pulls.broker.settle()
     return [count for count in counts if count]
 
@@ -138,7 +140,7 @@ def test_many_waits_of_different_length_end_in_time(pulls: PulledBroker) -> None
         assert count == len(held) - 1 or pulls.broker.is_held(held[count + 1])
         assert each.channel is pulls.broker.channel
     pulls.broker.pass_time(pull_request_hold.PASS_SECONDS)
-    assert len(pulls.state.holds) == 0
+    assert len(pulls.services.pull_request_hold) == 0
 
 
 def test_what_the_filter_holds_back_wakes_nobody_but_gets_the_offset_on(
@@ -184,7 +186,7 @@ def test_a_close_releases_and_the_rest_waits_on(pulls: PulledBroker) -> None:
     pulls.broker.close(channel)
     assert pulls.broker.answer(gone) is None
     assert pulls.broker.is_held(stays)
-    assert len(pulls.state.holds) == 1
+    assert len(pulls.services.pull_request_hold) == 1
 
 
 def test_what_was_forbidden_meanwhile_is_refused_when_a_message_comes(pulls: PulledBroker) -> None:
@@ -224,7 +226,7 @@ def test_a_reset_is_told_at_the_next_look(pulls: PulledBroker) -> None:
     pulls.store("a")
     held = pulls.send(1, sys_flag=WAITS)
     pulls.state.resets.assign("G", "T", 0, 0)
-    pulls.state.holds.arrived([("T", 0)])
+    pulls.services.pull_request_hold.arrived([("T", 0)])
     pulls.broker.settle()
     assert pulls.answer(held).remark == "OFFSET_RESET"
 
@@ -262,7 +264,7 @@ def test_a_pull_with_a_body_does_not_wait(pulls: PulledBroker) -> None:
         answer = pulls.answer(request)
         assert answer.code == ResponseCode.INVALID_PARAMETER
         assert "send it without a body" in (answer.remark or "")
-    assert len(pulls.state.holds) == 0
+    assert len(pulls.services.pull_request_hold) == 0
 
 
 def test_pulls_that_wait_take_so_many_bytes(pulls: PulledBroker) -> None:
@@ -332,7 +334,7 @@ def test_a_close_while_a_pull_is_looked_at_releases_it_once(
     pulls.broker.broker.turn(0.0, 0)
     pulls.broker.close(pulls.broker.channel)
     assert pulls.broker.answer(held) is None
-    assert len(pulls.state.holds) == 0
+    assert len(pulls.services.pull_request_hold) == 0
 
 
 def test_damage_is_told_to_the_consumer(

@@ -178,7 +178,7 @@ def test_pull_that_the_broker_is_too_busy_for_is_not_charged() -> None:
     consumers = pulled()
     consumers.ask(max_msg_nums=2)
     others: dict[int, Any] = dict.fromkeys(range(-WORKS_MAX, 0))
-    requests_in_progress = consumers.state.works._putting
+    requests_in_progress = consumers.state.task_runner._putting
     requests_in_progress.update(others)
     assert consumers.ask(max_msg_nums=1).code == ResponseCode.SYSTEM_BUSY
     assert consumers.ask(max_msg_nums=1).code == ResponseCode.SYSTEM_BUSY

@@ -19,14 +19,14 @@ def test_a_slave_follows_whom_the_name_server_names() -> None:
     slave = opened_slave()
     registered(slave)
     assert replication_of(slave).followed == [MASTER_HA]
-    assert slave.state.following.master == MASTER
+    assert slave.state.master_address == MASTER
 
 
 def test_a_name_server_without_a_master_ends_copying_but_not_following() -> None:
     slave = opened_slave()
     registered(slave)
     registered(slave, None, None)
-    assert slave.state.following.master == ""
+    assert slave.state.master_address == ""
     assert replication_of(slave).followed == [MASTER_HA]
 
 
@@ -34,12 +34,12 @@ def test_a_master_that_one_name_server_knows_is_known() -> None:
     slave = opened_slave()
     registered(slave)
     registered(slave, None, None, name_server="other:9876")
-    assert slave.state.following.master == MASTER
+    assert slave.state.master_address == MASTER
     registered(slave, "10.0.0.9:10911", "10.0.0.9:10912", name_server="other:9876")
-    assert slave.state.following.master == MASTER
+    assert slave.state.master_address == MASTER
     assert replication_of(slave).followed == [MASTER_HA]
     registered(slave, "10.0.0.9:10911", "10.0.0.9:10912")
-    assert slave.state.following.master == "10.0.0.9:10911"
+    assert slave.state.master_address == "10.0.0.9:10911"
     assert replication_of(slave).followed == [MASTER_HA, "10.0.0.9:10912"]
 
 
@@ -53,7 +53,7 @@ def test_what_a_name_server_said_that_is_gone_does_not_count_for_ever() -> None:
     for _ in range(4):
         registered(slave, "10.0.0.9:10911", "10.0.0.9:10912")
         slave.pass_time(5.0)
-    assert slave.state.following.master == "10.0.0.9:10911"
+    assert slave.state.master_address == "10.0.0.9:10911"
     assert replication_of(slave).followed == [MASTER_HA, "10.0.0.9:10912"]
 
 
@@ -64,14 +64,14 @@ def test_a_master_that_is_heard_stays_whatever_others_are_told_of() -> None:
         replication_of(slave).heard(slave.wall_ms)
         registered(slave, "10.0.0.9:10911", "10.0.0.9:10912")
         slave.pass_time(5.0)
-    assert slave.state.following.master == MASTER
+    assert slave.state.master_address == MASTER
     assert replication_of(slave).followed == [MASTER_HA]
 
 
 def test_a_slave_does_not_take_itself_for_its_master() -> None:
     slave = opened_slave()
     registered(slave, SLAVE.address, None)
-    assert slave.state.following.master == ""
+    assert slave.state.master_address == ""
 
 
 def test_a_masters_address_that_is_set_is_followed_from_the_start() -> None:
@@ -79,7 +79,7 @@ def test_a_masters_address_that_is_set_is_followed_from_the_start() -> None:
     slave.settle()
     registered(slave)
     assert replication_of(slave).followed == ["10.0.0.7:10912"]
-    assert slave.state.following.master == MASTER
+    assert slave.state.master_address == MASTER
 
 
 def test_name_servers_are_asked_again_and_again_for_a_master() -> None:

@@ -86,7 +86,7 @@ def test_accounts_that_come_from_elsewhere_are_not_the_masters() -> None:
     assert ACCOUNTS not in member.broker.tables()
     take(member, ACCOUNTS, b"accounts:\n- {accessKey: masters, secretKey: 12345678}\n")
     assert member.state.access.content() == own
-    assert not member.state.carried.unstored
+    assert not member.services.metadata_replication.unstored
 
 
 def test_accounts_are_the_masters() -> None:
@@ -160,14 +160,14 @@ def test_progress_counts_once_the_log_it_speaks_of_is_on_disk() -> None:
     tables = master.broker.tables()
     take(follower, DELAYS, tables[DELAYS])
     follower.pass_time(1.0)
-    assert follower.state.delays.offset(1) == 0
+    assert follower.services.delay_service.offset(1) == 0
     follower.copy_log(master, is_flushed=False)
     follower.disk_is_stuck = True
     follower.pass_time(0.5)
-    assert follower.state.delays.offset(1) == 0
+    assert follower.services.delay_service.offset(1) == 0
     follower.disk_is_stuck = False
     follower.pass_time(0.5)
-    assert follower.state.delays.offset(1) == 1
+    assert follower.services.delay_service.offset(1) == 1
 
 
 def test_who_leads_takes_what_its_log_covers_by_then() -> None:
@@ -181,9 +181,9 @@ def test_who_leads_takes_what_its_log_covers_by_then() -> None:
     follower.copy_tables(master)
     follower.opened.background.complete_all()
     follower.state.store.turn(follower.now, follower.wall_ms)
-    assert follower.state.delays.offset(1) == 0
+    assert follower.services.delay_service.offset(1) == 0
     follower.broker.lead(2, follower.now, follower.wall_ms)
-    assert follower.state.delays.offset(1) == 1
+    assert follower.services.delay_service.offset(1) == 1
 
 
 def test_who_leads_has_what_was_on_its_way_in() -> None:
@@ -231,7 +231,7 @@ def test_a_new_master_writes_offsets_behind_what_is_out_too() -> None:
     follower.pass_time(0.1)
     follower.lead(2)
     assert follower.state.offsets.find("G", "T", 0) == 2
-    assert len(follower.state.pops.checkouts) == 2
+    assert len(follower.state.in_flight) == 2
     (save,) = written_of(follower, File.POPS)
     follower.write(save, "the disk is full")
     follower.pass_time(5.0)
@@ -261,7 +261,7 @@ def test_a_log_that_waits_to_be_flushed_is_flushed_for_them() -> None:
     follower.copy_log(master, is_flushed=False)
     follower.copy_tables(master)
     follower.pass_time(0.2)
-    assert follower.state.delays.offset(1) == 1
+    assert follower.services.delay_service.offset(1) == 1
 
 
 LAZY = replace(STORE_SETTINGS, flush_commit_log_thorough_interval=1_000_000)
@@ -279,10 +279,10 @@ def test_of_those_that_wait_the_first_and_the_last_are_kept() -> None:
             early.copy_log(master)
     follower.copy_log(early)
     follower.pass_time(1.0)
-    assert follower.state.delays.offset(1) == 1
+    assert follower.services.delay_service.offset(1) == 1
     follower.copy_log(master)
     follower.pass_time(1.0)
-    assert follower.state.delays.offset(1) == 4
+    assert follower.services.delay_service.offset(1) == 4
 
 
 def test_what_another_master_gave_is_forgotten() -> None:
@@ -294,7 +294,7 @@ def test_what_another_master_gave_is_forgotten() -> None:
     follower.master_is("127.0.0.1:30911")
     follower.copy_log(master)
     follower.pass_time(1.0)
-    assert follower.state.delays.offset(1) == 0
+    assert follower.services.delay_service.offset(1) == 0
 
 
 def test_progress_goes_back_with_the_masters() -> None:
@@ -304,9 +304,9 @@ def test_progress_goes_back_with_the_masters() -> None:
     early = master.broker.tables()
     master.pass_time(3.0)
     follower.copy(master)
-    assert follower.state.delays.offset(1) == 1
+    assert follower.services.delay_service.offset(1) == 1
     take(follower, DELAYS, early[DELAYS])
-    assert follower.state.delays.offset(1) == 0
+    assert follower.services.delay_service.offset(1) == 0
 
 
 def test_a_table_that_says_nothing_new_is_the_same() -> None:
@@ -345,7 +345,7 @@ def test_what_an_old_master_still_pops_moves_no_offset() -> None:
     follower.copy(master)
     change_places(master, follower)
     offset = master.state.offsets.find("G", "T", 0)
-    master.state.pops.store_offset(("G", "T", 0), 99)
+    master.services.pops.store_offset(("G", "T", 0), 99)
     assert master.state.offsets.find("G", "T", 0) == offset
     assert popped.body == "a"
 

@@ -45,7 +45,7 @@ def test_changes_of_the_role_are_counted() -> None:
     member.lead(epoch=7)
     member.follow()
     member.lead(epoch=9)
-    assert member.state.reign.changes == {"master": 2, "slave": 1}
+    assert member.services.role_controller.changes == {"master": 2, "slave": 1}
 
 
 def test_roles_that_are_fixed_do_not_change() -> None:
@@ -189,7 +189,7 @@ def test_timers_that_were_rolled_are_delivered_once_by_whoever_leads() -> None:
     for number in range(20):
         timed(master, b"%d" % number, 7200)
     master.pass_time(2710.0)
-    assert master.state.timers.counters["rolled"] == 20
+    assert master.services.timer_service.counters["rolled"] == 20
     follower.copy(master)
     change_places(master, follower)
     follower.pass_time(100.0)
@@ -219,7 +219,7 @@ def test_services_end_with_the_reign_and_begin_anew_with_the_next() -> None:
     end = member.state.store.log.end
     member.pass_time(10.0)
     assert member.state.store.log.end == end
-    assert len(member.state.works) == 0
+    assert len(member.state.task_runner) == 0
     member.lead(2)
     member.pass_time(10.0)
     assert sorted(member.bodies("T")) == [b"delayed", b"first", b"timed"]
@@ -240,7 +240,7 @@ def test_what_waited_is_known_to_masters_alone() -> None:
 
 def waiting(member: Member) -> tuple[int, bool]:
     """How many timed messages are known, and whether all halves are."""
-    return member.state.timers.count, member.state.halves.is_ready
+    return member.services.timer_service.count, member.state.open_halves.is_ready
 
 
 def test_a_delivery_that_is_refused_by_the_end_of_a_reign_is_not_tried_again() -> None:
@@ -255,7 +255,7 @@ def test_a_delivery_that_is_refused_by_the_end_of_a_reign_is_not_tried_again() -
         member.broker.turn(member.now, member.wall_ms)
     assert member.state.store.waiting_bytes
     member.follow()
-    assert len(member.state.works) == 0
+    assert len(member.state.task_runner) == 0
     member.pass_time(5.0)
     assert member.bodies("T") == [b"first"]
     member.lead(2)
@@ -318,7 +318,7 @@ def test_nobody_is_asked_by_a_master_of_yesterday() -> None:
     change_places(master, follower)
     master.pass_time(300.0)
     assert not asked(producer)
-    assert not master.state.halves.is_ready
+    assert not master.state.open_halves.is_ready
 
 
 # ---------------------------------------------------------------------- pops
@@ -370,7 +370,7 @@ def test_what_was_out_at_the_old_master_is_not_given_out_by_it() -> None:
     end = master.state.store.log.end
     master.pass_time(30.0)
     assert master.state.store.log.end == end
-    assert len(master.state.works) == 0, "nor does it try to"
+    assert len(master.state.task_runner) == 0, "nor does it try to"
 
 
 # ---------------------------------------------------------------------- tables that requests change

@@ -60,7 +60,7 @@ def test_nothing_of_its_own_is_stored() -> None:
     slave = opened_slave()
     answers: list[object] = []
     for put in (tasks.put(message(1)), tasks.put_batch([message(1), message(1)])):
-        slave.state.works.start(put, answers.append, _raise)
+        slave.state.task_runner.start(put, answers.append, _raise)
     slave.settle()
     assert slave.state.store.log.end == 0
     for answer in answers:
@@ -99,7 +99,7 @@ def test_a_slave_forgets_no_offset_after_a_crash() -> None:
 def test_queries_are_served() -> None:
     broker = OpenedBroker()
     add_topic(broker)
-    broker.state.works.start(tasks.put(message(1)), lambda _: None, _raise)
+    broker.state.task_runner.start(tasks.put(message(1)), lambda _: None, _raise)
     broker.settle()
     broker.state.identity = SLAVE
     topic = message(1).topic.decode()
@@ -115,7 +115,7 @@ def test_what_was_popped_rests_on_a_slave() -> None:
     broker.state.identity, broker.state.serves = SLAVE, False
     broker.broker.pass_time(60.0)
     assert broker.state.store.log.end == end
-    assert len(broker.state.pops.checkouts) == 1
+    assert len(broker.state.in_flight) == 1
     broker.state.identity, broker.state.serves = IDENTITY, True
     broker.broker.pass_time(60.0)
     assert broker.state.store.log.end > end

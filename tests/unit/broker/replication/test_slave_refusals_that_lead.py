@@ -87,7 +87,7 @@ def test_timers_that_were_rolled_come_once() -> None:
     add_topic(master)
     timed(master, b"timed", 7200)
     master.pass_time(2710.0)
-    assert master.state.timers.counters["rolled"] == 1
+    assert master.services.timer_service.counters["rolled"] == 1
     follow(slave, master)
     after = restarted_as_master(slave)
     after.pass_time(5000.0)
@@ -145,7 +145,7 @@ def test_a_slave_that_lags_behind_a_retry_copy_gives_out_the_original() -> None:
     master.ack(popped[0])
     copy_log(slave, master.broker)
     master.broker.pass_time(25.0)  # the copies are in the master's log, on its disk
-    assert (master.stored(), len(master.state.pops.checkouts)) == (3, 0)
+    assert (master.stored(), len(master.state.in_flight)) == (3, 0)
     slave.reachable[MASTER] = master.broker
     registered(slave)
     slave.pass_time(2 * ROUND_SECONDS)

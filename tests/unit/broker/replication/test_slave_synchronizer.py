@@ -158,7 +158,7 @@ def test_how_far_deliveries_came_is_written_when_the_log_is_here() -> None:
     _, slave = scripted(told(master_log_end=0))
     registered(slave)
     slave.pass_time(11.0)
-    assert slave.state.delays.offset(3) == 8
+    assert slave.services.delay_service.offset(3) == 8
     assert delays_of(slave.saved[File.DELAYS]) == {3: 8}
     timers = javajson.loads(slave.saved[File.TIMERS])
     assert timers == {"delivered": 89, "low": 0, "taken": 5}
@@ -168,7 +168,7 @@ def test_how_far_deliveries_came_is_not_written_before_the_log_is_here() -> None
     _, slave = scripted(told(master_log_end=1_000))
     registered(slave)
     slave.pass_time(25.0)
-    assert slave.state.delays.offset(3) == 8
+    assert slave.services.delay_service.offset(3) == 8
     assert delays_of(slave.saved[File.DELAYS]) == {}
     timers = javajson.loads(slave.saved[File.TIMERS])
     assert timers == {"delivered": 0, "low": 0, "taken": 0}

@@ -47,7 +47,7 @@ def accept(broker: OpenedBroker, record: Record) -> None:
 
 def put(broker: OpenedBroker, record: Record) -> None:
     state = broker.state
-    state.works.start(tasks.put(record, waits=False), lambda _: None, lambda _: None)
+    state.task_runner.start(tasks.put(record, waits=False), lambda _: None, lambda _: None)
 
 
 def test_what_comes_back_counts_as_sent_to_its_topic() -> None:
@@ -220,7 +220,7 @@ def test_progress_is_not_written_before_the_messages_are_on_disk() -> None:
     broker.state.store.queues.log_flushed = 0
     broker.now += 0.2
     broker.broker.turn(broker.now, broker.wall_ms)
-    level = javajson.loads(broker.state.delays.content(), 10_000)
+    level = javajson.loads(broker.services.delay_service.content(), 10_000)
     assert isinstance(level, dict)
     assert level["offsetTable"] == {}
     broker.pass_time(60)
@@ -269,7 +269,7 @@ def test_it_wakes_when_the_first_message_is_due_and_not_before() -> None:
     broker = OpenedBroker()
     accept(broker, delayed(18))
     broker.settle()
-    assert broker.state.delays.deadline() == pytest.approx(7200, abs=0.01)
+    assert broker.services.delay_service.deadline() == pytest.approx(7200, abs=0.01)
 
 
 def test_a_message_that_says_no_queue_is_told_and_left() -> None:
@@ -280,7 +280,7 @@ def test_a_message_that_says_no_queue_is_told_and_left() -> None:
     accept(broker, delayed(1, b"next"))
     broker.pass_time(1.1)
     assert broker.bodies("T") == [b"next"]
-    assert broker.state.delays.counters == {"delivered": 1, "lost": 1}
+    assert broker.services.delay_service.counters == {"delivered": 1, "lost": 1}
     assert "says no queue" in broker.lines[-1].text
 
 
@@ -326,17 +326,17 @@ def test_a_copy_keeps_how_far_levels_are_that_only_its_master_has() -> None:
     for took_at_once in (True, False):
         copy = OpenedBroker(store_settings=shorter)
         if took_at_once:
-            copy.state.delays.take_table(master.state.delays.table())
+            copy.services.delay_service.take_table(master.services.delay_service.table())
         else:
-            copy.state.delays.copy(master.state.delays.table(), 0)
-        assert b"4:1" in copy.state.delays.content()
-        assert copy.state.delays.table().endswith(b'"offsetTable":{4:1}}')
+            copy.services.delay_service.copy(master.services.delay_service.table(), 0)
+        assert b"4:1" in copy.services.delay_service.content()
+        assert copy.services.delay_service.table().endswith(b'"offsetTable":{4:1}}')
 
 
 def test_levels_that_nobody_lists_are_not_kept() -> None:
     broker = OpenedBroker()
-    broker.state.delays.load(b'{"offsetTable":{0:1,2:7,10001:1,-3:1}}')
-    assert broker.state.delays.table().endswith(b'"offsetTable":{2:7}}')
+    broker.services.delay_service.load(b'{"offsetTable":{0:1,2:7,10001:1,-3:1}}')
+    assert broker.services.delay_service.table().endswith(b'"offsetTable":{2:7}}')
 
 
 def test_all_delay_offsets_are_told() -> None:

@@ -104,7 +104,7 @@ def test_what_fails_once_behind_a_reading_is_tried_again(
             broker.pass_time(8)
     broker.pass_time(timer_service.PAUSE_SECONDS)
     assert broker.bodies("T") == [b"x"]
-    assert broker.state.timers.counters["recalled"] == 1
+    assert broker.services.timer_service.counters["recalled"] == 1
 
 
 @pytest.mark.parametrize("seconds", [0.02, 1, 1.5, 59.999, 4096, 9000])
@@ -135,7 +135,7 @@ def test_how_many_wait_and_how_late_they_are_is_told() -> None:
     broker = OpenedBroker()
     broker.state.topics.put(TopicConfig("T"), broker.wall_ms)
     accept(broker, 5.0)
-    timers = broker.state.timers
+    timers = broker.services.timer_service
     assert timers.untaken == 0, "it is not in the queue before the turn"
     broker.settle()
     assert (timers.untaken, timers.count) == (0, 1)
@@ -167,7 +167,7 @@ def test_a_year_later_it_comes_though_the_log_forgot_its_first_place() -> None:
         retention.delete_now()
         broker.settle()
     assert broker.bodies("T") == [b"late"]
-    assert broker.state.timers.counters["rolled"] >= 3
+    assert broker.services.timer_service.counters["rolled"] >= 3
     assert broker.state.store.log.start > 0
 
 
@@ -177,11 +177,12 @@ def test_a_shorter_time_of_the_log_counts_from_the_next_look_on() -> None:
         accept(broker, 100 * HOUR, b"%d" % number)
         broker.settle()
         jump(broker, HOUR / 2)
-    assert broker.state.timers.counters["rolled"] == 0
+    assert broker.services.timer_service.counters["rolled"] == 0
     body = b"fileReservedTime=2"
     assert broker.ask(RequestCode.UPDATE_BROKER_CONFIG, body=body).code == ResponseCode.SUCCESS
     broker.pass_time(ROLL_LOOK_SECONDS + 1)
-    assert broker.state.timers.counters["rolled"] == 28  # all that were stored 90 minutes ago
+    rolled = broker.services.timer_service.counters["rolled"]
+    assert rolled == 28  # all that were stored 90 minutes ago
 
 
 def test_a_message_the_log_lost_is_told() -> None:
@@ -198,7 +199,7 @@ def test_a_message_the_log_lost_is_told() -> None:
     retention.delete_now()
     disk_of(broker).now_ms = broker.wall_ms
     broker.pass_time(HOUR)
-    assert broker.state.timers.counters["lost"] == 1
+    assert broker.services.timer_service.counters["lost"] == 1
     assert any("were deleted with the log" in line.text for line in broker.lines)
 
 
@@ -323,7 +324,7 @@ def test_a_recalled_message_does_not_come() -> None:
     assert recall(broker, handle) == "1"
     broker.pass_time(70)
     assert broker.bodies("T") == [b"2"]
-    assert broker.state.timers.counters["recalled"] == 1
+    assert broker.services.timer_service.counters["recalled"] == 1
 
 
 def test_a_recall_that_came_in_the_last_moment_is_read_before_its_second_goes() -> None:
@@ -366,7 +367,7 @@ def test_a_recall_of_a_rolled_message_still_finds_it() -> None:
     broker.settle()
     for _ in range(4 * 24):
         jump(broker, HOUR)
-    assert broker.state.timers.counters["rolled"] == 1
+    assert broker.services.timer_service.counters["rolled"] == 1
     recall(broker, handle)
     jump(broker, 2 * 86_400)
     assert broker.bodies("T") == []
@@ -381,16 +382,16 @@ def rolled(count: int) -> OpenedBroker:
         accept(broker, 2 * HOUR, b"%d" % number)
     broker.settle()
     broker.pass_time(2715)
-    assert broker.state.timers.counters["rolled"] == count
+    assert broker.services.timer_service.counters["rolled"] == count
     return broker
 
 
 def test_what_was_rolled_comes_once_after_a_restart() -> None:
     broker = rolled(100)
     again = restarted(broker)
-    assert again.state.timers.count == 0
+    assert again.services.timer_service.count == 0
     again.pass_time(1)
-    assert again.state.timers.count == 101
+    assert again.services.timer_service.count == 101
     again.pass_time(2 * HOUR)
     assert again.bodies("T") == [b"soon"] + [b"%d" % number for number in range(100)]
 
@@ -407,7 +408,7 @@ def test_rolls_behind_each_other_are_all_known_after_a_restart() -> None:
         accept(broker, 740, b"shorter %d" % number)
     accept(broker, 7200, b"rolled then")
     broker.pass_time(840)
-    assert len(TimerProgress.decode(broker.state.timers.table()).rolled) == 2
+    assert len(TimerProgress.decode(broker.services.timer_service.table()).rolled) == 2
     again = restarted(broker)
     again.pass_time(7200)
     assert len(again.bodies("T")) == 412
@@ -420,12 +421,12 @@ def test_a_restart_in_the_middle_of_a_roll_goes_on_with_the_rest() -> None:
         accept(broker, 2 * HOUR, b"%d" % number)
     broker.settle()
     broker.now += HOUR
-    counters = broker.state.timers.counters
+    counters = broker.services.timer_service.counters
     while not counters["rolled"]:
         broker.broker.turn(broker.now, broker.wall_ms)
         broker.opened.background.complete_all()
     assert counters["rolled"] < 1000
-    broker.saved[File.TIMERS] = broker.state.timers.table()
+    broker.saved[File.TIMERS] = broker.services.timer_service.table()
     again = restarted(broker)
     again.pass_time(2 * HOUR)
     assert len(again.bodies("T")) == 1001
@@ -466,10 +467,10 @@ def test_twenty_thousand_of_one_minute_all_come_once() -> None:
         if number % 5000 == 0:
             broker.settle()
     broker.settle()
-    assert broker.state.timers.count == 20_000
+    assert broker.services.timer_service.count == 20_000
     broker.pass_time(80)
     assert sorted(map(int, broker.bodies("T"))) == list(range(20_000))
-    assert broker.state.timers.count == 0
+    assert broker.services.timer_service.count == 0
 
 
 def test_a_send_of_a_client_is_answered_with_a_handle_that_recalls_it() -> None:

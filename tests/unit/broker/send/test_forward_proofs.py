@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from gantrymq.broker.core.context import Identity
 from gantrymq.broker.core.send import forward_proofs
 from gantrymq.broker.core.send.forward_proofs import PROOF
-from gantrymq.broker.core.state import Identity
 from gantrymq.fakes.brokers.broker import IDENTITY
 from gantrymq.ha.protocol.proofs import GroupSecret
 from gantrymq.store.record.send_fields import BORN_HOST

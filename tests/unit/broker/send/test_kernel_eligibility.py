@@ -168,8 +168,8 @@ def test_a_header_that_is_no_json_is_not_served_wherever_it_breaks(member: bytes
 
 def test_a_topic_is_not_served_before_it_is_safe() -> None:
     broker = opened()
-    broker.state.unsaved_topics.add("T")
-    broker.state.quick_sends.look("T")
+    broker.state.topics.unsaved.add("T")
+    broker.services.kernel_eligibility.look("T")
     assert not is_quick(broker)
     broker.ask(SEND, message(), b"safe now")
     assert is_quick(broker)

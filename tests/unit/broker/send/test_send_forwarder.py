@@ -65,7 +65,7 @@ def test_where_a_message_was_born_is_not_believed_from_a_client() -> None:
 def test_a_group_without_a_secret_believes_no_relayed_address() -> None:
     master, follower = grouped()
     for member in (master, follower):
-        member.state.relays.secret = None
+        member.state.group_secret = None
     channel = FakeChannel()
     assert follower.ask(SEND, message(), b"a", channel=channel).code == SUCCESS
     (record,) = master.opened.records("T", 0)
@@ -74,7 +74,7 @@ def test_a_group_without_a_secret_believes_no_relayed_address() -> None:
 
 def test_a_member_that_uses_the_old_one_of_two_secrets_is_believed() -> None:
     master, follower = grouped()
-    master.state.relays.secret = GroupSecret(b"the new one, 16 bytes", SECRET)
+    master.state.group_secret = GroupSecret(b"the new one, 16 bytes", SECRET)
     channel = FakeChannel()
     follower.ask(SEND, message(), b"a", channel=channel)
     (record,) = master.opened.records("T", 0)
@@ -191,7 +191,7 @@ def test_so_many_sends_are_parked_and_no_more() -> None:
     for channel in channels:
         follower.broker.handle(request_of(channel, b"a"), follower.now, follower.wall_ms)
     follower.settle()
-    assert len(follower.state.relays) == PARKED_MAX
+    assert len(follower.services.send_forwarder) == PARKED_MAX
     assert [channel.close_reason is None for channel in channels[-2:]] == [True, False]
 
 
@@ -216,7 +216,7 @@ def test_a_connection_that_ends_takes_its_sends_with_it() -> None:
     follower.reachable[master.address] = master
     follower.master_is(master.address)
     assert not follower.asked_brokers
-    assert len(follower.state.relays) == 0
+    assert len(follower.services.send_forwarder) == 0
 
 
 def test_the_end_of_a_transaction_is_relayed_though_nobody_waits_for_it() -> None:

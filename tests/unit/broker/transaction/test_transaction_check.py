@@ -230,7 +230,7 @@ def test_so_many_are_open_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     for body in (b"1", b"2", b"3", b"4"):
         transactions.prepare(body)
     transactions.broker.pass_time(ROUND)
-    assert transactions.broker.state.halves.copied == 2
+    assert transactions.broker.state.open_halves.copied == 2
     refused = divert(transactions.broker.state, prepared(transactions.broker, b"5"))
     assert isinstance(refused, tuple)
     assert refused[0] == ResponseCode.NO_PERMISSION
@@ -362,7 +362,7 @@ def test_decisions_wait_until_the_queues_have_been_read() -> None:
     transactions = opened()
     half = transactions.prepare(b"pay")
     transactions.end(half, ROLLBACK)
-    transactions.broker.state.halves.forget()
+    transactions.broker.state.open_halves.forget()
     request = transactions.start(half, COMMIT)
     assert transactions.broker.is_held(request)
     transactions.broker.pass_time(5.1)
@@ -424,7 +424,7 @@ def test_many_open_transactions_are_checked_a_batch_at_a_time() -> None:
     for copy in asked(producer):
         assert transactions.code(copy, COMMIT, from_check=True) == OK
     assert len(transactions.delivered()) == 1_000
-    assert transactions.broker.state.halves.first == 2_000
+    assert transactions.broker.state.open_halves.first == 2_000
 
 
 def _asked_a_turn(broker: OpenedBroker, seconds: float) -> Sequence[Sequence[Tell]]:

@@ -157,9 +157,9 @@ def test_a_store_of_javas_goes_on_where_java_was() -> None:
     transactions = on_java_store(files, disk)
     # Java's vectors hold one open half, which has neither topic nor group.
     assert [half.queue_offset for half in transactions.halves()][-1] == 29
-    assert transactions.broker.state.halves.first == 29
+    assert transactions.broker.state.open_halves.first == 29
     transactions.broker.pass_time(31.0)
-    assert transactions.broker.state.halves.first == 30
+    assert transactions.broker.state.open_halves.first == 30
     assert transactions.ops() == [1, 0, 4, 29]
     assert transactions.given_up()[-1] == transactions.halves()[29].body
 

@@ -10,7 +10,7 @@ from gantrymq.broker.core.engine.configuration import Change, Refusal
 from gantrymq.broker.core.engine.tasks import Task, saved
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Register, Request
-from gantrymq.broker.core.metadata.system_topics import make_missing
+from gantrymq.broker.core.metadata.system_topic_creation import make_missing
 from gantrymq.broker.core.responses import done, refused
 from gantrymq.broker.core.state import State
 from gantrymq.wire import javajson

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from gantrymq.acl.rights.actions import Action
 from gantrymq.acl.rights.rights import Right
-from gantrymq.broker.core.acl import access
+from gantrymq.broker.core.acl import checks
 from gantrymq.broker.core.engine.tasks import Task, read
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Request
@@ -73,7 +73,7 @@ def view_message(state: State, request: Request) -> Task[Outcome]:
             f" broker has offsets from {log.start} up to {log.end}",
         )
     reading = Action.SUB | Action.GET
-    refusal = access.refuse_message(state, request, found.record, Right.SUB, actions=reading)
+    refusal = checks.refuse_message(state, request, found.record, Right.SUB, actions=reading)
     if refusal is not None:
         return refusal
     if state.quotas.is_on:

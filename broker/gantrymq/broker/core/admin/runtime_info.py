@@ -10,15 +10,19 @@ the store; the figures of the query queue are about all other requests that wait
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from gantrymq.base.disk import DiskError, Usage
 from gantrymq.broker.core.engine.tasks import Task, read
-from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.handler import BoundHandlers, Handler
 from gantrymq.broker.core.messages import Outcome, Request
 from gantrymq.broker.core.metadata.system_topics import SCHEDULE_TOPIC
 from gantrymq.broker.core.responses import done_json
+from gantrymq.broker.core.schedule.delays import DelayService
+from gantrymq.broker.core.schedule.timer_service import TimerService
 from gantrymq.broker.core.schedule.timers import TOPIC as TIMER_TOPIC
+from gantrymq.broker.core.services import Services
 from gantrymq.broker.core.state import State
 from gantrymq.store.layout import COMMIT_LOG, CONSUME_QUEUE
 from gantrymq.store.read.async_reader import ReadTask
@@ -53,15 +57,17 @@ _DISTRIBUTION: Final = (
 )
 
 
-def runtime_info(state: State, request: Request) -> Task[Outcome]:
+def runtime_info(
+    delay_service: DelayService, timer_service: TimerService, state: State, request: Request
+) -> Task[Outcome]:
     earliest_ms = yield from read(first_store_time(state.store))
-    levels = yield from read(_delay_levels(state))
+    levels = yield from read(_delay_levels(delay_service, state))
     table = {
         **_ABSENT_HERE,
         **_broker(state),
         **_puts_and_gets(state),
         **_store(state),
-        **_timers(state),
+        **_timers(timer_service, state),
         **levels,
         "earliestMessageTimeStamp": str(earliest_ms),
     }
@@ -75,7 +81,7 @@ def _broker(state: State) -> dict[str, str]:
         "brokerActive": "true" if state.identity.is_master else "false",
         "brokerVersion": str(OWN_VERSION),
         "brokerVersionDesc": version_name(OWN_VERSION),
-        "queryThreadPoolQueueSize": str(max(0, len(state.works) - admission.waiting)),
+        "queryThreadPoolQueueSize": str(max(0, len(state.task_runner) - admission.waiting)),
         "runtime": uptime(state.wall_ms - state.started_ms),
         "sendThreadPoolQueueHeadWaitTimeMills": str(int(admission.head_wait(state.now) * 1000)),
         "sendThreadPoolQueueSize": str(admission.waiting),
@@ -135,9 +141,8 @@ def _store(state: State) -> dict[str, str]:
     return table
 
 
-def _timers(state: State) -> dict[str, str]:
+def _timers(timers: TimerService, state: State) -> dict[str, str]:
     """How many timers wait, how many are not in the calendar yet, and how late deliveries are."""
-    timers = state.timers
     return {
         "timerCongestNum": str(timers.count),
         "timerDequeueTps": java_double(timers.deliveries.per_second(state.stats.age)),
@@ -147,7 +152,7 @@ def _timers(state: State) -> dict[str, str]:
     }
 
 
-def _delay_levels(state: State) -> ReadTask[dict[str, str]]:
+def _delay_levels(delay_service: DelayService, state: State) -> ReadTask[dict[str, str]]:
     """For each level that has a queue, the next offset to deliver and the end of the queue."""
     store = state.store
     table = {}
@@ -156,7 +161,7 @@ def _delay_levels(state: State) -> ReadTask[dict[str, str]]:
         if bounds is not None:
             level = queue_id + 1
             table[f"scheduleMessageOffset_{level}"] = (
-                f"{state.delays.offset(level)},{bounds.maximum}"
+                f"{delay_service.offset(level)},{bounds.maximum}"
             )
     return table
 
@@ -208,4 +213,10 @@ def human_bytes(count: int) -> str:
     return f"{count / (1 << 10 * power):.1f} {'KMGTPE'[power - 1]}iB"
 
 
-HANDLERS: Final[Handlers] = {RequestCode.GET_BROKER_RUNTIME_INFO: runtime_info}
+def _bound_runtime_info(services: Services) -> Handler:
+    return partial(runtime_info, services.delay_service, services.timer_service)
+
+
+BOUND_HANDLERS: Final[BoundHandlers] = {
+    RequestCode.GET_BROKER_RUNTIME_INFO: _bound_runtime_info,
+}

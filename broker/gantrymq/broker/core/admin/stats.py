@@ -20,16 +20,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar, final
+from typing import Final, TypeVar, final
 
 from gantrymq.broker.core.admin.stats_series import Series
+from gantrymq.broker.core.context import Context
+from gantrymq.broker.core.figures.messages import MessageFigures
 from gantrymq.broker.core.messages import Channel
+from gantrymq.broker.core.metadata.groups import Groups
 from gantrymq.broker.core.metadata.system_topics import is_system_topic, own_topics
+from gantrymq.broker.core.metadata.topics import Topics
 from gantrymq.store.append.kernel_counts import KernelCounts
 from gantrymq.wire.javajson import java_double
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # 1.8 KiB each: 18 MB for topics, and as many for groups, if all of them are busy all day.
 SERIES_MAX: Final = 10_000
@@ -85,6 +86,8 @@ class Stats:
 
     __slots__ = (
         "_began",
+        "_context",
+        "_figures",
         "_groups",
         "_hour",
         "_next_sample",
@@ -92,7 +95,7 @@ class Stats:
         "_own_topics",
         "_returns",
         "_samples",
-        "_state",
+        "_tables",
         "_topics",
         "broker_got",
         "broker_put",
@@ -104,16 +107,20 @@ class Stats:
         "totals",
     )
 
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._began: float = state.now
-        self._own_topics = frozenset(own_topics(state))
+    def __init__(
+        self, context: Context, figures: MessageFigures, topics: Topics, groups: Groups
+    ) -> None:
+        self._context: Context = context
+        self._figures: MessageFigures = figures
+        self._tables: tuple[Topics, Groups] = topics, groups
+        self._began: float = context.now
+        self._own_topics: frozenset[str] = frozenset(own_topics(context))
         self._topics: dict[str, Series] = {}
         self._groups: dict[tuple[str, str], Series] = {}
         self._returns: dict[tuple[str, str], Series] = {}
         self._samples: deque[tuple[float, int, int, int, int]] = deque(maxlen=max(AVERAGES) + 1)
-        self._next_sample = state.now
-        self._next_sweep = state.now + SWEEP_SECONDS
+        self._next_sample: float = context.now
+        self._next_sweep: float = context.now + SWEEP_SECONDS
         self.broker_put = Series(0.0)
         self.broker_got = Series(0.0)
         self.totals = Totals()
@@ -121,14 +128,14 @@ class Stats:
         self.longest_read_ms: float = 0.0
         self.kernel_counts: Callable[[], Sequence[KernelCounts]] | None = None
         self.local_hour: Callable[[int], int] = utc_hour
-        self._hour = self.local_hour(state.wall_ms)
+        self._hour = self.local_hour(context.wall_ms)
         self.limit = SERIES_MAX
 
     @property
     def age(self) -> float:
         """Seconds since the broker started. Series use this as their clock, because the windows of
         Java's series begin with the broker's start."""
-        return self._state.now - self._began
+        return self._context.now - self._began
 
     # ------------------------------------------------------------------ counting
 
@@ -150,7 +157,7 @@ class Stats:
             return
         for taken in self.kernel_counts():
             self.sent(taken.topic, taken.count, taken.size, taken.requests)
-            self._state.figures.count_kernel(taken)
+            self._figures.count_kernel(taken)
 
     def put_failed(self, count: int = 1) -> None:
         self.totals.put_failures += count
@@ -277,10 +284,10 @@ class Stats:
             _sweep(self._topics, age, self.limit)
             _sweep(self._groups, age, self.limit)
             _sweep(self._returns, age, self.limit)
-            self._state.figures.sweep(self._state)
+            self._figures.sweep(*self._tables)
 
     def _look_at_the_hour(self) -> None:
-        hour = self.local_hour(self._state.wall_ms)
+        hour = self.local_hour(self._context.wall_ms)
         if hour == 0 != self._hour:
             before, totals = self.mornings, self.totals
             self.mornings = DailyTotals(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from gantrymq.broker.core.client import assignments
 from gantrymq.broker.core.engine import long_answers
 from gantrymq.broker.core.engine.long_answers import ENTRIES_A_TURN
 from gantrymq.broker.core.engine.tasks import Task
-from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.handler import BoundHandlers, Handlers
 from gantrymq.broker.core.messages import File, Outcome, Request
 from gantrymq.broker.core.metadata.names import RETRY_PREFIX
 from gantrymq.broker.core.metadata.request_modes import MODES_MAX
+from gantrymq.broker.core.metadata.routes import Routes
 from gantrymq.broker.core.metadata.table_changes import stored
 from gantrymq.broker.core.metadata.topic_requests import not_saved
 from gantrymq.broker.core.responses import done, done_json, refused
@@ -29,14 +31,14 @@ from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode
 
 
-def query_assignment(state: State, request: Request) -> Task[Outcome]:
+def query_assignment(routes: Routes, state: State, request: Request) -> Task[Outcome]:
     """Answers with the client's queues. If the answer has no set of queues, the client keeps the
     queues that it has."""
     query = AssignmentQuery.from_json(javajson.loads(request.command.body))
     mode = state.request_modes.find(query.topic, query.consumer_group)
     if mode is None:
         mode = TopicMode(topic=query.topic, consumer_group=query.consumer_group)
-    queues = yield from state.routes.queues(query.topic)
+    queues = yield from routes.queues(query.topic)
     mine = None if queues is None else _queues_of_client(state, query, mode, queues)
     if mine is None or len(mine) <= ENTRIES_A_TURN:
         return done_json(Assignment(mine, mode.mode).to_json())
@@ -98,7 +100,10 @@ def get_request_modes(state: State, request: Request) -> Outcome:
 
 
 HANDLERS: Final[Handlers] = {
-    RequestCode.QUERY_ASSIGNMENT: query_assignment,
     RequestCode.SET_MESSAGE_REQUEST_MODE: set_request_mode,
     RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: get_request_modes,
+}
+
+BOUND_HANDLERS: Final[BoundHandlers] = {
+    RequestCode.QUERY_ASSIGNMENT: lambda services: partial(query_assignment, services.routes),
 }

@@ -14,11 +14,13 @@ New groups cost the most. So a heartbeat with many groups is registered over sev
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.base.memory_account import Kind, Overrun
 from gantrymq.broker.core.client import evictions
+from gantrymq.broker.core.client.client_watch import ClientWatch
 from gantrymq.broker.core.client.clients import (
     CONSUMER_BYTES,
     Client,
@@ -28,7 +30,7 @@ from gantrymq.broker.core.client.clients import (
 )
 from gantrymq.broker.core.engine import tasks, waiting_request_memory
 from gantrymq.broker.core.engine.tasks import Task
-from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.handler import BoundHandlers, Handlers
 from gantrymq.broker.core.messages import SILENT, Channel, Outcome, Reply, Request
 from gantrymq.broker.core.metadata.group_creation import ensure_group
 from gantrymq.broker.core.metadata.names import GROUP_CHARACTERS_MAX, RETRY_PREFIX
@@ -64,7 +66,7 @@ PAUSE_SECONDS: Final = 0.01
 CLIENT_ID_CHARACTERS_MAX: Final = 1_000
 
 
-def heart_beat(state: State, request: Request) -> Outcome | Task[Outcome]:
+def heart_beat(watch: ClientWatch, state: State, request: Request) -> Outcome | Task[Outcome]:
     """Registers the client in the groups that its heartbeat names."""
     body = request.command.body
     known = state.clients.memberships_of(request.channel)
@@ -86,14 +88,16 @@ def heart_beat(state: State, request: Request) -> Outcome | Task[Outcome]:
     for group in data.producer_groups:
         state.clients.add_producer(group, client)
     if len(data.consumers) > GROUPS_A_TURN:
-        return _registered_in_turns(state, client, data)
-    is_changed = _register_all(state, data.consumers, client, data)
+        return _registered_in_turns(watch, state, client, data)
+    is_changed = _register_all(watch, state, data.consumers, client, data)
     state.clients.memberships_of(request.channel).remember(body, data)
     return _answer(data, is_changed=is_changed)
 
 
-def _registered_in_turns(state: State, client: Client, data: HeartbeatData) -> Task[Outcome]:
-    is_changed = _register_all(state, data.consumers[:GROUPS_A_TURN], client, data)
+def _registered_in_turns(
+    watch: ClientWatch, state: State, client: Client, data: HeartbeatData
+) -> Task[Outcome]:
+    is_changed = _register_all(watch, state, data.consumers[:GROUPS_A_TURN], client, data)
     while state.clients.is_registering:
         yield from tasks.wait(state.now + PAUSE_SECONDS)
     state.clients.is_registering = True
@@ -105,21 +109,25 @@ def _registered_in_turns(state: State, client: Client, data: HeartbeatData) -> T
             # Another heartbeat of the same client may have come between the turns.
             _check(data, state.clients.memberships_of(client.channel))
             consumers = data.consumers[first : first + GROUPS_A_TURN]
-            is_changed = _register_all(state, consumers, client, data) or is_changed
+            is_changed = _register_all(watch, state, consumers, client, data) or is_changed
     finally:
         state.clients.is_registering = False
     return _answer(data, is_changed=is_changed)
 
 
 def _register_all(
-    state: State, consumers: Sequence[ConsumerData], client: Client, data: HeartbeatData
+    watch: ClientWatch,
+    state: State,
+    consumers: Sequence[ConsumerData],
+    client: Client,
+    data: HeartbeatData,
 ) -> bool:
     """Register these groups. Returns whether the client must send subscriptions again."""
     is_changed = False
     for consumer in consumers:
         if ensure_group(state, consumer.group_name) is not None:
             is_changed = _differs(state, consumer.group_name, data) or is_changed
-            _register(state, consumer, client, data)
+            _register(watch, state, consumer, client, data)
     return is_changed
 
 
@@ -183,7 +191,9 @@ def _differs(state: State, name: str, data: HeartbeatData) -> bool:
     return known != data.fingerprint
 
 
-def _register(state: State, consumer: ConsumerData, client: Client, data: HeartbeatData) -> None:
+def _register(
+    watch: ClientWatch, state: State, consumer: ConsumerData, client: Client, data: HeartbeatData
+) -> None:
     name = consumer.group_name
     config = state.groups.find(name)
     assert config is not None, f"group {name} was not ensured"
@@ -195,7 +205,7 @@ def _register(state: State, consumer: ConsumerData, client: Client, data: Heartb
     group.fingerprint = data.fingerprint
     state.conflicts.heard(group, client, state.wall_ms)
     if changed:
-        state.client_watch.changed(name)
+        watch.changed(name)
         # If members subscribe differently, each heartbeat changes the topics. `conflicts` has
         # logged that once.
         if not group.disagrees:
@@ -217,14 +227,14 @@ def _create_retry_topic(state: State, consumer: ConsumerData, queues: int) -> No
     )
 
 
-def unregister_client(state: State, request: Request) -> Reply:
+def unregister_client(watch: ClientWatch, state: State, request: Request) -> Reply:
     header = UnregisterClientRequest.decode(request.command.ext)
     if header.producer_group is not None:
         state.clients.remove_producer(header.producer_group, request.channel)
     if header.consumer_group is not None and state.clients.remove_consumer(
         header.consumer_group, request.channel
     ):
-        state.client_watch.unregistered(header.consumer_group)
+        watch.unregistered(header.consumer_group)
     return done()
 
 
@@ -242,7 +252,12 @@ def get_consumer_list_by_group(state: State, request: Request) -> Reply:
 
 
 HANDLERS: Final[Handlers] = {
-    RequestCode.HEART_BEAT: heart_beat,
-    RequestCode.UNREGISTER_CLIENT: unregister_client,
     RequestCode.GET_CONSUMER_LIST_BY_GROUP: get_consumer_list_by_group,
+}
+
+BOUND_HANDLERS: Final[BoundHandlers] = {
+    RequestCode.HEART_BEAT: lambda services: partial(heart_beat, services.client_watch),
+    RequestCode.UNREGISTER_CLIENT: lambda services: partial(
+        unregister_client, services.client_watch
+    ),
 }

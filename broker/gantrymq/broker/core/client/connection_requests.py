@@ -10,7 +10,7 @@ from typing import Final
 
 from gantrymq.acl.rights.rights import Right
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core.acl import access
+from gantrymq.broker.core.acl import checks
 from gantrymq.broker.core.client.clients import Client, ConsumerGroup
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
@@ -126,7 +126,7 @@ def consume_message_directly(state: State, request: Request) -> Task[Outcome]:
             " unique id, for which queryMsgByUniqueKey tells the offset id",
         )
     group_name = header.consumer_group
-    refusal = access.refuse_message(state, request, found.record, Right.SUB, group_name)
+    refusal = checks.refuse_message(state, request, found.record, Right.SUB, group_name)
     if refusal is not None:
         return refusal
     ext = {**(request.command.ext or {}), "brokerName": state.identity.name}

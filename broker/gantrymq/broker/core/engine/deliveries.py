@@ -63,7 +63,7 @@ class Delivery:
         self._one_less()
 
     def _start(self, record: Record) -> None:
-        self._state.works.start_in_role(
+        self._state.task_runner.start_in_role(
             tasks.put_accepted(record, waits=False),
             lambda answer: self._answered(record, answer),
             lambda error: self._broke(record, error),
@@ -100,7 +100,7 @@ class Delivery:
             self._then(self._refused)
             return
         again, self._again = self._again, []
-        self._state.works.start_in_role(
+        self._state.task_runner.start_in_role(
             tasks.wait(self._state.now + RETRY_SECONDS),
             lambda _: self._put(again),
             lambda error: self._state.effects.broken("a pause ended badly", error),

@@ -24,7 +24,7 @@ def put_together(state: State, records: Sequence[Record], *, waits: bool) -> Tas
     *before, last = records
     answers: list[object] = []
     for number, record in enumerate(before):
-        state.works.start(tasks.put_accepted(record, waits=waits), answers.append, _broke)
+        state.task_runner.start(tasks.put_accepted(record, waits=waits), answers.append, _broke)
         if answers:
             assert number == 0, "a message was taken and the next one of its group was not"
             refused = answers[0]

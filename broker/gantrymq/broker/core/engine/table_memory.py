@@ -7,13 +7,13 @@ broker keep more, and once a second, for tables also become shorter, or are copi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
-from gantrymq.base.memory_account import Kind
+from gantrymq.base.memory_account import Kind, MemoryAccount
 from gantrymq.broker.core.messages import Channel
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
+from gantrymq.broker.core.metadata.groups import Groups
+from gantrymq.broker.core.metadata.topics import Topics
+from gantrymq.broker.core.offset.offsets import Offsets
 
 LOOK_SECONDS: Final = 1.0
 
@@ -28,31 +28,35 @@ OFFSET_BYTES: Final = 100
 
 @final
 class TableMemory:
-    """The part of one broker's memory account for its tables, owned by the broker's state."""
+    """The part of one broker's memory account for its tables, owned by the broker's `State`."""
 
-    __slots__ = ("_look_at", "_state")
+    __slots__ = ("_groups", "_look_at", "_memory", "_offsets", "_topics")
 
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._look_at = 0.0
+    def __init__(
+        self, memory: MemoryAccount, topics: Topics, groups: Groups, offsets: Offsets
+    ) -> None:
+        self._memory: MemoryAccount = memory
+        self._topics: Topics = topics
+        self._groups: Groups = groups
+        self._offsets: Offsets = offsets
+        self._look_at: float = 0.0
 
     def count(self) -> None:
         """Update the account to the current tables."""
-        state = self._state
         size = (
-            len(state.topics) * TOPIC_BYTES
-            + len(state.groups) * GROUP_BYTES
-            + state.offsets.place_count * PLACE_BYTES
-            + len(state.offsets) * OFFSET_BYTES
+            len(self._topics) * TOPIC_BYTES
+            + len(self._groups) * GROUP_BYTES
+            + self._offsets.place_count * PLACE_BYTES
+            + len(self._offsets) * OFFSET_BYTES
         )
-        state.memory.set_table(Kind.TABLES, size)
+        self._memory.set_table(Kind.TABLES, size)
 
     def obstacle(self, more: int) -> str | None:
         """Why the tables may not take so many bytes more, and what helps; None when they may."""
         if more <= 0:
             return None
         self.count()
-        found = self._state.memory.overrun(None, Kind.TABLES, more)
+        found = self._memory.overrun(None, Kind.TABLES, more)
         if found is None:
             return None
         return (
@@ -67,7 +71,7 @@ class TableMemory:
         its offset.
         """
         self.count()
-        memory, more = self._state.memory, PLACE_BYTES + OFFSET_BYTES
+        memory, more = self._memory, PLACE_BYTES + OFFSET_BYTES
         if memory.held_of(Kind.TABLES) + more <= memory.limit_of(Kind.TABLES):
             return None
         return self.obstacle(more)

@@ -201,13 +201,13 @@ def queue_lag(state: State, group: str, topic: str, queue_id: int) -> ReadTask[Q
         end = yield from readable_end(queue, state.store.readable)
     stored = min(max(stored, queue.minimum), end)
     place = (group, topic, queue_id)
-    following = state.pops.checkouts.next(place)
+    following = state.in_flight.next(place)
     if following is None:
         pulled = state.offsets.pulled(group, topic, queue_id) or 0
         given = min(max(stored, pulled), end)
         return QueueLag(stored, given, given - stored, end)
     given = min(max(stored, following), end)
-    out = state.pops.checkouts.out_of(place)
+    out = state.in_flight.out_of(place)
     count, first = (0, given) if out is None else out
     return QueueLag(min(first, given), given, count, end)
 

@@ -12,19 +12,18 @@ for the topic that it is stored in: a delayed message counts for the topic in wh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from gantrymq.broker.core.figures.tally import Table, Tally
+from gantrymq.broker.core.metadata.groups import Groups
 from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
+from gantrymq.broker.core.metadata.topics import Topics
 from gantrymq.metrics.histogram import Histogram
 from gantrymq.metrics.tables.rocketmq5 import FINISH_LATENCY, MESSAGE_SIZE
 from gantrymq.store.append.kernel_counts import KernelCounts
 from gantrymq.wire.java_string import utf8_text
 from gantrymq.wire.message.property_names import SHARDING_KEY
 from gantrymq.wire.message.record import Record
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 _SHARDING_KEY: Final = f"{SHARDING_KEY}\x01".encode()
 
@@ -165,12 +164,11 @@ class MessageFigures:
                 ended[topic] = ended.get(topic, 0) + count
         return {topic: max(0, count - ended.get(topic, 0)) for topic, count in self.begun.items()}
 
-    def sweep(self, state: State) -> None:
+    def sweep(self, topics: Topics, groups: Groups) -> None:
         """Drop counts of deleted topics and groups, and counts that did not change for a day.
 
         The broker calls it every ten minutes.
         """
-        topics, groups = state.topics, state.groups
 
         def is_gone(topic: str) -> bool:
             return topics.find(topic) is None

@@ -43,7 +43,7 @@ class StoreValues:
         """Read all values again, and call `then` when the pass has ended or failed."""
         self._waiting.append(then)
         if len(self._waiting) == 1:
-            self._state.works.start(tasks.read(self._pass()), self._end, self._failed)
+            self._state.task_runner.start(tasks.read(self._pass()), self._end, self._failed)
 
     def _pass(self) -> ReadTask[None]:
         state = self._state
@@ -62,7 +62,7 @@ class StoreValues:
 
 
 def _oldest_half(state: State) -> ReadTask[int]:
-    halves = state.halves
+    halves = state.open_halves
     queue = state.store.queues.find(HALF_TOPIC, HALF_QUEUE)
     if queue is None or not halves.is_ready:
         return NONE_MS

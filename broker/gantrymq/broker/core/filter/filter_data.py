@@ -17,9 +17,11 @@ earlier when there are too many filters.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core.client.clients import Clients
+from gantrymq.broker.core.context import Context
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.sql92.selector import Selector, selector_of
 from gantrymq.wire import javajson
@@ -32,9 +34,6 @@ from gantrymq.wire.jsonvalue import (
     required_text_field,
     text_field,
 )
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # As in RocketMQ.
 SAVE_SECONDS: Final = 10.0
@@ -98,12 +97,13 @@ class Filter:
 class Filters:
     """The filters of one broker, by topic and group."""
 
-    __slots__ = ("_state", "_table")
+    __slots__ = ("_clients", "_context", "_table")
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    def __init__(self, context: Context, clients: Clients) -> None:
+        self._clients = clients
+        self._context = context
         self._table: dict[tuple[str, str], Filter] = {}
-        state.files.keep(File.FILTERS, self.content)
+        context.files.keep(File.FILTERS, self.content)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -122,8 +122,8 @@ class Filters:
         return known.selector
 
     def _registered(self, group: str, said: SubscriptionData, known: Filter | None) -> Selector:
-        state = self._state
-        meter = state.store.filter_meter
+        context = self._context
+        meter = context.store.filter_meter
         meter.begin()
         try:
             selector = selector_of(said.expression_type, said.sub_string)
@@ -139,17 +139,17 @@ class Filters:
             said.sub_string,
             said.expression_type,
             said.sub_version,
-            state.wall_ms,
+            context.wall_ms,
             bloom=None if known is None else known.bloom,
             selector=selector,
         )
-        state.files.touch(File.FILTERS, state.now + SAVE_SECONDS)
-        state.effects.info(
+        context.files.touch(File.FILTERS, context.now + SAVE_SECONDS)
+        context.effects.info(
             f"New consumer filter registered: group {group}, topic {said.topic}, version"
             f" {said.sub_version}: {said.sub_string}"
         )
         if selector.ignored:
-            state.effects.warning(
+            context.effects.warning(
                 f"the filter of group {group} for topic {said.topic} ends before"
                 f" {selector.ignored[:100]!r}, which is ignored as RocketMQ does; correct it"
             )
@@ -171,18 +171,18 @@ class Filters:
 
     def _find_dead(self) -> None:
         """Mark as dead the filters that no member of their group subscribes with any more."""
-        consumers = self._state.clients.consumers
+        consumers = self._clients.consumers
         for (topic, group), each in self._table.items():
             members = consumers.get(group)
             said = None if members is None else members.subscriptions.get(topic)
             if not each.is_dead and (said is None or said.sub_string != each.expression):
-                each.dead_ms = max(self._state.wall_ms, each.born_ms)
+                each.dead_ms = max(self._context.wall_ms, each.born_ms)
 
     # ------------------------------------------------------------------ the file
 
     def content(self) -> bytes:
         self._find_dead()
-        oldest_ms = self._state.wall_ms - DEAD_MS_MAX
+        oldest_ms = self._context.wall_ms - DEAD_MS_MAX
         self._table = {
             place: each
             for place, each in self._table.items()
@@ -204,7 +204,7 @@ class Filters:
         except RemoteError:
             self._table = before
             raise
-        self._state.files.touch(File.FILTERS)
+        self._context.files.touch(File.FILTERS)
 
     def load(self, content: bytes) -> None:
         """Load the content of the file at a start. RemoteError if it is not such a file."""

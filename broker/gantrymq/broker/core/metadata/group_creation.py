@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.broker.core.engine.table_memory import GROUP_BYTES
+from gantrymq.broker.core.metadata.group_expiry import make_room
 from gantrymq.broker.core.metadata.names import GROUP_CHARACTERS_MAX, RETRY_PREFIX, group_fault
 from gantrymq.wire.bodies.groups import GroupConfig
 
@@ -35,7 +36,7 @@ def ensure_group(state: State, group: str) -> GroupConfig | None:
     if _name_obstacle(state, group) is not None:
         return None
     if _room_obstacle(state, group) is not None:
-        state.group_expiry.make_room()
+        make_room(state)
         if _room_obstacle(state, group) is not None:
             return None
     config = GroupConfig(group_name=group)

@@ -46,26 +46,13 @@ HOUR_SECONDS: Final = 3600
 
 @final
 class GroupExpiry:
-    """The removal of unused groups on one broker, whose state owns it."""
+    """The periodic service of one broker that removes groups that expire."""
 
-    __slots__ = ("_room_at", "_scan_at", "_state")
+    __slots__ = ("_scan_at", "_state")
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._scan_at = state.now + SCAN_SECONDS
-        self._room_at = -NEVER
-
-    def make_room(self) -> None:
-        """Remove up to ROOM_GROUPS unused groups, least recently used first."""
-        state = self._state
-        if state.now < self._room_at or not self._may_remove:
-            return
-        used = state.groups.auto_created
-        unused = (group for group in used if is_unused(state, group))
-        removed = nsmallest(ROOM_GROUPS, unused, key=used.__getitem__)
-        if len(removed) < ROOM_GROUPS:
-            self._room_at = state.now + ROOM_SECONDS
-        self._remove(removed, "new groups need their place")
 
     # ------------------------------------------------------------------ the service
 
@@ -78,7 +65,7 @@ class GroupExpiry:
         self._scan_at = now + SCAN_SECONDS
         state = self._state
         hours = state.settings.auto_created_group_expire_hours
-        if not hours or not self._may_remove:
+        if not hours or not _may_remove(state):
             return
         long_ago = now - hours * HOUR_SECONDS
         used = state.groups.auto_created.items()
@@ -91,35 +78,45 @@ class GroupExpiry:
                 state.groups.used(group, now)  # its time until removal begins now
             else:
                 removed.append(group)
-        self._remove(removed, f"unused for {hours} h, autoCreatedGroupExpireHours")
+        _remove(state, removed, f"unused for {hours} h, autoCreatedGroupExpireHours")
 
     def closed(self, channel: Channel) -> None:
         """Connections do not matter here."""
 
-    # ------------------------------------------------------------------ inside
 
-    @property
-    def _may_remove(self) -> bool:
-        """Whether consumers can create removed groups again. Slaves copy their master's groups."""
-        return self._state.serves and self._state.settings.auto_create_subscription_group
+def make_room(state: State) -> None:
+    """Remove up to ROOM_GROUPS unused groups, least recently used first."""
+    if state.now < state.groups.next_removal or not _may_remove(state):
+        return
+    used = state.groups.auto_created
+    unused = (group for group in used if is_unused(state, group))
+    removed = nsmallest(ROOM_GROUPS, unused, key=used.__getitem__)
+    if len(removed) < ROOM_GROUPS:
+        state.groups.next_removal = state.now + ROOM_SECONDS
+    _remove(state, removed, "new groups need their place")
 
-    def _remove(self, groups: Iterable[str], reason: str) -> None:
-        state = self._state
-        removed, topics = [], []
-        for group in groups:
-            state.groups.remove(group, state.wall_ms)
-            removed.append(group)
-            topic = retry_topic(group)
-            if state.topics.remove(topic, state.wall_ms):
-                state.unsaved_topics.discard(topic)
-                topics.append(topic)
-        if removed:
-            state.effects.info(
-                f"removed unused subscription groups count={len(removed)} first={removed[0]}"
-                f" topics={len(topics)} reason={reason}"
-            )
-        if topics:
-            state.effects.add(Register())
+
+def _may_remove(state: State) -> bool:
+    """Whether consumers can create removed groups again. Slaves copy their master's groups."""
+    return state.serves and state.settings.auto_create_subscription_group
+
+
+def _remove(state: State, groups: Iterable[str], reason: str) -> None:
+    removed, topics = [], []
+    for group in groups:
+        state.groups.remove(group, state.wall_ms)
+        removed.append(group)
+        topic = retry_topic(group)
+        if state.topics.remove(topic, state.wall_ms):
+            state.topics.unsaved.discard(topic)
+            topics.append(topic)
+    if removed:
+        state.effects.info(
+            f"removed unused subscription groups count={len(removed)} first={removed[0]}"
+            f" topics={len(topics)} reason={reason}"
+        )
+    if topics:
+        state.effects.add(Register())
 
 
 def is_unused(state: State, group: str) -> bool:
@@ -127,7 +124,7 @@ def is_unused(state: State, group: str) -> bool:
     return not (
         state.offsets.has_group(group)
         or group in state.clients.consumers
-        or state.pops.checkouts.has_group(group)
+        or state.in_flight.has_group(group)
         or state.groups.is_forbidden_any(group)
         or state.topics.find(dead_letter_topic(group)) is not None
         or _had_retries(state, group)

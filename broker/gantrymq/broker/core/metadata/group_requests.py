@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.table_memory import GROUP_BYTES
 from gantrymq.broker.core.engine.tasks import Task
-from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.handler import BoundHandlers, Handlers
 from gantrymq.broker.core.messages import File, Outcome, Reply, Request
 from gantrymq.broker.core.metadata import attributes
 from gantrymq.broker.core.metadata.group_creation import ensure_group, why_no_group
@@ -28,6 +29,7 @@ from gantrymq.broker.core.metadata.topic_requests import (
     not_saved,
     slices,
 )
+from gantrymq.broker.core.pop.pops import Pops
 from gantrymq.broker.core.replication import slave_refusals
 from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
@@ -160,7 +162,7 @@ def _saved(state: State, *files: File) -> Task[Outcome]:
 # ---------------------------------------------------------------------- deleting and forbidding
 
 
-def delete_group(state: State, request: Request) -> Outcome | Task[Outcome]:
+def delete_group(pops: Pops, state: State, request: Request) -> Outcome | Task[Outcome]:
     """Deletes a group, on request with its offsets. Tools delete its retry and dead-letter topics
     by requests of their own. A group that keeps its offsets keeps its in-flight messages, which are
     not consumed yet."""
@@ -186,7 +188,7 @@ def delete_group(state: State, request: Request) -> Outcome | Task[Outcome]:
         state.effects.warning(f"Clean group's offset, {group}, in {len(topics)} topics in all")
     state.offsets.remove(group=group)
     state.resets.remove(group=group)
-    state.pops.remove(group=group)
+    pops.remove(group=group)
     return _saved(state, File.GROUPS, File.OFFSETS, File.POPS)
 
 
@@ -250,8 +252,11 @@ def get_all_groups(state: State, request: Request) -> Outcome:
 HANDLERS: Final[Handlers] = {
     RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: update_and_create_group,
     RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: update_and_create_group_list,
-    RequestCode.DELETE_SUBSCRIPTIONGROUP: delete_group,
     RequestCode.UPDATE_AND_GET_GROUP_FORBIDDEN: update_and_get_forbidden,
     RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: get_group,
     RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: get_all_groups,
+}
+
+BOUND_HANDLERS: Final[BoundHandlers] = {
+    RequestCode.DELETE_SUBSCRIPTIONGROUP: lambda services: partial(delete_group, services.pops),
 }

@@ -48,7 +48,15 @@ UNKNOWN: Final = -1.0
 class Groups:
     """The group configurations of one broker, by group name."""
 
-    __slots__ = ("_auto_created", "_files", "_forbidden", "_table", "_texts", "data_version")
+    __slots__ = (
+        "_auto_created",
+        "_files",
+        "_forbidden",
+        "_table",
+        "_texts",
+        "data_version",
+        "next_removal",
+    )
 
     def __init__(self, files: Files) -> None:
         self._auto_created: dict[str, float] = {}
@@ -57,6 +65,8 @@ class Groups:
         self._table: dict[str, GroupConfig] = {}
         self._texts: EntryTexts[str] = EntryTexts(self._member)
         self.data_version = DataVersion()
+        self.next_removal: float = 0.0
+        """When unused groups may be removed again to make room (group_expiry.py)."""
         files.keep(File.GROUPS, self.content)
 
     def __len__(self) -> int:

@@ -1,19 +1,17 @@
-"""Names the topics and groups that belong to the broker, and creates those it needs.
+"""Names the topics and groups that belong to the broker.
 
 The names are RocketMQ's. Clients ask for the routes of the cluster's and of the broker's name, so
-these are topics too. A topic in the file keeps its configuration: only missing topics are created.
+these are topics too.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.shared import Permission, TopicConfig
 
 if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
+    from gantrymq.broker.core.context import Context
 
 DEFAULT_TOPIC: Final = "TBW102"
 SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
@@ -75,43 +73,27 @@ def is_system_topic(topic: str) -> bool:
     return topic in _NAMES or topic.startswith(PREFIX)
 
 
-def is_guarded(state: State, topic: str) -> bool:
+def is_guarded(context: Context, topic: str) -> bool:
     """Whether only this broker creates, changes or removes the topic."""
-    return is_system_topic(topic) or topic in own_topics(state)
+    return is_system_topic(topic) or topic in own_topics(context)
 
 
-def system_topics(state: State) -> list[str]:
+def system_topics(context: Context) -> list[str]:
     """All guarded topics, including those that do not exist."""
-    return sorted({*_NAMES, *(config.topic_name for config in _made_at_start(state))})
+    return sorted({*_NAMES, *(config.topic_name for config in made_at_start(context))})
 
 
-def make_missing(state: State) -> None:
-    """Create the missing topics and groups; called after the files are loaded."""
-    for config in _made_at_start(state):
-        if state.topics.find(config.topic_name) is None:
-            state.topics.put(config, state.wall_ms)
-    for group in SYSTEM_GROUPS:
-        if state.groups.find(group) is None:
-            state.groups.put(GroupConfig(group_name=group), state.wall_ms)
-    default = state.topics.find(DEFAULT_TOPIC)
-    if default is not None:
-        perm = default.perm & ~Permission.INHERIT
-        if state.settings.auto_create_topic_enable:
-            perm |= Permission.INHERIT
-        state.topics.put(replace(default, perm=perm), state.wall_ms)
-
-
-def own_topics(state: State) -> tuple[str, ...]:
+def own_topics(context: Context) -> tuple[str, ...]:
     """The topics that are named after the broker, or by its settings."""
-    identity, settings = state.identity, state.settings
+    identity, settings = context.identity, context.settings
     own = (identity.cluster, identity.name, f"{identity.cluster}_REPLY_TOPIC")
     return (*own, settings.msg_trace_topic_name) if settings.trace_topic_enable else own
 
 
-def _made_at_start(state: State) -> list[TopicConfig]:
+def made_at_start(context: Context) -> list[TopicConfig]:
     """The topics that RocketMQ 5.3 creates; 4.9 creates those of transactions at their first
     use."""
-    identity, settings = state.identity, state.settings
+    identity, settings = context.identity, context.settings
     default = settings.default_topic_queue_nums
     inherited = _PLAIN | Permission.INHERIT
     made = [

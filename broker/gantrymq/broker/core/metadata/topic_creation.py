@@ -121,13 +121,12 @@ def safe(state: State, topic: str) -> Task[str | None]:
 
     The name servers know the topic when this returns.
     """
-    if topic not in state.unsaved_topics:
+    if topic not in state.topics.unsaved:
         return None
     failure = yield from table_changes.stored(state, File.TOPICS)
     yield from tasks.told()
-    if failure is None and topic in state.unsaved_topics:
-        state.unsaved_topics.remove(topic)
-        state.quick_sends.look(topic)
+    if failure is None and topic in state.topics.unsaved:
+        state.topics.saved(topic)
     return failure
 
 
@@ -140,7 +139,7 @@ def _ensured(state: State, wanted: TopicConfig) -> TopicConfig:
 
 
 def _created(state: State, config: TopicConfig) -> TopicConfig:
-    state.unsaved_topics.add(config.topic_name)
+    state.topics.unsaved.add(config.topic_name)
     state.topics.put(config, state.wall_ms)
     state.effects.add(Register((config.topic_name,)))
     return config

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, TypeVar
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.table_memory import TOPIC_BYTES
 from gantrymq.broker.core.engine.tasks import Task
-from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.handler import BoundHandlers, Handlers
 from gantrymq.broker.core.messages import File, Outcome, Register, Reply, Request
 from gantrymq.broker.core.metadata import attributes, topic_creation
 from gantrymq.broker.core.metadata.names import RETRY_PREFIX, topic_fault
 from gantrymq.broker.core.metadata.system_topics import is_guarded, system_topics
 from gantrymq.broker.core.metadata.table_changes import stored, undone
 from gantrymq.broker.core.metadata.topics import TOPICS_MAX, queues_of
+from gantrymq.broker.core.pop.pops import Pops
 from gantrymq.broker.core.replication import slave_refusals
 from gantrymq.broker.core.replication.slave_synchronizer import OWN_MARK
 from gantrymq.broker.core.responses import done, done_json, refused
@@ -168,7 +170,7 @@ def _put(state: State, request: Request, config: TopicConfig, changed: list[str]
     topic = config.topic_name
     before = state.topics.find(topic)
     if before is None:
-        state.unsaved_topics.add(topic)
+        state.topics.unsaved.add(topic)
     if state.topics.put(config, state.wall_ms):
         changed.append(topic)
         verb = "create new" if before is None else f"update topic config, old:[{before}] new:"
@@ -200,8 +202,7 @@ def _announced(state: State, topics: tuple[str, ...], changed: tuple[str, ...]) 
     if failure is not None:
         return not_saved(failure)
     for topic in topics:
-        state.unsaved_topics.discard(topic)
-        state.quick_sends.look(topic)
+        state.topics.saved(topic)
     return done()
 
 
@@ -249,7 +250,7 @@ def _protected(topic: str) -> Reply:
 # ---------------------------------------------------------------------- deleting
 
 
-def delete_topic(state: State, request: Request) -> Outcome | Task[Outcome]:
+def delete_topic(pops: Pops, state: State, request: Request) -> Outcome | Task[Outcome]:
     """Delete a topic with its queues, offsets, in-flight messages and pop retry topics.
 
     A topic that does not exist is deleted as well, since parts of it may be left.
@@ -264,8 +265,8 @@ def delete_topic(state: State, request: Request) -> Outcome | Task[Outcome]:
         was_there = state.topics.remove(each, state.wall_ms)
         state.offsets.remove(topic=each)
         state.resets.remove(topic=each)
-        state.pops.remove(topic=each)
-        state.unsaved_topics.discard(each)
+        pops.remove(topic=each)
+        state.topics.unsaved.discard(each)
         state.store.delete_topic(each)
         state.effects.info(
             f"delete topic config {'OK' if was_there else 'failed, not exists'}, topic: {each},"
@@ -348,8 +349,11 @@ def get_system_topic_list(state: State, request: Request) -> Outcome:
 HANDLERS: Final[Handlers] = {
     RequestCode.UPDATE_AND_CREATE_TOPIC: update_and_create_topic,
     RequestCode.UPDATE_AND_CREATE_TOPIC_LIST: update_and_create_topic_list,
-    RequestCode.DELETE_TOPIC_IN_BROKER: delete_topic,
     RequestCode.GET_TOPIC_CONFIG: get_topic_config,
     RequestCode.GET_ALL_TOPIC_CONFIG: get_all_topic_config,
     RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: get_system_topic_list,
+}
+
+BOUND_HANDLERS: Final[BoundHandlers] = {
+    RequestCode.DELETE_TOPIC_IN_BROKER: lambda services: partial(delete_topic, services.pops),
 }

@@ -32,9 +32,20 @@ def queues_of(config: TopicConfig) -> int:
 
 @final
 class Topics:
-    """The topic table of one broker, by name; listeners get None for a removed topic."""
+    """The topic table of one broker, by name; listeners get None for a removed topic.
 
-    __slots__ = ("_files", "_listeners", "_table", "_texts", "data_version", "queue_count")
+    A listener is called when a topic is created, changed, removed or saved.
+    """
+
+    __slots__ = (
+        "_files",
+        "_listeners",
+        "_table",
+        "_texts",
+        "data_version",
+        "queue_count",
+        "unsaved",
+    )
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -44,6 +55,8 @@ class Topics:
         self.data_version = DataVersion()
         self.queue_count: int = 0
         """The queues of all topics, empty ones included."""
+        self.unsaved: set[str] = set()
+        """Topics that were created and that a crash could still lose."""
         files.keep(File.TOPICS, self.content)
 
     def __len__(self) -> int:
@@ -87,6 +100,13 @@ class Topics:
         self._texts.removed(topic)
         self._changed(topic, None, wall_ms)
         return True
+
+    def saved(self, topic: str) -> None:
+        """Note that a crash can no longer lose the topic, and call the listeners."""
+        self.unsaved.discard(topic)
+        config = self._table.get(topic)
+        for listener in self._listeners:
+            listener(topic, config)
 
     def _changed(self, topic: str, config: TopicConfig | None, wall_ms: int) -> None:
         self.data_version = self.data_version.next(wall_ms)

@@ -107,6 +107,11 @@ def queue_end(state: State, topic: str, queue_id: int) -> int:
     return 0 if queue is None else queue.end
 
 
+def in_memory_bytes(state: State) -> int:
+    """Bytes at the end of the log that are assumed to be in the page cache."""
+    return state.memory_bytes * state.store.settings.access_message_in_memory_max_ratio // 100
+
+
 def has_queue(state: State, topic: str, queue_id: int) -> bool:
     """Whether the topic has the queue now, or had it before its number of queues was reduced."""
     config = state.topics.find(topic)

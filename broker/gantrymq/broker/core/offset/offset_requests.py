@@ -10,16 +10,18 @@ answers the offset unchanged, because its log is behind the master's.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from gantrymq.base.bounds import LONG_MAX
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
-from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.handler import BoundHandlers, Handlers
 from gantrymq.broker.core.messages import File, Outcome, Reply, Request
 from gantrymq.broker.core.metadata.system_topics import TRANSACTION_GROUP, TRANSACTIONS_OWN
 from gantrymq.broker.core.metadata.topic_requests import not_saved
-from gantrymq.broker.core.offset.commits import commit, has_queue, queue_end
+from gantrymq.broker.core.offset.commits import commit, has_queue, in_memory_bytes, queue_end
+from gantrymq.broker.core.pull.misrouted_consumers import MisroutedConsumers
 from gantrymq.broker.core.replication.slave_synchronizer import slave_log_end
 from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
@@ -69,11 +71,6 @@ def _first_offset(state: State, topic: str, queue_id: int) -> Task[Outcome]:
     )
 
 
-def in_memory_bytes(state: State) -> int:
-    """Bytes at the end of the log that are assumed to be in the page cache."""
-    return state.memory_bytes * state.store.settings.access_message_in_memory_max_ratio // 100
-
-
 def get_all_offsets(state: State, request: Request) -> Outcome:
     """Answer the offset table, for slaves of fixed roles.
 
@@ -82,7 +79,7 @@ def get_all_offsets(state: State, request: Request) -> Outcome:
     therefore limits a group's offset to the first such message of each queue.
     """
     log_end = slave_log_end(state, request.command)
-    bounds = state.retry_copies.bounds(state.pops.checkouts.lowest(), log_end)
+    bounds = state.retry_copies.bounds(state.in_flight.lowest(), log_end)
     return done(body=state.offsets.content_up_to(bounds.items()))
 
 
@@ -113,9 +110,11 @@ def query_correction(state: State, request: Request) -> Outcome:
 # ---------------------------------------------------------------------- changing
 
 
-def update_offset(state: State, request: Request) -> Outcome | Task[Outcome]:
-    if state.strays.wants():
-        return state.strays.pass_on(request)
+def update_offset(
+    misrouted: MisroutedConsumers, state: State, request: Request
+) -> Outcome | Task[Outcome]:
+    if misrouted.wants():
+        return misrouted.pass_on(request)
     header = UpdateConsumerOffsetRequest.decode(request.command.ext)
     group, topic = header.consumer_group, header.topic
     refusal = _missing(state, group, topic)
@@ -205,8 +204,13 @@ def _saved() -> Task[Outcome]:
 
 HANDLERS: Final[Handlers] = {
     RequestCode.QUERY_CONSUMER_OFFSET: query_offset,
-    RequestCode.UPDATE_CONSUMER_OFFSET: update_offset,
     RequestCode.GET_ALL_CONSUMER_OFFSET: get_all_offsets,
     RequestCode.QUERY_CORRECTION_OFFSET: query_correction,
     RequestCode.CLONE_GROUP_OFFSET: clone_offsets,
+}
+
+BOUND_HANDLERS: Final[BoundHandlers] = {
+    RequestCode.UPDATE_CONSUMER_OFFSET: lambda services: partial(
+        update_offset, services.misrouted_consumers
+    ),
 }

@@ -14,17 +14,19 @@ single queue, 5.x clients may send the offset instead.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from gantrymq.broker.core.admin.queue_figures import NO_BOUNDS, QUEUES_A_TURN
 from gantrymq.broker.core.client.clients import Client
 from gantrymq.broker.core.engine import long_answers, tasks
 from gantrymq.broker.core.engine.tasks import Task
-from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.handler import BoundHandlers
 from gantrymq.broker.core.messages import File, Outcome, Reply, Request, Tell
 from gantrymq.broker.core.metadata.system_topics import TRANSACTION_GROUP, TRANSACTIONS_OWN
 from gantrymq.broker.core.metadata.topic_requests import not_saved
 from gantrymq.broker.core.offset.commits import queue_end
+from gantrymq.broker.core.pull.pull_request_hold import PullRequestHold
 from gantrymq.broker.core.responses import done, refused
 from gantrymq.broker.core.state import State
 from gantrymq.store.consumequeue.queue_times import Boundary
@@ -41,7 +43,7 @@ from gantrymq.wire.version import OWN_VERSION, V5_0_0
 NO_OFFSET: Final = -1
 
 
-def reset_offset(state: State, request: Request) -> Outcome | Task[Outcome]:
+def reset_offset(hold: PullRequestHold, state: State, request: Request) -> Outcome | Task[Outcome]:
     header = ResetOffsetRequest.decode(request.command.ext)
     state.effects.info(
         f"[reset-offset] reset offset started by {request.channel.peer}. topic={header.topic},"
@@ -52,7 +54,7 @@ def reset_offset(state: State, request: Request) -> Outcome | Task[Outcome]:
         refusal = _refusal(state, header)
         if refusal is not None or config is None:
             return refusal or _no_topic(header)
-        return _reset(state, request, header, config)
+        return _reset(hold, state, request, header, config)
     return _no_topic(header) if config is None else _tell_only(state, request, header, config)
 
 
@@ -84,7 +86,11 @@ def _refusal(state: State, header: ResetOffsetRequest) -> Reply | None:
 
 
 def _reset(
-    state: State, request: Request, header: ResetOffsetRequest, config: TopicConfig
+    hold: PullRequestHold,
+    state: State,
+    request: Request,
+    header: ResetOffsetRequest,
+    config: TopicConfig,
 ) -> Task[Outcome]:
     offsets = yield from tasks.read(_wanted_offsets(state, header, config.read_queue_nums))
     if isinstance(offsets, str):
@@ -94,7 +100,7 @@ def _reset(
     _assign(state, request, header, offsets)
     failure = yield from tasks.saved(File.OFFSETS)
     # Wake the held pulls, so that their consumers learn of the reset now.
-    state.holds.arrived([(header.topic, queue_id) for queue_id in offsets])
+    hold.arrived([(header.topic, queue_id) for queue_id in offsets])
     _tell_older_clients(state, header, offsets)
     if failure is not None:
         return not_saved(failure)
@@ -240,4 +246,8 @@ def _by_queue(
     }
 
 
-HANDLERS: Final[Handlers] = {RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: reset_offset}
+BOUND_HANDLERS: Final[BoundHandlers] = {
+    RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: lambda services: partial(
+        reset_offset, services.pull_request_hold
+    ),
+}

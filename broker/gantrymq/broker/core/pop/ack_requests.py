@@ -8,15 +8,18 @@ that request is refused.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
-from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.handler import BoundHandlers
 from gantrymq.broker.core.messages import Outcome, Reply, Request
 from gantrymq.broker.core.pop import handles
 from gantrymq.broker.core.pop.checkouts import Place
 from gantrymq.broker.core.pop.handles import Handle
 from gantrymq.broker.core.pop.orders import AckFault
+from gantrymq.broker.core.pop.peeking import position
 from gantrymq.broker.core.pop.pop_requests import INVISIBLE_MS_MAX, invisible_fault
+from gantrymq.broker.core.pop.pops import Pops
 from gantrymq.broker.core.responses import done, refused
 from gantrymq.broker.core.state import State
 from gantrymq.wire import javajson
@@ -32,17 +35,17 @@ from gantrymq.wire.headers.pop import (
 ACKS_MAX: Final = 10_000
 
 
-def ack_message(state: State, request: Request) -> Outcome:
+def ack_message(pops: Pops, state: State, request: Request) -> Outcome:
     header = AckMessageRequest.decode(request.command.ext)
     refusal = _refusal(state, request, header)
     if refusal is not None:
         return refusal
     handle = handles.parse(header.extra_info)
     place = (header.consumer_group, header.topic, header.queue_id)
-    return _ack(state, place, header.offset, handle) or done()
+    return _ack(pops, state, place, header.offset, handle) or done()
 
 
-def batch_ack(state: State, request: Request) -> Outcome:
+def batch_ack(pops: Pops, state: State, request: Request) -> Outcome:
     """Acknowledges many messages. Offsets that are not in the queue are ignored."""
     if not request.command.body:
         return refused(ResponseCode.NO_MESSAGE, "the request has no body: it names no message")
@@ -55,38 +58,40 @@ def batch_ack(state: State, request: Request) -> Outcome:
             ResponseCode.INVALID_PARAMETER,
             f"the request acknowledges {count} messages, {ACKS_MAX} are allowed: send several",
         )
-    faults = [fault for ack in body.acks if (fault := _ack_many(state, ack)) is not None]
+    faults = [fault for ack in body.acks if (fault := _ack_many(pops, state, ack)) is not None]
     return faults[-1] if faults else done()
 
 
-def _ack_many(state: State, ack: BatchAck) -> Reply | None:
+def _ack_many(pops: Pops, state: State, ack: BatchAck) -> Reply | None:
     topic = handles.topic_of(ack.retry, ack.group, ack.topic)
     place = (ack.group, topic, ack.queue_id)
     handle = Handle(ack.pop_ms, ack.revive_queue)
     fault = None
     for offset in ack.offsets:
         if _has(state, topic, ack.queue_id, offset):
-            fault = _ack(state, place, offset, handle) or fault
+            fault = _ack(pops, state, place, offset, handle) or fault
     return fault
 
 
-def _ack(state: State, place: Place, offset: int, handle: Handle) -> Reply | None:
+def _ack(pops: Pops, state: State, place: Place, offset: int, handle: Handle) -> Reply | None:
     """Acknowledge one message. Returns a refusal only where RocketMQ refuses; else None."""
     if handle.is_orderly:
-        return _ack_in_order(state, place, offset, handle)
-    checkout = state.pops.checkouts.find(place, offset, handle.pop_ms)
+        return _ack_in_order(pops, state, place, offset, handle)
+    checkout = state.in_flight.find(place, offset, handle.pop_ms)
     if checkout is not None:
-        state.pops.drop(checkout)
+        pops.drop(checkout)
     return None
 
 
-def _ack_in_order(state: State, place: Place, offset: int, handle: Handle) -> Reply | None:
+def _ack_in_order(
+    pops: Pops, state: State, place: Place, offset: int, handle: Handle
+) -> Reply | None:
     """Acknowledge a message of an orderly pop, and move the group's offset to the first message
     that is not acknowledged."""
-    stored = state.pops.position(place)
+    stored = position(state, place)
     if stored is not None and offset < stored:
         return None
-    following = state.pops.orders.ack(place, offset, handle.pop_ms, stored)
+    following = pops.orders.ack(place, offset, handle.pop_ms, stored)
     if following is AckFault.STALE:
         return None
     if isinstance(following, AckFault):
@@ -96,15 +101,15 @@ def _ack_in_order(state: State, place: Place, offset: int, handle: Handle) -> Re
             f"offset is illegal, key:{topic}@{group}@{queue_id}, old:{stored}, commit:{offset}:"
             f" {following.value}",
         )
-    state.pops.skip(place, following)
-    state.pops.wake_soon(place)
+    pops.skip(place, following)
+    pops.wake_soon(place)
     return None
 
 
 # ---------------------------------------------------------------------- invisible time
 
 
-def change_invisible_time(state: State, request: Request) -> Outcome:
+def change_invisible_time(pops: Pops, state: State, request: Request) -> Outcome:
     header = ChangeInvisibleTimeRequest.decode(request.command.ext)
     refusal = _refusal(state, request, header)
     if refusal is not None:
@@ -115,8 +120,8 @@ def change_invisible_time(state: State, request: Request) -> Outcome:
     place = (header.consumer_group, header.topic, header.queue_id)
     due_ms = state.wall_ms + header.invisible_time
     if handle.is_orderly:
-        return _keep_in_order(state, place, header.offset, handle, due_ms)
-    checkout = state.pops.checkouts.find(place, header.offset, handle.pop_ms)
+        return _keep_in_order(pops, place, header.offset, handle, due_ms)
+    checkout = state.in_flight.find(place, header.offset, handle.pop_ms)
     if checkout is None:
         return refused(
             ResponseCode.NO_MESSAGE,
@@ -125,16 +130,16 @@ def change_invisible_time(state: State, request: Request) -> Outcome:
         )
     # A handle of the same millisecond would equal the old one.
     pop_ms = max(state.wall_ms, handle.pop_ms + 1)
-    state.pops.checkouts.keep_out(checkout, pop_ms, due_ms)
-    state.pops.changed()
+    state.in_flight.keep_out(checkout, pop_ms, due_ms)
+    pops.changed()
     return _kept(pop_ms, header.invisible_time, handle)
 
 
-def _keep_in_order(state: State, place: Place, offset: int, handle: Handle, due_ms: int) -> Reply:
+def _keep_in_order(pops: Pops, place: Place, offset: int, handle: Handle, due_ms: int) -> Reply:
     """Change the invisible time of an orderly message. The handle stays the same, because all
     messages of the pop share it."""
-    state.pops.orders.keep_out(place, offset, handle.pop_ms, due_ms)
-    state.pops.watch_order(due_ms)
+    pops.orders.keep_out(place, offset, handle.pop_ms, due_ms)
+    pops.watch_order(due_ms)
     return _kept(handle.pop_ms, due_ms - handle.pop_ms, handle)
 
 
@@ -182,8 +187,10 @@ def _has(state: State, topic: str, queue_id: int, offset: int) -> bool:
     return queue is not None and queue.minimum <= offset < queue.end
 
 
-HANDLERS: Final[Handlers] = {
-    RequestCode.ACK_MESSAGE: ack_message,
-    RequestCode.BATCH_ACK_MESSAGE: batch_ack,
-    RequestCode.CHANGE_MESSAGE_INVISIBLETIME: change_invisible_time,
+BOUND_HANDLERS: Final[BoundHandlers] = {
+    RequestCode.ACK_MESSAGE: lambda services: partial(ack_message, services.pops),
+    RequestCode.BATCH_ACK_MESSAGE: lambda services: partial(batch_ack, services.pops),
+    RequestCode.CHANGE_MESSAGE_INVISIBLETIME: lambda services: partial(
+        change_invisible_time, services.pops
+    ),
 }

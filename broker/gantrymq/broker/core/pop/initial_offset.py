@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
-from gantrymq.broker.core.offset.offset_requests import in_memory_bytes
+from gantrymq.broker.core.offset.commits import in_memory_bytes
 from gantrymq.broker.core.pop import handles
 from gantrymq.broker.core.pop.checkouts import Place
 from gantrymq.store.read.readable_store import readable_end, unit_position

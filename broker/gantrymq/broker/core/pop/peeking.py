@@ -10,6 +10,7 @@ from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Outcome, Reply, Request
 from gantrymq.broker.core.pop import handles
 from gantrymq.broker.core.pop.checkouts import Place
+from gantrymq.broker.core.pop.orders import Orders
 from gantrymq.store.read.pull import PullQuery, PullStatus, pull
 from gantrymq.store.read.readable_store import readable_end_now
 from gantrymq.wire.codes import ResponseCode
@@ -54,13 +55,11 @@ def peek(state: State, request: Request, header: PeekMessageRequest, queues: int
     return Reply(Command(code, ext=ext.encode(), body=body, remark=status.name))
 
 
-def has_messages(state: State, header: NotificationRequest, queues: int) -> bool:
+def has_messages(state: State, orders: Orders, header: NotificationRequest, queues: int) -> bool:
     """Whether a pop would find messages, regardless of filters."""
     for place in _places(state, header, queues):
         start, end = bounds(state, place)
-        waits = bool(header.order) and state.pops.orders.waits(
-            place, header.attempt_id, state.wall_ms
-        )
+        waits = bool(header.order) and orders.waits(place, header.attempt_id, state.wall_ms)
         if start < end and not waits:
             return True
     return False
@@ -71,9 +70,15 @@ def bounds(state: State, place: Place) -> tuple[int, int]:
     queue = state.store.queues.find(place[1], place[2])
     if queue is None:
         return 0, 0
-    position = state.pops.position(place)
+    start = position(state, place)
     end = readable_end_now(queue, state.store.readable)
-    return min(max(queue.minimum, position or 0), end), end
+    return min(max(queue.minimum, start or 0), end), end
+
+
+def position(state: State, place: Place) -> int | None:
+    """The offset at which the group's next pop begins; None when the group has none."""
+    following, stored = state.in_flight.next(place), state.offsets.find(*place)
+    return stored if following is None else max(following, stored or 0)
 
 
 def _places(

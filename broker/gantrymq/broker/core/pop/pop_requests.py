@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.filter.subscriptions import ALL, Choice, brought
-from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.handler import BoundHandlers, Handlers
 from gantrymq.broker.core.messages import HELD, Outcome, Reply, Request
 from gantrymq.broker.core.metadata import topic_creation
 from gantrymq.broker.core.metadata.group_creation import ensure_group, why_no_group
@@ -17,6 +17,7 @@ from gantrymq.broker.core.metadata.system_topics import TRANSACTION_GROUP, TRANS
 from gantrymq.broker.core.pop import handles, peeking, popping
 from gantrymq.broker.core.pop.orders import ATTEMPT_CHARACTERS_MAX
 from gantrymq.broker.core.pop.popping import Pop
+from gantrymq.broker.core.pop.pops import Pops
 from gantrymq.broker.core.pop.waiters import Look
 from gantrymq.broker.core.responses import done, refused
 from gantrymq.broker.core.state import State
@@ -41,54 +42,54 @@ INVISIBLE_MS_MAX: Final = 7 * 86_400_000
 _Asked: TypeAlias = PopMessageRequest | PeekMessageRequest | NotificationRequest
 
 
-def pop_message(state: State, request: Request) -> Outcome | Task[Outcome]:
+def pop_message(pops: Pops, state: State, request: Request) -> Outcome | Task[Outcome]:
     header = PopMessageRequest.decode(request.command.ext)
     pop = _checked(state, request, header)
-    return pop if isinstance(pop, Reply) else _pop(state, pop)
+    return pop if isinstance(pop, Reply) else _pop(pops, state, pop)
 
 
-def _pop(state: State, pop: Pop) -> Task[Outcome]:
+def _pop(pops: Pops, state: State, pop: Pop) -> Task[Outcome]:
     began = state.now
-    reply = yield from popping.attempt(state, pop)
+    reply = yield from popping.attempt(state, pops, pop)
     if reply is not None:
         return reply
     state.stats.missed()
-    code = _cannot_wait(state, pop.request, pop.header.poll_time)
+    code = _cannot_wait(pops, pop.request, pop.header.poll_time)
     if code is not None:
         return popping.nothing(state, pop, code)
     too_long = waiting_request_memory.too_long(pop.request)
     if too_long is not None:
         return Reply(too_long)
     header = pop.header
-    _hold(state, pop.request, header, partial(_look, state, pop))
+    _hold(pops, pop.request, header, partial(_look, pops, state, pop))
     if state.now > began:  # messages that arrived during the disk read did not wake the pop
-        state.pops.wake_soon((header.consumer_group, header.topic, header.queue_id))
+        pops.wake_soon((header.consumer_group, header.topic, header.queue_id))
     return HELD
 
 
-def _look(state: State, pop: Pop, is_end: bool) -> Task[Reply | None]:
+def _look(pops: Pops, state: State, pop: Pop, is_end: bool) -> Task[Reply | None]:
     """Try the pop again; its permissions are checked again because they may have changed."""
     checked = _checked(state, pop.request, pop.header)
     if isinstance(checked, Reply):
         return checked
-    reply = yield from popping.attempt(state, checked)
+    reply = yield from popping.attempt(state, pops, checked)
     if reply is None and is_end:
         return popping.nothing(state, checked, ResponseCode.POLLING_TIMEOUT)
     return reply
 
 
-def _cannot_wait(state: State, request: Request, poll_ms: int) -> ResponseCode | None:
+def _cannot_wait(pops: Pops, request: Request, poll_ms: int) -> ResponseCode | None:
     if poll_ms <= 0:
         return ResponseCode.POLLING_TIMEOUT
-    has_room = state.pops.waiting.has_room(request)
+    has_room = pops.waiting.has_room(request)
     return None if has_room else ResponseCode.POLLING_FULL
 
 
 def _hold(
-    state: State, request: Request, header: PopMessageRequest | NotificationRequest, look: Look
+    pops: Pops, request: Request, header: PopMessageRequest | NotificationRequest, look: Look
 ) -> None:
     place = (header.consumer_group, header.topic, header.queue_id)
-    state.pops.waiting.hold(request, place, header.poll_time, look)
+    pops.waiting.hold(request, place, header.poll_time, look)
 
 
 # ---------------------------------------------------------------------- permission checks
@@ -215,51 +216,56 @@ def peek_message(state: State, request: Request) -> Outcome | Task[Outcome]:
     return peeking.peek(state, request, header, topic.read_queue_nums)
 
 
-def notification(state: State, request: Request) -> Outcome:
+def notification(pops: Pops, state: State, request: Request) -> Outcome:
     """Answer whether there are messages; wait for some as long as the request allows."""
     header = NotificationRequest.decode(request.command.ext)
-    reply = _noticed(state, request, header)
+    reply = _noticed(pops, state, request, header)
     if reply is not None:
         return reply
-    code = _cannot_wait(state, request, header.poll_time)
+    code = _cannot_wait(pops, request, header.poll_time)
     if code is not None:
         is_full = code is ResponseCode.POLLING_FULL
         return done(NotificationResponse(has_msg=False, polling_full=is_full or None))
     too_long = waiting_request_memory.too_long(request)
     if too_long is not None:
         return Reply(too_long)
-    _hold(state, request, header, partial(_look_out, state, request, header))
+    _hold(pops, request, header, partial(_look_out, pops, state, request, header))
     return HELD
 
 
-def _noticed(state: State, request: Request, header: NotificationRequest) -> Reply | None:
+def _noticed(
+    pops: Pops, state: State, request: Request, header: NotificationRequest
+) -> Reply | None:
     if not state.settings.broker_permission & Permission.READ:
         return _broker_forbids(state, "peeking message")
     topic = _topic(state, request, header)
     if isinstance(topic, Reply):
         return topic
-    if peeking.has_messages(state, header, topic.read_queue_nums):
+    if peeking.has_messages(state, pops.orders, header, topic.read_queue_nums):
         return done(NotificationResponse(has_msg=True))
     return None
 
 
 def _look_out(
-    state: State, request: Request, header: NotificationRequest, is_end: bool
+    pops: Pops, state: State, request: Request, header: NotificationRequest, is_end: bool
 ) -> Task[Reply | None]:
     yield from ()
-    reply = _noticed(state, request, header)
+    reply = _noticed(pops, state, request, header)
     return done(NotificationResponse(has_msg=False)) if reply is None and is_end else reply
 
 
-def polling_info(state: State, request: Request) -> Outcome:
+def polling_info(pops: Pops, state: State, request: Request) -> Outcome:
     header = PollingInfoRequest.decode(request.command.ext)
-    count = state.pops.waiting.count(header.consumer_group, header.topic, header.queue_id)
+    count = pops.waiting.count(header.consumer_group, header.topic, header.queue_id)
     return done(PollingInfoResponse(polling_num=count))
 
 
 HANDLERS: Final[Handlers] = {
-    RequestCode.POP_MESSAGE: pop_message,
     RequestCode.PEEK_MESSAGE: peek_message,
-    RequestCode.NOTIFICATION: notification,
-    RequestCode.POLLING_INFO: polling_info,
+}
+
+BOUND_HANDLERS: Final[BoundHandlers] = {
+    RequestCode.POP_MESSAGE: lambda services: partial(pop_message, services.pops),
+    RequestCode.NOTIFICATION: lambda services: partial(notification, services.pops),
+    RequestCode.POLLING_INFO: lambda services: partial(polling_info, services.pops),
 }

@@ -24,6 +24,8 @@ from gantrymq.broker.core.offset.commits import queue_end
 from gantrymq.broker.core.pop import handles
 from gantrymq.broker.core.pop.checkouts import Place
 from gantrymq.broker.core.pop.initial_offset import beginning
+from gantrymq.broker.core.pop.peeking import position
+from gantrymq.broker.core.pop.pops import Pops
 from gantrymq.broker.core.pull import pulls
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.read.async_reader import ReadTask
@@ -86,18 +88,18 @@ class _Gathered:
     counts: list[str] = field(default_factory=list)
 
 
-def attempt(state: State, pop: Pop) -> Task[Reply | None]:
+def attempt(state: State, pops: Pops, pop: Pop) -> Task[Reply | None]:
     """Return the available messages, or None.
 
     When a filter has more messages to examine, the pop is tried again in the next turn, so that
     other work can run in between.
     """
-    gathered = yield from _gather(state, pop)
+    gathered = yield from _gather(state, pops, pop)
     if gathered.chunks:
         return _answer(pop, ResponseCode.SUCCESS, gathered)
     if gathered.goes_on:
         header = pop.header
-        state.pops.wake_soon((header.consumer_group, header.topic, header.queue_id))
+        pops.wake_soon((header.consumer_group, header.topic, header.queue_id))
     return None
 
 
@@ -106,7 +108,7 @@ def nothing(state: State, pop: Pop, code: ResponseCode) -> Reply:
     return _answer(pop, code, _Gathered(state.wall_ms, 0))
 
 
-def _gather(state: State, pop: Pop) -> Task[_Gathered]:
+def _gather(state: State, pops: Pops, pop: Pop) -> Task[_Gathered]:
     gathered = _Gathered(state.wall_ms, pop.header.max_msg_nums)
     until = state.now + FILTERED_SECONDS
     for number, (topic, queue_id) in enumerate(_places(state, pop), 1):
@@ -118,9 +120,9 @@ def _gather(state: State, pop: Pop) -> Task[_Gathered]:
         elif state.now > until:
             gathered.goes_on = True
             break
-        elif not state.pops.is_busy(place):
-            with state.pops.reading(place):
-                yield from _take_out(state, pop, gathered, place)
+        elif not pops.is_busy(place):
+            with pops.reading(place):
+                yield from _take_out(state, pops, pop, gathered, place)
     return gathered
 
 
@@ -145,21 +147,21 @@ def _waiting_in(state: State, place: Place) -> int:
     queue = state.store.queues.find(place[1], place[2])
     if queue is None:
         return 0
-    position = state.pops.position(place)
+    start = position(state, place)
     end = readable_end_now(queue, state.store.readable)
-    return max(0, end - max(queue.minimum, position or 0))
+    return max(0, end - max(queue.minimum, start or 0))
 
 
 # ---------------------------------------------------------------------- one queue
 
 
-def _take_out(state: State, pop: Pop, gathered: _Gathered, place: Place) -> Task[None]:
-    pops, header = state.pops, pop.header
+def _take_out(state: State, pops: Pops, pop: Pop, gathered: _Gathered, place: Place) -> Task[None]:
+    header = pop.header
     pops.take_reset(place)
     if pop.is_orderly and pops.orders.waits(place, header.attempt_id, state.wall_ms):
         return
-    start = yield from _start(state, place, header.init_mode)
-    count = _count(state, pop, gathered, place)
+    start = yield from _start(state, pops, place, header.init_mode)
+    count = _count(state, pops, pop, gathered, place)
     if start is None or count <= 0 or not _waiting_in(state, place):
         return
     queue = state.store.queues.find(place[1], place[2])
@@ -172,7 +174,7 @@ def _take_out(state: State, pop: Pop, gathered: _Gathered, place: Place) -> Task
         return
     gathered.rest += max(0, found.maximum - found.next_offset)
     if found.count:
-        _out(state, pop, gathered, place, start, found)
+        _out(state, pops, pop, gathered, place, start, found)
     elif found.status in _PASSED:
         if start < found.next_offset < found.maximum:
             gathered.goes_on = True
@@ -190,10 +192,9 @@ def _is_gone(state: State, place: Place, queue: ConsumeQueue | None) -> bool:
     return state.store.queues.find(topic, queue_id) is not queue
 
 
-def _start(state: State, place: Place, init_mode: int) -> Task[int | None]:
+def _start(state: State, pops: Pops, place: Place, init_mode: int) -> Task[int | None]:
     """The offset at which this pop begins; None when the table of offsets is full."""
-    pops = state.pops
-    start = pops.position(place)
+    start = position(state, place)
     if start is None:
         if state.offsets.is_full:
             return None
@@ -211,11 +212,11 @@ def _start(state: State, place: Place, init_mode: int) -> Task[int | None]:
     return start
 
 
-def _count(state: State, pop: Pop, gathered: _Gathered, place: Place) -> int:
+def _count(state: State, pops: Pops, pop: Pop, gathered: _Gathered, place: Place) -> int:
     """How many messages the pop may take from this queue."""
     if pop.is_orderly:
-        return 0 if state.pops.orders.is_full else gathered.left
-    return min(gathered.left, state.pops.checkouts.room(place[0]))
+        return 0 if pops.orders.is_full else gathered.left
+    return min(gathered.left, state.in_flight.room(place[0]))
 
 
 def _reading(state: State, pop: Pop, place: Place, offset: int, count: int) -> ReadTask[Pulled]:
@@ -231,17 +232,17 @@ def _read(state: State, reading: ReadTask[Pulled]) -> Task[Pulled]:
 
 
 def _out(
-    state: State, pop: Pop, gathered: _Gathered, place: Place, start: int, found: Pulled
+    state: State, pops: Pops, pop: Pop, gathered: _Gathered, place: Place, start: int, found: Pulled
 ) -> None:
     """Mark the messages as in flight, and add them to the answer."""
     group, topic, queue_id = place
     offsets = _offsets(found.chunks)
     due_ms = gathered.pop_ms + pop.header.invisible_time
     if pop.is_orderly:
-        _out_in_order(state, pop, gathered, place, offsets)
+        _out_in_order(pops, pop, gathered, place, offsets)
     else:
-        state.pops.checkouts.take(place, offsets, found.next_offset, gathered.pop_ms, due_ms)
-        state.pops.changed()
+        state.in_flight.take(place, offsets, found.next_offset, gathered.pop_ms, due_ms)
+        pops.changed()
     gathered.left -= len(offsets)
     gathered.starts.append(handles.start_info(topic, queue_id, start))
     gathered.offsets.append(handles.offsets_info(topic, queue_id, offsets))
@@ -255,12 +256,12 @@ def _out(
 
 
 def _out_in_order(
-    state: State, pop: Pop, gathered: _Gathered, place: Place, offsets: Sequence[int]
+    pops: Pops, pop: Pop, gathered: _Gathered, place: Place, offsets: Sequence[int]
 ) -> None:
     _, topic, queue_id = place
     due_ms = gathered.pop_ms + pop.header.invisible_time
-    batch = state.pops.orders.take(place, pop.header.attempt_id, gathered.pop_ms, due_ms, offsets)
-    state.pops.watch_order(due_ms)
+    batch = pops.orders.take(place, pop.header.attempt_id, gathered.pop_ms, due_ms, offsets)
+    pops.watch_order(due_ms)
     counts = [batch.counts.get(offset, 0) for offset in offsets]
     gathered.counts += [
         handles.count_info(topic, queue_id, count, offset)

@@ -45,7 +45,6 @@ class Pops:
         "_state",
         "_wakes",
         "_wanted",
-        "checkouts",
         "orders",
         "revival",
         "waiting",
@@ -64,20 +63,19 @@ class Pops:
         self._saving: list[dict[Place, int]] = []
         """For each write of the file under way, the offsets to store once it is on disk."""
         self._orders_due_ms = NEVER_MS
-        self.checkouts = InFlightMessages()
         self.orders = Orders(state.wall_ms)
-        self.revival = Revival(state)
+        self.revival = Revival(state, self.drop)
         self.waiting = Waiting(state)
         state.files.keep(File.POPS, self.content)
 
     def begin(self) -> None:
         """Start after the files are loaded."""
-        for place, _ in self.checkouts.positions():
-            self.checkouts.move(place, self._stored(place) or 0)
+        for place, _ in self._state.in_flight.positions():
+            self._state.in_flight.move(place, self._stored(place) or 0)
 
     def content(self) -> bytes:
         """The content of the file."""
-        return self.checkouts.content() if self._copied is None else self._copied
+        return self._state.in_flight.content() if self._copied is None else self._copied
 
     def take_table(self, content: bytes) -> None:
         """Keep the master's file, which is decoded when this broker becomes master.
@@ -99,13 +97,13 @@ class Pops:
         self.begin()
 
     def _take_over(self, content: bytes) -> None:
-        checkouts = InFlightMessages()
+        in_flight = InFlightMessages()
         try:
-            checkouts.load(content)
+            in_flight.load(content)
         except RemoteError as error:
             self._state.effects.warning(f"what the last master had out is not known: {error}")
         else:
-            self.checkouts = checkouts
+            self._state.in_flight = in_flight
 
     def retire(self) -> None:
         """Stop after a change of role, when the tasks have ended: answer all waiting requests."""
@@ -157,11 +155,6 @@ class Pops:
 
     # ------------------------------------------------------------------ offsets
 
-    def position(self, place: Place) -> int | None:
-        """The offset at which the next pop begins; None when the group has none."""
-        following, stored = self.checkouts.next(place), self._stored(place)
-        return stored if following is None else max(following, stored or 0)
-
     def take_reset(self, place: Place) -> None:
         """Apply an administrator's reset of the group's offset, if there is one."""
         offset = self._state.resets.take(*place)
@@ -171,7 +164,7 @@ class Pops:
     def move(self, place: Place, offset: int) -> None:
         """Continue pops at this offset, which may be lower than before."""
         self.orders.forget(place)
-        self.checkouts.move(place, offset)
+        self._state.in_flight.move(place, offset)
         for positions in self._saving:
             positions.pop(place, None)
         self._state.offsets.commit(*place, offset)
@@ -184,7 +177,7 @@ class Pops:
         its name.
         """
         self.orders.remove(group, topic)
-        self.checkouts.remove(group, topic)
+        self._state.in_flight.remove(group, topic)
         for positions in self._saving:
             for place in list(positions):
                 if group in (None, place[0]) and topic in (None, place[1]):
@@ -193,13 +186,13 @@ class Pops:
 
     def skip(self, place: Place, offset: int) -> None:
         """Move the next pop to this offset, because no message before it is for the group."""
-        if not self.checkouts.skip(place, offset):
+        if not self._state.in_flight.skip(place, offset):
             self.store_offset(place, offset)
 
     def drop(self, checkout: InFlightMessage) -> None:
         """Drop a message that was acknowledged, or whose retry copy is on disk."""
-        had_room = self.checkouts.room(checkout.place[0]) > 0
-        offset = self.checkouts.drop(checkout)
+        had_room = self._state.in_flight.room(checkout.place[0]) > 0
+        offset = self._state.in_flight.drop(checkout)
         if offset is not None:
             self.store_offset(checkout.place, offset)
         self.changed()
@@ -233,14 +226,14 @@ class Pops:
 
     def _save(self) -> None:
         self._save_at = NEVER
-        self._state.works.start_in_role(
+        self._state.task_runner.start_in_role(
             self._saved(),
             lambda _: None,
             lambda error: self._state.effects.broken("the checkouts could not be saved", error),
         )
 
     def _saved(self) -> Task[None]:
-        positions = dict(self.checkouts.positions())
+        positions = dict(self._state.in_flight.positions())
         self._saving.append(positions)
         failure = yield from tasks.saved(File.POPS)
         self._saving = [each for each in self._saving if each is not positions]

@@ -16,7 +16,7 @@ lacks a message that a crash could lose.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
@@ -48,9 +48,11 @@ REFUSED_PAUSE_MS: Final = 300_000
 class Revival:
     """The revival service of one broker: one round at a time, for one queue, while it is master."""
 
-    __slots__ = ("_is_busy", "_looks_at", "_state", "_unsafe")
+    __slots__ = ("_drop", "_is_busy", "_looks_at", "_state", "_unsafe")
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, drop: Callable[[InFlightMessage], None]) -> None:
+        """`drop` ends the flight of a message whose retry copy is on disk."""
+        self._drop = drop
         self._state = state
         self._is_busy = False
         self._unsafe: deque[tuple[int, Sequence[InFlightMessage]]] = deque()
@@ -61,7 +63,7 @@ class Revival:
             return NEVER
         if self._is_busy:
             return self._looks_at
-        due_ms = self._state.pops.checkouts.next_due_ms()
+        due_ms = self._state.in_flight.next_due_ms()
         if due_ms == NEVER_MS:
             return self._looks_at
         seconds = max(0, due_ms - self._state.wall_ms) / 1000
@@ -74,7 +76,7 @@ class Revival:
         self._looks_at = now + AGAIN_SECONDS if self._unsafe else NEVER
         if self._is_busy:
             return
-        due = self._state.pops.checkouts.take_due(self._state.wall_ms, COUNT_MAX)
+        due = self._state.in_flight.take_due(self._state.wall_ms, COUNT_MAX)
         if due:
             self._begin(due)
 
@@ -85,7 +87,7 @@ class Revival:
             end, checkouts = self._unsafe.popleft()
             for checkout in checkouts:
                 self._state.retry_copies.note(checkout.place, checkout.offset, end)
-                self._state.pops.drop(checkout)
+                self._drop(checkout)
 
     def retire(self) -> None:
         """Reset after a change of role, when the tasks have ended and the in-flight messages are
@@ -102,10 +104,10 @@ class Revival:
         if why_gone is not None:
             state.effects.warning(f"{len(due)} popped messages are dropped: {why_gone}")
             for checkout in due:
-                state.pops.drop(checkout)
+                self._drop(checkout)
             return
         self._is_busy = True
-        state.works.start_in_role(
+        state.task_runner.start_in_role(
             _copied(state, due), partial(self._found, due), partial(self._failed, due)
         )
 
@@ -114,14 +116,14 @@ class Revival:
             self._pause(due, found)
             return
         assert isinstance(found, list)
-        if not self._state.pops.checkouts.is_out(due[0]):
+        if not self._state.in_flight.is_out(due[0]):
             # The group's offset was reset, or the group or topic was deleted.
             self._is_busy = False
             self._looks_at = self._state.now
             return
         # Messages beyond the size of one round wait for the next one.
         for checkout in due[len(found) :]:
-            self._state.pops.checkouts.keep_out(checkout, checkout.pop_ms, checkout.due_ms)
+            self._state.in_flight.keep_out(checkout, checkout.pop_ms, checkout.due_ms)
         due = due[: len(found)]
         pairs = zip(due, found, strict=True)
         copies = {checkout: copy for checkout, copy in pairs if copy is not None}
@@ -174,7 +176,7 @@ class Revival:
             f" be given out again now: {why}; the next try is in {pause_ms // 1000} s"
         )
         for checkout in due:
-            state.pops.checkouts.keep_out(checkout, checkout.pop_ms, state.wall_ms + pause_ms)
+            state.in_flight.keep_out(checkout, checkout.pop_ms, state.wall_ms + pause_ms)
 
 
 def _why_gone(state: State, place: Place) -> str | None:

@@ -260,7 +260,7 @@ class Waiting:
         self._looks_left -= 1
         waiter.is_looking = True
         waiter.looks_again = False
-        self._state.works.start(
+        self._state.task_runner.start(
             waiter.look(waiter.until <= self._state.now),
             partial(self._looked, waiter),
             partial(self._broke, waiter),

@@ -9,13 +9,12 @@ here are disconnected at the next check. The messages that this member has can s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.messages import Channel, CloseChannel
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
+from gantrymq.broker.core.pull.pull_request_hold import PullRequestHold
+from gantrymq.broker.core.state import State
 
 LOOK_SECONDS: Final = 0.5
 
@@ -24,9 +23,10 @@ LOOK_SECONDS: Final = 0.5
 class ConsumerEviction:
     """The periodic service of one broker that evicts consumers."""
 
-    __slots__ = ("_look_at", "_state")
+    __slots__ = ("_look_at", "_pull_request_hold", "_state")
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, pull_request_hold: PullRequestHold) -> None:
+        self._pull_request_hold = pull_request_hold
         self._look_at = 0.0 if state.identity.is_elected else NEVER
         self._state = state
 
@@ -46,10 +46,10 @@ class ConsumerEviction:
             self._look_at = NEVER
             return
         self._look_at = now + LOOK_SECONDS
-        trouble = state.store.trouble(now) if state.following.master else None
+        trouble = state.store.trouble(now) if state.master_address else None
         if trouble is None:
             return
-        for channel in state.holds.answer_all():
+        for channel in self._pull_request_hold.answer_all():
             reason = f"this member cannot follow its master: {trouble}"
             state.effects.add(CloseChannel(channel, reason))
 

@@ -20,12 +20,13 @@ client may lose requests with a broken connection and repeats them after their t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, CloseChannel, Outcome, Reply, Request
+from gantrymq.broker.core.pull.pull_request_hold import PullRequestHold
 from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.send.send_forwarder import (
     ASK_SECONDS,
@@ -33,20 +34,19 @@ from gantrymq.broker.core.send.send_forwarder import (
     knows_go_away,
     unsigned,
 )
+from gantrymq.broker.core.state import State
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 
 @final
 class MisroutedConsumers:
     """Finds and redirects such consumers for one broker."""
 
-    __slots__ = ("_came_at", "_closed_at", "_state")
+    __slots__ = ("_came_at", "_closed_at", "_pull_request_hold", "_state")
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, pull_request_hold: PullRequestHold) -> None:
+        self._pull_request_hold: PullRequestHold = pull_request_hold
         self._came_at: dict[Channel, float] = {}
         """By connection that knows GO_AWAY, the time of its first commit."""
         self._closed_at: dict[Channel, float] = {}
@@ -57,12 +57,12 @@ class MisroutedConsumers:
         """Whether commits belong to another broker."""
         state = self._state
         identity = state.identity
-        return identity.is_elected and not identity.is_master and bool(state.following.master)
+        return identity.is_elected and not identity.is_master and bool(state.master_address)
 
     def pass_on(self, request: Request) -> Task[Outcome]:
         """Forward a commit to the master."""
         self.note(request)
-        master, command = self._state.following.master, request.command
+        master, command = self._state.master_address, request.command
         passed_on = Command(command.code, ext=unsigned(command.ext), body=command.body)
         answer = yield from tasks.ask_broker(master, passed_on, ASK_SECONDS)
         if isinstance(answer, Command):
@@ -99,8 +99,8 @@ class MisroutedConsumers:
         for channel in late:
             del self._closed_at[channel]
             if self.wants():
-                state.holds.answer(channel)
-                reason = f"offsets are the master's to know, which is {state.following.master}"
+                self._pull_request_hold.answer(channel)
+                reason = f"offsets are the master's to know, which is {state.master_address}"
                 state.effects.add(CloseChannel(channel, reason))
 
     def closed(self, channel: Channel) -> None:

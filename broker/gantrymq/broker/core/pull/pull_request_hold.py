@@ -268,7 +268,7 @@ class PullRequestHold:
             self._looked(hold, pull, found)
             return
         hold.is_looking = True
-        state.works.start(
+        state.task_runner.start(
             pulls.read_rest(state, found),
             partial(self._looked, hold, pull),
             partial(self._broke, hold),

@@ -16,23 +16,16 @@ by request; nothing is done for each message.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Sequence
+from typing import Final, final
 
 from gantrymq.acl.rights.caller import Caller
 from gantrymq.base.peer_address import host_of
-from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.tasks import Task
-from gantrymq.broker.core.messages import (
-    SILENT,
-    Channel,
-    DelayChannel,
-    Held,
-    Outcome,
-    Reply,
-    Request,
-    Silent,
-)
+from gantrymq.broker.core.acl.access import Access
+from gantrymq.broker.core.context import Context
+from gantrymq.broker.core.messages import Channel, DelayChannel, Reply, Request
+from gantrymq.broker.core.metadata.groups import Groups
+from gantrymq.broker.core.metadata.topics import Topics
 from gantrymq.broker.core.quotas.meters import Charge, Meter, Meters
 from gantrymq.broker.core.quotas.traffic import (
     ONLY_DELAYED,
@@ -46,9 +39,6 @@ from gantrymq.store.append.write_group import TopicSize
 from gantrymq.store.record.send_fields import BORN_HOST
 from gantrymq.wire.bodies.quotas import QuotaKind, QuotaLimit
 from gantrymq.wire.java_string import utf8_text
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # A shorter pause costs a timer and saves nothing: the debt adds up to a longer one.
 DELAY_MIN_SECONDS: Final = 0.005
@@ -67,19 +57,27 @@ class QuotaGate:
     """Admits the requests of one broker; owned by `Quotas`."""
 
     __slots__ = (
+        "_access",
         "_addresses",
+        "_context",
+        "_groups",
         "_meters",
-        "_state",
+        "_topics",
         "delayed",
         "delayed_seconds",
         "held",
         "refused",
     )
 
-    def __init__(self, state: State, meters: Meters) -> None:
+    def __init__(
+        self, context: Context, access: Access, topics: Topics, groups: Groups, meters: Meters
+    ) -> None:
+        self._access = access
         self._addresses: dict[Channel, Meter | None] = {}
         self._meters = meters
-        self._state = state
+        self._context = context
+        self._topics = topics
+        self._groups = groups
         self.delayed: Counter[tuple[QuotaKind, QuotaLimit]] = Counter()
         """Delays, by the kind and limit of the quota that caused them."""
         self.delayed_seconds: dict[tuple[QuotaKind, QuotaLimit], float] = {}
@@ -163,8 +161,7 @@ class QuotaGate:
     def admit(self, request: Request) -> Reply | Hold | None:
         """Return None to carry out the request now, its refusal, or a hold that says how long it
         waits."""
-        state, command = self._state, request.command
-        now = state.now
+        command, now = request.command, self._context.now
         if command.code in READS:
             return self._admit_read(request, now)
         topic = sent_topic(command)
@@ -188,7 +185,7 @@ class QuotaGate:
 
         The account that the request names may not be the sender's.
         """
-        now = self._state.now
+        now = self._context.now
         meter = self._address(request.channel, now)
         worst = self._worst([meter], now, has_bytes=False)
         if worst is None or worst.bucket.delay(now) <= self._delay_max:
@@ -198,7 +195,7 @@ class QuotaGate:
     def _senders(self, request: Request, now: float) -> list[Meter | None]:
         """The meters of a request's address and user."""
         meters = [self._address(request.channel, now)]
-        guard, channel = self._state.access.guard, request.channel
+        guard, channel = self._access.guard, request.channel
         if guard is not None:
             caller = Caller(channel.peer, certificate_names=channel.certificate_names)
             account = guard.asking_account(request.command, caller)
@@ -211,10 +208,11 @@ class QuotaGate:
 
         Then the address and the account are the member's, so they are not charged.
         """
-        state, command = self._state, request.command
-        if not state.identity.is_elected or not command.ext or BORN_HOST not in command.ext:
+        context, command = self._context, request.command
+        identity = context.identity
+        if not identity.is_elected or not command.ext or BORN_HOST not in command.ext:
             return False
-        return forward_proofs.born_host(command, state.relays.secret, state.identity) is not None
+        return forward_proofs.born_host(command, context.group_secret, identity) is not None
 
     def _worst(
         self, meters: Sequence[Meter | None], now: float, *, has_bytes: bool
@@ -260,13 +258,13 @@ class QuotaGate:
     def _readers_of(self, request: Request, topic: str, group: str, now: float) -> list[Meter]:
         found = self._senders(request, now)
         found.append(self._topic(topic, now))
-        if self._state.groups.find(group) is not None:
+        if self._groups.find(group) is not None:
             found.append(self._meters.find(QuotaKind.GROUP, group, now))
         return [meter for meter in found if meter is not None]
 
     def consumed(self, request: Request, topic: str, group: str, size: int) -> None:
         """Charge the messages in the answer to a pull or pop."""
-        now = self._state.now
+        now = self._context.now
         for meter in self._readers_of(request, topic, group, now):
             if meter.consume is not None:
                 meter.consume.charge(size, now)
@@ -284,7 +282,7 @@ class QuotaGate:
 
     def _topic(self, topic: str, now: float) -> Meter | None:
         """The meter of a topic that exists; others have none, because clients may invent names."""
-        if self._state.topics.find(topic) is None:
+        if self._topics.find(topic) is None:
             return None
         return self._meters.find(QuotaKind.TOPIC, topic, now)
 
@@ -296,7 +294,7 @@ class QuotaGate:
         seconds = min(seconds, self._delay_max)
         if seconds > 0.0:
             self._note_delay(worst, seconds)
-            self._state.effects.add(DelayChannel(channel, seconds))
+            self._context.effects.add(DelayChannel(channel, seconds))
 
     def _note_delay(self, worst: Charge, seconds: float) -> None:
         key = (worst.meter.kind, worst.limit)
@@ -321,15 +319,15 @@ class QuotaGate:
         """Pause the connection of a refused request, so that its client cannot retry
         continuously."""
         pause = max(self._delay_max, DELAY_MIN_SECONDS)
-        self._state.effects.add(DelayChannel(channel, pause))
+        self._context.effects.add(DelayChannel(channel, pause))
 
     @property
     def _delay_max(self) -> float:
-        return self._state.settings.quota_delay_max_millis / 1000
+        return self._context.settings.quota_delay_max_millis / 1000
 
     @property
     def _pull_delay_max(self) -> float:
-        return self._state.settings.quota_pull_delay_max_millis / 1000
+        return self._context.settings.quota_pull_delay_max_millis / 1000
 
 
 @final
@@ -361,26 +359,6 @@ class Hold:
         """End the wait; the actual answer is charged separately."""
         self._gate.held -= 1
         self._charge(-1.0, now)
-
-
-def carry_out_later(
-    state: State,
-    request: Request,
-    handler: Callable[[State, Request], Outcome | Task[Outcome]],
-    hold: Hold,
-) -> Task[Outcome]:
-    """Carry out a request when its wait is over."""
-    hold.reserve(state.now)
-    try:
-        yield from tasks.wait(hold.until)
-    finally:
-        hold.release(state.now)
-    if request.channel.is_closing:
-        return SILENT
-    outcome = handler(state, request)
-    if isinstance(outcome, (Reply, Held, Silent)):
-        return outcome
-    return (yield from outcome)
 
 
 def _worse(one: Charge | None, other: Charge, now: float) -> Charge:

@@ -10,12 +10,16 @@ is made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Callable, Sequence
+from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core.acl.access import Access
+from gantrymq.broker.core.context import Context
 from gantrymq.broker.core.messages import Channel, File, Reply, Request
+from gantrymq.broker.core.metadata.groups import Groups
+from gantrymq.broker.core.metadata.topics import Topics
 from gantrymq.broker.core.quotas.gate import QuotaGate
 from gantrymq.broker.core.quotas.meters import Meters
 from gantrymq.broker.core.quotas.rules import QuotaRules
@@ -31,10 +35,6 @@ from gantrymq.wire.bodies.quotas import (
     check_table,
 )
 
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
-
-
 # The interval between checks of topics that are refused for their traffic.
 LOOK_SECONDS: Final = 0.1
 
@@ -44,40 +44,44 @@ USE_MAX: Final = 100
 
 @final
 class Quotas:
-    """The quotas of one broker, which owns this; a periodic service that checks refused topics."""
+    """The quotas of one broker, owned by its `State`; a periodic service that checks refused
+    topics."""
 
     __slots__ = (
+        "_context",
         "_look_at",
         "_meters",
         "_refused",
-        "_state",
         "gate",
         "has_topics",
         "is_on",
         "rules",
         "storage",
+        "topic_changed",
     )
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, context: Context, access: Access, topics: Topics, groups: Groups) -> None:
         self._look_at = NEVER
         self._meters = Meters()
         self._refused: set[str] = set()
         """Topics whose sends are refused for their traffic."""
-        self._state = state
+        self._context = context
         self.rules: QuotaRules = QuotaRules()
-        self.gate: QuotaGate = QuotaGate(state, self._meters)
-        self.storage: TopicStorage = TopicStorage(state, self._storage_changed)
+        self.gate: QuotaGate = QuotaGate(context, access, topics, groups, self._meters)
+        self.storage: TopicStorage = TopicStorage(context, topics, self._storage_changed)
         self.is_on: bool = False
         """Whether there is any quota."""
         self.has_topics: bool = False
         """Whether reads of the kernel must be charged to topics."""
-        state.files.keep(File.QUOTAS, self.content)
+        self.topic_changed: Callable[[str], None] = _ignore
+        """Called with a topic when the answer of `is_served` for it may have changed."""
+        context.files.keep(File.QUOTAS, self.content)
 
     # ------------------------------------------------------------------ rules
 
     def replace(self, rules: QuotaRules) -> None:
         """Apply these quotas."""
-        now = self._state.now
+        now = self._context.now
         self.rules = rules
         self.is_on = bool(rules.quotas)
         self.has_topics = rules.has(QuotaKind.TOPIC)
@@ -91,11 +95,11 @@ class Quotas:
         rules = self.rules.with_quota(quota)
         check_table(rules.quotas)
         self.replace(rules)
-        self._state.files.touch(File.QUOTAS)
+        self._context.files.touch(File.QUOTAS)
 
     def remove(self, kind: QuotaKind, name: str) -> None:
         self.replace(self.rules.without(kind, name))
-        self._state.files.touch(File.QUOTAS)
+        self._context.files.touch(File.QUOTAS)
 
     def content(self) -> bytes:
         """The content of the file: one line for each quota, since people edit it."""
@@ -111,7 +115,7 @@ class Quotas:
 
         Raises RemoteError for an unusable file; the quotas then stay unchanged.
         """
-        if self._state.files.is_safe(File.QUOTAS):
+        if self._context.files.is_safe(File.QUOTAS):
             self.replace(_understood(content))
 
     def copy(self, content: bytes) -> None:
@@ -119,7 +123,7 @@ class Quotas:
         rules = _understood(content)
         if rules.quotas != self.rules.quotas:
             self.replace(rules)
-            self._state.files.touch(File.QUOTAS)
+            self._context.files.touch(File.QUOTAS)
 
     # ------------------------------------------------------------------ topics
 
@@ -157,14 +161,14 @@ class Quotas:
     def _refuse(self, topic: str) -> None:
         if topic not in self._refused:
             self._refused.add(topic)
-            self._look_at = min(self._look_at, self._state.now + LOOK_SECONDS)
-            self._state.quick_sends.look(topic)
+            self._look_at = min(self._look_at, self._context.now + LOOK_SECONDS)
+            self.topic_changed(topic)
 
     def _storage_changed(self, topic: str) -> None:
-        self._state.quick_sends.look(topic)
+        self.topic_changed(topic)
         what = "full, its messages are refused" if self.storage.is_full(topic) else "no longer full"
         used = self.storage.used(topic)
-        self._state.effects.info(f"storage quota of topic {topic} is {what} bytes={used}")
+        self._context.effects.info(f"storage quota of topic {topic} is {what} bytes={used}")
 
     def _look(self, now: float) -> None:
         """Let the kernel serve refused topics again once their debt is paid."""
@@ -172,14 +176,14 @@ class Quotas:
             meter = self._meters.find(QuotaKind.TOPIC, topic, now)
             if meter is None or self.gate.is_calm(meter, now):
                 self._refused.remove(topic)
-                self._state.quick_sends.look(topic)
+                self.topic_changed(topic)
         self._look_at = now + LOOK_SECONDS if self._refused else NEVER
 
     # ------------------------------------------------------------------ queries
 
     def use(self) -> list[QuotaUse]:
         """The use of limits, the busiest first."""
-        now = self._state.now
+        now = self._context.now
         found = [
             QuotaUse(
                 meter.kind,
@@ -215,6 +219,10 @@ class Quotas:
 
     def closed(self, channel: Channel) -> None:
         self.gate.closed(channel)
+
+
+def _ignore(topic: str) -> None:
+    """Do nothing: no kernel is told of topics yet."""
 
 
 def _understood(content: bytes) -> QuotaRules:

@@ -15,21 +15,19 @@ PASS_SECONDS. So 100 topics are up to date within a tenth of a second, 10 000 wi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError
+from gantrymq.broker.core.context import Context
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
+from gantrymq.broker.core.metadata.topics import Topics
 from gantrymq.broker.core.quotas.rules import Allowed, QuotaRules
 from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.queue_samples import RecordSizes, sampled_sizes
 from gantrymq.wire.bodies.quotas import QuotaKind, QuotaLimit
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
-
 
 PASS_SECONDS: Final = 0.1
 TOPICS_A_PASS: Final = 64
@@ -64,22 +62,24 @@ class TopicStorage:
     """
 
     __slots__ = (
+        "_all_topics",
         "_changed",
+        "_context",
         "_is_running",
         "_next_pass",
         "_next_topics",
         "_rules",
-        "_state",
         "_topics",
     )
 
-    def __init__(self, state: State, changed: Callable[[str], None]) -> None:
+    def __init__(self, context: Context, topics: Topics, changed: Callable[[str], None]) -> None:
+        self._all_topics = topics
         self._changed = changed
         self._is_running = False
         self._next_pass = NEVER
         self._next_topics: list[str] = []
         self._rules = QuotaRules()
-        self._state = state
+        self._context = context
         self._topics: dict[str, _Topic] = {}
 
     def change(self, rules: QuotaRules, now: float) -> None:
@@ -118,11 +118,11 @@ class TopicStorage:
         if now < self.deadline():
             return
         self._is_running = True
-        self._state.works.start(self._pass(self._take_topics()), self._end, self._failed)
+        self._context.task_runner.start(self._pass(self._take_topics()), self._end, self._failed)
 
     def _take_topics(self) -> Sequence[str]:
         if not self._next_topics:
-            self._next_topics = list(self._state.topics.all)
+            self._next_topics = list(self._all_topics.all)
             for topic in self._topics.keys() - set(self._next_topics):
                 del self._topics[topic]
         taken = self._next_topics[-TOPICS_A_PASS:]
@@ -143,7 +143,7 @@ class TopicStorage:
             self._judge(topic)
 
     def _count(self, topic: str) -> int:
-        queues = self._state.store.queues
+        queues = self._context.store.queues
         count = 0
         for queue_id in queues.queue_ids(topic):
             queue = queues.find(topic, queue_id)
@@ -152,7 +152,7 @@ class TopicStorage:
         return count
 
     def _sampled(self, topic: str) -> ReadTask[RecordSizes]:
-        return sampled_sizes(self._state.store.queues, topic)
+        return sampled_sizes(self._context.store.queues, topic)
 
     def _judge(self, topic: str) -> None:
         """Report a topic that has become full, or has room again."""
@@ -169,11 +169,11 @@ class TopicStorage:
     def _end(self, result: object) -> None:
         self._is_running = False
         if self._next_pass != NEVER:
-            self._next_pass = self._state.now + PASS_SECONDS
+            self._next_pass = self._context.now + PASS_SECONDS
 
     def _failed(self, error: Exception) -> None:
         """End a pass that failed because of the disk or a deleted topic; the next one tries
         again."""
         if not isinstance(error, (DiskError, CorruptionError)):
-            self._state.effects.failed(f"storage quotas could not be checked: {error}", error)
+            self._context.effects.failed(f"storage quotas could not be checked: {error}", error)
         self._end(None)

@@ -1,7 +1,8 @@
 """Tracks the master of a slave with a fixed role: name servers tell its two addresses.
 
-    master     the address for requests, from which the slave copies the tables
-    HA address passed to `State.replication`, which copies the log; haMasterAddress overrides it
+    address for requests    kept in `State.master_address`; the slave copies the tables from it
+    HA address              passed to `State.replication`, which copies the log; the setting
+                            haMasterAddress overrides it
 
 Name servers return both in their answers to registrations.
 
@@ -45,8 +46,6 @@ class MasterAddresses:
         "_masters",
         "_pause",
         "_state",
-        "master",
-        "master_flushed",
     )
 
     def __init__(self, state: State) -> None:
@@ -56,10 +55,6 @@ class MasterAddresses:
         self._ha_address = state.settings.ha_master_address
         self._masters: dict[str, tuple[str, float]] = {}
         """By name server, the master it last named and the time of that answer."""
-        self.master = ""
-        """The master's address for requests; empty while the master is unknown."""
-        self.master_flushed = 0
-        """The flushed position of the master, as an administrator set it. It is only shown."""
 
     def told(self, name_server: str, told: RegisterBrokerResponse) -> None:
         """Take a name server's answer to a registration."""
@@ -71,7 +66,7 @@ class MasterAddresses:
         self._masters[name_server] = master, state.now
         self._choose_master()
         pinned = state.settings.ha_master_address
-        if told.ha_server_addr and not pinned and master == self.master:
+        if told.ha_server_addr and not pinned and master == state.master_address:
             self._follow(told.ha_server_addr)
 
     def _choose_master(self) -> None:
@@ -79,14 +74,14 @@ class MasterAddresses:
 
         While the current master is silent, only answers of the last KNOWN_SECONDS count, because a
         name server that is gone would name the old master forever."""
-        since = -NEVER if self._hears_master() else self._state.now - KNOWN_SECONDS
+        state = self._state
+        since = -NEVER if self._hears_master() else state.now - KNOWN_SECONDS
         said = [master for master, at in self._masters.values() if master and at >= since]
-        chosen = self.master if self.master in said else next(iter(said), "")
-        if chosen != self.master:
-            self._state.effects.info(
-                f"Update master address from {self.master or None} to {chosen or None}"
-            )
-            self.master = chosen
+        known = state.master_address
+        chosen = known if known in said else next(iter(said), "")
+        if chosen != known:
+            state.effects.info(f"Update master address from {known or None} to {chosen or None}")
+            state.master_address = chosen
 
     def _follow(self, address: str) -> None:
         if address != self._ha_address:
@@ -120,7 +115,7 @@ class MasterAddresses:
     def _hears_master(self) -> bool:
         state = self._state
         following = state.replication.following()
-        if not self.master or following is None:
+        if not state.master_address or following is None:
             return False
         silent_ms = state.wall_ms - following.last_read_ms
         return silent_ms <= state.settings.ha_send_heartbeat_interval + LATE_MS

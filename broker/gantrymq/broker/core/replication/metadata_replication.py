@@ -31,7 +31,7 @@ import struct
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from gantrymq.acl.plain import plain_acl
 from gantrymq.acl.plain.accounts import Rules
@@ -41,11 +41,12 @@ from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, File
 from gantrymq.broker.core.pop.checkouts import Place
+from gantrymq.broker.core.pop.pops import Pops
+from gantrymq.broker.core.schedule.delays import DelayService
+from gantrymq.broker.core.schedule.timer_service import TimerService
+from gantrymq.broker.core.state import State
 from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import Json, list_of, long_of, object_of, text_of
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # Between two checks of how far the log is on disk.
 LOOK_SECONDS: Final = 0.05
@@ -87,9 +88,25 @@ _Consumption: TypeAlias = tuple[bytes, list[tuple[Place, int]]]
 class MetadataReplication:
     """The replicated tables of one broker. A master's are read; a follower's are replaced."""
 
-    __slots__ = ("_coming", "_given", "_look_at", "_state", "_unstored", "_waiting", "missing")
+    __slots__ = (
+        "_coming",
+        "_delay_service",
+        "_given",
+        "_look_at",
+        "_pops",
+        "_state",
+        "_timer_service",
+        "_unstored",
+        "_waiting",
+        "missing",
+    )
 
-    def __init__(self, state: State) -> None:
+    def __init__(
+        self, state: State, pops: Pops, delay_service: DelayService, timer_service: TimerService
+    ) -> None:
+        self._delay_service = delay_service
+        self._pops = pops
+        self._timer_service = timer_service
         self._coming: _Consumption | None = None
         """Offsets that apply once the file of in-flight messages is on disk."""
         self._given: dict[str, tuple[bytes, bytes]] = {}
@@ -120,14 +137,14 @@ class MetadataReplication:
             tables[USERS] = state.access.users.content()
         tables[LOCKS] = state.locks.table(state.now)
         tables[CONSUMPTION] = self._with_end(CONSUMPTION, self._consumption())
-        tables[DELAYS] = self._with_end(DELAYS, state.delays.table())
-        tables[TIMERS] = self._with_end(TIMERS, state.timers.table())
+        tables[DELAYS] = self._with_end(DELAYS, self._delay_service.table())
+        tables[TIMERS] = self._with_end(TIMERS, self._timer_service.table())
         return tables
 
     def _consumption(self) -> bytes:
-        pops = self._state.pops
-        out, offsets = pops.content(), self._state.offsets.content()
-        places: Json = [[*place, offset] for place, offset in pops.checkouts.positions()]
+        state = self._state
+        out, offsets = self._pops.content(), state.offsets.content()
+        places: Json = [[*place, offset] for place, offset in state.in_flight.positions()]
         begins = javajson.dumps_fastjson(places)
         return b"".join((_SIZE.pack(len(out)), out, _SIZE.pack(len(begins)), begins, offsets))
 
@@ -207,7 +224,7 @@ class MetadataReplication:
 
     def _store(self, name: str) -> None:
         self._unstored[name] = taken = object()
-        self._state.works.start_in_role(
+        self._state.task_runner.start_in_role(
             self._stored(name, taken), partial(self._is_stored, name, taken), self._broke
         )
 
@@ -272,9 +289,9 @@ class MetadataReplication:
         state = self._state
         try:
             if name == DELAYS:
-                state.delays.take_table(content)
+                self._delay_service.take_table(content)
             elif name == TIMERS:
-                state.timers.take_table(content)
+                self._timer_service.take_table(content)
             else:
                 self._take_consumption(content)
         except (RemoteError, ValueError) as error:
@@ -289,9 +306,9 @@ class MetadataReplication:
         out, rest = _sized(content)
         begins, offsets = _sized(rest)
         coming = offsets, _places(begins)
-        self._state.pops.take_table(out)
+        self._pops.take_table(out)
         self._coming = coming
-        self._state.works.start_in_role(self._come_in(coming), lambda _: None, self._broke)
+        self._state.task_runner.start_in_role(self._come_in(coming), lambda _: None, self._broke)
 
     def _come_in(self, coming: _Consumption) -> Task[None]:
         while (yield from tasks.saved(File.POPS)) is not None:
@@ -314,7 +331,7 @@ class MetadataReplication:
             return
         state = self._state
         state.files.hold(File.OFFSETS, File.POPS)
-        state.works.start(
+        state.task_runner.start(
             self._out_is_safe(),
             lambda _: state.files.release(File.OFFSETS, File.POPS),
             self._broke,

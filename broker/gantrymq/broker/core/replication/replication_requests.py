@@ -40,7 +40,7 @@ def _of_master(state: State) -> HaStatus:
 
 def _of_slave(state: State) -> HaStatus:
     """The fields of a master are zero, as in Java."""
-    flushed = state.following.master_flushed
+    flushed = state.master_flushed
     following = state.replication.following()
     if following is None:
         own = FollowerStatus(master_flushed=flushed, log_end=state.store.log.end)
@@ -61,7 +61,7 @@ def reset_master_flush_offset(state: State, request: Request) -> Outcome:
     in Java."""
     if not state.identity.is_master:
         header = ResetMasterFlushOffsetRequest.decode(request.command.ext)
-        state.following.master_flushed = header.master_flush_offset
+        state.master_flushed = header.master_flush_offset
     return done()
 
 

@@ -16,15 +16,21 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.messages import Channel, Register
 from gantrymq.broker.core.offset import commits
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
+from gantrymq.broker.core.pop.pops import Pops
+from gantrymq.broker.core.pull.consumer_eviction import ConsumerEviction
+from gantrymq.broker.core.replication.metadata_replication import MetadataReplication
+from gantrymq.broker.core.schedule.delays import DelayService
+from gantrymq.broker.core.schedule.timer_service import TimerService
+from gantrymq.broker.core.send.kernel_eligibility import KernelEligibility
+from gantrymq.broker.core.send.send_forwarder import SendForwarder
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.transaction.transaction_check import TransactionCheck
 
 # How long the owner of an orderly lock continues without renewing it: Java's figure.
 HEIR_SECONDS: Final = 30.0
@@ -38,17 +44,38 @@ class RoleController:
     """Controls the role and the epoch of one broker."""
 
     __slots__ = (
+        "_consumer_eviction",
+        "_delivery_services",
+        "_kernel_eligibility",
         "_look_at",
+        "_metadata_replication",
         "_own_address",
+        "_pops",
+        "_send_forwarder",
         "_served",
         "_serves_from",
         "_state",
         "changes",
         "epoch",
-        "is_paused",
     )
 
-    def __init__(self, state: State) -> None:
+    def __init__(
+        self,
+        state: State,
+        *,
+        metadata_replication: MetadataReplication,
+        pops: Pops,
+        kernel_eligibility: KernelEligibility,
+        send_forwarder: SendForwarder,
+        consumer_eviction: ConsumerEviction,
+        delivery_services: tuple[DelayService, TimerService, TransactionCheck],
+    ) -> None:
+        self._consumer_eviction = consumer_eviction
+        self._delivery_services = delivery_services
+        self._kernel_eligibility = kernel_eligibility
+        self._metadata_replication = metadata_replication
+        self._pops = pops
+        self._send_forwarder = send_forwarder
         self._look_at = NEVER
         self._own_address = state.identity.address
         self._served = False
@@ -56,7 +83,6 @@ class RoleController:
         self._state = state
         self.epoch = 0
         """The current epoch as master, or the last one."""
-        self.is_paused = False
         self.changes: Counter[str] = Counter()
         """How often this broker became `master`, and how often it became `slave` again."""
 
@@ -67,16 +93,16 @@ class RoleController:
         self.epoch = epoch
         self.changes["master"] += 1
         state.store.lead(state.now)
-        state.carried.settle()
-        state.carried.lead()
-        state.works.end_role()
+        self._metadata_replication.settle()
+        self._metadata_replication.lead()
+        state.task_runner.end_role()
         address = state.identity.group_address or self._own_address
         state.identity = replace(state.identity, broker_id=0, address=address)
         self.master_is("")
         self._serves_from = state.store.log.end
         self._look_at = state.now
         commits.clamp(state)
-        state.pops.lead()
+        self._pops.lead()
         self._keep_locks()
         state.effects.info(
             f"this broker, member {state.identity.member} of {state.identity.name}, is master"
@@ -101,28 +127,28 @@ class RoleController:
         Running tasks complete: the next master would repeat a task that was cancelled.
         """
         state = self._state
-        if is_paused and not self.is_paused:
+        if is_paused and not state.is_paused:
             self._served = state.serves
             state.serves = False
-        elif self.is_paused and not is_paused:
+        elif state.is_paused and not is_paused:
             state.serves = self._served
-        self.is_paused = is_paused
-        state.quick_sends.refresh()
+        state.is_paused = is_paused
+        self._kernel_eligibility.refresh()
 
     def follow(self) -> None:
         """Become a follower."""
         state = self._state
         self.changes["slave"] += 1
-        self.is_paused = False
+        state.is_paused = False
         self._look_at = NEVER
         state.serves = False
         state.store.follow(state.wall_ms)
-        state.works.end_role()
+        state.task_runner.end_role()
         member = state.identity.member
         state.identity = replace(state.identity, broker_id=member, address=self._own_address)
         self._begin_services_anew()
-        state.pops.retire()
-        state.stranded.follow()
+        self._pops.retire()
+        self._consumer_eviction.follow()
         state.effects.info(
             f"this broker, member {state.identity.member} of {state.identity.name}, is not master"
             f" any more, epoch {self.epoch}, its log ends at {state.store.log.end}"
@@ -133,10 +159,10 @@ class RoleController:
         """Set the master's address for requests; "" when there is no master."""
         state = self._state
         master = "" if address == self._own_address else address
-        if master != state.following.master:
-            state.carried.forget_master()
-        state.following.master = master
-        state.relays.master_is(master)
+        if master != state.master_address:
+            self._metadata_replication.forget_master()
+        state.master_address = master
+        self._send_forwarder.master_is(master)
 
     # ------------------------------------------------------------------ the periodic service
 
@@ -146,7 +172,7 @@ class RoleController:
     def expire(self, now: float) -> None:
         """Begin to serve once all messages that the log had are visible."""
         state = self._state
-        if self.is_paused or state.store.readable < self._serves_from:
+        if state.is_paused or state.store.readable < self._serves_from:
             self._look_at = now + LOOK_SECONDS
             return
         self._look_at = NEVER
@@ -157,6 +183,5 @@ class RoleController:
         """Do nothing: this service keeps no state for connections."""
 
     def _begin_services_anew(self) -> None:
-        state = self._state
-        for service in (state.delays, state.timers, state.transaction_check):
+        for service in self._delivery_services:
             service.begin_anew()

@@ -87,7 +87,7 @@ def refuse(state: State, request: Request) -> Reply | None:
 
 
 def _where(state: State) -> str:
-    master = state.following.master
+    master = state.master_address
     if master:
         return f"The master of {state.identity.name} is {master}"
     return f"{state.identity.name} has no master now, as far as name servers know"

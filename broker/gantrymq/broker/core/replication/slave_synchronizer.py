@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import RemoteError
@@ -36,14 +36,14 @@ from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel
 from gantrymq.broker.core.metadata.system_topics import TRANSACTION_GROUP
 from gantrymq.broker.core.offset.offsets import OffsetTable, offset_table_of
+from gantrymq.broker.core.schedule.delays import DelayService
 from gantrymq.broker.core.schedule.timer_checkpoint import TimerCheckpoint
+from gantrymq.broker.core.schedule.timer_service import TimerService
+from gantrymq.broker.core.state import State
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.kv import kv_table_from_json
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # As in RocketMQ 4.9.
 ROUND_SECONDS: Final = 10.0
@@ -105,6 +105,7 @@ class SlaveSynchronizer:
     groups that elect their master."""
 
     __slots__ = (
+        "_delay_service",
         "_due",
         "_has_new_places",
         "_is_busy",
@@ -112,11 +113,16 @@ class SlaveSynchronizer:
         "_master",
         "_offsets",
         "_state",
+        "_timer_service",
         "faults",
     )
 
-    def __init__(self, state: State) -> None:
+    def __init__(
+        self, state: State, delay_service: DelayService, timer_service: TimerService
+    ) -> None:
         self._state = state
+        self._delay_service = delay_service
+        self._timer_service = timer_service
         self._due = 0.0
         self._has_new_places = False
         """Whether the master has offsets for groups and queues for which this broker has none."""
@@ -132,15 +138,15 @@ class SlaveSynchronizer:
     def deadline(self) -> float:
         state = self._state
         identity = state.identity
-        if self._is_busy or identity.is_master or identity.is_elected or not state.following.master:
+        if self._is_busy or identity.is_master or identity.is_elected or not state.master_address:
             return NEVER
-        if self._master != state.following.master:
+        if self._master != state.master_address:
             return state.now
         return min(self._due, self._look_due)
 
     def expire(self, now: float) -> None:
         """Apply the offsets that waited for the log, and begin a round if one is due."""
-        master = self._state.following.master
+        master = self._state.master_address
         if master == self._master:
             self._look()
             if now < self._due:
@@ -151,7 +157,7 @@ class SlaveSynchronizer:
             self._master = master
         self._is_busy = True
         self._due = now + ROUND_SECONDS
-        self._state.works.start_in_role(self._round(), self._ended, self._broke)
+        self._state.task_runner.start_in_role(self._round(), self._ended, self._broke)
 
     def _look(self) -> None:
         try:
@@ -177,7 +183,7 @@ class SlaveSynchronizer:
         yield from self._copy_progress(_OFFSETS, self._copy_offsets)
         if self._has_new_places:
             yield from self._fill_offsets()
-        yield from self._copy_progress(_DELAYS, state.delays.copy)
+        yield from self._copy_progress(_DELAYS, self._delay_service.copy)
         yield from self._copy(_GROUPS, state.groups.copy)
         yield from self._copy(_MODES, state.request_modes.copy)
         yield from self._copy(_QUOTAS, state.quotas.copy)
@@ -213,7 +219,7 @@ class SlaveSynchronizer:
         return None
 
     def _take(self, table: _Table, take: Callable[[], None]) -> None:
-        if self._master != self._state.following.master:
+        if self._master != self._state.master_address:
             return  # the master changed meanwhile, and this one's tables may be outdated
         try:
             take()
@@ -284,7 +290,7 @@ class SlaveSynchronizer:
         return self._state.now + self._state.settings.flush_consumer_offset_interval / 1000
 
     def _copy_timers(self, body: bytes, log_end: int) -> None:
-        self._state.timers.copy(TimerCheckpoint.decode(body), log_end)
+        self._timer_service.copy(TimerCheckpoint.decode(body), log_end)
 
 
 def _log_end(info: bytes) -> int:

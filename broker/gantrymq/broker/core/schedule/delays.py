@@ -31,7 +31,6 @@ from gantrymq.broker.core.engine.deliveries import Delivery
 from gantrymq.broker.core.messages import Channel, File
 from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS, DurableProgress
 from gantrymq.broker.core.schedule.message_restore import Run, lead_away, lead_back, run_of
-from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.dispatch_entry import SCHEDULE_TOPIC
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.shared import DataVersion
@@ -81,12 +80,12 @@ def divert(state: State, record: Record) -> Record | tuple[int, str]:
             ResponseCode.MESSAGE_ILLEGAL,
             (
                 f"the message is illegal, its DELAY is {text[:40]!r}: it has to be a level, from 1 "
-                f"to {len(state.delays.levels.delays_ms)}; messageDelayLevel lists them"
+                f"to {len(state.delay_levels.delays_ms)}; messageDelayLevel lists them"
             ),
         )
     if level <= 0:
         return record
-    count = len(state.delays.levels.delays_ms)
+    count = len(state.delay_levels.delays_ms)
     if level > count:
         level = count
         record.properties = properties.replace(record.properties, DELAY, str(level))
@@ -159,19 +158,17 @@ class DelayService:
         "_seen_ms",
         "_state",
         "counters",
-        "levels",
     )
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self.levels = DelayLevels(state.store.settings.message_delay_level)
         self.counters: Counter[str] = Counter()
         """How many messages were `delivered`, and how many `lost`: unreadable, or refused by the
         store."""
         self._progress: dict[int, DurableProgress[int]] = {}
         """By level number, of all levels that have an offset, configured or not."""
         self._levels: list[_Level] = []
-        for delay_ms in self.levels.delays_ms:
+        for delay_ms in state.delay_levels.delays_ms:
             self._add_level(delay_ms)
         self._data_version = DataVersion()
         self._has_begun = False
@@ -232,7 +229,7 @@ class DelayService:
         """Add levels for queues with messages of levels that are no longer configured."""
         self._has_begun = True
         left = self._state.store.queues.queue_ids(TOPIC)
-        longest_ms = max(self.levels.delays_ms, default=0)
+        longest_ms = max(self._state.delay_levels.delays_ms, default=0)
         while len(self._levels) <= max(left, default=-1):
             self._add_level(longest_ms)
 
@@ -255,7 +252,7 @@ class DelayService:
             level.progress.latest,
             lambda due_ms: not wall_ms < due_ms <= latest_ms,
         )
-        state.works.start_in_role(
+        state.task_runner.start_in_role(
             tasks.read_as(reading, _restored),
             partial(self._found, level),
             partial(self._failed, level),
@@ -315,7 +312,7 @@ class DelayService:
         text = f"delay level {level.number} can not be read: {error}"
         state.effects.failed(f"{text}; the next try is in {PAUSE_SECONDS:.0f} s", error)
         level.look_ms = 0.0
-        state.works.start_in_role(
+        state.task_runner.start_in_role(
             tasks.wait(state.now + PAUSE_SECONDS),
             lambda _: self._rest(level),
             lambda failure: state.effects.broken("a pause ended badly", failure),

@@ -28,7 +28,6 @@ from gantrymq.broker.core.engine.deliveries import Delivery
 from gantrymq.broker.core.messages import Channel, File
 from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS, DurableProgress
 from gantrymq.broker.core.schedule.message_restore import COUNT_MAX, messages_of, run_of
-from gantrymq.broker.core.schedule.timer_calendar import TimerCalendar
 from gantrymq.broker.core.schedule.timer_checkpoint import TimerCheckpoint
 from gantrymq.broker.core.schedule.timer_messages import (
     Due,
@@ -86,7 +85,6 @@ class TimerService:
     """The timer service of one broker; it delivers while the broker serves as master."""
 
     __slots__ = (
-        "_calendar",
         "_has_more",
         "_is_busy",
         "_known",
@@ -95,14 +93,13 @@ class TimerService:
         "_passed",
         "_progress",
         "_roll_bounds",
-        "_rolled",
-        "_rolling",
         "_second",
         "_spans",
         "_state",
         "_sweep",
         "_taken",
         "_target",
+        "_timers",
         "_told_minimum",
         "counters",
         "deliveries",
@@ -114,7 +111,7 @@ class TimerService:
         """How many were `delivered`, `recalled`, `rolled`, and `lost`: unreadable or refused by the
         store."""
         self.deliveries: Series = Series(0.0)
-        self._calendar = TimerCalendar()
+        self._timers = state.timers
         self._spans = TimerSpans(self._roll_ms())
         self._progress: DurableProgress[TimerProgress] = DurableProgress(TimerProgress())
         self._known = TimerProgress()
@@ -128,8 +125,6 @@ class TimerService:
         """The first message taken after its second was delivered, and the second used instead."""
         self._second: _Second | None = None
         self._sweep: Iterator[list[int]] | None = None
-        self._rolling: list[int] = []
-        self._rolled = 0
         self._roll_bounds = (0, 0)
         """The offset below which, and the second from which on, messages are being rolled."""
         self._next_look = 0.0
@@ -145,11 +140,9 @@ class TimerService:
             self._note(self._known)
         self._passed = self._known.delivered
         self._taken = self._known.low
-        self._calendar = TimerCalendar()
+        self._timers.clear()
         self._spans = TimerSpans(self._roll_ms())
         self._target = self._late = self._second = self._sweep = None
-        self._rolling = []
-        self._rolled = 0
         self._has_more = True
         self._is_busy = False
 
@@ -182,7 +175,7 @@ class TimerService:
     @property
     def count(self) -> int:
         """How many timers wait."""
-        return len(self._calendar) + len(self._rolling) - self._rolled
+        return self._timers.count
 
     @property
     def untaken(self) -> int:
@@ -193,18 +186,19 @@ class TimerService:
     def late_ms(self, wall_ms: int) -> int:
         """The milliseconds since the end of the first second that is due and not delivered yet; 0
         if deliveries are on time."""
-        second = self._calendar.next_second() if self._second is None else self._second.second
+        next_second = self._timers.calendar.next_second()
+        second = next_second if self._second is None else self._second.second
         return max(0, wall_ms - int(second + 1) * 1000) if second < NEVER else 0
 
     def deadline(self) -> float:
         state = self._state
         if self._is_busy or not state.serves:
             return NEVER
-        if self._has_more or self._second or self._sweep or self._rolling:
+        if self._has_more or self._second or self._sweep or self._timers.rolling:
             return state.now
-        second = min(self._calendar.parts_at(), self._calendar.next_second() + 1)
+        second = min(self._timers.calendar.parts_at(), self._timers.calendar.next_second() + 1)
         due = state.now + max(0.0, (second * 1000 - state.wall_ms) / 1000)
-        return min(due, self._next_look) if len(self._calendar) else due
+        return min(due, self._next_look) if len(self._timers.calendar) else due
 
     def expire(self, now: float) -> None:
         """Do the first thing that is due."""
@@ -213,13 +207,13 @@ class TimerService:
             self._passed = second  # the clock went back: new messages must not count as late
         if self._sweep is not None:
             self._sweep_on(self._sweep)
-        elif self._calendar.parts_at() <= second:
-            self._calendar.part()
+        elif self._timers.calendar.parts_at() <= second:
+            self._timers.calendar.part()
         elif self._second is not None:
             self._deliver(self._second)
-        elif self._calendar.next_second() < second:
+        elif self._timers.calendar.next_second() < second:
             self._begin_second()
-        elif self._rolling:
+        elif self._timers.rolling:
             self._roll()
         elif now >= self._next_look:
             self._next_look = now + ROLL_LOOK_SECONDS
@@ -242,7 +236,7 @@ class TimerService:
             f"timer messages can not be read: {error}; the next try is in {PAUSE_SECONDS:.0f} s",
             error,
         )
-        state.works.start_in_role(
+        state.task_runner.start_in_role(
             tasks.wait(state.now + PAUSE_SECONDS),
             lambda _: self._rest(),
             lambda failure: state.effects.broken("a pause ended badly", failure),
@@ -264,7 +258,7 @@ class TimerService:
         self._has_more = False
         reading = run_of(state.store, TOPIC, 0, self._taken)
         work = tasks.read_as(reading, timed_of)
-        state.works.start_in_role(work, self._took, self._take_failed)
+        state.task_runner.start_in_role(work, self._took, self._take_failed)
 
     def _take_failed(self, error: Exception) -> None:
         self._has_more = True
@@ -307,7 +301,7 @@ class TimerService:
         if second > one.second:
             first, last_second = self._late or (one.offset, second)
             self._late = first, max(last_second, second)
-        self._calendar.add(second, one.offset, is_recall=one.is_recall)
+        self._timers.calendar.add(second, one.offset, is_recall=one.is_recall)
 
     # ------------------------------------------------------------------ deliver
 
@@ -320,7 +314,7 @@ class TimerService:
             self._take()
             return
         self._target = None
-        self._second = _Second(*self._calendar.take())
+        self._second = _Second(*self._timers.calendar.take())
         self._deliver(self._second)
 
     def _deliver(self, second: _Second) -> None:
@@ -329,7 +323,7 @@ class TimerService:
         offsets = second.offsets[second.at : second.at + COUNT_MAX]
         reading = messages_of(state.store, TOPIC, 0, offsets)
         work = tasks.read_as(reading, partial(due_of, second.recalled, state.wall_ms))
-        state.works.start_in_role(work, partial(self._found, second), self._read_failed)
+        state.task_runner.start_in_role(work, partial(self._found, second), self._read_failed)
 
     def _found(self, second: _Second, due: object) -> None:
         assert isinstance(due, Due)
@@ -396,25 +390,25 @@ class TimerService:
             # shortened.
             self._next_look = state.now
             soon = state.wall_ms // 1000 + ROLL_AHEAD_SECONDS
-            second = self._calendar.whole_from(-(-soon // MINUTE_SECONDS) * MINUTE_SECONDS)
+            second = self._timers.calendar.whole_from(-(-soon // MINUTE_SECONDS) * MINUTE_SECONDS)
             self._roll_bounds = below, second
-            self._sweep = self._calendar.take_below(below, second)
+            self._sweep = self._timers.calendar.take_below(below, second)
 
     def _sweep_on(self, sweep: Iterator[list[int]]) -> None:
         piece = next(sweep, None)
         if piece is not None:
-            self._rolling += piece
+            self._timers.rolling += piece
             return
         self._sweep = None
-        self._rolling.sort()
+        self._timers.rolling.sort()
 
     def _roll(self) -> None:
         state = self._state
         self._is_busy = True
-        offsets = self._rolling[self._rolled : self._rolled + COUNT_MAX]
+        offsets = self._timers.rolling[self._timers.rolled : self._timers.rolled + COUNT_MAX]
         reading = messages_of(state.store, TOPIC, 0, offsets)
         work = tasks.read_as(reading, copies_of)
-        state.works.start_in_role(work, self._roll_found, self._read_failed)
+        state.task_runner.start_in_role(work, self._roll_found, self._read_failed)
 
     def _roll_found(self, copies: object) -> None:
         assert isinstance(copies, list)
@@ -426,15 +420,16 @@ class TimerService:
     def _roll_put(self, looked_at: int, count: int, refused: int) -> None:
         self.counters["rolled"] += count - refused
         self.counters["lost"] += refused
-        for offset in self._rolling[self._rolled : self._rolled + looked_at]:
+        timers = self._timers
+        for offset in timers.rolling[timers.rolled : timers.rolled + looked_at]:
             self._spans.done(offset)
-        self._rolled += looked_at
+        timers.rolled += looked_at
         below, second = self._roll_bounds
-        if self._rolled < len(self._rolling):
-            below = self._rolling[self._rolled]  # they are rolled in the order of their offsets
+        if timers.rolled < len(timers.rolling):
+            below = timers.rolling[timers.rolled]  # they are rolled in the order of their offsets
         else:
-            self._rolling = []
-            self._rolled = 0
+            timers.rolling = []
+            timers.rolled = 0
         place = self._come_to(self._progress.latest)
         self._note(place.rolled_below(below, second, self._state.wall_ms // 1000))
         self._rest()

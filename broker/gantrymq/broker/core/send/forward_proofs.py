@@ -20,7 +20,7 @@ from gantrymq.wire.command import Command
 from gantrymq.wire.java_string import utf8_bytes
 
 if TYPE_CHECKING:
-    from gantrymq.broker.core.state import Identity
+    from gantrymq.broker.core.context import Identity
 
 PROOF: Final = "gantryRelayProof"
 

@@ -22,8 +22,9 @@ from gantrymq.store.append.kernel_counts import KernelCounts
 from gantrymq.wire.bodies.shared import Permission, TopicConfig, TopicFilterType
 
 if TYPE_CHECKING:
+    from gantrymq.broker.core.context import Identity
     from gantrymq.broker.core.settings import BrokerSettings
-    from gantrymq.broker.core.state import Identity, State
+    from gantrymq.broker.core.state import State
     from gantrymq.store.settings import StoreSettings
 
 
@@ -47,6 +48,7 @@ class KernelEligibility:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        state.quotas.topic_changed = self.look
         self._known = _values_of(state)
         self._is_open = False
         self._left: list[KernelCounts] = []
@@ -99,7 +101,7 @@ class KernelEligibility:
         topic = config.topic_name
         return (
             config.topic_filter_type is TopicFilterType.SINGLE_TAG
-            and topic not in self._state.unsaved_topics
+            and topic not in self._state.topics.unsaved
             and self._state.quotas.is_served(topic)
             and topic not in NOT_FOR_CLIENTS
             and not topic.startswith(_GROUPS_BEGIN)
@@ -142,7 +144,7 @@ def _may_serve(state: State) -> bool:
     settings = state.settings
     return (
         state.identity.is_master
-        and not state.reign.is_paused
+        and not state.is_paused
         and not settings.acl_enable
         and not settings.authentication_enabled
         and bool(settings.broker_permission & Permission.WRITE)

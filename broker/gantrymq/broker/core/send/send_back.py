@@ -15,7 +15,7 @@ from typing import Final
 
 from gantrymq.acl.rights.rights import Right
 from gantrymq.base.bounds import INT_MAX
-from gantrymq.broker.core.acl import access
+from gantrymq.broker.core.acl import checks
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.handler import Handlers
@@ -24,7 +24,7 @@ from gantrymq.broker.core.metadata import topic_creation
 from gantrymq.broker.core.metadata.group_creation import ensure_group, why_no_group
 from gantrymq.broker.core.metadata.names import RETRY_PREFIX
 from gantrymq.broker.core.responses import done, refused
-from gantrymq.broker.core.send.message_rewrite import hold_back
+from gantrymq.broker.core.schedule.hold_back import hold_back
 from gantrymq.broker.core.send.sends import Refusal, SendHeader, forbidden
 from gantrymq.broker.core.state import State
 from gantrymq.store.read.lookups import message_at
@@ -81,7 +81,7 @@ def _send_back(
             f"look message by offset failed, {header.offset}: the log of {state.identity.name}"
             " has no message there (any more)",
         )
-    refusal = access.refuse_message(state, request, found.record, Right.SUB, header.group)
+    refusal = checks.refuse_message(state, request, found.record, Right.SUB, header.group)
     if refusal is not None:
         return refusal
     times_max = _times_max(request.command, header.max_reconsume_times, group)
@@ -124,7 +124,7 @@ def _store(
     is_dead: bool,
 ) -> Task[Outcome]:
     to_store = hold_back(state, copy)
-    if isinstance(to_store, Refusal):
+    if isinstance(to_store, tuple):
         return refused(*to_store)
     answer = yield from tasks.put_accepted(to_store, waits=False)
     if not answer.status.is_stored:

@@ -41,7 +41,6 @@ from gantrymq.broker.core.messages import (
 )
 from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.send import forward_proofs
-from gantrymq.ha.protocol.proofs import GroupSecret
 from gantrymq.remoting.refusal import going_away
 from gantrymq.store.record.put import UNAVAILABLE
 from gantrymq.store.record.send_fields import BORN_HOST
@@ -95,7 +94,6 @@ class SendForwarder:
         "_parked",
         "_state",
         "_under_way",
-        "secret",
     )
 
     def __init__(self, state: State) -> None:
@@ -109,8 +107,6 @@ class SendForwarder:
         self._parked: dict[Request, float] = {}
         self._state = state
         self._under_way: dict[Request, None] = {}
-        self.secret: GroupSecret | None = None
-        """The group's secret for proofs between members; None where the group has none."""
 
     def __len__(self) -> int:
         return len(self._parked) + len(self._under_way)
@@ -118,7 +114,7 @@ class SendForwarder:
     def wants(self, request: Request) -> bool:
         """Whether another broker has to carry out this send, now or soon."""
         state = self._state
-        identity, is_paused = state.identity, state.reign.is_paused
+        identity, is_paused = state.identity, state.is_paused
         is_ours = identity.is_master and not is_paused
         return identity.is_elected and not is_ours and request.command.code in SENDS
 
@@ -174,7 +170,7 @@ class SendForwarder:
     def _relay(self, request: Request) -> None:
         del self._parked[request]
         self._under_way[request] = None
-        self._state.works.start(
+        self._state.task_runner.start(
             tasks.ask_broker(self._master, self._relayed(request), ASK_SECONDS),
             partial(self._answered, request),
             lambda error: self._state.effects.broken("a send could not be relayed", error),
@@ -186,7 +182,7 @@ class SendForwarder:
         ext = unsigned(command.ext)
         ext[BORN_HOST] = request.channel.peer
         relayed = Command(command.code, ext=ext, body=command.body)
-        forward_proofs.add(relayed, self.secret, self._state.identity)
+        forward_proofs.add(relayed, self._state.group_secret, self._state.identity)
         return relayed
 
     def _answered(self, request: Request, answer: object) -> None:

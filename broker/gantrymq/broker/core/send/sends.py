@@ -187,7 +187,7 @@ def born_host(state: State, request: Request) -> bytes:
     """The sender's address. A forwarded send carries it, with a proof by the forwarding member."""
     command, relayed = request.command, None
     if state.identity.is_elected and command.ext and BORN_HOST in command.ext:
-        relayed = forward_proofs.born_host(command, state.relays.secret, state.identity)
+        relayed = forward_proofs.born_host(command, state.group_secret, state.identity)
     return packed_host(relayed or request.channel.peer)
 
 

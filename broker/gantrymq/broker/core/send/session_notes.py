@@ -106,7 +106,7 @@ def _made_topic(state: State) -> Task[str | None]:
     """Create the topic of notes; return why it is not persistent, or None."""
     if state.topics.find(TOPIC) is None:
         config = TopicConfig(TOPIC, read_queue_nums=1, write_queue_nums=1)
-        state.unsaved_topics.add(TOPIC)
+        state.topics.unsaved.add(TOPIC)
         state.topics.put(config, state.wall_ms)
     return (yield from topic_creation.safe(state, TOPIC))
 

@@ -55,7 +55,7 @@ class Page:
 
 def open_half_messages(state: State, first: int = 0, count_max: int = PAGE_MAX) -> Task[Page]:
     """The page of open half messages from this number on, with at most `count_max`."""
-    halves = state.halves
+    halves = state.open_halves
     bounds = yield from tasks.read(lookups.queue_bounds(state.store, HALF_TOPIC, HALF_QUEUE))
     end = 0 if bounds is None else bounds.maximum
     count_max = min(count_max, PAGE_MAX)

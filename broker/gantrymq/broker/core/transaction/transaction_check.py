@@ -109,17 +109,17 @@ class TransactionCheck:
         self._due = now + state.settings.transaction_check_interval / 1000
         if not state.serves:
             if not state.identity.is_master:
-                state.halves.forget()
+                state.open_halves.forget()
             return
         self._is_running = True
-        work = self._round() if state.halves.is_ready else self._load()
-        state.works.start_in_role(work, self._ended, self._failed)
+        work = self._round() if state.open_halves.is_ready else self._load()
+        state.task_runner.start_in_role(work, self._ended, self._failed)
 
     def begin_anew(self) -> None:
         """Restart after a change of role: the queues are read again to find the open halves."""
         self._is_running = False
         self._due = 0.0
-        self._state.halves.forget()
+        self._state.open_halves.forget()
 
     def closed(self, channel: Channel) -> None:
         """Do nothing: this service keeps no state for connections."""
@@ -142,7 +142,7 @@ class TransactionCheck:
 
     def _load(self) -> Task[None]:
         """Read from the queues which halves are open."""
-        state, halves = self._state, self._state.halves
+        state, halves = self._state, self._state.open_halves
         half = yield from self._bounds(HALF_TOPIC)
         op = yield from self._bounds(OP_TOPIC)
         halves.begin(self._kept(HALF_TOPIC, half))
@@ -182,7 +182,7 @@ class TransactionCheck:
             for op in ops:
                 for number in numbers_of(op):
                     if number < half_end:
-                        self._state.halves.done(number)
+                        self._state.open_halves.done(number)
             if next_at == at:
                 return
             at = next_at
@@ -192,7 +192,7 @@ class TransactionCheck:
 
         Returns the halves that a copy replaced but for which a crash prevented the op.
         """
-        halves, outdated = self._state.halves, []
+        halves, outdated = self._state.open_halves, []
         at = halves.first
         while (at := halves.next_open(at, end)) < end:
             found, next_at = yield from self._open_from(at, end)
@@ -209,7 +209,7 @@ class TransactionCheck:
     def _open_from(self, at: int, end: int) -> Task[tuple[Sequence[Record], int]]:
         """Read open halves from `at` on; mark unreadable ones as closed, because no decision can
         find them."""
-        halves = self._state.halves
+        halves = self._state.open_halves
         count = min(halves.open_run(at, end), RECORDS_MAX)
         found, next_at = yield from records_from(self._state, HALF_TOPIC, HALF_QUEUE, at, count)
         self._count(HALF_TOPIC, found)
@@ -222,7 +222,7 @@ class TransactionCheck:
     # ------------------------------------------------------------------ a round
 
     def _round(self) -> Task[None]:
-        halves = self._state.halves
+        halves = self._state.open_halves
         end = (yield from self._bounds(HALF_TOPIC)).maximum
         self._unheard.clear()
         at = halves.first
@@ -236,7 +236,7 @@ class TransactionCheck:
 
     def _look_at(self, found: Sequence[Record]) -> Task[bool]:
         """Process a batch; return whether later halves may be old enough, too."""
-        state, halves = self._state, self._state.halves
+        state, halves = self._state, self._state.open_halves
         hours = state.store.settings.file_reserved_time
         sequels = []
         room = halves.room
@@ -275,7 +275,7 @@ class TransactionCheck:
             if follower is not None:
                 records.append(follower)
             records.append(op_of(state, half.queue_offset))
-        with state.halves.claim([half for half, _, _ in sequels]):
+        with state.open_halves.claim([half for half, _, _ in sequels]):
             answer = yield from put_together(state, records, waits=True)
             if not answer.status.is_stored:
                 state.effects.warning(f"open transactions could not be checked: {answer.remark}")
@@ -285,7 +285,7 @@ class TransactionCheck:
         return True
 
     def _carried_out(self, half: Record, verdict: Verdict, follower: Record | None) -> None:
-        halves = self._state.halves
+        halves = self._state.open_halves
         if follower is None or verdict is Verdict.GIVE_UP:
             halves.ended(half)
             topic = properties.get(half.properties, REAL_TOPIC) or ""
@@ -342,7 +342,7 @@ class TransactionCheck:
 
     def _keep(self) -> None:
         """Commit the progress that is on disk."""
-        state, halves = self._state, self._state.halves
+        state, halves = self._state, self._state.open_halves
         store = state.store
         if halves.first >= self._later.half:
             self._op = self._later.op

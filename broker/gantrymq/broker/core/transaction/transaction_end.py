@@ -19,7 +19,7 @@ from gantrymq.broker.core.engine.put_batches import put_together
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Reply
 from gantrymq.broker.core.responses import done, refused
-from gantrymq.broker.core.send.message_rewrite import hold_back
+from gantrymq.broker.core.schedule.hold_back import hold_back
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.transaction.transactions import GIVEN_UP_TOPIC, final_of, op_of, place_of
 from gantrymq.wire.codes import ResponseCode
@@ -43,7 +43,7 @@ def decide(state: State, half: Record, *, commits: bool, waits: bool) -> Task[Re
             f"the transaction's state is not known after {WAIT_SECONDS:.0f} s: the broker is still "
             "reading its half messages, or its disk is slow; it asks the producer again by itself",
         )
-    halves = state.halves
+    halves = state.open_halves
     if not halves.is_open(half):
         return _too_late(half, commits=commits)
     records = [op_of(state, halves.newest(half))]
@@ -74,7 +74,7 @@ def _count(state: State, half: Record, delivered: Record | None) -> None:
 
 def _has_turn(state: State, half: Record) -> Task[bool]:
     until = state.now + WAIT_SECONDS
-    while not state.halves.is_ready or state.halves.is_claimed(half):
+    while not state.open_halves.is_ready or state.open_halves.is_claimed(half):
         if state.now >= until:
             return False
         yield from tasks.wait(state.now + PAUSE_SECONDS)

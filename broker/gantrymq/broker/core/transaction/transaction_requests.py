@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from gantrymq.acl.rights.rights import Right
-from gantrymq.broker.core.acl import access
+from gantrymq.broker.core.acl import checks
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.put_batches import put_together
 from gantrymq.broker.core.engine.tasks import Task
@@ -73,7 +73,7 @@ def _end(state: State, request: Request, header: EndTransactionRequest) -> Task[
 def _log_refusal(
     state: State, request: Request, header: EndTransactionRequest, reply: Reply
 ) -> None:
-    skipped = state.halves.refusal_lines.note(state.now)
+    skipped = state.open_halves.refusal_lines.note(state.now)
     if skipped is not None:
         text = _line(request, header, skipped, reply.command.remark or "")
         state.effects.warning(f"{text} code={reply.command.code}")
@@ -82,7 +82,7 @@ def _log_refusal(
 def _log_rollback(
     state: State, request: Request, header: EndTransactionRequest, reason: str
 ) -> None:
-    skipped = state.halves.rollback_lines.note(state.now)
+    skipped = state.open_halves.rollback_lines.note(state.now)
     if skipped is not None:
         said = (request.command.remark or "")[:_REMARK_CHARACTERS]
         state.effects.info(f"{_line(request, header, skipped, reason)} remark={said!r}")
@@ -108,7 +108,7 @@ def _decided(state: State, request: Request, header: EndTransactionRequest) -> T
     half = found.record
     fault = (
         _mismatch(header, half)
-        or access.refuse_message(state, request, half, Right.PUB)
+        or checks.refuse_message(state, request, half, Right.PUB)
         or _rejected(state, header, half)
     )
     if fault is not None:
@@ -165,12 +165,12 @@ def resume_check(state: State, request: Request) -> Task[Outcome]:
     found = yield from tasks.read(lookups.message_by_id(state.store, message_id))
     half = None if found is None else found.record
     if half is not None:
-        refusal = access.refuse_message(state, request, half, Right.PUB)
+        refusal = checks.refuse_message(state, request, half, Right.PUB)
         if refusal is not None:
             return refusal
     if half is not None and half.topic == GIVEN_UP_TOPIC.encode():
         return (yield from _begin_anew(state, half))
-    halves = state.halves
+    halves = state.open_halves
     if (
         half is None
         or half.topic != HALF_TOPIC.encode()
@@ -189,7 +189,7 @@ def resume_check(state: State, request: Request) -> Task[Outcome]:
 def _begin_anew(state: State, half: Record) -> Task[Outcome]:
     """Make a new transaction of a message that was given up."""
     position = half.physical_offset
-    if not state.halves.resume(position):
+    if not state.open_halves.resume(position):
         return refused(
             ResponseCode.SYSTEM_ERROR,
             f"{_NOT_RESUMED}: {offset_id.encode(half.store_host, position)} has been resumed"
@@ -198,14 +198,14 @@ def _begin_anew(state: State, half: Record) -> Task[Outcome]:
     have_topic(state, HALF_TOPIC)
     answer = yield from tasks.put_accepted(fresh_copy_of(half))
     if not answer.status.is_stored:
-        state.halves.not_resumed(position)
+        state.open_halves.not_resumed(position)
         return refused(answer.status.response_code, f"{_NOT_RESUMED}. {answer.remark}")
     return done()
 
 
 def _start_over(state: State, half: Record) -> Task[Outcome]:
     """Replace an open half by a copy with no checks."""
-    halves = state.halves
+    halves = state.open_halves
     copy = copy_of(half, checks=0)
     number = halves.newest(half)
     with halves.claim([half]):

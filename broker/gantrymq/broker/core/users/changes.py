@@ -12,7 +12,7 @@ from typing import Final
 from gantrymq.acl.users.refused import RefusedChangeError
 from gantrymq.acl.users.table import UserTable
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core.acl.access import caller_of
+from gantrymq.broker.core.acl.checks import caller_of
 from gantrymq.broker.core.engine.tasks import Task, saved
 from gantrymq.broker.core.messages import File, Outcome, Request
 from gantrymq.broker.core.metadata.table_changes import spread, undone
