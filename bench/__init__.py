@@ -1,1 +1,1 @@
-"""Measurements beside Java RocketMQ, in one run on one machine: `python -m bench --help`."""
+"""Measures Gantry and Java RocketMQ in one run on one machine: `python -m bench --help`."""

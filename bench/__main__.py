@@ -1,6 +1,6 @@
-"""Runs the measurements and prints what they gave: `python -m bench [--quick] [PART ...]`.
+"""Runs the measurements and prints their results: `python -m bench [--quick] [PART ...]`.
 
-A full run keeps its figures in bench/results; a quick one is for the eye only.
+A full run saves its figures in bench/results; a quick run only prints them.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def _parts(asked: Sequence[str]) -> set[str]:
-    """Groups by what is in them; all when none is named."""
+    """The parts that the names select, where a name may stand for several; all without names."""
     parts = set(asked or PARTS)
     for group in parts & set(GROUPS):
         parts = parts - {group} | set(GROUPS[group])

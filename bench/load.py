@@ -1,6 +1,6 @@
-"""The load program: compiled by `cc` when first asked for, run on the load core.
+"""Builds the load program with `cc` at first use, and runs it on the load core.
 
-It is C because Python would be the limit; `ceiling` says what it can do when the server is trivial.
+It is written in C because Python would be the limit; `ceiling` measures it with a trivial server.
 """
 
 from __future__ import annotations
@@ -20,33 +20,34 @@ from gantrymq.interop.ports import free_port
 
 SOURCE = Path(__file__).resolve().parent / "native" / "load.c"
 LISTEN_SECONDS = 10.0
-EXTRA_SECONDS = 30.0  # beyond its own run the program needs milliseconds
+EXTRA_SECONDS = 30.0  # in addition to the run's length, of which the program needs milliseconds
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many clients there are and how many requests each has under way."""
+    """The number of clients, and of requests that each has under way."""
 
     connections: int
     depth: int
 
     @property
     def text(self) -> str:
-        """For a table."""
+        """The shape in words, for tables."""
         return f"{self.connections} connections x {self.depth}"
 
 
-# Real clients ask one question at a time; deep pipelines show what one costs without wake-ups.
+# Real clients ask one question at a time; deep pipelines show the cost of a request without
+# wake-ups.
 CLIENTS = Shape(64, 1)
 PIPELINES = Shape(8, 32)
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one run of the load program saw."""
+    """The result of one run of the load program."""
 
     answers: int
-    accepted: int  # answers whose code is 0
+    accepted: int  # answers with code 0
     bytes: int
     seconds: float
     own_cpu_seconds: float
@@ -62,7 +63,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Trivial:
-    """A server that answers without looking."""
+    """A server that answers every request without parsing it."""
 
     port: int
     process_id: int
@@ -70,7 +71,7 @@ class Trivial:
 
 @contextmanager
 def trivial_server(program: Sequence[str], answer: bytes, *options: str) -> Iterator[Trivial]:
-    """Runs it with a port, a file that holds the answer, and these options."""
+    """Run the program with a port, a file that holds the answer, and these options."""
     port = free_port()
     with tempfile.NamedTemporaryFile() as file:
         file.write(answer)
@@ -109,26 +110,27 @@ class LoadProgram:
     def start(
         self, port: int, frames: Path, shape: Shape, seconds: float, rate: float = 0.0
     ) -> subprocess.Popen[str]:
-        """Run it; `rate` requests a second, or as many as the shape allows when 0."""
+        """Start a run; `rate` is in requests a second, and 0 means as many as the shape allows."""
         numbers = (port, shape.connections, shape.depth, seconds, rate)
         command = [str(self._program), "ask", *map(str, numbers), str(frames)]
         with pinned(LOAD_CORE):
             return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def run(self, port: int, frames: Path, shape: Shape, seconds: float, rate: float = 0.0) -> Load:
-        """Run it and wait for what it saw."""
+        """Run the program, and wait for its result."""
         return result(self.start(port, frames, shape, seconds, rate), seconds)
 
     @contextmanager
     def answering(self, answer: bytes, *, sleeps: bool = False) -> Iterator[Trivial]:
-        """The trivial server in C, giving that frame to everything. It polls, unless it sleeps."""
+        """The trivial server in C, which gives this frame as every answer. It polls, unless it
+        `sleeps`."""
         options = ["sleep"] if sleeps else []
         with trivial_server([str(self._program), "answer"], answer, *options) as server:
             yield server
 
 
 def result(running: subprocess.Popen[str], seconds: float) -> Load:
-    """Wait for a run that was started."""
+    """Wait for a run that was started; returns its result."""
     try:
         text, _ = running.communicate(timeout=seconds + EXTRA_SECONDS)
     except subprocess.TimeoutExpired:

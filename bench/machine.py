@@ -1,4 +1,4 @@
-"""What the figures were measured on, and which cores do what.
+"""Describes the machine of a run, and assigns processes to its cores.
 
 Servers run on one core and the load on another, so that neither takes time from the other; on a
 machine with one core they share it, and the facts say so.
@@ -26,14 +26,14 @@ _shared: set[int] = set()
 
 @contextmanager
 def pinned(core: int) -> Iterator[None]:
-    """Whatever is started inside runs on that core alone, from its first instruction."""
+    """Processes started inside run on this core alone, from their first instruction."""
     with _on(_shared or {core}):
         yield
 
 
 @contextmanager
 def shared() -> Iterator[None]:
-    """Whatever is started inside runs wherever the system likes, pinned or not."""
+    """Processes started inside run on any core, even if they ask to be pinned."""
     _shared.update(CORES)
     try:
         with _on(_shared):
@@ -53,13 +53,13 @@ def _on(cores: set[int]) -> Iterator[None]:
 
 
 def family(process_id: int) -> Sequence[int]:
-    """A process and those that its main thread started."""
+    """A process and the children of its main thread."""
     children = Path(f"/proc/{process_id}/task/{process_id}/children").read_text()
     return process_id, *map(int, children.split())
 
 
 def facts() -> dict[str, str]:
-    """The machine and the versions; nothing that names the machine or a folder on it."""
+    """The machine and the versions, without names of machines or folders."""
     return {
         "cpu": _cpu_model(),
         "cores": str(len(CORES)),
@@ -73,13 +73,13 @@ def facts() -> dict[str, str]:
 
 
 class Disturbance:
-    """How much of the machine other programs take while we measure."""
+    """The share of the machine that other programs take during a run."""
 
     def __init__(self) -> None:
         self._before = (time.monotonic(), _busy_seconds(), _own_seconds())
 
     def share(self) -> float:
-        """Of all cores, since the start; children count once they have ended."""
+        """The share of all cores since the start; children are counted once they have ended."""
         began, busy, own = self._before
         others = (_busy_seconds() - busy) - (_own_seconds() - own)
         cores = os.cpu_count() or 1
@@ -87,7 +87,8 @@ class Disturbance:
 
 
 def _busy_seconds() -> float:
-    """Everything but idle and waiting for disks, and what the hypervisor kept for itself."""
+    """CPU seconds of everything except idling and waiting for disks, plus the time that the
+    hypervisor took."""
     user, nice, system, _, _, *interrupts = map(
         int, Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
     )
@@ -95,7 +96,7 @@ def _busy_seconds() -> float:
 
 
 def stolen_seconds() -> float:
-    """What the hypervisor kept for itself of all cores, since the start of the machine."""
+    """CPU seconds of all cores that the hypervisor gave to other machines, since the boot."""
     return int(Path("/proc/stat").read_text().split()[8]) / TICKS
 
 
@@ -116,8 +117,8 @@ def _memory_gib() -> float:
 
 
 def _python() -> str:
-    """Its version, and whose build it is: Debian's is built by profile, others may not be, and its
-    settings do not tell. docs/design/decisions/0014-replicated-sends.md has what that is worth."""
+    """Python's version and who built it. Debian builds with profiles, others may not, and the
+    settings do not tell. docs/design/decisions/0014-replicated-sends.md has the difference."""
     whose = "the system's" if sys.base_prefix == "/usr" else "not the system's"
     return f"{platform.python_version()}, {whose}"
 

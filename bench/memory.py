@@ -1,8 +1,8 @@
-"""Memory that is there before a round begins.
+"""Makes memory available before a round begins.
 
-A virtual machine's host takes memory back that its guest has freed, and hands it out page by page
-again, 10 us and more each where it is slow: a log that grows pays for that with each page it fills,
-whoever writes it. So a round begins with as many free pages as it will need, touched just before.
+The host of a virtual machine takes back memory that its guest has freed, and provides it again page
+by page, which takes 10 us or more each on a slow host. A log that grows pays this for every page,
+in each implementation. So before a round, as many free pages as it needs are touched.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PAGE_BYTES: Final = 4096
 
 
 def touch(size: int = NEEDED_BYTES) -> None:
-    """Have so much, and free it again, by a process that ends."""
+    """Allocate and touch so much memory in a child process, which frees it when it ends."""
     process = multiprocessing.get_context("fork").Process(target=_fill, args=(size,))
     process.start()
     process.join()

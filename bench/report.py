@@ -1,7 +1,7 @@
-"""Tables for the eye, JSON for comparison later.
+"""Prints results as tables, and saves them as JSON for later comparison.
 
 A figure is the median of its rounds, shown with the lowest and the highest: their distance is the
-machine's noise, and a ratio smaller than it says nothing.
+noise of the machine, and a ratio smaller than it means nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What was measured in several rounds."""
+    """One measured value, from several rounds."""
 
     median: float
     min: float
@@ -31,14 +31,14 @@ class Figure:
 
     @property
     def text(self) -> str:
-        """For a table."""
+        """The figure with its range, for tables."""
         if self.rounds == 1:
             return short(self.median)
         return f"{short(self.median)} ({short(self.min)}..{short(self.max)})"
 
 
 def short(value: float) -> str:
-    """Three digits or so that matter."""
+    """The value with about three significant digits."""
     if abs(value) >= 1e6:
         return f"{value / 1e6:.2f}M"
     if abs(value) >= 1e4:
@@ -50,14 +50,14 @@ def short(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table: what was measured, and each implementation's figure."""
+    """One line of a table: the subject, and each implementation's figure."""
 
     what: str
     unit: str
     figures: dict[str, Figure]
 
     def ratio(self, ours: str, theirs: str) -> float | None:
-        """Ours by theirs, of the medians."""
+        """The ratio of the medians of two columns."""
         if ours not in self.figures or theirs not in self.figures:
             return None
         divisor = self.figures[theirs].median
@@ -66,13 +66,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What was promised, or stands beside a promise, and what was measured."""
+    """A target, or a line reported beside it, with what was measured."""
 
     what: str
     wanted: str
     measured: str
     is_met: bool | None
-    """None: nothing was promised of it."""
+    """None if the line has no target."""
 
     @property
     def verdict(self) -> str:
@@ -82,7 +82,7 @@ class Target:
 
 
 def print_rows(title: str, rows: Sequence[Row], ours: str, theirs: str) -> None:
-    """A table of figures with the ratio of two of its columns; the columns are those found."""
+    """Print figures with the ratio of two columns; the columns are those that occur."""
     columns = list(dict.fromkeys(name for row in rows for name in row.figures))
     compared = [f"{ours} / {theirs}"] if {ours, theirs} <= set(columns) else []
     lines = [["", "unit", *columns, *compared]]
@@ -99,14 +99,14 @@ def _cell(figure: Figure | None) -> str:
 
 
 def print_targets(title: str, targets: Sequence[Target]) -> None:
-    """The promises, whether each was kept, and what stands beside them."""
+    """Print the targets and whether each was met, and the lines that are only reported."""
     lines = [["target", "wanted", "measured", ""]]
     lines += [[target.what, target.wanted, target.measured, target.verdict] for target in targets]
     print_table(title, lines)
 
 
 def print_table(title: str, lines: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as their widest cell; the first line is the head."""
+    """Print columns as wide as their widest cell; the first line is the head."""
     widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
     print(f"\n{title}")
     for number, line in enumerate(lines):

@@ -1,6 +1,6 @@
-"""What was promised, held against what was measured.
+"""Compares measured ratios and sizes with their targets.
 
-Ratios and sizes only: times of one machine say nothing on another.
+There are no targets for times: times of one machine say nothing about another.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ANSWERS_RATIO_MIN = 3.0
 
 
 def judge(rows: Sequence[Row]) -> list[Target]:
-    """A line for each figure that a promise speaks of."""
+    """A line for each figure that has a target."""
     by_name = {row.what: row for row in rows}
     targets = [_idle(row) for row in rows if row.what == "idle: RSS"]
     for row in rows:
@@ -37,7 +37,7 @@ def _idle(row: Row) -> Target:
 
 
 def _answers(rate: Row, cpu: Row) -> Target:
-    """By CPU time: what else runs on the machine takes from the rate, but hardly from that."""
+    """The ratio by CPU time: other programs slow down the rate, but hardly change the CPU time."""
     ratio = cpu.ratio(JAVA, GANTRY) or 0.0
     return Target(
         f"answers a second of one core, {rate.what}",

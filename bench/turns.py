@@ -1,10 +1,10 @@
-"""Whose turn it is: one runs and is measured, those it is compared with stand still.
+"""Lets one implementation run and be measured while the others are stopped.
 
-Servers that nobody asks are not at rest. A Java machine goes on compiling what it ran before, and
-services of its broker look for work each millisecond; beside a server of which the next round is
-measured, that takes half of the core, and of the caches it takes more. So whoever has no turn is
-stopped, and what a Java machine compiles is compiled in its own rounds, of which the first of each
-kind does not count. A turn begins with memory that the machine has for sure.
+A server without requests is not idle. A JVM goes on compiling code that it ran before, and services
+of its broker look for work every millisecond; beside a server under measurement that takes half of
+the core, and more of the caches. So every party outside its turn is stopped, and the JVM compiles
+in its own rounds, of which the first of each kind does not count. Before a turn, the memory that it
+needs is made available.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import Final, Protocol
 
 from bench import memory
 
-# Whoever stood still has timers to make up for, which are no matter of the round.
+# A process that was stopped has timers to catch up with, which must not count in the round.
 CATCH_UP_SECONDS: Final = 0.1
 
 
 class Party(Protocol):
-    """Somebody with turns."""
+    """An implementation that has turns."""
 
     def process_ids(self) -> Sequence[int]:
-        """Of what stands still while others have theirs."""
+        """The processes to stop while other parties have their turn."""
 
 
 @contextmanager
 def alone(parties: Iterable[Party], others: Iterable[Party]) -> Iterator[None]:
-    """Of all these, only `parties` run while inside."""
+    """Of all these parties, only `parties` run inside the context."""
     running = {process_id for party in parties for process_id in party.process_ids()}
     stopped = [
         process_id
@@ -55,23 +55,24 @@ def proceed(parties: Iterable[Party]) -> None:
 
 def _tell(process_ids: Iterable[int], what: signal.Signals) -> None:
     for process_id in process_ids:
-        with suppress(ProcessLookupError):  # it has ended
+        with suppress(ProcessLookupError):  # the process has ended
             os.kill(process_id, what)
 
 
 def in_turns(rounds: int, *sides: Mapping[str, Party]) -> Iterator[tuple[int, str]]:
-    """Each round's number with each name; only who is called so runs meanwhile.
+    """Each round's number with each name; only the parties of this name run during the turn.
 
-    `sides` are servers and their clients, say, of which those of one name have turns together.
+    `sides` are, for example, servers and their clients: those of one name have their turns
+    together.
     """
-    everybody = [party for side in sides for party in side.values()]
+    parties = [party for side in sides for party in side.values()]
     for number in range(rounds):
         for name in sides[0]:
-            with alone([side[name] for side in sides], everybody):
+            with alone([side[name] for side in sides], parties):
                 yield number, name
 
 
 def counted(rounds: int, *sides: Mapping[str, Party]) -> Iterator[tuple[bool, str]]:
-    """One round more than that, and whether it counts: the first warms up."""
+    """One round more than `rounds`, each with whether it counts: the first is a warm-up."""
     for number, name in in_turns(rounds + 1, *sides):
         yield number > 0, name

@@ -1,4 +1,4 @@
-"""Our broker beside Java's, whole: what is sent and read, how it starts, what it holds."""
+"""Lists the measurements of whole brokers: sends, reads, starts, memory, and many clients."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ PARTS: Mapping[str, Callable[[Pace], list[Row]]] = {
     "load": measure_crowd,
 }
 
-# What is different from the rest of the run.
+# Facts that differ from the rest of the run.
 FACTS: Mapping[str, Mapping[str, str]] = {
     "broker-send-shared": {"servers_and_load": "on all cores, together"}
 }
 
-# What `broker` stands for; the crowd is asked for by its own name.
+# The parts that the name `broker` selects; the crowd has to be named itself.
 TOGETHER = tuple(part for part in PARTS if part.startswith("broker-"))

@@ -1,7 +1,7 @@
-"""One broker with many clients, groups, topics and queues: what they cost it, ours beside Java's.
+"""Measures one broker with many clients, groups, topics and queues.
 
-The topics are in the file that both load when they start. Java keeps a file of each queue open and
-mapped: where the system does not allow as many, its queues stay without messages.
+Both brokers load the topics from a file when they start. Java keeps a file of each queue open and
+mapped: if the system does not allow as many, its queues stay empty.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BODY: Final = 128
 
 
 def measure_crowd(pace: Pace) -> list[Row]:
-    """Each broker by itself, since both would not fit into the memory of a small machine."""
+    """Measure each broker by itself, since both together would not fit into a small machine."""
     samples = Samples()
     crowd = pace.crowd
     with scratch() as folder, cold(folder) as brokers:
@@ -58,7 +58,7 @@ def _write_topics(store: Path, crowd: Crowd) -> None:
 
 
 def _fill_queues(samples: Samples, broker: Broker, crowd: Crowd) -> None:
-    """One message each."""
+    """Send one message to each queue."""
     _remember_memory(samples, broker, f"{crowd.topics} topics")
     if broker.name == JAVA and crowd.queues >= java_queues_max():
         return
@@ -73,7 +73,8 @@ def _fill_queues(samples: Samples, broker: Broker, crowd: Crowd) -> None:
 
 
 def _beat(samples: Samples, broker: Broker, clients: Clients, pace: Pace) -> None:
-    """The first heartbeats make the groups; later ones say what is known."""
+    """Send heartbeats: the first ones create the groups, later ones repeat what the broker
+    knows."""
     count = pace.crowd.connections
     first = f"first heartbeats of {count} clients in {pace.crowd.groups} groups"
     for what, rounds in ((first, 1), ("", WARM_BEATS), ("heartbeats again", pace.rounds)):
@@ -89,7 +90,8 @@ def _beat(samples: Samples, broker: Broker, clients: Clients, pace: Pace) -> Non
 
 
 def _register(samples: Samples, broker: Broker, pace: Pace) -> None:
-    """A new topic: until the name server knows it, and what telling it costs."""
+    """Create a topic, and measure until the name server knows it, and what the registration
+    costs."""
     what = f"a new topic beside {pace.crowd.topics} until it has a route"
     for number in range(pace.rounds):
         began, before = time.monotonic(), broker.cpu_seconds()
@@ -101,7 +103,7 @@ def _register(samples: Samples, broker: Broker, pace: Pace) -> None:
 
 
 def _rest(samples: Samples, broker: Broker, clients: Clients, crowd: Crowd) -> None:
-    """A period in which each client beats once, and the broker registers."""
+    """Measure a period in which each client sends one heartbeat, and the broker registers."""
     began, before = time.monotonic(), broker.cpu_seconds()
     clients.beat()
     time.sleep(max(0.0, crowd.period_seconds - (time.monotonic() - began)))

@@ -1,6 +1,7 @@
-"""What sends cost a server that does nothing with them: the system's share, and the loop's.
+"""Measures sends to servers that do nothing: the cost of the system, and of the event loop.
 
-Held beside `broker-send`: no broker is cheaper than the first, none in Python than the second.
+Compare with `broker-send`: no broker costs less than the first server, and none in Python less than
+the second.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from bench.store.store_workers import cpu_clock, scratch
 
 IN_C: Final = "trivial C server"
 IN_PYTHON: Final = "trivial uvloop server"
-ANSWER_BYTES: Final = 180  # what a Java broker answers to a send, about
+ANSWER_BYTES: Final = 180  # about as long as a Java broker's answer to a send
 PROGRAM: Final = Path(__file__).with_name("trivial_server.py")
 
 
 def measure_floor(pace: Pace) -> list[Row]:
-    """Both of them, in both shapes."""
+    """Measure both servers, with both shapes."""
     samples = Samples()
     answer = ANSWER_BYTES.to_bytes(4, "big") + bytes(ANSWER_BYTES)
     with scratch() as folder:

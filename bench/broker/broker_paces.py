@@ -1,4 +1,4 @@
-"""How much of everything the measurements of whole brokers do."""
+"""Defines the amounts and durations for the measurements of whole brokers."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from bench.namesrv.servers import JAVA
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """What one broker serves at once."""
+    """The clients, groups, topics and queues that one broker serves at once."""
 
     connections: int
     groups: int
     topics: int
     queues: int
-    period_seconds: float  # clients and brokers repeat themselves each 30 s
+    period_seconds: float  # clients and brokers repeat heartbeats and registrations every 30 s
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds of a round, rounds, and sizes."""
+    """Seconds of a round, number of rounds, and sizes."""
 
     warm_up_seconds: float
     round_seconds: float
@@ -35,7 +35,8 @@ class Pace:
     crowd: Crowd
 
     def seconds_of(self, name: str, *, counts: bool) -> float:
-        """Of a round; Java's first one of a kind is longer: its machine compiles meanwhile."""
+        """The length of a round; Java's first round of a kind is longer, because the JVM compiles
+        in it."""
         return self.warm_up_seconds if name == JAVA and not counts else self.round_seconds
 
 

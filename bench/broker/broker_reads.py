@@ -1,7 +1,7 @@
-"""A backlog read from our broker beside Java's: by Java's own client, and by the load program.
+"""Measures how Gantry's broker and Java's serve a backlog, by Java's client and the load program.
 
-Consumers are new groups that begin with the first message. The load program asks for pieces of 32
-messages in any order; that each piece gives 32 from both brokers is looked at before.
+Consumers are new groups that start with the first message. The load program requests pieces of 32
+messages in any order; a sample is checked beforehand, so that each piece has 32 from both brokers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BACKLOG: Final = "Java client, {}: backlog by {}"
 
 
 def measure_reads(pace: Pace) -> list[Row]:
-    """Rates, and what a message costs the broker."""
+    """Measure rates, and the broker's cost per message."""
     samples = Samples()
     with scratch() as folder, serving(folder) as brokers:
         program = LoadProgram(folder)
@@ -45,7 +45,7 @@ def measure_reads(pace: Pace) -> list[Row]:
 
 
 def fill(broker: Broker, program: LoadProgram, folder: Path, messages: int, body: int = 128) -> int:
-    """Store at least so many, in batches; how many there are."""
+    """Store at least so many messages, in batches; returns their number."""
     requests = write_sends(folder / "fill", body=body, batch=BATCH)
     for _ in range(FILL_ROUNDS_MAX):
         if (stored := broker.stored(TOPIC, QUEUES)) >= messages:
@@ -68,7 +68,7 @@ def _by_clients(
             before = brokers[name].cpu_seconds()
             took = clients[name].consumed(how, group, pace.backlog, PULL)
             cpu_us = (brokers[name].cpu_seconds() - before) / took.messages * 1e6
-            if number:  # the first warms up
+            if number:  # the first round is a warm-up
                 samples.add(what, "messages/s", name, took.rate)
                 samples.add(what + CPU_SUFFIX, "us", name, cpu_us)
 
@@ -107,7 +107,7 @@ def _by_program(
 
 
 def _compare(broker: Broker, frames: list[bytes]) -> None:
-    """Each of a sample brings what the load program takes it for."""
+    """Check for a sample that each request brings the messages that the load program assumes."""
     with connect(broker.address) as connection:
         for frame in frames[:: max(1, len(frames) // COMPARED)]:
             connection.send_bytes(frame)
@@ -120,7 +120,7 @@ def _compare(broker: Broker, frames: list[bytes]) -> None:
 
 
 def count_messages(records: bytes) -> int:
-    """Whole records, each of which begins with its length."""
+    """The number of whole records, each of which begins with its length."""
     count = at = 0
     while at < len(records):
         at += int.from_bytes(records[at : at + 4], "big")

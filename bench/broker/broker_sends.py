@@ -1,8 +1,8 @@
-"""Sends to our broker beside Java's: by Java's own client, and by the load program.
+"""Measures sends to Gantry's broker and to Java's, by Java's own client and by the load program.
 
-The client is the limit where it is faster than what it asks; the load program is not. Its answers
-are counted, not read: what a broker refused shows when the ends of its queues are asked for, and
-only what is stored counts.
+Where the client is faster than the broker, the broker is the limit; the load program is always fast
+enough. It counts answers without reading them: refused messages show in the ends of the queues, and
+only stored messages count.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SYNC_SHARE: Final = f"{SYNC_FLUSH}, share of the rate without"
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Files of ready-made frames, and how many messages each frame brings."""
+    """Files of encoded requests, and the number of messages in each request."""
 
     path: Path
     batch: int = 1
@@ -65,7 +65,7 @@ def write_sends(path: Path, *, body: int = BODY, batch: int = 1, binary: bool = 
 
 
 def measure_sends(pace: Pace) -> list[Row]:
-    """Rates, what a message costs the broker, and latencies."""
+    """Measure rates, the broker's cost per message, and latencies."""
     samples = Samples()
     with scratch() as folder, serving(folder) as brokers:
         clients = LoadClients(folder)
@@ -80,7 +80,8 @@ def measure_sends(pace: Pace) -> list[Row]:
 
 
 def measure_shared_sends(pace: Pace) -> list[Row]:
-    """The client's part again, with all cores for both: what a broker leaves, the client gets."""
+    """Measure with all cores for both client and broker, so that each can use what the other
+    leaves."""
     samples = Samples()
     with shared(), scratch() as folder, serving(folder) as brokers:
         clients = LoadClients(folder)
@@ -101,7 +102,7 @@ def _by_clients(
     pace: Pace,
 ) -> None:
     for _, name in in_turns(1, brokers, clients):
-        # Its machine compiles while it runs, as the Java broker's does.
+        # The client's JVM compiles while it runs, as that of the Java broker does.
         clients[name].sent("sync", THREADS, pace.warm_up_seconds, BODY)
     orders = {
         f"sync, {THREADS} threads": ("sync", THREADS, ()),
@@ -153,11 +154,11 @@ def send_rounds(
     shape: Shape,
     pace: Pace,
 ) -> None:
-    """As fast as they answer, in turns."""
+    """Measure the highest rate of each broker, in turns."""
     for counts, name in counted(pace.rounds, brokers):
         run = Run(brokers[name], program, requests)
         load = run.send(shape, pace.seconds_of(name, counts=counts))
-        # What was under way at the end is stored and not answered.
+        # Messages under way at the end are stored and not answered.
         refused = max(0, load.answers * requests.batch - run.stored)
         if counts:
             _add(samples, what, name, run.stored, load.seconds, run.cpu_seconds, refused)
@@ -198,7 +199,8 @@ def _latencies(
 
 
 def _waits(samples: Samples, what: str, name: str, run: Run, seconds: float, rate: float) -> None:
-    """A core that the machine's host gives to others for 30 ms is in each of these figures."""
+    """Add the latencies. A core that the host gives to another machine for 30 ms shows in each of
+    them."""
     stolen = stolen_seconds()
     load = run.send(CLIENTS, seconds, rate)
     stolen = stolen_seconds() - stolen
@@ -213,7 +215,7 @@ def _waits(samples: Samples, what: str, name: str, run: Run, seconds: float, rat
 
 
 def measure_flush(pace: Pace) -> list[Row]:
-    """What waiting for the disk leaves of the rate: four brokers, round by round in turns."""
+    """Measure the cost of waiting for the disk: four brokers, in turns."""
     samples = Samples()
     with (
         scratch() as folder,

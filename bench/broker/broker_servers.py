@@ -1,7 +1,7 @@
-"""The two brokers under measurement, each on the server core with a name server of its own.
+"""Runs the two brokers under measurement on the server core, each with its own name server.
 
-Default settings, but for names and places; Java's heap is that of servers.py. What a broker costs
-is told for all of its threads and of the processes that it started.
+Settings are the defaults, except for names and paths; Java's heap is that of servers.py. The cost
+of a broker includes all its threads and child processes.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ BROKER_NAME: Final = "bench-broker"
 JAVA_MAIN: Final = "org.apache.rocketmq.broker.BrokerStartup"
 READY_SECONDS = 120.0
 STOP_SECONDS = 30.0
-POLL_SECONDS = 0.005  # how exactly a start is timed
+POLL_SECONDS = 0.005  # the resolution of a measured start
 ROUTE_SECONDS = 60.0
 UPDATE_AND_CREATE_TOPIC, GET_MAX_OFFSET, DELETE_EXPIRED_COMMITLOG = 17, 30, 329
-KEEPS_NOTHING: Final = {"fileReservedTime": "0"}  # beyond its newest file, once it is asked
+KEEPS_NOTHING: Final = {"fileReservedTime": "0"}  # except for its newest file, once it is asked
 
 
 class Broker:
-    """One broker's folder, settings and, while it runs, its process."""
+    """One broker's folder and settings, and its process while it runs."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Broker:
         settings: Mapping[str, str],
         port: int = 0,
     ) -> None:
-        """On that port, and on those beside it; 0: any."""
+        """Use this port and the ports beside it; 0 means any free port."""
         self.name = name
         self.port = port or broker_port()
         self.name_server = name_server
@@ -74,7 +74,7 @@ class Broker:
     # ------------------------------------------------------------------ life
 
     def start(self) -> float:
-        """Run it; the seconds until it answered."""
+        """Start the broker; returns the seconds until it answered."""
         began = time.monotonic()
         with (self._folder / "out.log").open("ab") as log, pinned(SERVER_CORE):
             self._process = subprocess.Popen(
@@ -87,14 +87,14 @@ class Broker:
         return time.monotonic() - began
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Kill the broker with SIGKILL."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def stop(self) -> None:
-        """Ask it to end; kill it when it does not."""
+        """Ask the broker to end, and kill it if it does not."""
         if self._process is not None:
             self._process.terminate()
             try:
@@ -120,7 +120,7 @@ class Broker:
     # ------------------------------------------------------------------ what it has
 
     def create_topic(self, topic: str, queues: int) -> None:
-        """And wait until the name server knows it."""
+        """Create a topic, and wait until the name server knows it."""
         ext = {
             "topic": topic,
             "defaultTopic": "TBW102",
@@ -145,7 +145,8 @@ class Broker:
             time.sleep(POLL_SECONDS)
 
     def drop_old_files(self) -> None:
-        """Of one that keeps nothing: a round must not find the disk full of those before it."""
+        """Delete the old files of a broker that keeps nothing, so that they do not fill the
+        disk."""
         with connect(self.address) as connection:
             answer = connection.ask(Request(DELETE_EXPIRED_COMMITLOG))
         if answer.code != 0:
@@ -157,7 +158,7 @@ class Broker:
             return [_max_offset(connection.ask(request)) for request in _asked(topic, queues)]
 
     def stored(self, topic: str, queues: int) -> int:
-        """Messages in all queues."""
+        """The number of messages in all queues."""
         return sum(self.queue_ends(topic, queues))
 
     @property
@@ -170,7 +171,7 @@ class Broker:
         return sum(time.clock_gettime(cpu_clock(process_id)) for process_id in self.process_ids())
 
     def memory(self) -> Memory:
-        """Pages that its processes share count for each of them in the first figure."""
+        """The memory; in the first figure, pages shared by its processes count for each of them."""
         rss = pss = 0.0
         for process_id in self.process_ids():
             rollup = Path(f"/proc/{process_id}/smaps_rollup").read_text()
@@ -180,12 +181,12 @@ class Broker:
         return Memory(rss, pss)
 
     def process_ids(self) -> Sequence[int]:
-        """Its own, and of what it started; none while it does not run."""
+        """The broker's process and its children; empty while the broker does not run."""
         return () if self._process is None else family(self._process.pid)
 
 
 def broker_port() -> int:
-    """Free, as are the fast port and the one for replicas beside it."""
+    """A port that is free, as are the fast port and the replication port beside it."""
     return free_port(also=(-2, 1))
 
 
@@ -202,7 +203,7 @@ def _max_offset(answer: Answer) -> int:
 
 @contextmanager
 def cold(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[dict[str, Broker]]:
-    """Both brokers, not started; each with its name server, which runs."""
+    """Both brokers, stopped, each with its own running name server."""
     with ExitStack() as stack:
         brokers = {}
         for name in (JAVA, GANTRY):
@@ -216,7 +217,7 @@ def cold(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[di
 
 @contextmanager
 def both(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[dict[str, Broker]]:
-    """Both brokers, empty and answering; killed at the end, as nobody needs what they have."""
+    """Both brokers, empty and running; killed at the end, because their data are not needed."""
     with cold(folder, settings) as brokers:
         for broker in brokers.values():
             broker.start()

@@ -1,7 +1,7 @@
-"""From the start of the process until our broker, or Java's, answers; and the memory of both.
+"""Measures from the start of a broker's process until it answers, and the memory afterwards.
 
-A broker answers once its store is open: what the log and the queues need is in the time. Files are
-in the system's cache. A broker that was killed is started on copies of what it left.
+A broker answers once its store is open, so the time includes opening the log and the queues. Files
+are in the page cache. A broker that was killed is started on copies of the files that it left.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _many_queues(samples: Samples, folder: Path, pace: Pace) -> None:
 
 
 def _make_queues(broker: Broker, count: int) -> None:
-    """One message each."""
+    """Send one message to each queue."""
     for first in range(0, count, QUEUES_A_TOPIC):
         topic = f"bench-queues-{first // QUEUES_A_TOPIC}"
         broker.create_topic(topic, QUEUES_A_TOPIC)
@@ -85,7 +85,8 @@ def _make_queues(broker: Broker, count: int) -> None:
 
 
 def pour(broker: Broker, frames: bytes) -> None:
-    """Store them all; Java refuses what waited long, as it does while it makes files."""
+    """Store all messages; repeats those that Java refuses because they waited while it created
+    files."""
     unsent = list(_frames(frames))
     under_way: dict[int, bytes] = {}
     refused = 0

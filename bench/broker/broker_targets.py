@@ -1,9 +1,9 @@
-"""What was promised of the broker, held against what was measured.
+"""Compares the broker's figures with their targets.
 
-Ratios are of one run. Sizes and the times of starts are of this machine alone: on another they say
-whether it is a slow one. Where the load program is the load, a rate is judged by the broker's CPU
-time, which other work on the machine hardly changes; Java's client is itself the limit, and judged
-by the clock.
+Ratios are of one run. Sizes and start times have targets for this machine only: on another machine
+they show whether it is slow. Where the load program is the load, rates are compared by the broker's
+CPU time, which other work on the machine hardly changes; Java's client is itself the limit, so its
+rates are compared by the clock.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ IDLE_MIB_MAX, FULL_MIB_MAX = 80.0, 150.0
 EMPTY_SECONDS_MAX, QUEUES_SECONDS_MAX, KILLED_SECONDS_MAX = 1.0, 3.0, 5.0
 
 
-# The beginning of what a row tells, its unit, and the most it may be.
+# The beginning of a row's text, its unit, and the highest value allowed.
 LIMITS: Mapping[tuple[str, str], float] = {
     (f"{HALF_OF_JAVA}: longest pause", "ms"): PAUSE_MS_MAX,
     (IDLE_RSS, "MiB"): IDLE_MIB_MAX,
@@ -48,7 +48,7 @@ LIMITS: Mapping[tuple[str, str], float] = {
 
 
 def judge(rows: Sequence[Row]) -> list[Target]:
-    """A line for each figure that a promise speaks of."""
+    """A line for each figure that has a target."""
     by_name = {row.what: row for row in rows}
     targets = []
     for row in rows:

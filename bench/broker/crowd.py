@@ -1,6 +1,6 @@
-"""Many clients of one broker: their open connections, and the heartbeats that they repeat.
+"""Simulates many clients of one broker: open connections, and the heartbeats they repeat.
 
-Each client is a member of a few consumer groups, each group has two members and subscribes to
+Each client is a member of a few consumer groups; each group has two members and subscribes to
 topics of its own. A heartbeat is HEART_BEAT with a JSON header, as a Java 5.3.3 client sends it.
 """
 
@@ -32,7 +32,7 @@ def topic_name(number: int) -> str:
 
 
 class Clients:
-    """Connections to one broker, each of a client of its own."""
+    """Connections to one broker, one for each client."""
 
     def __init__(self, port: int, crowd: Crowd) -> None:
         self._port = port
@@ -57,7 +57,8 @@ class Clients:
             stream.close()
 
     def beat(self) -> Beat:
-        """All at the same moment. Who is told that the broker is busy says it again, at once."""
+        """Send all heartbeats at the same moment. A client repeats a heartbeat at once if the
+        broker is busy."""
         began = time.monotonic()
         refused = 0
         with selectors.DefaultSelector() as selector:
@@ -80,14 +81,15 @@ class Clients:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """One heartbeat of every client: until the last is answered, and how many were refused."""
+    """One heartbeat of every client: the seconds until the last answer, and the number of
+    refusals."""
 
     seconds: float
     refused: int
 
 
 class _Talk:
-    """One heartbeat under way."""
+    """One heartbeat in progress."""
 
     __slots__ = ("frame", "stream", "unread")
 
@@ -98,7 +100,8 @@ class _Talk:
 
 
 def _answer(talk: _Talk) -> int | None:
-    """Its code, when it is there. Brokers also send requests: that a group has changed."""
+    """The code of the answer once it has arrived. Brokers also send requests, when a group
+    changes."""
     data = talk.stream.recv(65536)
     if not data:
         raise ConnectionError("the broker closed a client's connection")
@@ -116,7 +119,7 @@ def _answer(talk: _Talk) -> int | None:
 
 
 def heartbeat(client: int, crowd: Crowd) -> bytes:
-    """The frame of one client."""
+    """The heartbeat frame of one client."""
     groups = [(client * GROUPS_A_CLIENT // 2 + at) % crowd.groups for at in range(GROUPS_A_CLIENT)]
     body = {
         "clientID": f"127.0.0.1@{client}",

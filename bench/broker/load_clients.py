@@ -1,6 +1,6 @@
-"""Java's own client as the load: a process for each broker and header encoding, on the load core.
+"""Runs Java's own client as the load: one process per broker and header encoding.
 
-java/LoadClient.java names the orders.
+The processes run on the load core. java/LoadClient.java defines the orders.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ENCODINGS: Mapping[str, str] = {"JSON": "JSON", "binary": "ROCKETMQ"}
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What an order to send gave."""
+    """The result of an order to send."""
 
     messages: int
     refused: int
@@ -39,7 +39,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """What an order to read gave."""
+    """The result of an order to read."""
 
     messages: int
     seconds: float
@@ -62,7 +62,7 @@ class LoadClient(Worker):
 
 
 class LoadClients:
-    """Starts them; the program is compiled once."""
+    """Starts clients; compiles the program once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -75,7 +75,7 @@ class LoadClients:
     def of(
         self, brokers: Mapping[str, Broker], encoding: str, topic: str
     ) -> Iterator[dict[str, LoadClient]]:
-        """One for each broker, with headers in that encoding."""
+        """One client for each broker, with headers in this encoding."""
         with ExitStack() as stack:
             yield {
                 name: stack.enter_context(self._one(broker, encoding, topic))

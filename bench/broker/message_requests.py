@@ -1,6 +1,6 @@
-"""Request frames that bring and fetch messages, as a Java 5.3.3 client writes them.
+"""Encodes requests that send and pull messages as a Java 5.3.3 client writes them.
 
-A batch's body is its messages, one after the other:
+The body of a batch is its messages, one after the other:
 
     int32 total | int32 0 | int32 0 | int32 flag | int32 size | body | int16 size | properties
 """
@@ -16,14 +16,14 @@ SEND_MESSAGE_V2 = 310
 SEND_BATCH_MESSAGE = 320
 PULL_MESSAGE = 11
 PULL = 32
-HAS_SUBSCRIPTION = "4"  # without it, a broker looks for one in heartbeats
+HAS_SUBSCRIPTION = "4"  # without it, a broker looks for the subscription in heartbeats
 BORN_MS = "1700000000000"
 
 
 def sends(
     topic: str, queues: int, body_bytes: int, count: int, *, batch: int = 1, binary: bool = False
 ) -> bytes:
-    """So many sends, to all queues in turn, each message with a key of its own."""
+    """So many sends, to each queue in turn; every message has a key of its own."""
     encode = binary_request if binary else json_request
     body = bytes(at % 256 for at in range(body_bytes))
     frames = []
@@ -40,7 +40,7 @@ def sends(
 
 
 def pulls(topic: str, queue_ends: Sequence[int], *, binary: bool = False) -> list[bytes]:
-    """A frame for each piece of 32 messages that the queues hold."""
+    """A request for each piece of 32 messages in the queues."""
     encode = binary_request if binary else json_request
     return [
         encode(PULL_MESSAGE, _pull_ext(topic, queue_id, offset), opaque)

@@ -40,8 +40,8 @@ MESSAGES_A_TURN: Final = 500
 
 @final
 class Holds:
-    """Measures how long callbacks hold the event loop, in processor time of its thread, so that
-    other programs of the machine do not count."""
+    """Measures how long callbacks hold the event loop, in CPU time of its thread, so that other
+    programs of the machine do not count."""
 
     def __init__(self) -> None:
         self.longest = 0.0
@@ -65,7 +65,7 @@ class Holds:
         asyncio.Handle._run = timed  # type: ignore[assignment,method-assign]  # noqa: SLF001 - it is only timed
 
     def take(self) -> tuple[float, float]:
-        """The longest callback and the sum of all since the last call, in seconds."""
+        """The longest callback and the sum of all callbacks since the last call, in seconds."""
         taken = self.longest, self.total
         self.longest = self.total = 0.0
         return taken
@@ -91,7 +91,7 @@ class Round:
 
 
 async def fill(host: BrokerHost, lagging_percent: int) -> None:
-    """Make topics with a message in each queue, and groups of which some are behind."""
+    """Create topics with a message in each queue, and groups of which some are behind."""
     state = host.state
     for number in range(TOPICS):
         name = f"topic-{number:05d}"
@@ -108,7 +108,7 @@ async def fill(host: BrokerHost, lagging_percent: int) -> None:
 
 
 def subscribe(state: State, lagging_percent: int) -> None:
-    """Make groups with offsets; `lagging_percent` of them have consumed nothing."""
+    """Create groups with offsets; `lagging_percent` of them have consumed nothing."""
     for number in range(GROUPS):
         group = f"group-{number:04d}"
         state.groups.put(GroupConfig(group_name=group), state.wall_ms)
@@ -175,7 +175,8 @@ async def measure_host(host: BrokerHost, port: int, lagging_percent: int) -> Non
     holds.watch()
     await fill(host, lagging_percent)
     gc.freeze()  # as after a start that finds all of it
-    await asyncio.sleep(10.0)  # what follows the writes, such as flushes of queues, ends
+    # until work that follows the writes, such as flushes of queues, has ended
+    await asyncio.sleep(10.0)
     holds.take()
     await asyncio.sleep(5.0)
     print(f"{TOPICS} topics, {GROUPS} groups, {lagging_percent} % of them behind")

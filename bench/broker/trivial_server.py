@@ -1,5 +1,7 @@
-"""A server on our event loop that answers each frame with the same bytes: what a broker in Python
-cannot be cheaper than. Run with a port and a file that holds the answer."""
+"""Answers every frame with the same bytes on Gantry's event loop: the lower bound for brokers.
+
+Run with a port and a file that holds the answer.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ import uvloop
 
 
 class Answers(asyncio.Protocol):
-    """Counts whole frames by their length words; the load program sends no others at once."""
+    """Counts whole frames by their length words; the load program sends only whole frames."""
 
     def __init__(self, answer: bytes) -> None:
         self._answer = answer
@@ -20,7 +22,8 @@ class Answers(asyncio.Protocol):
         self._transport: asyncio.WriteTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.WriteTransport", transport)  # uvloop's is no subclass
+        # uvloop's transport is no subclass
+        self._transport = cast("asyncio.WriteTransport", transport)
 
     def data_received(self, data: bytes) -> None:
         data = self._unread + data if self._unread else data

@@ -1,8 +1,8 @@
-"""Our client beside Java's, both against a broker of ours: what one process sends and consumes.
+"""Measures Gantry's client and Java's against a broker of Gantry: sends and consumption.
 
-Java's machine and ours are on the load core, in turns, and the broker has the other one. The rate
-by the clock is often the broker's; what a message costs the client, of all its threads, is its
-own. In these rows "Gantry" and "Java" are the clients.
+Both clients are on the load core, in turns, and the broker has the other core. The rate by the
+clock is often the broker's; the CPU time per message, of all threads, is the client's own. In these
+rows "Gantry" and "Java" are the clients.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ JAVA_BATCH: Final = 32
 WINDOW: Final = 4096
 SIZES: Final = {"128 B": 128, "1 KB": 1024}
 HELD: Final = 100_000
-OWN_WARM_UP_SECONDS: Final = 0.5  # no compiler works while it runs
+OWN_WARM_UP_SECONDS: Final = 0.5  # there is no compiler that works while it runs
 
 AWAITED: Final = f"{THREADS} await each send"
 GATHERED: Final = f"send_async and flush, beside batches of {JAVA_BATCH} by {THREADS} threads"
@@ -51,17 +51,17 @@ WAITING: Final = "memory of 10 000 messages of 128 B that wait to be sent"
 AHEAD: Final = "memory of 10 000 messages of 128 B that wait for a listener"
 
 Order: TypeAlias = Callable[[float], tuple[object, ...]]
-"""What a client is told, for a round of so many seconds."""
+"""The words of an order to a client, for a round of so many seconds."""
 
 
 def measure_clients(pace: Pace) -> list[Row]:
-    """A backlog, then sends of each kind, then what messages take that wait."""
+    """Measure a backlog, then each kind of send, then the memory of waiting messages."""
     with scratch() as folder, serving(folder, KEEPS_NOTHING) as brokers:
         brokers.pop(JAVA).kill()
         broker = brokers[GANTRY]
         with LoadClients(folder).of(brokers, "JSON", TOPIC) as java, _python_client(broker) as ours:
             turns = _Turns(broker, {GANTRY: ours, JAVA: java[GANTRY]}, pace)
-            # First: the topic holds nothing else yet.
+            # First, while the topic is empty.
             backlog = fill(broker, LoadProgram(folder), folder, pace.backlog)
             for size in (PULL, 1):
                 turns.consume(PUSH.format(size), "push", backlog, size)
@@ -94,7 +94,7 @@ def _python_client(broker: Broker) -> Iterator[LoadClient]:
 
 
 class _Turns:
-    """The same work for both clients, one after the other; what comes first does not count."""
+    """The same work for both clients, one after the other; the first round does not count."""
 
     def __init__(self, broker: Broker, clients: Mapping[str, LoadClient], pace: Pace) -> None:
         self.samples = Samples()
@@ -105,7 +105,7 @@ class _Turns:
     # ------------------------------------------------------------------ sends
 
     def send_all(self, words: str, size: int) -> None:
-        """Each kind of send, with bodies of this size."""
+        """Measure each kind of send, with bodies of this size."""
 
         def batches(seconds: float) -> tuple[object, ...]:
             return ("batch", THREADS, seconds, size, JAVA_BATCH)
@@ -154,7 +154,7 @@ class _Turns:
     # ------------------------------------------------------------------ reads
 
     def consume(self, what: str, how: str, backlog: int, *more: object) -> None:
-        """All of the backlog, by a new group each time."""
+        """Measure the consumption of the whole backlog, with a new group each time."""
         for number, name in in_turns(self._pace.rounds + 1, self._clients):
             client = self._clients[name]
             group = "-".join(map(str, (name, how, *more, number)))
@@ -167,13 +167,14 @@ class _Turns:
     # ------------------------------------------------------------------ memory
 
     def hold(self, what: str, how: str, count: int) -> None:
-        """Ours only: what Java's takes is between its heap and its collector."""
+        """Measure the memory of waiting messages, only for Gantry: Java's depends on its heap and
+        collector."""
         messages, grown_bytes = map(int, self._clients[GANTRY].answer(how, count).split())
         self.samples.add(what, "MiB", GANTRY, grown_bytes / messages * 10_000 / 2**20)
 
     def _add(self, what: str, name: str, messages: int, seconds: float, cpu_seconds: float) -> None:
         self.samples.add(what, "messages/s", name, messages / seconds)
-        if messages:  # Java's producer that batches by itself may come to have none stored
+        if messages:  # Java's producer that batches by itself may have stored none
             self.samples.add(what + CPU_SUFFIX, "us", name, cpu_seconds / messages * 1e6)
 
 

@@ -1,7 +1,7 @@
-"""What was promised of the client, held against what was measured.
+"""Compares the clients' figures with their targets.
 
-Judged by the client's CPU time, which neither the broker nor other work on the machine changes
-much; what the clock said stands beside.
+The figure is the client's CPU time, which neither the broker nor other work on the machine changes
+much; the ratio by the clock is reported beside it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COMPARED: Final = (LISTS, GATHERED, EACH_AWAITED, PUSH.format(PULL), PUSH.format
 
 
 def judge(rows: Sequence[Row]) -> list[Target]:
-    """A line for each figure that a promise speaks of."""
+    """A line for each figure that has a target."""
     by_name = {row.what: row for row in rows}
     targets = []
     for row in rows:

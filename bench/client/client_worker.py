@@ -1,18 +1,18 @@
-"""Our client as the load: orders on standard input, what they gave on standard output.
+"""Runs Gantry's client as the load, by orders on standard input.
 
-await TASKS SECONDS BYTES   tasks that await each send
-soon SECONDS BYTES          sends that gather, each of them awaited
-flush SECONDS BYTES         sends that gather, flushed in the end: the broker is asked what it has
+await TASKS SECONDS BYTES   tasks that await each send soon SECONDS BYTES          accumulated
+sends, each of them awaited flush SECONDS BYTES         accumulated sends, flushed at the end; the
+broker is asked for its count
                             -> messages, failed ones, seconds, and three zeros for latencies
-lists SECONDS BYTES LIST    the same, so many at once in ready lists of bodies
-push GROUP COUNT SIZE       a new group reads so many messages, so many for each call
-pull GROUP COUNT            the same by polls of all queues
+lists SECONDS BYTES LIST    the same, with so many at once in ready lists of bodies push GROUP COUNT
+SIZE       a new group reads so many messages, so many for each call pull GROUP COUNT            the
+same with polls of all queues
                             -> messages, seconds from the first message to the last
-waiting COUNT               so many sends that gather and do not leave
-ahead COUNT                 a group whose listener never returns pulls what it may
+waiting COUNT               so many accumulated sends that do not leave ahead COUNT
+a group whose listener never returns pulls as many as it may
                             -> messages, bytes that the process grew by
 
-The words are those of java/LoadClient.java.
+The orders are those of java/LoadClient.java.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from gantrymq.client import (
 )
 from gantrymq.remoting.failures import RequestError
 
-# Sends that are given before their results are awaited: several batches' worth.
+# Sends that start before their results are awaited: several batches.
 GIVEN_AT_ONCE = 4096
 
 PULL_BATCH = 32
@@ -50,7 +50,7 @@ CONSUME_SECONDS_MAX = 120.0
 
 
 class Taken:
-    """What was sent, and what failed."""
+    """The number of messages that were sent, and that failed."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -61,7 +61,7 @@ class Taken:
 
 
 class Tally:
-    """Counts messages, and takes the time between the first and the last."""
+    """Counts messages, and measures the time between the first and the last."""
 
     def __init__(self, wanted: int) -> None:
         self._wanted = wanted
@@ -83,7 +83,7 @@ class Tally:
 
 
 class Load:
-    """Of one topic."""
+    """The load on one topic."""
 
     def __init__(self, name_server: str, topic: str) -> None:
         self._name_server = name_server
@@ -153,7 +153,8 @@ class Load:
         while time.monotonic() < began + seconds:
             await self._give(body, lambda sending: None)
             taken.count += GIVEN_AT_ONCE
-            await asyncio.sleep(0)  # as whoever waits for what to send: else nothing leaves
+            # like a program that waits for data to send; otherwise nothing would leave
+            await asyncio.sleep(0)
         await self._producer.flush()
         return taken.answer(began)
 
@@ -221,7 +222,7 @@ class Load:
         )
         async with producer:
             before = _resident_bytes()
-            for _ in range(count):  # each has a body of its own, as a user's have
+            for _ in range(count):  # each has a body of its own, as a user's messages have
                 producer.send_async(Message(self._topic, bytes(bytearray(body)), tag="TagA"))
             grown = _resident_bytes() - before
         return f"{count} {grown}"

@@ -1,7 +1,7 @@
-"""Frames decoded and encoded per second of CPU time: ours, compiled and pure, beside Java's.
+"""Measures how many frames a second of CPU time decodes or encodes: Gantry and Java.
 
-Each implementation is a process of its own that waits for orders, so that rounds can take turns.
-All of them get the same buffers of 64 KiB, filled with whole frames.
+Gantry is measured compiled and pure. Each implementation is a process of its own that waits for
+orders, so that rounds can alternate. All get the same buffers of 64 KiB, filled with whole frames.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ ROUTE_BODY = (
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long everything takes."""
+    """The durations of one run."""
 
     warm_up_seconds: float
     round_seconds: float
@@ -75,11 +75,11 @@ QUICK = Pace(0.5, 0.1, 3)
 
 
 class DisagreementError(Exception):
-    """Two decoders read different things from the same bytes."""
+    """Two decoders read different values from the same bytes."""
 
 
 class Worker:
-    """A process that measures when asked."""
+    """A process that measures on request."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -89,11 +89,11 @@ class Worker:
         return self._process.pid
 
     def process_ids(self) -> Sequence[int]:
-        """Its own, and of what it started."""
+        """The process and its children."""
         return family(self.process_id)
 
     def answer(self, *order: object) -> str:
-        """Its line for an order."""
+        """Send an order; returns the line that answers it."""
         assert self._process.stdin is not None
         self._process.stdin.write(" ".join(map(str, order)) + "\n")
         self._process.stdin.flush()
@@ -107,13 +107,13 @@ class Worker:
         return text
 
     def rate(self, *order: object) -> float:
-        """Frames a second of its CPU time, which other work on the machine hardly changes."""
+        """Frames per second of CPU time, which other work on the machine hardly changes."""
         frames, seconds = self.answer(*order).split()
         return int(frames) / float(seconds)
 
 
 def measure(pace: Pace) -> list[Row]:
-    """Every kind of frame, every implementation, in turns."""
+    """Measure every kind of frame with every implementation, in alternating rounds."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="bench-codec-") as name, ExitStack() as stack:
         folder = Path(name)
@@ -149,7 +149,7 @@ def _agree(workers: Mapping[str, Worker], what: str, path: Path) -> None:
 
 
 def _cases() -> Iterator[tuple[str, str, bytes]]:
-    """(decode or encode, what, one buffer)."""
+    """The cases: decode or encode, the kind of frame, and one buffer."""
     body = bytes(range(128))
     for encoding, encode in (("JSON", json_request), ("binary", binary_request)):
         one = encode(SEND_MESSAGE_V2, SEND_EXT, 1000, body)
@@ -171,7 +171,7 @@ def _fitting(frame: bytes) -> range:
 
 
 def _sources_alone(folder: Path) -> Path:
-    """The product without compiled libraries."""
+    """A copy of the product without compiled libraries."""
     ignore = shutil.ignore_patterns("*.so", "__pycache__")
     shutil.copytree(ROOT / "common", folder, ignore=ignore)
     return folder

@@ -1,7 +1,7 @@
-"""Decodes and encodes frames with our codec, when told so on standard input.
+"""Decodes and encodes frames with Gantry's codec, by orders on standard input.
 
-`python -m bench.codec.codec_worker` knows the orders of java/CodecWorker.java. Its first line says
-whether the hot modules run compiled.
+`python -m bench.codec.codec_worker` understands the orders of java/CodecWorker.java. Its first line
+says whether the hot modules run compiled.
 """
 
 from __future__ import annotations

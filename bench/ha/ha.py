@@ -1,10 +1,11 @@
-"""Replicated sends: a pair of Java's, one of ours by the same settings, and groups that elect.
+"""Measures replicated sends: a pair of Java's, the same pair of Gantry's, and elected groups.
 
-They share a core and take turns under the load; pairs stand still while others have theirs.
-A round ends when all followers have what was sent in it: what copying costs is in its CPU time.
-Between two rounds of a kind of sends lie those of all other kinds by the same load: a machine that
-others use too is slow for a minute, and that shall be one round of each kind, not all of one. In
-the end a follower is killed, its master takes a lot of messages, and it has to catch up.
+All groups share a core and are loaded in turns; pairs are stopped while another group is measured.
+A round ends when all followers have the messages of the round, so the cost of replication is in its
+CPU time. Between two rounds of one kind of send, every other kind has a round with the same load: a
+machine with other users may be slow for a minute, which then affects one round of each kind and not
+all rounds of one. At the end a follower is killed, its master receives many messages, and the
+follower has to catch up.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ MASTER_SUFFIX: Final = ", of it the master's"
 MISSING_SUFFIX: Final = ", answered and in no queue yet"
 LAG_SUFFIX: Final = ", until followers have it"
 KIB: Final = 1024
-SHARE: Final = 0.6  # of the rounds of one broker: here are four groups, and many orders
+# the share of a broker's round length: there are four groups and many kinds of send
+SHARE: Final = 0.6
 CATCH_UP: Final = "a follower that was away catches up"
 CATCH_UP_BYTES: Final = 192 << 20
 CATCH_UP_BODY: Final = 64 * KIB
@@ -52,18 +54,18 @@ FILL_SECONDS: Final = 0.5
 WARM: Final = Shape(64, 1)
 ATTEMPTS: Final = 3
 BROKEN_SUFFIX: Final = ", rounds that broke off and were left out: their length"
-QUEUES_SECONDS: Final = 5.0  # for queues to have what the log has
+QUEUES_SECONDS: Final = 5.0  # until the queues have what the log has
 
 
 def size_text(body: int) -> str:
-    """For a table."""
+    """The size of a body, for tables."""
     return f"{body // KIB} KiB" if body >= KIB else f"{body} bytes"
 
 
 @dataclass(frozen=True, slots=True)
 class ClientOrder:
-    """What Java's own client does: so many threads wait for their answers ("sync"), or one thread
-    keeps so many sends under way ("async")."""
+    """A load by Java's own client: `count` threads that each wait for the answer ("sync"), or one
+    thread that keeps `count` sends under way ("async")."""
 
     how: str
     count: int
@@ -71,17 +73,18 @@ class ClientOrder:
 
     @property
     def text(self) -> str:
-        """For a table."""
-        who = f"{self.count} threads" if self.how == "sync" else f"{self.count} under way"
-        return f"{CLIENT}: sends of {size_text(self.body)}, {who}"
+        """The load in words, for tables."""
+        load = f"{self.count} threads" if self.how == "sync" else f"{self.count} under way"
+        return f"{CLIENT}: sends of {size_text(self.body)}, {load}"
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """So many clients, each with sends of this kind under way on its connection.
+    """A load by the load program: so many clients, each with sends of this kind on its connection.
 
-    Who has one under way waits for its answer. Who has more sends as many as were answered, in one
-    write: a send without wake-ups, which is what a group can take.
+    A client with one send under way waits for its answer. A client with more writes as many new
+    sends as were answered, in one write: sends without wake-ups, which show the capacity of a
+    group.
     """
 
     clients: int
@@ -91,16 +94,17 @@ class Order:
 
     @property
     def text(self) -> str:
-        """For a table."""
+        """The load in words, for tables."""
         what = f"batches of {self.batch}" if self.batch > 1 else "sends"
-        who = f"{self.clients} clients" if self.clients > 1 else "1 client"
+        load = f"{self.clients} clients" if self.clients > 1 else "1 client"
         if self.under_way > 1:
-            who += f", {self.under_way} under way"
-        return f"{what} of {size_text(self.body)}, {who}"
+            load += f", {self.under_way} under way"
+        return f"{what} of {size_text(self.body)}, {load}"
 
 
-# Threads of a RocketMQ client share its connection, so many as two of these have under way. The
-# one client, which asks for least, comes behind the last and largest, which leave much to be done.
+# The threads of a RocketMQ client share its connection, so one client here has as many sends under
+# way as two of these. The single client, which sends least, comes first in a round, after the last
+# and largest load, which leaves much work to finish.
 SYNC_ORDERS: Final = (
     Order(1),
     Order(1, THREADS, body=BODY),
@@ -136,7 +140,7 @@ Send = Callable[[Measured, float], Sent]
 
 
 def measure_sync(pace: Pace) -> list[Row]:
-    """Each message is answered when a follower has it, or all who are in sync."""
+    """Measure sends that are answered when a follower, or all in-sync followers, have them."""
     with scratch() as folder, groups(folder, "SYNC_MASTER") as running:
         with trivial_pair(folder) as floor:
             rows = _by_program(running, folder, SYNC_ORDERS, pace, {floor.name: floor})
@@ -144,7 +148,7 @@ def measure_sync(pace: Pace) -> list[Row]:
 
 
 def measure_async(pace: Pace) -> list[Row]:
-    """Followers come behind."""
+    """Measure sends that are answered before the followers have them, and the catch-up."""
     samples = Samples()
     with scratch() as folder, groups(folder, "ASYNC_MASTER") as running:
         rows = _by_program(running, folder, ASYNC_ORDERS, pace, {})
@@ -192,10 +196,10 @@ def _rounds(
     pace: Pace,
     *clients: Mapping[str, LoadClient],
 ) -> list[Row]:
-    """One of each kind, then again; groups take turns the other way round each time.
+    """Run one round of each kind, then the next of each; the order of the groups alternates.
 
-    The first of each does not count: Java's machine gets faster by all that it was asked for, so
-    that no kind may be the first one.
+    The first round of each kind does not count: the JVM gets faster with all work it has done, so
+    no kind may have the advantage of a later start.
     """
     kept = {what: Samples() for what in sends}
     for number in range(1 + pace.rounds):
@@ -222,7 +226,7 @@ def _program_sends(program: LoadProgram, requests: Requests, order: Order) -> Se
 
 
 def _by_clients(running: Mapping[str, Group], folder: Path, pace: Pace) -> list[Row]:
-    """Java's own client, whose machine compiles before anything counts, whoever is asked."""
+    """Measure Java's own client; its JVM compiles before a round counts, for every group."""
     masters = {name: group.master for name, group in running.items()}
     with LoadClients(folder).of(masters, "JSON", TOPIC) as clients:
         for _, name in in_turns(1, running, clients):
@@ -239,7 +243,8 @@ def _client_sends(clients: Mapping[str, LoadClient], order: ClientOrder) -> Send
 
 
 def _try_round(samples: Samples, group: Measured, what: str, send: Send, seconds: float) -> None:
-    """A machine that is busy otherwise makes members lose their lease, and Java's refuse."""
+    """Run a round, and repeat it if it breaks off: on a busy machine members lose their Lease, and
+    Java's brokers refuse sends."""
     for _ in range(ATTEMPTS):
         try:
             _round(samples, group, what, send, seconds)
@@ -250,7 +255,7 @@ def _try_round(samples: Samples, group: Measured, what: str, send: Send, seconds
 
 
 def _round(samples: Samples, group: Measured, what: str, send: Send, seconds: float) -> None:
-    group.settle()  # a machine that has other work may have made another one master
+    group.settle()  # on a busy machine another member may have become master
     before, stored = group.cpu_seconds(), group.stored()
     sent = send(group, seconds)
     behind = group.wait_for_followers()
@@ -260,7 +265,7 @@ def _round(samples: Samples, group: Measured, what: str, send: Send, seconds: fl
     of_master, of_all = after[0] - before[0], sum(after) - sum(before)
     name = group.name
     samples.add(what, "messages/s", name, sent.messages / sent.seconds)
-    if sent.max_us:  # the program times those alone that have one under way
+    if sent.max_us:  # the load program takes these times only for clients with one send under way
         samples.add(f"{what}: p50", "ms", name, sent.p50_us / 1000)
         samples.add(f"{what}: p99", "ms", name, sent.p99_us / 1000)
     samples.add(what + CPU_SUFFIX, "us", name, of_all / messages * 1e6)
@@ -274,8 +279,9 @@ def _round(samples: Samples, group: Measured, what: str, send: Send, seconds: fl
 
 
 def _wait_for_queues(group: Measured, before: int | None, sent: Sent) -> int:
-    """Messages that came into the queues since then: all that were answered, and those under way at
-    the end. Java's come behind its log. The floor does not count them."""
+    """The number of messages that came into the queues since `before`: those that were answered,
+    and those under way at the end. Java's queues follow its log with a delay. The floor has no
+    queues."""
     end = time.monotonic() + QUEUES_SECONDS
     while True:
         after = group.stored()
@@ -290,7 +296,7 @@ def _wait_for_queues(group: Measured, before: int | None, sent: Sent) -> int:
 
 
 def _catch_up(samples: Samples, group: Group, program: LoadProgram, requests: Requests) -> None:
-    """From when it has got some of it until it has all."""
+    """Measure a follower from when it has received the first missing bytes until it has all."""
     away = group.followers[0]
     away.kill()
     wanted = group.log_end() + CATCH_UP_BYTES
@@ -307,7 +313,7 @@ def _catch_up(samples: Samples, group: Group, program: LoadProgram, requests: Re
 
 
 def _bytes_to_copy(group: Group) -> int:
-    """What it still lacks when it has the first bytes of what it missed."""
+    """The bytes that the follower lacks when it has received the first of the missing bytes."""
     end = time.monotonic() + CATCH_UP_SECONDS
     while time.monotonic() < end:
         behind = group.behind()

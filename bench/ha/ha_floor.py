@@ -1,9 +1,9 @@
-"""A pair in C that replicates and looks at nothing: what the system's calls take of a send.
+"""Runs a minimal replicating pair in C: the cost of the system calls that a send needs.
 
-It does what no pair can leave out: it reads, writes its log, sends it on, and answers when the
-slave, a process of its own, has written it too. Sums, queues, an index, properties, limits, roles
-and clocks are left out. So Java's time by this one's is the most that a pair which makes these
-calls could have had.
+It does only what every pair must do: read the send, write the log, send it to the slave, and answer
+when the slave, a process of its own, has written it too. Checksums, queues, an index, properties,
+limits, roles and clocks are left out. So the ratio of Java's time to this pair's is the most that a
+pair with these system calls could reach.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.store.store_workers import cpu_clock
 
 FLOOR: Final = "trivial pair in C"
 SOURCE: Final = Path(__file__).resolve().parent.parent / "native" / "pair.c"
-# As long as Java's to a send of one message.
+# as long as Java's answer to a send of one message
 HEADER: Final = (
     b'{"code":0,"extFields":{"queueId":"0","TRACE_ON":"true","MSG_REGION":"DefaultRegion",'
     b'"msgId":"7F00000100002A9F0000000000000000","queueOffset":"1000"},"flag":1,"language":"JAVA",'
@@ -31,7 +31,7 @@ HEADER: Final = (
 
 
 class TrivialPair:
-    """The running pair, with what a round asks of a group."""
+    """The running pair, with the interface of a group."""
 
     name = FLOOR
 
@@ -44,29 +44,29 @@ class TrivialPair:
         return self._process_ids
 
     def settle(self) -> None:
-        """It has no roles."""
+        """Nothing to wait for: the pair has no roles."""
 
     def end_round(self) -> None:
-        """Its logs begin anew, in pages that the system has to find, as those of brokers are."""
+        """Start new logs, in pages that the system has to allocate, as a broker's new pages are."""
         for log in self._logs.iterdir():
             os.truncate(log, 0)
 
     def stored(self) -> None:
-        """It does not count: what was answered is all that is known."""
+        """Not counted: only the answered sends are known."""
 
     def wait_for_followers(self) -> float:
-        """What was answered is at the slave."""
+        """Nothing to wait for: the slave has every answered send."""
         return 0.0
 
     def cpu_seconds(self) -> tuple[float, float]:
-        """The master's, and the slave's."""
+        """CPU seconds of the master, and of the slave."""
         master, slave = (time.clock_gettime(cpu_clock(each)) for each in self._process_ids)
         return master, slave
 
 
 @contextmanager
 def trivial_pair(folder: Path) -> Iterator[TrivialPair]:
-    """Compiled on the spot; killed at the end."""
+    """The pair, compiled on the spot; killed at the end."""
     program = folder / "pair"
     subprocess.run(["cc", "-O2", "-std=gnu11", "-o", str(program), str(SOURCE)], check=True)
     head = len(HEADER).to_bytes(4, "big") + HEADER

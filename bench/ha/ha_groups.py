@@ -1,11 +1,11 @@
-"""Groups of brokers under measurement: a master and who follows it, all on the server core.
+"""Runs the groups of brokers under measurement: a master and its followers on the server core.
 
     Java              SYNC_MASTER or ASYNC_MASTER, and a slave
     Gantry            the same, by the same settings
-    Gantry elects, n  n members that elect their master by a lease; its API is on the load core
+    Gantry elects, n  n members that elect their master by a Lease; its API is on the load core
 
-Default settings, but that Java is told to wait for a slave: its SYNC_MASTER counts itself for one
-of inSyncReplicas, of which it wants one, and so answers what nobody else has.
+Settings are the defaults, except that Java must wait for a slave: its SYNC_MASTER counts itself as
+one of inSyncReplicas, of which the default is one, and so answers sends that no slave has.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ SOURCES: Final = Path(__file__).resolve().parent.parent.parent / "tests"
 GET_BROKER_HA_STATUS: Final = 907
 SYSTEM_BUSY: Final = 2
 FOLLOW_SECONDS = 90.0
-STATUS_SECONDS = 30.0  # a disk that gets much to write may hold a broker up
+STATUS_SECONDS = 30.0  # a disk under heavy writes may delay a broker
 POLL_SECONDS = 0.005
 
 
 class Group:
-    """Brokers that run, one of them master."""
+    """Running brokers of one group, one of them master."""
 
     def __init__(self, name: str, brokers: Sequence[Broker], *, elects: bool = False) -> None:
         self.name = name
@@ -49,9 +49,10 @@ class Group:
             broker.start()
 
     def process_ids(self) -> Sequence[int]:
-        """Of what stands still while another group is measured: not of members that elect.
+        """The processes that are stopped while another group is measured: none of an elected group.
 
-        They would lose their lease by it; together they take 4 % of the core when nobody asks.
+        Members that are stopped would lose their Lease; when idle, all of them take 4 % of the
+        core.
         """
         if self._elects:
             return ()
@@ -59,22 +60,22 @@ class Group:
 
     @property
     def port(self) -> int:
-        """Where sends go."""
+        """The master's port."""
         return self.master.port
 
     def stored(self) -> int:
-        """Messages of the topic."""
+        """The number of messages of the topic."""
         return self.master.stored(TOPIC, QUEUES)
 
     def end_round(self) -> None:
-        """It keeps what it has."""
+        """Nothing to do: a group keeps its messages."""
 
     @property
     def followers(self) -> Sequence[Broker]:
         return [broker for broker in self.brokers if broker is not self.master]
 
     def settle(self) -> None:
-        """Wait until one is master, and all others have what it has."""
+        """Wait until one member is master and all followers have its log."""
         _wait(self._is_settled, f"all of {self.name} follow a master")
 
     def _is_settled(self) -> bool:
@@ -85,11 +86,11 @@ class Group:
         return False
 
     def has_all(self) -> bool:
-        """Whether all others acknowledged all that the master has."""
+        """Whether all followers have acknowledged the whole log of the master."""
         return self.behind() == 0
 
     def behind(self) -> int | None:
-        """Bytes that the slowest follower lacks; None: not all of them follow."""
+        """The bytes that the slowest follower lacks; None if a follower is not connected."""
         status = _ha_status(self.master)
         links = status["haConnectionInfo"]
         assert isinstance(links, list)
@@ -99,17 +100,17 @@ class Group:
         return end - min(_number(link["slaveAckOffset"]) for link in links)
 
     def log_end(self) -> int:
-        """Where the master's log ends."""
+        """The end of the master's log."""
         return _number(_ha_status(self.master)["masterCommitLogMaxOffset"])
 
     def wait_for_followers(self) -> float:
-        """Until all have everything; the seconds that took."""
+        """Wait until all followers have the whole log; returns the seconds it took."""
         began = time.monotonic()
         _wait(self.has_all, f"followers of {self.name} have everything")
         return time.monotonic() - began
 
     def cpu_seconds(self) -> tuple[float, float]:
-        """The master's, and the others'."""
+        """CPU seconds of the master, and of the followers."""
         others = sum(broker.cpu_seconds() for broker in self.followers)
         return self.master.cpu_seconds(), others
 
@@ -120,7 +121,8 @@ def _number(value: object) -> int:
 
 
 def _ha_status(broker: Broker) -> Mapping[str, object]:
-    """Java's refuse whatever has waited, if only for a core."""
+    """The broker's HA status; retried, because Java's refuses requests that waited, even for a
+    core."""
     answer = _asked(broker)
     end = time.monotonic() + STATUS_SECONDS
     while answer.code == SYSTEM_BUSY and time.monotonic() < end:
@@ -151,7 +153,7 @@ def _wait(condition: Callable[[], bool], what: str) -> None:
 
 @contextmanager
 def groups(folder: Path, role: str) -> Iterator[dict[str, Group]]:
-    """One of each kind, empty and at work; killed at the end."""
+    """One group of each kind, empty and running; killed at the end."""
     with ExitStack() as stack:
         made = {}
         for name in COLUMNS:
@@ -173,7 +175,7 @@ def groups(folder: Path, role: str) -> Iterator[dict[str, Group]]:
 
 
 def pair(name: str, folder: Path, name_server: NameServer, role: str) -> Sequence[Broker]:
-    """A master and a slave whose roles are in their files."""
+    """A master and a slave, whose roles are in their configuration files."""
     settings = {"brokerIP2": "127.0.0.1"}
     if name == JAVA:
         settings["inSyncReplicas"] = "2"
@@ -189,7 +191,7 @@ def pair(name: str, folder: Path, name_server: NameServer, role: str) -> Sequenc
 def electing(
     size: int, folder: Path, name_server: NameServer, role: str
 ) -> Iterator[Sequence[Broker]]:
-    """Members of a group that elects its master."""
+    """The members of a group that elects its master."""
     secret = folder / "secret"
     secret.write_text("a secret of sixteen bytes or more\n")
     ports = {number: broker_port() for number in range(1, size + 1)}
@@ -216,7 +218,7 @@ def electing(
 
 @contextmanager
 def lease_api(folder: Path) -> Iterator[str]:
-    """The tests' server of leases."""
+    """The API server for Leases that the tests use."""
     port = free_port()
     command = [sys.executable, "-m", "gantrymq.fakes.groups.lease_api", "--port", str(port)]
     with (folder / "lease.log").open("wb") as log, pinned(LOAD_CORE):

@@ -1,14 +1,14 @@
-"""What was promised of replication, held against what was measured.
+"""Compares the measured throughput of replication with its target.
 
-The promise is of throughput, and says no more. It is read like this: of single sends of a size, the
-most that a pair takes in any way that was measured, ours beside Java's, each in its own best way,
-which the line names. All brokers of a group share a core with all others, so what decides is first
-the CPU time of a group for each message, master and followers together: what one core gives it. The
-most by the clock, whose best way may be another one, has to be as much more.
+The target is a ratio of throughput: for single sends of one size, the highest throughput of
+Gantry's pair under any measured load, compared with Java's, each under its own best load, which the
+line names. All brokers of a group share a core with all others, so the figure is first the group's
+CPU time for each message, master and followers together: what one core provides. The highest
+throughput by the clock, which another load may reach, must have the same ratio.
 
-The same is told of batches, and of groups that elect their master, and behind that each way by
-itself: clients that each wait for an answer before they send again ask for it soon, and not for
-many, which costs every broker more.
+Batches and elected groups are reported in the same way, and every load on its own: clients that
+each wait for an answer before they send again value latency over throughput, which costs every
+broker more.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ OURS: Final = tuple(name for name in COLUMNS if name != JAVA)
 
 
 def judge_sync(rows: Sequence[Row]) -> list[Target]:
-    """Two lines that are judged, and what is told beside them."""
+    """Two lines with a target, then the lines that are only reported."""
     by_name = {row.what: row for row in rows}
     lines = list(_most_of_all(by_name, SYNC_ORDERS, CLIENT_ORDERS, is_promised=True))
     return lines + _each_way(rows, by_name)
 
 
 def judge_async(rows: Sequence[Row]) -> list[Target]:
-    """Nothing was promised."""
+    """All lines are only reported: there is no target."""
     by_name = {row.what: row for row in rows}
     lines = list(_most_of_all(by_name, ASYNC_ORDERS, (), is_promised=False))
     return lines + _each_way(rows, by_name)
@@ -49,7 +49,7 @@ def _most_of_all(
     *,
     is_promised: bool,
 ) -> Iterator[Target]:
-    """Of our pair first, and of single sends before batches."""
+    """The best load of each of Gantry's groups: the pair first, single sends before batches."""
     for name, batch, body in product(OURS, (1, BATCH), (BODY, KIB)):
         ways = [each.text for each in orders if each.batch == batch and each.body == body]
         if batch == 1:
@@ -66,10 +66,10 @@ def _most(
     title: str, wanted: str, name: str, ways: Sequence[str], by_name: Mapping[str, Row]
 ) -> Target:
     lacking = [way for way in ways if not _has(by_name, way, JAVA) or not _has(by_name, way, name)]
-    if lacking:  # the best way may be among them, which would flatter whoever has it
+    if lacking:  # a missing load may be the best one of either side
         return Target(title, wanted, f"not measured: {', '.join(lacking)}", _kept(0.0, wanted))
-    cpu = {who: [(_cpu(by_name, way, who), way) for way in ways] for who in (JAVA, name)}
-    rate = {who: max(by_name[way].figures[who].median for way in ways) for who in (JAVA, name)}
+    cpu = {side: [(_cpu(by_name, way, side), way) for way in ways] for side in (JAVA, name)}
+    rate = {side: max(by_name[way].figures[side].median for way in ways) for side in (JAVA, name)}
     (java_us, java_way), (our_us, our_way) = min(cpu[JAVA]), min(cpu[name])
     by_cpu, by_clock = java_us / our_us, rate[name] / rate[JAVA]
     measured = (
@@ -83,13 +83,13 @@ def _kept(ratio: float, wanted: str) -> bool | None:
     return ratio >= SYNC_RATIO_MIN if wanted else None
 
 
-def _has(by_name: Mapping[str, Row], way: str, who: str) -> bool:
+def _has(by_name: Mapping[str, Row], way: str, side: str) -> bool:
     rows = (by_name.get(way), by_name.get(way + CPU_SUFFIX))
-    return all(row is not None and who in row.figures for row in rows)
+    return all(row is not None and side in row.figures for row in rows)
 
 
-def _cpu(by_name: Mapping[str, Row], way: str, who: str) -> float:
-    return by_name[way + CPU_SUFFIX].figures[who].median
+def _cpu(by_name: Mapping[str, Row], way: str, side: str) -> float:
+    return by_name[way + CPU_SUFFIX].figures[side].median
 
 
 def _each_way(rows: Sequence[Row], by_name: Mapping[str, Row]) -> list[Target]:

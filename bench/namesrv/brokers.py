@@ -1,9 +1,9 @@
-"""Brokers that only register: what a Java 5.3.3 broker sends to a name server each 30 seconds.
+"""Simulates brokers that only register, as a Java 5.3.3 broker does every 30 seconds.
 
-A registration is one REGISTER_BROKER frame: a JSON header with the CRC32 of the body, and the
-whole topic table as fastjson writes it, uncompressed as 5.3.3's default is. `dataVersion` stays the
-same until topics change; `mappingDataVersion` is as old as the message, so that no two bodies are
-equal. The connections stay open, since a name server drops the brokers of one that closes.
+A registration is one REGISTER_BROKER frame: a JSON header with the CRC32 of the body, and the whole
+topic table as fastjson writes it, uncompressed by default in 5.3.3. `dataVersion` stays the same
+until topics change; `mappingDataVersion` is the time of the message, so that no two bodies are
+equal. The connections stay open, since a name server drops the brokers of a closed connection.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from bench.namesrv.request import json_request
 
 REGISTER_BROKER = 103
 REGISTER_SECONDS_MAX = 120.0
-BORN_MS = 1_700_000_000_000  # any time will do, as long as it stays the same
+BORN_MS = 1_700_000_000_000  # any time that stays the same
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as its brokers configure it."""
+    """A topic with the configuration that its brokers have."""
 
     name: str
     queues: int
 
 
-# Every real broker has these besides its users' topics.
+# Every real broker has these in addition to its users' topics.
 SYSTEM_TOPICS = (
     Topic("RMQ_SYS_TRANS_HALF_TOPIC", 1),
     Topic("BenchmarkTest", 1024),
@@ -52,7 +52,7 @@ class Brokers:
     topics: Sequence[Sequence[Topic]]
 
     def tables(self) -> list[str]:
-        """The costly part of each registration; brokers with the same topics share it."""
+        """The topic tables, which are costly to encode; brokers with the same topics share one."""
         made: dict[int, str] = {}
         for topics in self.topics:
             if id(topics) not in made:
@@ -88,11 +88,11 @@ class Fleet:
             stream.close()
 
     def change(self) -> None:
-        """The next registration tells of changed topics."""
+        """Change topics, so that the next registration differs."""
         self._counter += 1
 
     def register(self) -> float:
-        """All brokers register at the same moment; the seconds until the last is answered."""
+        """Register all brokers at the same moment; returns the seconds until the last answer."""
         born_ms = time.time_ns() // 1_000_000
         frames = [
             _registration(number, table, self._counter, born_ms)
@@ -113,12 +113,12 @@ class Fleet:
 
     @property
     def silent_seconds(self) -> float:
-        """Since the last registration."""
+        """Seconds since the last registration."""
         return time.monotonic() - self._registered
 
 
 class _Talk:
-    """One registration under way."""
+    """One registration in progress."""
 
     __slots__ = ("answer", "stream", "unsent")
 

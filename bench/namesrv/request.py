@@ -1,8 +1,8 @@
-"""Request frames, byte for byte as a Java 5.3.3 client writes them.
+"""Encodes requests byte for byte as a Java 5.3.3 client writes them.
 
     int32 total | int32 encoding << 24 | header length | header | body
 
-They share no code with the product: the same bytes go to both servers.
+The module shares no code with the product; the same bytes go to both servers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def json_request(code: int, ext: Mapping[str, str], opaque: int, body: bytes = b
 
 
 def binary_request(code: int, ext: Mapping[str, str], opaque: int, body: bytes = b"") -> bytes:
-    """The same in the ROCKETMQ header encoding."""
+    """The same frame in the ROCKETMQ header encoding."""
     pairs = b"".join(
         struct.pack(">h", len(key)) + key.encode() + struct.pack(">i", len(value)) + value.encode()
         for key, value in ext.items()
@@ -42,7 +42,7 @@ def binary_request(code: int, ext: Mapping[str, str], opaque: int, body: bytes =
 
 
 def route_requests(topics: Sequence[str], *, binary: bool) -> bytes:
-    """A frame a topic, to be asked in any order."""
+    """One frame for each topic, to be sent in any order."""
     encode = binary_request if binary else json_request
     return b"".join(
         encode(GET_ROUTEINFO_BY_TOPIC, {"topic": topic}, opaque)

@@ -1,8 +1,8 @@
-"""Route answers of our name server beside Java's, round by round in turns.
+"""Measures the route answers of Gantry's and Java's name server, in alternating rounds.
 
-A world is a set of brokers and their topics. In each one both servers start empty, take the
-registrations, are asked the same random questions, and their answers are compared; then the
-brokers register again, once at rest and once while clients ask at half of what Java can answer.
+A world is a set of brokers and their topics. For each world both servers start empty, receive the
+registrations and the same random queries, and their answers are compared. Then the brokers register
+again, once while no client asks, and once while clients ask at half of Java's highest rate.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KEEP_ALIVE_SECONDS = 30.0  # the period of real brokers
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long everything takes."""
+    """The durations and amounts of one run."""
 
     warm_up_seconds: float
     round_seconds: float
@@ -42,8 +42,8 @@ class Pace:
     latency_seconds: float
     registration_rounds: int
     encodings: Sequence[str]
-    worlds: int  # the first so many
-    with_changes: bool  # brokers also register changed topics
+    worlds: int  # how many of the worlds, from the first on
+    with_changes: bool  # whether brokers also register changed topics
 
 
 FULL = Pace(18.0, 1.5, 3, 1.5, 3, ("JSON", "binary"), 3, with_changes=True)
@@ -52,7 +52,7 @@ QUICK = Pace(5.0, 0.4, 2, 0.5, 1, ("JSON",), 2, with_changes=False)
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A name, the brokers, the topics that clients ask for."""
+    """A set of brokers, and the topics that clients ask for."""
 
     name: str
     brokers: Brokers
@@ -60,10 +60,10 @@ class World:
 
 
 def worlds() -> list[World]:
-    """From a small cluster to one that is larger than most.
+    """The worlds, from a small cluster to one that is larger than most.
 
-    Topics differ in their queues, and in the last world nearly each has an arrangement of its own:
-    a server that keeps encoded answers must keep thousands of them.
+    Topics differ in their queues. In the last world nearly every topic has an arrangement of its
+    own, so a server that keeps encoded answers must keep thousands of them.
     """
     topics = [
         Topic(f"orders-topic-{number:05d}", QUEUES[number // len(PAIRS) % len(QUEUES)])
@@ -83,7 +83,7 @@ def worlds() -> list[World]:
 
 @dataclass(slots=True)
 class Samples:
-    """What the rounds gave, by (what, unit) and server; rows in the order of arrival."""
+    """The values of all rounds, by (subject, unit) and server; rows in the order of arrival."""
 
     values: dict[tuple[str, str], dict[str, list[float]]] = field(default_factory=dict)
 
@@ -98,11 +98,11 @@ class Samples:
 
 
 class DifferenceError(Exception):
-    """The two servers gave different answers to the same question."""
+    """The two servers gave different answers to the same query."""
 
 
 def measure_idle() -> list[Row]:
-    """Memory with no broker registered."""
+    """Measure the memory with no broker registered."""
     samples = Samples()
     with both() as servers:
         time.sleep(SETTLE_SECONDS)
@@ -114,7 +114,7 @@ def measure_idle() -> list[Row]:
 
 
 def measure_ceiling(program: LoadProgram, folder: Path, pace: Pace) -> list[Row]:
-    """What the load program does when the server is trivial, with a small and a large answer."""
+    """Measure the load program with a trivial server, with a small and a large answer."""
     requests = folder / "requests"
     requests.write_bytes(route_requests(["orders-topic-00000"], binary=False))
     samples = Samples()
@@ -130,7 +130,7 @@ def measure_ceiling(program: LoadProgram, folder: Path, pace: Pace) -> list[Row]
 
 
 def measure_world(world: World, program: LoadProgram, pace: Pace) -> list[Row]:
-    """Everything about one world."""
+    """Measure one world."""
     samples = Samples()
     with both() as servers, _fleets(servers, world) as fleets:
         _register_from_nothing(servers, fleets, samples)
@@ -172,7 +172,8 @@ def _register_from_nothing(
 
 
 def _compare(servers: dict[str, NameServer], world: World) -> None:
-    """The same answers from both, the order of brokers apart, which is a hash table's in Java."""
+    """Check that both servers answer the same, except for the order of brokers, which is that of a
+    hash table in Java."""
     step = max(1, len(world.topics) // COMPARED_TOPICS)
     for topic in [*world.topics[::step], "broker-000", "no such topic"]:
         answers = [_answer(server, topic) for server in servers.values()]
@@ -193,7 +194,7 @@ def _answer(server: NameServer, topic: str) -> object:
 
 
 class _Bench:
-    """One world's servers and how they are asked."""
+    """One world's servers, and the client connections to them."""
 
     def __init__(
         self,
@@ -216,10 +217,8 @@ class _Bench:
             path.write_bytes(route_requests(world.topics, binary=encoding == "binary"))
 
     def warm_up(self) -> None:
-        """Java compiles while it runs, and on one core that takes long: it gets most of the time.
-
-        Pipelines come first, since they bring the most calls.
-        """
+        """Let Java compile, which it does while it runs. On one core that takes long, so Java gets
+        most of the time. Pipelines come first, since they bring the most calls."""
         for name, server in self._servers.items():
             seconds = self._pace.warm_up_seconds * (1.0 if name == JAVA else 0.1)
             for shape in (PIPELINES, CLIENTS):
@@ -228,7 +227,7 @@ class _Bench:
                     self._program.run(server.port, self._requests[encoding], shape, share)
 
     def ask(self, encoding: str, shape: Shape) -> None:
-        """As fast as it answers."""
+        """Measure the highest rate."""
         self._keep_alive()
         what = f"{encoding}, {shape.text}"
         for _ in range(self._pace.rounds):
@@ -245,7 +244,8 @@ class _Bench:
                 )
 
     def latency_at_rest(self) -> None:
-        """At half of Java's rate for both, and at half of its own for ours."""
+        """Measure latency at half of Java's highest rate for both, and at half of Gantry's for
+        Gantry."""
         half = self._half_of(JAVA)
         for _ in range(self._pace.rounds):
             for name, server in self._servers.items():
@@ -256,7 +256,7 @@ class _Bench:
             self._latencies("at half of its own rate", GANTRY, load)
 
     def register_again(self) -> None:
-        """What a period costs when nothing has changed."""
+        """Measure what a registration period costs if nothing has changed."""
         for _ in range(self._pace.registration_rounds):
             for name, server in self._servers.items():
                 before = server.cpu_seconds()
@@ -266,7 +266,7 @@ class _Bench:
                 self._samples.add("unchanged registration of all, CPU", "s", name, cpu)
 
     def latency_while_registering(self) -> None:
-        """All brokers at one moment, unchanged and then changed, while clients ask."""
+        """Measure latency while all brokers register at once, unchanged and then changed."""
         half = self._half_of(JAVA)
         usual = self._samples.values["unchanged registration of all", "s"]
         for changed in (False, True) if self._pace.with_changes else (False,):
@@ -297,7 +297,7 @@ class _Bench:
         return Figure.of(rates).median / 2
 
     def _keep_alive(self) -> None:
-        """Brokers that are silent for two minutes are dropped."""
+        """Register in time: a name server drops brokers that are silent for two minutes."""
         for fleet in self._fleets.values():
             if fleet.silent_seconds > KEEP_ALIVE_SECONDS:
                 fleet.register()

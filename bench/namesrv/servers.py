@@ -1,7 +1,7 @@
-"""The two name servers under measurement, each on the server core, and what they cost.
+"""Runs the two name servers under measurement on the server core, and measures their cost.
 
-Memory is what the kernel says (`smaps_rollup`), CPU time what `/proc/<pid>/stat` says: 10 ms steps,
-which a round of a second or more drowns.
+Memory is what the kernel reports in `smaps_rollup`; CPU time comes from `/proc/<pid>/stat` in steps
+of 10 ms, which are small compared with a round of a second or more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GANTRY, JAVA = "Gantry", "Java"
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """MiB: what is mapped and present, and the same with shared pages divided by their sharers."""
+    """MiB of mapped and present pages, and the same with shared pages divided by their sharers."""
 
     rss: float
     pss: float
@@ -50,7 +50,7 @@ class NameServer:
         return self._process.pid
 
     def answers(self) -> bool:
-        """Whether it serves requests; RuntimeError when it has ended."""
+        """Whether the server answers requests; RuntimeError if it has ended."""
         if self._process.poll() is not None:
             raise RuntimeError(f"{self.name} ended with {self._process.returncode}")
         try:
@@ -60,7 +60,7 @@ class NameServer:
             return False
 
     def cpu_seconds(self) -> float:
-        """User and system time since its start."""
+        """User and system time since the start of the server."""
         stat = Path(f"/proc/{self.process_id}/stat").read_text()
         user, system = stat.rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / TICKS
@@ -72,12 +72,12 @@ class NameServer:
 
 
 def java_release() -> Java:
-    """RocketMQ's jars; the first time they are fetched."""
+    """RocketMQ's jars, which are fetched the first time."""
     return release(JarSet.SERVERS, JAVA_RELEASE)
 
 
 def java_program(java: Java, home: Path, *more_class_path: Path) -> list[str]:
-    """A JVM as a user runs it: all compilers on, the collector its own choice."""
+    """The command line of a JVM as a user starts it: all compilers on, the default collector."""
     command = [word for word in java_command(java, home) if word not in HEAP]
     class_path = ":".join([java.class_path, *map(str, more_class_path)])
     return [command[0], *JAVA_HEAP, *command[1:-1], class_path]
@@ -85,7 +85,7 @@ def java_program(java: Java, home: Path, *more_class_path: Path) -> list[str]:
 
 @contextmanager
 def both() -> Iterator[dict[str, NameServer]]:
-    """Both name servers, fresh, empty and answering."""
+    """Both name servers, empty and running."""
     with ExitStack() as stack:
         yield {
             JAVA: stack.enter_context(_java()),

@@ -1,6 +1,6 @@
-"""The brokers that are read from: Gantry, and Kafka in KRaft mode, both with default settings.
+"""Runs the brokers that are read from: Gantry, and Kafka in KRaft mode, with default settings.
 
-Each lives in a process of its own, on loopback, with its data in a folder that goes with it.
+Each is a process of its own on loopback, with its data in a folder that is removed with it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class BrokerProcess:
     """A running broker."""
 
     address: str
-    """Its bootstrap server, or its name server."""
+    """The address of its bootstrap server or name server."""
     process_id: int
 
     def process_ids(self) -> Sequence[int]:
-        """For turns: what stands still while the other side has its turn."""
+        """The processes to stop while the other side has its turn."""
         return processes.tree(self.process_id)
 
     def cpu_seconds(self) -> float:
@@ -49,7 +49,7 @@ class BrokerProcess:
 
 @contextmanager
 def gantry() -> Iterator[BrokerProcess]:
-    """A name server and a broker of ours."""
+    """A name server and a broker of Gantry."""
     with tempfile.TemporaryDirectory(prefix="bench-gantry-", dir=LARGE_DISK) as folder:
         settings = ("--set", f"defaultTopicQueueNums={QUEUES}")
         with StandaloneServer(Path(folder), settings) as server:
@@ -58,7 +58,7 @@ def gantry() -> Iterator[BrokerProcess]:
 
 @contextmanager
 def kafka() -> Iterator[BrokerProcess]:
-    """A broker that is its own controller."""
+    """A Kafka broker that is its own controller."""
     with tempfile.TemporaryDirectory(prefix="bench-kafka-", dir=LARGE_DISK) as name:
         folder, port = Path(name), free_port()
         settings = _kafka_settings(folder, port)
@@ -93,7 +93,7 @@ def _kafka_settings(folder: Path, port: int) -> Path:
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "log.dirs": str(folder / "log"),
         "num.partitions": str(QUEUES),
-        # One broker can have one replica.
+        # A single broker can have only one replica.
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
@@ -104,7 +104,7 @@ def _kafka_settings(folder: Path, port: int) -> Path:
 
 
 def _cluster_id() -> str:
-    """A UUID as Kafka writes one."""
+    """A UUID in Kafka's notation."""
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
 

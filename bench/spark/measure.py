@@ -1,4 +1,4 @@
-"""The rounds: batches of two body sizes, then small micro-batches, both sides in turns."""
+"""Runs the rounds: batches of two body sizes, then small micro-batches, in alternating order."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ WARM_UPS: Final = 3  # rounds that do not count: a JVM compiles in the first one
 @final
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How much is measured."""
+    """The amounts of one run."""
 
     rows: Mapping[str, int]
-    """How many messages a topic has, by the size of their bodies."""
+    """The number of messages of a topic, by the size of their bodies."""
     rounds: int
     micro_batches: int
 
@@ -53,7 +53,7 @@ class Side(NamedTuple):
 
 
 def measure(amount: Amount) -> list[Row]:
-    """Every figure; all processes share all cores, as `local[2]` and a broker beside it do."""
+    """Measure every figure; all processes share all cores: `local[2]` and a broker beside it."""
     with machine.shared(), sides() as both:
         rows = []
         for size, count in amount.rows.items():
@@ -72,7 +72,7 @@ def measure(amount: Amount) -> list[Row]:
 
 
 def versions() -> dict[str, str]:
-    """What is compared."""
+    """The versions of everything that is compared."""
     return {
         "spark": version("pyspark"),
         "pyarrow": version("pyarrow"),
@@ -97,7 +97,7 @@ def sides() -> Iterator[dict[str, Side]]:
 
 
 def fill(both: Mapping[str, Side], topic: str, rows: int, body_bytes: int) -> None:
-    """Put the same bodies into a topic of each."""
+    """Put the same bodies into a topic of each broker."""
     rest = messages.filler(body_bytes).hex()
     both[KAFKA].spark.order("fill", topic, rows=rows, filler=rest)
     messages.fill_gantry(both[GANTRY].broker.address, topic, rows, body_bytes)
@@ -140,7 +140,8 @@ def _labelled(
 
 
 def _micro_batches(both: Mapping[str, Side], rounds: int) -> list[Row]:
-    """The median of each round's micro-batches; the first of a query is slower, and one of many."""
+    """The median duration of each round's micro-batches; the first of a query is slower, and only
+    one of many."""
     took: dict[str, list[float]] = {name: [] for name in both}
     cpu: dict[str, list[float]] = {name: [] for name in both}
     for is_counted, name in turns.counted(rounds, both):

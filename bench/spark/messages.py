@@ -9,16 +9,16 @@ from typing import Final
 from gantrymq.client import Message, Producer, WaitingFullError
 
 NUMBER_BYTES: Final = 8
-GIVEN_AT_ONCE: Final = 1000  # before the loop has its turn to send
+GIVEN_AT_ONCE: Final = 1000  # then the event loop gets time to send
 
 
 def filler(body_bytes: int) -> bytes:
-    """What follows the number in each body."""
+    """The bytes that follow the number in each body."""
     return random.Random(7).randbytes(body_bytes - NUMBER_BYTES)  # noqa: S311 - no secret
 
 
 def fill_gantry(name_servers: str, topic: str, rows: int, body_bytes: int) -> None:
-    """Sends by our own client; every message has the unique key that clients give it."""
+    """Send with Gantry's client; every message has the unique key that clients add."""
     asyncio.run(_fill(name_servers, topic, rows, filler(body_bytes)))
 
 

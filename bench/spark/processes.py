@@ -1,7 +1,7 @@
-"""CPU time and memory of a process together with all processes that it started.
+"""Measures the CPU time and memory of a process together with all its children.
 
-A Spark session is many processes: Python, a JVM, and Python workers that come and go. The time of a
-child that ended counts with its parent, which the system adds up when the parent reaps it.
+A Spark session is many processes: Python, a JVM, and Python workers that start and end. The time of
+a child that ended counts for its parent: the system adds it when the parent reaps the child.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ GONE = (FileNotFoundError, ProcessLookupError)
 
 
 def tree(process_id: int) -> Sequence[int]:
-    """A process and all below it that run now."""
+    """A process and all running processes below it."""
     found = [process_id]
-    for each in found:  # grows while it is walked
+    for each in found:  # the list grows during the loop
         with suppress(*GONE):
             for thread in Path(f"/proc/{each}/task").iterdir():
                 with suppress(*GONE):
@@ -28,7 +28,7 @@ def tree(process_id: int) -> Sequence[int]:
 
 
 def cpu_seconds(process_id: int) -> float:
-    """User and system time of the tree since its start, with that of children that have ended."""
+    """User and system time of the tree since its start, including children that have ended."""
     ticks = 0
     for each in tree(process_id):
         with suppress(*GONE):
@@ -38,7 +38,7 @@ def cpu_seconds(process_id: int) -> float:
 
 
 def memory_mib(process_id: int) -> float:
-    """PSS of the tree: what all of it together takes of the machine."""
+    """The PSS of the tree: the memory of the machine that all of it takes together."""
     total = 0.0
     for each in tree(process_id):
         with suppress(*GONE):

@@ -1,4 +1,4 @@
-"""Spark sessions under measurement, each in a process of its own with what it starts."""
+"""Drives the Spark sessions under measurement, each in a process of its own with its children."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ GANTRY, KAFKA = "Gantry", "Kafka"
 
 @final
 class SparkProcess:
-    """The other end of bench.spark.worker."""
+    """A running bench.spark.worker, and the pipes to it."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
         self._answer()
 
     def process_ids(self) -> Sequence[int]:
-        """For turns: what stands still while the other side has its turn."""
+        """The processes to stop while the other side has its turn."""
         return processes.tree(self._process.pid)
 
     def order(self, do: str, topic: str, **more: object) -> dict[str, Any]:  # Any: values of JSON
-        """Give an order, and wait for what it gave."""
+        """Send an order; returns its result."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"do": do, "topic": topic, **more}) + "\n")
         self._process.stdin.flush()

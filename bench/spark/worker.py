@@ -1,10 +1,11 @@
-"""A Spark session of one side: orders as JSON on standard input, figures on standard output.
+"""Runs a Spark session of one side, with orders and results as JSON on stdin and stdout.
 
     {"do": "fill", "topic": ..., "rows": n, "filler": hex}   sends rows (Kafka; Gantry has a client)
     {"do": "aggregate", "topic": ...}            reads all columns; counts rows, bytes and offsets
     {"do": "noop", "topic": ...}                 reads all columns, and writes them nowhere
-    {"do": "two columns", "topic": ...}          as aggregate, of a read with a schema of two
-                                                 columns, which the source builds alone (Gantry)
+    {"do": "two columns", "topic": ...}          like aggregate, with a schema of two columns, which
+                                                 are then the only ones that the source builds
+                                                 (Gantry)
     {"do": "stream", "topic": ..., "rows": n}    micro-batches of n rows until the topic ends
 
 Run:  python -m bench.spark.worker kafka|gantry ADDRESS FOLDER [JARS]
@@ -30,7 +31,7 @@ COUNTS: Final = {
     "gantry": ("count(*)", "sum(length(body))", "max(queueOffset)"),
 }
 PROGRESS_KEPT: Final = "1000"
-FILL_TIMEOUT_MS: Final = "600000"  # a busy machine may take minutes to make the topic
+FILL_TIMEOUT_MS: Final = "600000"  # a busy machine may take minutes to create the topic
 
 
 @final
@@ -104,7 +105,7 @@ class Worker:
         write.option("topic", topic).save()
 
     def _stream(self, topic: str, rows: int) -> list[int]:
-        """How long each micro-batch with rows took, in ms; the first ones are among them."""
+        """The duration of each micro-batch with rows in ms, including the first ones."""
         reader: DataStreamReader = self._with_source(self._spark.readStream, topic)
         stream = reader.option("maxOffsetsPerTrigger", str(rows)).load()
         with tempfile.TemporaryDirectory(dir=self._folder) as checkpoint:

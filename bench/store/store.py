@@ -1,7 +1,7 @@
-"""Our store beside Java's DefaultMessageStore, without a broker around either.
+"""Measures Gantry's store and Java's DefaultMessageStore, without brokers.
 
-Each part fills stores of its own and lets both take turns. CPU time counts all threads, and the
-process that syncs for us; it is the steadier figure, so that ratios and targets are told by it.
+Each part fills new stores, and both are measured in turns. CPU time counts all threads, and
+Gantry's sync process; it varies less than the clock, so ratios and targets use it.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ GROUPS = (1, 16, 64)
 WAITERS = 64
 BATCH = 16
 READ_SEGMENT_BYTES = 16 << 20
-RECENT_MESSAGES = 8_000  # less than we keep in memory
-FRAME_BYTES = 160  # of a record, besides its body: about
+RECENT_MESSAGES = 8_000  # fewer than Gantry keeps in memory
+FRAME_BYTES = 160  # of a record without its body, approximately
 HOW_STOPPED = ("a clean stop", "a crash")
 EVERY_CORE = set(machine.CORES)
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How much of everything."""
+    """The amounts of one run."""
 
     rounds: int
     warm_up_messages: int
-    round_messages: Mapping[str, int]  # by the words for its bodies
+    round_messages: Mapping[str, int]  # by the description of its bodies
     sync_messages: int
     read_messages: int
     killed_bytes: int
@@ -60,14 +60,14 @@ QUICK = Pace(
 
 
 class DifferenceError(Exception):
-    """The two found different ends of the same log."""
+    """The two stores found different ends of the same log."""
 
 
 # ---------------------------------------------------------------- append
 
 
 def measure_append(pace: Pace) -> list[Row]:
-    """Messages one by one, by groups of a turn, and in batches."""
+    """Measure appends of single messages, by groups of a turn, and in batches."""
     samples = Samples()
     with scratch() as folder, StoreWorkers(folder).both() as workers:
         _open(workers, folder)
@@ -93,8 +93,8 @@ def measure_append(pace: Pace) -> list[Row]:
 
 
 def _crowd(samples: Samples, workers: Mapping[str, StoreWorker], pace: Pace, words: str) -> None:
-    """As many clients, each with one message under way: a thread each of Java's, and a turn's
-    group of frames of ours."""
+    """Measure many clients with one message under way each: a thread each with Java, and the frames
+    of one turn with Gantry."""
     what = f"append {words}, {WAITERS} clients, ours from frames"
     body, count = BODIES[words], pace.round_messages[words]
     workers[GANTRY].answer("prepare", body, 1, WAITERS)
@@ -113,8 +113,8 @@ def _fed(
     queues: int,
     group: int,
 ) -> None:
-    """Frames through our kernel beside messages put into Java's store: ours parses requests and
-    writes replies besides."""
+    """Measure frames through Gantry's kernel, and messages put into Java's store. Gantry also
+    parses requests and writes replies."""
     what = f"append {words}, {_queues(queues)}, groups of {group}, ours from frames"
     body, count = BODIES[words], pace.round_messages[words]
     workers[GANTRY].answer("prepare", body, queues, group)
@@ -128,7 +128,7 @@ def _fed(
 
 
 def measure_sync(pace: Pace) -> list[Row]:
-    """SYNC_FLUSH: each of 64 waits for the disk before it puts its next message."""
+    """Measure SYNC_FLUSH: each of 64 clients waits for the disk before it puts its next message."""
     samples = Samples()
     with scratch() as folder, StoreWorkers(folder).both() as workers:
         _open(workers, folder, is_sync=True)
@@ -165,7 +165,7 @@ def _rounds(
 
 
 def measure_read(pace: Pace) -> list[Row]:
-    """One queue by pulls of 32: what was just written, what the system caches, what it does not."""
+    """Measure one queue by pulls of 32: new messages, cached ones, and ones that are not cached."""
     samples = Samples()
     count = pace.read_messages
     with scratch() as folder:
@@ -187,7 +187,8 @@ def measure_read(pace: Pace) -> list[Row]:
 
 
 def _read_cold(samples: Samples, workers: StoreWorkers, name: str, store: Path, count: int) -> None:
-    """All but the last files, which the opening reads: Java's stay mapped then, and cached."""
+    """Read all but the last files: opening a store reads those, and Java keeps them mapped and
+    cached."""
     with workers.one(name) as worker:
         worker.open(store, segment_bytes=READ_SEGMENT_BYTES)
         files = log_files(store)
@@ -203,7 +204,8 @@ def _read_cold(samples: Samples, workers: StoreWorkers, name: str, store: Path, 
 
 
 def measure_recovery(pace: Pace) -> list[Row]:
-    """Each killed with a full log, and each opening what it and the other left."""
+    """Measure recovery: each store is killed with a full log, and opens its own log and the
+    other's."""
     samples = Samples()
     gib = pace.killed_bytes / 2**30
     for words in ("1 KB", "128 B"):
@@ -243,7 +245,7 @@ def _open_copies(samples: Samples, workers: StoreWorkers, killed: Path, what: st
 
 
 def measure_queues(pace: Pace) -> list[Row]:
-    """Many queues of one message each, after a clean stop and after a crash."""
+    """Measure many queues of one message each, after a clean stop and after a crash."""
     samples = Samples()
     for count in pace.queues:
         with scratch() as folder:
@@ -264,7 +266,7 @@ def measure_queues(pace: Pace) -> list[Row]:
 
 
 def _stop(workers: StoreWorkers, folder: Path, names: Sequence[str], how: str) -> None:
-    """What the first of the rounds finds."""
+    """Leave stores for the first of the rounds."""
     for name in names:
         with workers.one(name) as worker:
             worker.open(folder / name)
@@ -285,7 +287,8 @@ def _open_queues(
 
 
 def java_queues_max() -> int:
-    """Java keeps a file of each queue open, and mapped."""
+    """The number of queues that Java can have here: it keeps a file of each queue open and
+    mapped."""
     mappings = int(Path("/proc/sys/vm/max_map_count").read_text())
     return min(mappings, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
 
@@ -294,7 +297,8 @@ def java_queues_max() -> int:
 
 
 def measure_latency(pace: Pace) -> list[Row]:
-    """How long an append takes while a file of 1 GiB is preallocated, or deleted, and at rest."""
+    """Measure appends while a file of 1 GiB is preallocated or deleted, and while neither
+    happens."""
     samples = Samples()
     with scratch() as folder, StoreWorkers(folder).both(cores=EVERY_CORE) as workers:
         _open(workers, folder)

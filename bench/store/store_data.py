@@ -1,4 +1,4 @@
-"""Stores as files: copied as a crash left them, and dropped from the system's memory."""
+"""Copies stores as a crash left them, and drops their files from the page cache."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ LOG = "commitlog"
 
 
 def copy_store(source: Path, target: Path) -> None:
-    """A copy to open: the log's files are shared, everything else keeps its holes.
+    """A copy that can be opened: it shares the log's files, and keeps the holes of all other files.
 
-    An opening changes nothing in a log but what lies above its end, which is the same for all.
+    Opening a store changes the log only behind its end, which is the same for all copies.
     """
     target.mkdir()
     for entry in sorted(source.iterdir()):
@@ -22,23 +22,23 @@ def copy_store(source: Path, target: Path) -> None:
 
 
 def drop_cached(files: Sequence[Path]) -> None:
-    """What is read of them next comes from the device."""
+    """Drop the files from the page cache: the next read comes from the device."""
     for path in files:
         descriptor = os.open(path, os.O_RDONLY)
         try:
-            os.fsync(descriptor)  # only what is on disk is dropped
+            os.fsync(descriptor)  # only pages that are on disk are dropped
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         finally:
             os.close(descriptor)
 
 
 def log_files(store: Path) -> list[Path]:
-    """Oldest first."""
+    """The files of the log, oldest first."""
     return sorted((store / LOG).iterdir())
 
 
 def write_segment(path: Path, size: int) -> None:
-    """A file like an old segment: every byte written, and on disk."""
+    """Write a file like an old segment: every byte written, and on disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     piece = os.urandom(1 << 20)
     with path.open("wb") as file:

@@ -1,4 +1,4 @@
-"""What was promised of the store, held against what was measured: ratios of one run alone."""
+"""Compares ratios of the store's figures, from one run, with their targets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ APPENDS = ("groups of 64" + CPU_SUFFIX, "ours from frames" + CPU_SUFFIX)
 
 
 def judge(rows: Sequence[Row]) -> list[Target]:
-    """A line for each figure that a promise speaks of."""
+    """A line for each figure that has a target."""
     by_name = {row.what: row for row in rows}
     targets = []
     for row in rows:
@@ -41,7 +41,8 @@ def _append(cpu: Row) -> Target:
 
 
 def _recovery(clock: Row, cpu: Row) -> Target:
-    """By CPU time: the files are cached, and what else runs on the machine takes from the clock."""
+    """The ratio by CPU time: the files are cached, and other programs change the time by the
+    clock."""
     ratio = cpu.ratio(GANTRY, JAVA) or 0.0
     by_clock = clock.ratio(GANTRY, JAVA) or 0.0
     measured = f"{ratio:.2f}x its CPU time ({by_clock:.2f}x by the clock)"

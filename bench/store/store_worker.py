@@ -1,8 +1,8 @@
-"""Drives our store, when told so on standard input.
+"""Drives Gantry's store by orders on standard input.
 
-`python -m bench.store.store_worker` knows the orders of java/StoreWorker.java, and `frames`: the
-requests that `prepare` made, as they come from a socket. A turn of the store is what a turn of the
-broker's loop is: a group of messages is put, or fed, then written as one.
+`python -m bench.store.store_worker` understands the orders of java/StoreWorker.java, and `frames`:
+the requests that `prepare` made, as they come from a socket. A turn of the store is like a turn of
+the broker: a group of messages is put, or fed as frames, and then written at once.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ QUEUES_MAX: Final = 64
 SEND_MESSAGE_V2: Final = 310
 BURST: Final = 5
 SEGMENT_BYTES: Final = 1 << 30
-PHYSICAL_MEMORY_BYTES: Final = 1 << 40  # the limits of recent messages hold for all, as in Java
+PHYSICAL_MEMORY_BYTES: Final = 1 << 40  # limits of recent messages never apply, as in Java
 
 
 class RefusedError(Exception):
-    """The store did not do what it was told."""
+    """The store did not carry out an order."""
 
 
 class Driver:
-    """One open store, and turns for it."""
+    """One open store, and its turns."""
 
     def __init__(self, folder: Path, flush: str, segment_bytes: int) -> None:
         self.folder = folder
@@ -107,13 +107,13 @@ class Driver:
         return turn
 
     def wait(self) -> None:
-        """Sleep until the disk has something, or the store is due."""
+        """Sleep until the disk has completed work, or the store has work that is due."""
         seconds = self.store.deadline() - time.monotonic()
         if seconds > 0:
             self._ready.poll(seconds * 1000)
 
     def pull(self, query: PullQuery) -> Pulled:
-        """Its answer; what is not in memory is waited for."""
+        """Carry out a pull; waits for the parts that are not in memory."""
         reader = self.store.reader
         reader.start(0, pull(self.store, query, PHYSICAL_MEMORY_BYTES))
         ended = reader.take_finished()
@@ -126,7 +126,7 @@ class Driver:
         return one.result
 
     def settle(self) -> None:
-        """All that was put is answered, and in the queues and the index."""
+        """Wait until all messages are answered, and are in the queues and the index."""
         while self._unanswered or self.store.dispatch_behind:
             self.wait()
             self.turn()
@@ -138,7 +138,7 @@ class Driver:
 
 
 class Orders:
-    """What can be asked for; each answers its line."""
+    """The orders; each returns the line that answers it."""
 
     def __init__(self) -> None:
         self._driver: Driver | None = None
@@ -176,7 +176,8 @@ class Orders:
     def prepare(self, body_bytes: str, queues: str, group: str) -> str:
         body, queue_count, size = _body(int(body_bytes)), int(queues), int(group)
         driver = self._open
-        for queue_id in range(queue_count):  # what makes a queue is not for the kernel
+        # the kernel does not take the message that creates a queue
+        for queue_id in range(queue_count):
             driver.put(_message(TOPIC, queue_id, queue_id, body))
         driver.turn()
         driver.settle()
@@ -187,7 +188,7 @@ class Orders:
         return f"{len(self._requests)}"
 
     def frames(self, count: str, group: str) -> str:
-        """Whole groups only."""
+        """Write frames in whole groups only."""
         driver, requests = self._open, cycle(self._requests)
         groups = int(count) // int(group)
         began = time.perf_counter()
@@ -284,7 +285,7 @@ def main() -> None:
 
 
 def _disturb(disk: FolderDisk, what: str, path: str) -> None:
-    """What retention and preallocation do, by a background of its own."""
+    """Do what retention and preallocation do, with a background of its own."""
     with closing(DiskBackground(disk)) as background:
         if what == "preallocating":
             background.allocate(disk.create(path), 0, SEGMENT_BYTES)
@@ -320,7 +321,7 @@ def _record(topic: bytes, queue_id: int, body: bytes, properties: bytes) -> Reco
 
 
 def _request(queue_id: int, number: int, body: bytes) -> bytes:
-    """As a Java client writes it, in the binary header encoding."""
+    """A request as a Java client writes it, in the binary header encoding."""
     ext = {
         "a": "bench-producer",
         "b": TOPIC.decode(),

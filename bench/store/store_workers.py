@@ -1,4 +1,4 @@
-"""The two stores under measurement: a process each that waits for orders, ours and Java's.
+"""Runs the two stores under measurement: one process each, which waits for orders.
 
 Both get the same orders and answer in the same words (java/StoreWorker.java names them). A worker
 that is killed leaves its store as a crash of the broker would.
@@ -26,7 +26,8 @@ SEGMENT_BYTES = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """What an order cost: its messages, the clock's seconds, and those of all its threads."""
+    """The cost of an order: its messages, the seconds by the clock, and the CPU seconds of all
+    threads."""
 
     messages: int
     seconds: float
@@ -39,19 +40,19 @@ class Took:
 
     @property
     def cpu_us(self) -> float:
-        """A message."""
+        """Microseconds of CPU time per message."""
         return self.cpu_seconds / self.messages * 1e6
 
 
 def parse_took(answer: str, cpu_seconds: float) -> Took:
-    """The answer to an order that appends or reads: messages, seconds, and what else it counts."""
+    """Parse the answer to an order that appends or reads: messages, seconds, and other counts."""
     messages, seconds, *more = answer.split()
     return Took(int(messages), float(seconds), cpu_seconds, int(more[0]) if more else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a start cost, and where the log ended."""
+    """The duration of a start, and the end of the log that it found."""
 
     seconds: float
     cpu_seconds: float
@@ -75,17 +76,17 @@ class StoreWorker(Worker):
         return parse_took(answer, self._cpu_seconds() - before)
 
     def _cpu_seconds(self) -> float:
-        """Of all its threads, and of the processes it started, to the nanosecond."""
+        """CPU time of all its threads and of its child processes, with a resolution of 1 ns."""
         return sum(time.clock_gettime(cpu_clock(each)) for each in self.process_ids())
 
 
 def cpu_clock(process_id: int) -> int:
-    """The clock of a process's CPU time, as Linux numbers them."""
+    """The clock id of a process's CPU time, as Linux numbers it."""
     return ~process_id << 3 | 2
 
 
 class StoreWorkers:
-    """Starts workers; the Java program is compiled once."""
+    """Starts workers; compiles the Java program once."""
 
     def __init__(self, folder: Path) -> None:
         classes = folder / "classes"
@@ -101,7 +102,7 @@ class StoreWorkers:
 
     @contextmanager
     def one(self, name: str, *, cores: set[int] | None = None) -> Iterator[StoreWorker]:
-        """A worker on the server's core, or on those cores; killed at the end."""
+        """A worker on the server core, or on the given cores; killed at the end."""
         before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, cores or {SERVER_CORE})
         try:
@@ -129,6 +130,6 @@ class StoreWorkers:
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A folder on the disk that /var/tmp is on, which /tmp need not be."""
+    """A folder on the disk of /var/tmp, since /tmp may be in memory."""
     with tempfile.TemporaryDirectory(prefix="bench-store-", dir="/var/tmp") as name:
         yield Path(name)
