@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gantrymq.store.commitlog import log_cut
-from gantrymq.store.commitlog.log_cut import TruncationRequest
+from gantrymq.store.commitlog import log_truncation
+from gantrymq.store.commitlog.log_truncation import TruncationRequest
 from gantrymq.store.dispatch import deleted_topics
 from gantrymq.store.dispatch.deleted_topics import Deleted
 from gantrymq.store.files import checkpoint as checkpoint_file
@@ -150,6 +150,6 @@ def deleted_example() -> Sequence[str]:
 def cut_example() -> Sequence[str]:
     """The request of a member whose log is longer than its new master's."""
     disk = MemoryDisk()
-    log_cut.wish(disk, TruncationRequest(73216, 0, 5))
-    data = specimen.content_on(disk, log_cut.PATH)
+    log_truncation.request(disk, TruncationRequest(73216, 0, 5))
+    data = specimen.content_on(disk, log_truncation.PATH)
     return [*Example(data, [Piece(HEAD), Piece(CUT)]).lines()]

@@ -82,22 +82,22 @@ class Store:
     """
 
     __slots__ = (
-        "_arrivals",
         "_background",
         "_broken",
-        "_claim",
-        "_copies",
         "_deletions",
         "_dispatcher",
-        "_intake",
         "_is_copy",
         "_is_sync",
         "_levels",
         "_local_hour",
-        "_obstacles",
+        "_lock",
+        "_notifier",
         "_persistence",
+        "_replica_appender",
         "_reserve",
         "_session_copies",
+        "_write_batcher",
+        "_write_health",
         "ages",
         "disk",
         "filter_meter",
@@ -144,7 +144,7 @@ class Store:
         """Consumers see no record from this position on, for a new master may still truncate it.
         None: no limit."""
         self.disk, self.settings = disk, settings
-        self._claim = DirectoryLock(disk)
+        self._lock = DirectoryLock(disk)
         self.queues = Queues(disk, settings.mapped_file_size_consume_queue)
         self.index = Index(disk, sizes, new_index_name)
         self.filter_meter = WorkMeter(monotonic)
@@ -164,10 +164,12 @@ class Store:
         self._dispatcher = dispatcher = Dispatcher(self.queues, index, replaced, self.sessions)
         self._deletions = Deletions(disk, log, self.queues, dispatcher)
         self.ages = TopicAges(self, background)
-        self._arrivals = DispatchNotifier(log, dispatcher, levels, is_copy=self._is_copy)
-        self._obstacles = WriteHealth(log, self.queues, self._arrivals, self._deletions, self.watch)
-        self._copies = ReplicaAppender(log, levels, self._arrivals.dispatch)
-        self._intake = WriteBatcher(log, self.queues, dispatcher, levels)
+        self._notifier = DispatchNotifier(log, dispatcher, levels, is_copy=self._is_copy)
+        self._write_health = WriteHealth(
+            log, self.queues, self._notifier, self._deletions, self.watch
+        )
+        self._replica_appender = ReplicaAppender(log, levels, self._notifier.dispatch)
+        self._write_batcher = WriteBatcher(log, self.queues, dispatcher, levels)
         self._persistence: Persistence | None = None
         self.retention: Retention | None = None
 
@@ -177,17 +179,17 @@ class Store:
         """Recover the store; the caller must run the task to its end. StoreRefusedError says what
         to do about a directory that cannot be used as it is. DiskError LOCKED means that another
         process uses the directory."""
-        self._claim.take(self.settings)
+        self._lock.take(self.settings)
         try:
             yield from self._recover(now)
         except GantryError:
             if not self.report.is_changed:
-                self._claim.forget()
+                self._lock.forget()
             raise
 
     def _recover(self, now: float) -> ProgressTask[None]:
         disk, settings = self.disk, self.settings
-        marks = FlushPositionsFile(
+        flush_positions = FlushPositionsFile(
             disk, self._background, settings.mapped_file_size_commit_log, self.queues.file_bytes
         )
         checkpoint = CheckpointFile(disk, self._background)
@@ -195,7 +197,7 @@ class Store:
             disk,
             self._background,
             self.log,
-            marks,
+            flush_positions,
             self.queues,
             self.index,
             self._dispatcher,
@@ -204,14 +206,14 @@ class Store:
             self.sessions,
             self._session_copies,
         )
-        recovery = Recovery(parts, settings, checkpoint, is_clean=self._claim.is_clean)
+        recovery = Recovery(parts, settings, checkpoint, is_clean=self._lock.is_clean)
         self.report = recovery.report
         yield from recovery.run()
-        self._arrivals.begin()
+        self._notifier.begin()
         checkpoint.settle()
         self._reserve.open()
         self._persistence = Persistence(parts, checkpoint, settings, now)
-        self._obstacles.opened(self._persistence)
+        self._write_health.opened(self._persistence)
         self.retention = Retention(
             disk,
             self._background,
@@ -225,7 +227,7 @@ class Store:
             now=now,
         )
         self.log.prepare(now)
-        self._copies.begin()
+        self._replica_appender.begin()
 
     # ------------------------------------------------------------------ puts
 
@@ -243,14 +245,14 @@ class Store:
         )
         if refused is not None:
             return refused
-        return self._intake.put([message], is_batch=False, waits=waits)
+        return self._write_batcher.put([message], is_batch=False, waits=waits)
 
     def put_batch(self, messages: Sequence[Record], *, waits: bool = True) -> int | Refused:
         """Like `put`, for messages of one queue that are stored together and get one answer."""
         refused = self._refusal() or check_batch(messages, self.settings)
         if refused is not None:
             return refused
-        return self._intake.put(messages, is_batch=True, waits=waits)
+        return self._write_batcher.put(messages, is_batch=True, waits=waits)
 
     def put_session(
         self, messages: Sequence[Record], send: SessionSend, *, is_batch: bool, waits: bool = True
@@ -268,9 +270,11 @@ class Store:
         if admission.fault is not None:
             return session_refused(send, admission)
         if admission.repeats == send.count:
-            return self._intake.confirm(send.count, waits=waits)
+            return self._write_batcher.confirm(send.count, waits=waits)
         rest = messages[admission.repeats :]
-        return self._intake.put(rest, is_batch=is_batch, waits=waits, repeats=admission.repeats)
+        return self._write_batcher.put(
+            rest, is_batch=is_batch, waits=waits, repeats=admission.repeats
+        )
 
     def feed(self, kernel: Kernel, data: bytes, start: int, born_host: bytes, wall_ms: int) -> Fed:
         """Take the send requests in data[start:] into this turn's group, up to the first one that
@@ -280,17 +284,17 @@ class Store:
         """
         if self._refusal() is not None:
             return Fed(start, 0, b"")
-        return self._intake.feed(kernel, data, start, born_host, wall_ms)
+        return self._write_batcher.feed(kernel, data, start, born_host, wall_ms)
 
     def sizes_of(self, fed: Fed) -> list[TopicSize]:
         """The messages and bytes that `fed` added, by topic. Nothing else may be fed or put
         before."""
-        return self._intake.sizes_of(fed)
+        return self._write_batcher.sizes_of(fed)
 
     @property
     def waiting_bytes(self) -> int:
         """The number of bytes that the next turn writes to the log."""
-        return self._intake.waiting_bytes
+        return self._write_batcher.waiting_bytes
 
     @property
     def answers_wait(self) -> bool:
@@ -317,19 +321,19 @@ class Store:
     def refusal(self) -> Refused | None:
         """Why the store cannot write now, or why its last write to the log failed; None
         otherwise."""
-        return self._obstacles.refusal()
+        return self._write_health.refusal()
 
     def stall(self, now: float) -> str | None:
         """Why it is unknown when the disk will finish a sync; None if the disk answers."""
-        return self._obstacles.stall(now)
+        return self._write_health.stall(now)
 
     def trouble(self, now: float) -> str | None:
         """Why this store cannot accept messages, or could not if it became master; else None."""
-        return self._obstacles.trouble(now)
+        return self._write_health.trouble(now)
 
     def _refusal(self) -> Refused | None:
         """Why the store accepts no message now, or None."""
-        return SLAVE if self._is_copy else self._obstacles.to_writing()
+        return SLAVE if self._is_copy else self._write_health.to_writing()
 
     # ------------------------------------------------------------------ roles
 
@@ -339,8 +343,8 @@ class Store:
         self._opened()
         assert self._is_copy, "it takes messages already"
         self._is_copy = False
-        self._obstacles.forget(now)
-        self._arrivals.lead()
+        self._write_health.forget(now)
+        self._notifier.lead()
         self.log.prepare(now)
 
     def follow(self, wall_ms: int) -> None:
@@ -349,10 +353,10 @@ class Store:
         self._opened()
         assert not self._is_copy, "it is a copy already"
         self._is_copy = True
-        self.waiters.dismiss(self._intake.drop(wall_ms))
+        self.waiters.dismiss(self._write_batcher.drop(wall_ms))
         self.sessions.release()
-        self._arrivals.follow()
-        self._copies.begin()
+        self._notifier.follow()
+        self._replica_appender.begin()
 
     def flush_soon(self, now: float) -> None:
         """Start a flush of the log, unless one is under way."""
@@ -368,7 +372,7 @@ class Store:
     def begin_copy(self) -> int | None:
         """Expect the master's bytes from the end of the log on, and return that position. None: the
         log has no record yet, and the copy may begin where any of the master's files begins."""
-        self._copies.begin()
+        self._replica_appender.begin()
         return None if self.log.is_empty else self.log.end
 
     def append_copy(self, position: int, data: bytes, now: float) -> CopyRefused | None:
@@ -376,15 +380,15 @@ class Store:
         returns. After a refusal the caller must call `begin_copy` before it appends again."""
         assert self._is_copy, "a log that takes messages is no copy"
         persistence, _ = self._opened()
-        obstacle = self._obstacles.to_writing()
+        obstacle = self._write_health.to_writing()
         if obstacle is not None:
             return CopyRefused(obstacle.text, is_diverged=False)
         try:
-            refused = self._copies.take(position, data, persistence, now)
+            refused = self._replica_appender.take(position, data, persistence, now)
         except SyncFailedError as error:
             self._broken = error
             raise
-        self._obstacles.note_copy(refused, now)
+        self._write_health.note_copy(refused, now)
         return refused
 
     # ------------------------------------------------------------------ the turn
@@ -401,8 +405,8 @@ class Store:
         persistence, retention = self._opened()
         self._take_completions(now)
         if self._dispatcher.position < self.log.end:
-            self._arrivals.catch_up()
-        if not self._intake.is_empty:
+            self._notifier.catch_up()
+        if not self._write_batcher.is_empty:
             self._write_group(persistence, now, wall_ms)
         if now >= self._deletions.deadline():
             self._deletions.turn(now, is_copy=self._is_copy)
@@ -410,7 +414,7 @@ class Store:
             self.waiters.flushed(released)
         if now >= self.waiters.deadline():
             self.waiters.turn(now)
-        self._obstacles.turn(now, is_copy=self._is_copy)
+        self._write_health.turn(now, is_copy=self._is_copy)
         if now >= retention.deadline():
             retention.turn(now, wall_ms)
         if now >= self.ages.deadline():
@@ -446,9 +450,9 @@ class Store:
     @property
     def _is_due(self) -> bool:
         return (
-            not self._intake.is_empty
+            not self._write_batcher.is_empty
             or self.reader.is_due
-            or (not self._arrivals.is_empty and self._arrivals.told_at <= self.readable)
+            or (not self._notifier.is_empty and self._notifier.told_at <= self.readable)
         )
 
     @property
@@ -501,18 +505,18 @@ class Store:
     def _write_group(self, persistence: Persistence, now: float, wall_ms: int) -> None:
         """Write the group with one write, fed requests first and then put messages, or none of
         it."""
-        group, pending = self._intake.take(wall_ms)
+        group, pending = self._write_batcher.take(wall_ms)
         refused = None
         if group.entries:
             refused = self.log.write(group.arena, now)
-            self._obstacles.note(refused, now)
+            self._write_health.note(refused, now)
         group.end()
         if refused is not None:
             self.sessions.release()
             for one in pending:
                 self.waiters.answer(one, refused.status, refused.text)
             return
-        self._arrivals.dispatch(group.entries)
+        self._notifier.dispatch(group.entries)
         self.sessions.release()
         answers_wait, end, is_sync = self.answers_wait, group.arena.end, self._is_sync
         waiting: list[Pending] = []
@@ -528,17 +532,17 @@ class Store:
 
     def _result(self) -> Turn:
         waiters = self.waiters
-        if not waiters.has_answers and self._arrivals.is_empty and not self.reader.is_due:
+        if not waiters.has_answers and self._notifier.is_empty and not self.reader.is_due:
             return NOTHING
         answers = waiters.take_answers()
-        return Turn(answers, self._arrivals.take(self.readable), self.reader.take_finished())
+        return Turn(answers, self._notifier.take(self.readable), self.reader.take_finished())
 
     def _keep_from(self) -> int:
         """The log position from which on no file may be deleted: recovery or dispatch still needs
         it."""
         assert self._persistence is not None
-        marks = self._persistence.safe_marks
-        return min(self._dispatcher.position, marks.queues, marks.log.record_start)
+        positions = self._persistence.synced_positions
+        return min(self._dispatcher.position, positions.queues, positions.log.record_start)
 
     # ------------------------------------------------------------------ stop
 
@@ -556,10 +560,10 @@ class Store:
         self.waiters.give_up()
         rest = self._result()
         self._persistence = self.retention = None
-        self._obstacles.closed()
+        self._write_health.closed()
         if is_clean:
             persistence.save_queues()
-            self._claim.leave()
+            self._lock.leave()
         for part in (persistence, self.log, self.queues, self.index):
             part.close()
         return Turn([*turn.answers, *rest.answers], turn.arrived, turn.finished_reads)

@@ -130,14 +130,14 @@ def _load(arguments: argparse.Namespace) -> StandaloneSetup:
         "metricsPort": arguments.metrics_port,
     }
     flags |= {key: str(value) for key, value in said.items() if value is not None}
-    wish = standalone_setup.Wish(
+    options = standalone_setup.StandaloneOptions(
         (arguments.data or _default_data(os.environ)).absolute(),
         arguments.config_file,
         flags,
         arguments.namesrv_port,
         arguments.console_port,
     )
-    setup = standalone_setup.load(wish, os.environ)
+    setup = standalone_setup.load(options, os.environ)
     standalone_setup.must_be_possible(setup)
     return setup
 

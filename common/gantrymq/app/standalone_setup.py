@@ -39,7 +39,7 @@ _FAST_DISTANCE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class StandaloneOptions:
     """What was said about this start; None and empty where nothing was."""
 
     data: Path
@@ -94,19 +94,19 @@ class StandaloneSetup:
         return next((place for place in self.places if place.what == what), None)
 
 
-def load(wish: Wish, environment: Mapping[str, str]) -> StandaloneSetup:
+def load(options: StandaloneOptions, environment: Mapping[str, str]) -> StandaloneSetup:
     """Make the data folder, and read what is said; ConfigurationError tells everything that cannot
     be used."""
-    must_be_writable(wish.data / "namesrv")
-    flags = dict(wish.flags or {})
-    first = load_broker(wish.config_file, environment, flags, wish.data, DEFAULTS)
+    must_be_writable(options.data / "namesrv")
+    flags = dict(options.flags or {})
+    first = load_broker(options.config_file, environment, flags, options.data, DEFAULTS)
     host = first.settings.bind_address
-    known = _with_port(_reachable(host), wish.name_server_port)
+    known = _with_port(_reachable(host), options.name_server_port)
     defaults = dict(DEFAULTS)
     if not _is_any(host):
         defaults["brokerIP1"] = host.strip("[]")
     flags["namesrvAddr"] = known
-    broker = load_broker(wish.config_file, environment, flags, wish.data, defaults)
+    broker = load_broker(options.config_file, environment, flags, options.data, defaults)
     if broker.group is not None:
         raise ConfigurationError(
             "groupMembers: a standalone broker is alone; start each member with `gantry broker`"
@@ -123,13 +123,13 @@ def load(wish: Wish, environment: Mapping[str, str]) -> StandaloneSetup:
         )
     of_names = {
         "bindAddress": host,
-        "listenPort": str(wish.name_server_port),
+        "listenPort": str(options.name_server_port),
         "metricsPort": "0",
-        "kvConfigPath": str(wish.data / "namesrv" / "kvConfig.json"),
+        "kvConfigPath": str(options.data / "namesrv" / "kvConfig.json"),
     }
-    names = load_name_server(None, {}, of_names, wish.data)
+    names = load_name_server(None, {}, of_names, options.data)
     names = replace(names, tls=broker.tls, client_tls=broker.client_tls)
-    return StandaloneSetup(wish.data, names, broker, wish.console_port)
+    return StandaloneSetup(options.data, names, broker, options.console_port)
 
 
 def must_be_possible(setup: StandaloneSetup) -> None:

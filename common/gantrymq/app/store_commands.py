@@ -23,7 +23,7 @@ from gantrymq.base.properties import decode_properties
 from gantrymq.base.settings import bind, file_layer, flag_layer, settings_to_text
 from gantrymq.runtime.storage.disk import FolderDisk
 from gantrymq.runtime.storage.disk_background import DiskBackground
-from gantrymq.store.commitlog.truncated_tails import kept_tails
+from gantrymq.store.commitlog.truncated_tails import list_tails
 from gantrymq.store.layout import COMMIT_LOG, LOCK
 from gantrymq.store.offline.census import Census
 from gantrymq.store.offline.file_row import read_row
@@ -31,7 +31,13 @@ from gantrymq.store.offline.finding import Findings, Kind
 from gantrymq.store.offline.index_inspection import read_heads
 from gantrymq.store.offline.inspection import Assumptions, Inspection
 from gantrymq.store.offline.repair import Tools, carry_out
-from gantrymq.store.offline.repair_plan import RepairPlan, Side, Wishes, is_refused, make_plan
+from gantrymq.store.offline.repair_plan import (
+    RepairOptions,
+    RepairPlan,
+    Side,
+    is_refused,
+    make_plan,
+)
 from gantrymq.store.offline.store_sizes import KEYS, detect
 from gantrymq.store.offline.tail_reading import look_at
 from gantrymq.store.progress import ProgressTask
@@ -73,7 +79,7 @@ def _stats(opened: Opened, arguments: argparse.Namespace) -> int:
     census = Census(opened.disk, read_row(opened.disk, COMMIT_LOG, sizes.log_bytes, findings))
     _follow(arguments, census.run())
     heads = read_heads(opened.disk, sizes.index, findings)
-    tails = [look_at(opened.disk, each, sizes.log_bytes) for each in kept_tails(opened.disk)]
+    tails = [look_at(opened.disk, each, sizes.log_bytes) for each in list_tails(opened.disk)]
     told = (census, heads, sizes.index, tails)
     _write(arguments, store_text.stats_json(*told), store_text.stats_lines(*told))
     return 0
@@ -98,12 +104,12 @@ def _repair(opened: Opened, arguments: argparse.Namespace) -> int:
     refused = is_refused(seen)
     if refused:
         raise ConfigurationError(refused)
-    wishes = Wishes(
+    options = RepairOptions(
         Side(arguments.keep) if arguments.keep else None,
         rebuild_queues=arguments.rebuild in {"queues", "all"},
         rebuild_index=arguments.rebuild in {"index", "all"},
     )
-    plan = make_plan(seen, wishes)
+    plan = make_plan(seen, options)
     if not arguments.yes or not plan.steps:
         todo = ["nothing to do"] if not plan.left else []
         todo = ["nothing was changed: add --yes to do it"] if plan.steps else todo

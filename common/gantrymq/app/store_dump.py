@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from gantrymq.app import store_text
 from gantrymq.base.disk import Disk, DiskError, DiskFailure
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.store.commitlog.truncated_tails import TAILS, kept_tails
+from gantrymq.store.commitlog.truncated_tails import TAILS, list_tails
 from gantrymq.store.files import checkpoint
 from gantrymq.store.files.flush_positions import PATH as MARKS_PATH
 from gantrymq.store.layout import CHECKPOINT, COMMIT_LOG, POSITION_MAX
@@ -69,7 +69,7 @@ def _row(disk: Disk, sizes: StoreSizes, tail: str | None) -> FileRow:
     """The log, or what was cut off it."""
     if tail is None:
         return read_row(disk, COMMIT_LOG, sizes.log_bytes, Findings())
-    kept = {each.path: each for each in kept_tails(disk)}
+    kept = {each.path: each for each in list_tails(disk)}
     found = kept.get(tail) or kept.get(f"{TAILS}/{tail}")
     if found is None:
         there = ", ".join(kept) or "none"
@@ -113,13 +113,13 @@ def _checkpoint(disk: Disk) -> Iterator[dict[str, store_text.Json]]:
         }
     slot = newest_slot(disk)
     if slot is not None:
-        log = slot.marks.log
+        log = slot.positions.log
         yield {
             "file": MARKS_PATH,
             "log": log.position,
             "recordStart": log.record_start,
             "storeTimestamp": log.store_timestamp_ms,
-            "queues": slot.marks.queues,
-            "index": slot.marks.index,
-            "queueCount": slot.marks.queue_count,
+            "queues": slot.positions.queues,
+            "index": slot.positions.index,
+            "queueCount": slot.positions.queue_count,
         }

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import pytest
 
 from gantrymq.app.entry import dispatch
-from gantrymq.app.standalone_setup import Wish, load
+from gantrymq.app.standalone_setup import StandaloneOptions, load
 from gantrymq.app.standalone_text import announcement
 from gantrymq.fakes.brokers import sends
 from gantrymq.runtime.net.dialer import Dialer
@@ -94,7 +94,7 @@ def test_the_console_and_the_metrics_answer(server: StandaloneServer) -> None:
 def test_what_is_announced_can_be_copied(server: StandaloneServer, tmp_path: Path) -> None:
     """The examples, as a shell would give them to Python."""
     port = int(server.name_servers.rpartition(":")[2])
-    text = announcement(load(Wish(tmp_path, name_server_port=port), {}), 0.5)
+    text = announcement(load(StandaloneOptions(tmp_path, name_server_port=port), {}), 0.5)
     send, receive = re.findall(r"<<'END'\n(.*?)\nEND\n", text, re.DOTALL)
     sent = subprocess.run([sys.executable, "-c", send], capture_output=True, text=True, check=True)
     assert "SEND_OK" in sent.stdout

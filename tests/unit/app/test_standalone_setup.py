@@ -10,8 +10,8 @@ import pytest
 from gantrymq.app.sample_config import sample
 from gantrymq.app.standalone_setup import (
     DEFAULTS,
+    StandaloneOptions,
     StandaloneSetup,
-    Wish,
     load,
     must_be_possible,
 )
@@ -21,7 +21,7 @@ from gantrymq.runtime.security.certificates import TlsMode
 
 
 def loaded(data: Path, environment: dict[str, str] | None = None, **flags: str) -> StandaloneSetup:
-    return load(Wish(data, flags=flags), environment or {})
+    return load(StandaloneOptions(data, flags=flags), environment or {})
 
 
 def test_it_listens_on_loopback_and_the_broker_knows_its_name_server(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_everything_is_in_the_data_folder(tmp_path: Path) -> None:
 def test_a_file_wins_over_what_standalone_prefers(tmp_path: Path) -> None:
     path = tmp_path / "broker.conf"
     path.write_text("autoCreateTopicEnable=false\nlistenPort=20911\n")
-    setup = load(Wish(tmp_path, path), {"GANTRY_LISTEN_PORT": "30911"})
+    setup = load(StandaloneOptions(tmp_path, path), {"GANTRY_LISTEN_PORT": "30911"})
     assert not setup.broker.settings.auto_create_topic_enable
     assert setup.broker.identity.address == "127.0.0.1:30911"
     assert setup.names.settings.listen_port == 9876
@@ -60,7 +60,7 @@ def test_the_address_told_is_one_that_is_listened_on(tmp_path: Path) -> None:
 
 
 def test_a_port_of_zero_switches_off_what_can_be(tmp_path: Path) -> None:
-    setup = load(Wish(tmp_path, flags={"metricsPort": "0"}, console_port=0), {})
+    setup = load(StandaloneOptions(tmp_path, flags={"metricsPort": "0"}, console_port=0), {})
     assert setup.place("console") is None
     assert setup.place("metrics") is None
     with pytest.raises(ConfigurationError, match="--broker-port"):
@@ -72,7 +72,7 @@ def test_a_member_of_a_group_is_not_alone(tmp_path: Path) -> None:
     secret.write_text("sixteen bytes and more")
     members = {"groupMembers": "1=a:1,2=b:1", "memberNumber": "1", "leaseNamespace": "mq"}
     with pytest.raises(ConfigurationError, match="start each member with `gantry broker`"):
-        load(Wish(tmp_path, flags={**members, "groupSecretFile": str(secret)}), {})
+        load(StandaloneOptions(tmp_path, flags={**members, "groupSecretFile": str(secret)}), {})
 
 
 def test_every_port_that_cannot_be_had_is_told(tmp_path: Path) -> None:
@@ -109,19 +109,19 @@ def test_the_sample_changes_nothing_commented_out_or_not(tmp_path: Path) -> None
     path = tmp_path / "broker.conf"
     path.write_text(text.replace("\n#", "\n").replace("\n ", "\n# "))
     plain = loaded(tmp_path)
-    assert load(Wish(tmp_path, path), {}).broker.settings == plain.broker.settings
-    assert load(Wish(tmp_path, path), {}).broker.store == plain.broker.store
-    assert load(Wish(tmp_path, path), {}).broker.unknown == {}
+    assert load(StandaloneOptions(tmp_path, path), {}).broker.settings == plain.broker.settings
+    assert load(StandaloneOptions(tmp_path, path), {}).broker.store == plain.broker.store
+    assert load(StandaloneOptions(tmp_path, path), {}).broker.unknown == {}
 
 
 def test_name_server_and_broker_speak_tls_alike(tmp_path: Path) -> None:
     key = {"tls.server.mode": "enforcing"}
-    setup = load(Wish(tmp_path, flags=key), {})
+    setup = load(StandaloneOptions(tmp_path, flags=key), {})
     assert setup.names.tls == setup.broker.tls
     assert setup.names.tls.mode is TlsMode.ENFORCING
     assert setup.broker.client_tls is not None
     assert setup.names.client_tls == setup.broker.client_tls
     file = tmp_path / "broker.conf"
     file.write_text("tls.server.mode=disabled\n")
-    assert load(Wish(tmp_path, file), {}).names.tls.mode is TlsMode.DISABLED
-    assert load(Wish(tmp_path, file, key), {}).names.tls.mode is TlsMode.ENFORCING
+    assert load(StandaloneOptions(tmp_path, file), {}).names.tls.mode is TlsMode.DISABLED
+    assert load(StandaloneOptions(tmp_path, file, key), {}).names.tls.mode is TlsMode.ENFORCING

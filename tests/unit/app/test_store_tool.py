@@ -22,8 +22,8 @@ from gantrymq.app.store_tool import run
 from gantrymq.fakes.stores.store import OpenedStore
 from gantrymq.fakes.stores.store_damage import tree
 from gantrymq.runtime.storage.disk import FolderDisk
-from gantrymq.store.commitlog import log_cut
-from gantrymq.store.commitlog.log_cut import TruncationRequest
+from gantrymq.store.commitlog import log_truncation
+from gantrymq.store.commitlog.log_truncation import TruncationRequest
 from gantrymq.testing.memory_disk import MemoryDisk
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
@@ -256,8 +256,8 @@ def test_a_log_that_is_missing_is_to_be_mounted(
     assert text in done.stdout
     assert "is its disk mounted?" in done.stdout
     assert "next start takes them away" not in done.stdout
-    for wish in ([], ["--rebuild", "all"], ["--keep", "newer"]):
-        plan = gantry("repair", store, "--yes", *wish)
+    for options in ([], ["--rebuild", "all"], ["--keep", "newer"]):
+        plan = gantry("repair", store, "--yes", *options)
         assert plan.returncode == 1
         assert plan.stdout.startswith("left as it is: commitlog ")
         assert "mount its disk, or restore it" in plan.stdout
@@ -359,8 +359,8 @@ def test_a_member_can_cut_its_log_after_a_repair(store: Path) -> None:
     damage(store, LOG, 497 + 90)
     assert gantry("repair", store, "--keep", "older", "--yes").returncode == 0
     disk = FolderDisk(store)
-    log_cut.wish(disk, TruncationRequest(497, epoch=5))
-    assert log_cut.wished(disk) == TruncationRequest(497, epoch=5)
+    log_truncation.request(disk, TruncationRequest(497, epoch=5))
+    assert log_truncation.requested(disk) == TruncationRequest(497, epoch=5)
 
 
 def test_an_interrupted_log_is_left_without_a_decision(store: Path) -> None:
@@ -377,12 +377,12 @@ def test_rebuilt_queues_are_javas_own(store: Path) -> None:
     assert gantry("check", store).returncode == 0
 
 
-@pytest.mark.parametrize("wish", [[], ["--rebuild", "all"]])
-def test_what_does_not_belong_is_moved_aside(store: Path, wish: list[str]) -> None:
+@pytest.mark.parametrize("options", [[], ["--rebuild", "all"]])
+def test_what_does_not_belong_is_moved_aside(store: Path, options: list[str]) -> None:
     names = ["commitlog/note", "consumequeue/note", "consumequeue/VecTopic/0/note", "index/note"]
     for name in names:
         (store / name).write_bytes(name.encode())
-    assert gantry("repair", store, "--yes", *wish).returncode == 0
+    assert gantry("repair", store, "--yes", *options).returncode == 0
     (side,) = (store / "gantry/repair").iterdir()
     assert {name: content(side)[name] for name in names} == {name: name.encode() for name in names}
 

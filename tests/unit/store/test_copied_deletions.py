@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.fakes.brokers.replicated import Master, Slave, bytes_of_log
 from gantrymq.fakes.stores.store import SETTINGS, OpenedStore, message
-from gantrymq.store.commitlog import log_cut
+from gantrymq.store.commitlog import log_truncation
 from gantrymq.store.consumequeue import queue_snapshot, replaced_queues
 from gantrymq.store.consumequeue.replaced_queues import ReplacedQueues
 from gantrymq.store.files import flush_positions
@@ -198,7 +198,7 @@ def cut_off(
     copy(master, slave)
     if is_flushed:
         flush(slave)
-    log_cut.wish(disk, log_cut.TruncationRequest(other.store.log.end))
+    log_truncation.request(disk, log_truncation.TruncationRequest(other.store.log.end))
     return other
 
 
@@ -238,7 +238,7 @@ def test_only_what_began_anew_is_made_from_the_log(cut: tuple[int, ...], made: l
     disk = FaultyDisk()
     cut_off(disk, before=(0, 0, 1), cut=cut)
     report = Slave(disk.kill()).store.report
-    assert report.was_cut
+    assert report.was_truncated
     assert report.rebuilt_queues == made
 
 
@@ -247,7 +247,7 @@ def test_a_note_that_cannot_be_read_has_all_queues_looked_at(stop: str) -> None:
     disk = FaultyDisk()
     other = cut_off(disk, before=(0, 0, 1), cut=(DELETED, 0))
     if stop != "kill":
-        disk.remove(log_cut.PATH)
+        disk.remove(log_truncation.PATH)
         disk = disk.kill()
         Slave(disk).close()
     file = disk.open(replaced_queues.PATH)
@@ -257,7 +257,7 @@ def test_a_note_that_cannot_be_read_has_all_queues_looked_at(stop: str) -> None:
         if stop == "clean, and no marks":
             disk.remove(flush_positions.PATH)
         Slave(disk).close()
-        log_cut.wish(disk, log_cut.TruncationRequest(other.store.log.end))
+        log_truncation.request(disk, log_truncation.TruncationRequest(other.store.log.end))
     slave = Slave(disk.kill())
     assert_equal(slave, other)
     other.store.lead(other.now)
@@ -334,7 +334,7 @@ def test_what_this_store_deleted_itself_does_not_come_back() -> None:
     end = master.store.log.end
     sent(master, DELETED, 0)
     flush(master)
-    log_cut.wish(disk, log_cut.TruncationRequest(end))
+    log_truncation.request(disk, log_truncation.TruncationRequest(end))
     assert counts(Slave(disk.kill())) == [0, 0, 0, 0]
 
 
@@ -376,7 +376,7 @@ def test_a_cut_leaves_what_others_show_who_never_had_what_was_cut(
         if at in flushes:
             flush(slave)
     copy(master, slave)
-    log_cut.wish(disk, log_cut.TruncationRequest(other.store.log.end))
+    log_truncation.request(disk, log_truncation.TruncationRequest(other.store.log.end))
     slave = Slave(disk.crash() if is_power else disk.kill())
     copy(other, slave)
     assert_equal(slave, other)

@@ -12,7 +12,7 @@ import pytest
 from gantrymq.base.disk import DiskError
 from gantrymq.fakes.brokers.replicated import Master, Slave, bytes_of_log
 from gantrymq.fakes.stores.store import OpenedStore, message
-from gantrymq.store.commitlog import log_cut
+from gantrymq.store.commitlog import log_truncation
 from gantrymq.store.consumequeue import queue_snapshot
 from gantrymq.store.files import flush_positions
 from gantrymq.store.files.segments import SyncFailedError
@@ -135,7 +135,7 @@ def cut_to_nothing(disk: FaultyDisk, gone: int) -> None:
     flush(slave)
     remove_files(slave, gone)
     slave.close()
-    log_cut.wish(disk, log_cut.TruncationRequest(0))
+    log_truncation.request(disk, log_truncation.TruncationRequest(0))
 
 
 def keyed(disk: FaultyDisk, count: int) -> list[int]:
@@ -149,7 +149,7 @@ def keyed(disk: FaultyDisk, count: int) -> list[int]:
 
 def cut_behind(disk: FaultyDisk, count: int) -> None:
     """The log goes on with another one behind so many messages."""
-    log_cut.wish(disk, log_cut.TruncationRequest(keyed(disk, 100)[count]))
+    log_truncation.request(disk, log_truncation.TruncationRequest(keyed(disk, 100)[count]))
 
 
 def with_one_file_of_keys(disk: FaultyDisk, count: int) -> None:

@@ -150,7 +150,7 @@ def test_a_gap_is_a_fault_of_ours_while_it_leads() -> None:
     stray.queue_offset, stray.physical_offset = 7, SIZE
     entry = of_record(stray, PropertyScan(), DelayLevels("1s"))
     with pytest.raises(AssertionError, match="units are missing"):
-        slave.store._arrivals.dispatch([entry])
+        slave.store._notifier.dispatch([entry])
 
 
 # ---------------------------------------------------------------------- follow
@@ -323,7 +323,7 @@ def test_what_cannot_be_told_takes_a_bounded_room() -> None:
     for number in range(UNTOLD_MAX + 100):
         slave.put(number)
         slave.turn()
-    assert len(slave.store._arrivals._untold) <= UNTOLD_MAX
+    assert len(slave.store._notifier._untold) <= UNTOLD_MAX
     slave.store.safe = None
     assert list(slave.turn().arrived) == [("T", 0)]
 

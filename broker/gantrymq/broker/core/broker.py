@@ -184,7 +184,9 @@ class Broker:
         state.now, state.wall_ms = now, wall_ms
         if state.identity.is_master:
             commits.forget_lost(state)
-        if state.identity.is_elected and (state.store.report.was_cut or state.store.log.is_empty):
+        if state.identity.is_elected and (
+            state.store.report.was_truncated or state.store.log.is_empty
+        ):
             services.metadata_replication.lose()
         first_users.begin(state)
         system_topic_creation.make_missing(state)

@@ -29,8 +29,8 @@ from gantrymq.ha.lease import lease_copy
 from gantrymq.ha.lease.lease import Lease, Mark
 from gantrymq.ha.member import persistent_state
 from gantrymq.ha.protocol.handshake import MemberReport
-from gantrymq.store.commitlog import log_cut
-from gantrymq.store.commitlog.log_cut import TruncationRequest
+from gantrymq.store.commitlog import log_truncation
+from gantrymq.store.commitlog.log_truncation import TruncationRequest
 from gantrymq.store.engine import Store
 from gantrymq.store.files import flush_positions, reserve
 
@@ -217,14 +217,14 @@ class ReplicaState:
     def cut(self, position: int) -> None:
         """Have the next start truncate the log at this position, from where the master's log
         continues."""
-        self._save(log_cut.wish, TruncationRequest(position, epoch=self.epoch))
+        self._save(log_truncation.request, TruncationRequest(position, epoch=self.epoch))
 
     def copy_anew(self, shared: int) -> None:
         """Have the next start begin the log anew. At most the part below `shared` equals the
         master's log, and the master no longer has the part that follows."""
         self._keep(replace(self._kept, is_partial=True))
         self._write(())
-        self._save(log_cut.wish, TruncationRequest(0, shared, self.epoch))
+        self._save(log_truncation.request, TruncationRequest(0, shared, self.epoch))
 
     # ------------------------------------------------------------------ files
 

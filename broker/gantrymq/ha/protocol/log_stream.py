@@ -37,7 +37,7 @@ class LogStream:
         "_cold_bytes",
         "_log",
         "_number",
-        "_readings",
+        "_reader",
         "failure",
         "is_open",
         "is_reading",
@@ -60,7 +60,7 @@ class LogStream:
         self._cold_bytes = cold_bytes
         self._log = log
         self._number = number
-        self._readings = readings
+        self._reader = readings
 
     def begin(self, position: int) -> None:
         """Start at this position."""
@@ -105,7 +105,7 @@ class LogStream:
         if found is not None:
             return found
         self.is_reading = True
-        self._readings.start(self._number, log_bytes(self._log, self.sent, self._cold_bytes))
+        self._reader.start(self._number, log_bytes(self._log, self.sent, self._cold_bytes))
         return b""
 
     def read(self, finished: Finished) -> None:
@@ -122,7 +122,7 @@ class LogStream:
         """End the stream and cancel its disk read."""
         self.is_open = self.is_reading = False
         self._drop_chunk()
-        self._readings.cancel(self._number)
+        self._reader.cancel(self._number)
 
     def _drop_chunk(self) -> None:
         self._chunk = b""

@@ -111,7 +111,7 @@ class ReplicaAppender:
         if position != log.segments.start_of(position):
             text = f"the master begins at {position}, where no file does: {WRONG_SIZE}"
             return CopyRefused(text, is_diverged=True)
-        if persistence.is_syncing:  # for instance of the marks, after a failed attempt
+        if persistence.is_syncing:  # for instance of the flush positions, after a failed attempt
             text = f"the log cannot begin at {position} before the disk has what is under way"
             return CopyRefused(text, is_diverged=False)
         try:

@@ -81,8 +81,8 @@ class CommitLog:
         """The number of writes since the start; each writes one group of messages."""
 
     def load(self, *, is_size_known: bool = False) -> None:
-        """List and check the log's files. `is_size_known`: the marks say that they had this size
-        before. No record is read before `resume`."""
+        """List and check the log's files. `is_size_known`: the flush positions say that they had
+        this size before. No record is read before `resume`."""
         self.segments.load(is_size_known=is_size_known)
         self.end = self.segments.first
 

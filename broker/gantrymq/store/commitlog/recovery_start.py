@@ -46,9 +46,9 @@ def record_at(segments: Segments, position: int) -> Step | None:
     return step
 
 
-def are_valid(marks: FlushPositions, segments: Segments) -> bool:
-    """Whether the log still has the record that the marks name."""
-    log = marks.log
+def are_valid(positions: FlushPositions, segments: Segments) -> bool:
+    """Whether the log still has the record that the flush positions name."""
+    log = positions.log
     if log == LogPosition(log.position):  # the log was empty
         return segments.first == log.position
     step = record_at(segments, log.record_start)
@@ -58,11 +58,11 @@ def are_valid(marks: FlushPositions, segments: Segments) -> bool:
     return ends_there and step.record.store_timestamp_ms == log.store_timestamp_ms
 
 
-def start_by_marks(marks: FlushPositions, first: int, redone_from: int) -> Start:
+def start_by_flush_positions(positions: FlushPositions, first: int, redone_from: int) -> Start:
     """`redone_from`: queues and index are complete below it."""
     position = max(redone_from, first)
-    walk = marks.log if position >= marks.log.position else LogPosition(position)
-    return Start(walk, marks.log.position, marks.log.position)
+    walk = positions.log if position >= positions.log.position else LogPosition(position)
+    return Start(walk, positions.log.position, positions.log.position)
 
 
 def start_after_java(segments: Segments, newest_known: int) -> Start:

@@ -54,7 +54,7 @@ def path_of(start: int, end: int, epoch: int, crc: int) -> str:
     return f"{TAILS}/{start:0{NAME_DIGITS}d}-{end:0{NAME_DIGITS}d}-{epoch}-{crc:08x}"
 
 
-def kept_tails(disk: Disk) -> Sequence[TruncatedTail]:
+def list_tails(disk: Disk) -> Sequence[TruncatedTail]:
     """All truncated tails, the oldest first."""
     found = []
     for each in disk.list(TAILS):
@@ -73,7 +73,7 @@ def make_room(
     for each in disk.list(TAILS):
         if each.name.endswith(UNFINISHED):
             disk.remove(f"{TAILS}/{each.name}")
-    tails = kept_tails(disk)
+    tails = list_tails(disk)
     count, size = len(tails) + 1, sum(tail.size for tail in tails) + end - start
     gone = []
     for tail in tails:

@@ -34,8 +34,8 @@ REMOVED_QUEUES_A_TURN: Final = 4
 # The device could take more at a time, but the syncs of the log share it.
 SYNCS_MAX: Final = 4
 
-# A start after a crash dispatches again what lies behind the queues' mark, in about a second for
-# each of these. With many queues, a thorough round costs as many syncs.
+# A start after a crash dispatches again what lies behind the queues' flush position, in about a
+# second for each of these. With many queues, a thorough round costs as many syncs.
 BEHIND_BYTES: Final = 256 << 20
 BEHIND_BYTES_A_QUEUE: Final = 64 << 10
 

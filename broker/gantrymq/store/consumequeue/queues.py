@@ -11,7 +11,7 @@ number of queues in each turn ahead of their first use.
 
 False units. As long as only our own stores write, and the log is never cut below what was synced,
 the files have no false units (consumequeue.py), and nothing is wiped after a crash. Otherwise a
-note exists (unsettled.py) until every queue was opened, wiped if necessary, and synced. After a
+note exists (dirty_queues.py) until every queue was opened, wiped if necessary, and synced. After a
 crash in between the next start wipes them all again.
 """
 
@@ -233,8 +233,8 @@ class Queues:
     def cut_to_log(self, physical_offset: int) -> None:
         """Remove the units of records behind this position, where the log is about to end.
 
-        Call it after the marks are lowered, and before the log is cut. It also holds for queues
-        that are opened later, so everything that is appended must be dispatched before.
+        Call it after the flush positions are lowered, and before the log is cut. It also holds for
+        queues that are opened later, so everything that is appended must be dispatched before.
         """
         if self._cut_to < 0 or physical_offset < self._cut_to:
             self._cut_to = physical_offset

@@ -14,8 +14,8 @@ and the next start looks for notes of messages that the log does not have.
 Invariants. The last note of a queue counts. The number of notes is bounded: the oldest are dropped
 first, because their messages are the least likely to be lost. If a note cannot be read, because it
 is unfinished or damaged, it is unknown which notes are missing (`is_whole`): the next start by our
-marks then checks all queues from the log's start on, whatever the stop was. Until then the
-unreadable bytes stay.
+flush positions then checks all queues from the log's start on, whatever the stop was. Until then
+the unreadable bytes stay.
 """
 
 from __future__ import annotations

@@ -42,7 +42,8 @@ TOPICS_MAX: Final = 100_000
 
 @final
 class Dispatcher:
-    """The dispatcher of one store. Queues and index have everything below the mark it starts at."""
+    """The dispatcher of one store. Queues and index have everything below the position it starts
+    at."""
 
     __slots__ = (
         "_arrived",
@@ -94,7 +95,7 @@ class Dispatcher:
         return LogPosition(self.position, self.record_start, self.store_timestamp_ms)
 
     def start_at(self, mark: LogPosition) -> None:
-        """Continue at this mark: everything below is dispatched."""
+        """Continue at this position: everything below is dispatched."""
         self.position = mark.position
         self.record_start = mark.record_start
         self.store_timestamp_ms = mark.store_timestamp_ms

@@ -2,8 +2,8 @@
 
 After kill -9 or a failed sync the page cache may show log bytes that are not on disk, and it may
 consider them clean. Recovery therefore trusts only what lies below the log's flush position
-("mark"). What it keeps above is first written again and synced. Below the marks of queues and index
-nothing needs to be dispatched again.
+("mark"). What it keeps above is first written again and synced. Below the flush positions of queues
+and index nothing needs to be dispatched again.
 
     gantry/marks       two slots, at 0 and at 4096
     slot               "GFM1" | crc32 of the rest, 4 | and 8 bytes each: sequence | log's mark
@@ -14,21 +14,21 @@ nothing needs to be dispatched again.
                        0000018bcfe5687b 0000000000000077 0000000000000000 0000000000000004
                        0000000000000000 0000000040000000 00000000005b8d80
 
-Why this is safe. Marks are written after the sync that makes them true, so they are true whenever
-they are read, and need no sync of their own. If a crash loses or tears a slot, the other slot has
-older marks, and those only make recovery repeat more work. The highest sequence with a correct CRC
-counts. A slot that is synced is therefore left alone until the other one is synced too. That other
-slot is overwritten again and again, but not during its sync. What a start reads may be in the page
-cache only, so it is written again and synced before anything else.
+Why this is safe. Flush positions are written after the sync that makes them true, so they are true
+whenever they are read, and need no sync of their own. If a crash loses or tears a slot, the other
+slot has older flush positions, and those only make recovery repeat more work. The highest sequence
+with a correct CRC counts. A slot that is synced is therefore left alone until the other one is
+synced too. That other slot is overwritten again and again, but not during its sync. What a start
+reads may be in the page cache only, so it is written again and synced before anything else.
 
-Only marks that are lowered, because something is about to be cut, must be synced before the cut:
-`settle` does that. If the log does not have the record that the marks name, another program has
-written the log since, and the marks are void.
+Only flush positions that are lowered, because something is about to be cut, must be synced before
+the cut: `settle` does that. If the log does not have the record that the flush positions name,
+another program has written the log since, and the flush positions are void.
 
-Marks are written when they have moved and a second or 16 MiB have passed, and synced in the
-background every ten seconds. So what a power cut makes recovery write again stays within a few
-seconds of writes. Until a sync, a power cut may bring back the marks in `safe`: what they describe
-must not be deleted.
+Flush positions are written when they have moved and a second or 16 MiB have passed, and synced in
+the background every ten seconds. So what a power cut makes recovery write again stays within a few
+seconds of writes. Until a sync, a power cut may bring back the flush positions in `synced`: what they
+describe must not be deleted.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class FlushPositions:
 
 
 VOID: Final = FlushPositions(LogPosition(-1, -1, -1))
-"""No log has such a record, so these marks are never valid."""
+"""No log has such a record, so these flush positions are never valid."""
 
 
 @final
@@ -90,22 +90,22 @@ class Slot:
     """The content of one slot of the file."""
 
     sequence: int
-    marks: FlushPositions
+    positions: FlushPositions
     file_bytes: int
     queue_file_bytes: int
 
 
 def encode_slot(slot: Slot) -> bytes:
-    marks, log = slot.marks, slot.marks.log
+    positions, log = slot.positions, slot.positions.log
     body = _BODY.pack(
         slot.sequence,
         log.position,
         log.record_start,
         log.store_timestamp_ms,
-        marks.queues,
-        marks.index,
-        marks.queue_count,
-        marks.index_files,
+        positions.queues,
+        positions.index,
+        positions.queue_count,
+        positions.index_files,
         slot.file_bytes,
         slot.queue_file_bytes,
     )
@@ -118,8 +118,8 @@ def decode_slot(data: bytes) -> Slot | None:
     if len(data) != SLOT_BYTES or data[:8] != MAGIC + _CRC.pack(zlib.crc32(body)):
         return None
     numbers = _BODY.unpack(body)
-    marks = FlushPositions(LogPosition(*numbers[1:4]), *numbers[4:8])
-    return Slot(numbers[0], marks, numbers[8], numbers[9])
+    positions = FlushPositions(LogPosition(*numbers[1:4]), *numbers[4:8])
+    return Slot(numbers[0], positions, numbers[8], numbers[9])
 
 
 def log_position(disk: Disk) -> int:
@@ -129,26 +129,26 @@ def log_position(disk: Disk) -> int:
     slots = [decode_slot(data[at : at + SLOT_BYTES]) for at in SLOT_POSITIONS]
     found = [slot for slot in slots if slot is not None]
     last = max(found, key=lambda slot: slot.sequence, default=None)
-    return 0 if last is None else last.marks.log.position
+    return 0 if last is None else last.positions.log.position
 
 
 @final
 class FlushPositionsFile:
-    """The file of the marks: read at the start, and written as the store is flushed."""
+    """The file of the flush positions: read at the start, and written as the store is flushed."""
 
     __slots__ = (
         "_background",
         "_file",
         "_next_sync",
         "_next_write",
-        "_safe_slot",
         "_sequence",
         "_sizes",
         "_sync_ticket",
+        "_synced_slot",
         "_syncing",
         "are_sizes_known",
-        "marks",
-        "safe",
+        "latest",
+        "synced",
     )
 
     def __init__(
@@ -161,60 +161,64 @@ class FlushPositionsFile:
         self._file = _open(disk)
         self._next_sync = 0.0
         self._next_write = 0.0
-        self._safe_slot = 0
+        self._synced_slot = 0
         self._sync_ticket = 0
         self._syncing: FlushPositions | None = None
         self._sequence = 0
-        self.marks: FlushPositions | None = None
-        self.safe: FlushPositions | None = None
-        """The marks that are synced: a power cut may bring these back."""
+        self.latest: FlushPositions | None = None
+        self.synced: FlushPositions | None = None
+        """The flush positions that are synced: a power cut may bring these back."""
         self.are_sizes_known = False
         for number, at in enumerate(SLOT_POSITIONS):
             slot = decode_slot(self._file.read(at, SLOT_BYTES))
             if slot is not None and slot.sequence > self._sequence:
-                self._sequence, self.marks, self._safe_slot = slot.sequence, slot.marks, number
+                self._sequence, self.latest, self._synced_slot = (
+                    slot.sequence,
+                    slot.positions,
+                    number,
+                )
                 self.are_sizes_known = (slot.file_bytes, slot.queue_file_bytes) == self._sizes
 
-    def advance(self, marks: FlushPositions, now: float) -> DiskError | None:
-        """Write these marks, at intervals. Everything below them must be on disk.
+    def advance(self, positions: FlushPositions, now: float) -> DiskError | None:
+        """Write these flush positions, at intervals. Everything below them must be on disk.
 
-        A failure only needs to be logged: the previous marks are still true.
+        A failure only needs to be logged: the previous flush positions are still true.
         """
         if self._sync_ticket:
             return None
         try:
-            if self._is_due(marks, now):
+            if self._is_due(positions, now):
                 self._next_write = now + INTERVAL_SECONDS
-                self._write(marks)
-            if self.marks != self.safe and now >= self._next_sync:
+                self._write(positions)
+            if self.latest != self.synced and now >= self._next_sync:
                 self._next_sync = now + SYNC_SECONDS
                 self._sync_ticket = self._background.sync(self._file)
-                self._syncing = self.marks
+                self._syncing = self.latest
         except DiskError as error:
             return error
         return None
 
-    def _is_due(self, marks: FlushPositions, now: float) -> bool:
-        written = self.marks.log.position if self.marks else 0
-        if marks == self.marks or marks.log.position < written:
+    def _is_due(self, positions: FlushPositions, now: float) -> bool:
+        written = self.latest.log.position if self.latest else 0
+        if positions == self.latest or positions.log.position < written:
             return False
-        return now >= self._next_write or marks.log.position - written >= INTERVAL_BYTES
+        return now >= self._next_write or positions.log.position - written >= INTERVAL_BYTES
 
-    def settle(self, marks: FlushPositions) -> None:
-        """Write and sync these marks: before a cut, after recovery, at a clean stop.
+    def settle(self, positions: FlushPositions) -> None:
+        """Write and sync these flush positions: before a cut, after recovery, at a clean stop.
 
         No sync may be under way.
         """
         assert not self._sync_ticket
-        if self.safe is None and self.marks is not None:
+        if self.synced is None and self.latest is not None:
             self._confirm()
-        self._write(marks)
+        self._write(positions)
         self._sync()
-        self._be_safe(marks)
+        self._note_synced(positions)
 
     def _confirm(self) -> None:
         """Write the slot that was found again, and sync it."""
-        at = SLOT_POSITIONS[self._safe_slot]
+        at = SLOT_POSITIONS[self._synced_slot]
         self._file.write(at, [self._file.read(at, SLOT_BYTES)])
         self._sync()
 
@@ -224,10 +228,10 @@ class FlushPositionsFile:
         except DiskError as error:
             raise SyncFailedError(error) from error
 
-    def _be_safe(self, marks: FlushPositions | None) -> None:
+    def _note_synced(self, positions: FlushPositions | None) -> None:
         """Note that the slot written last is synced, and must be left alone."""
-        self.safe = marks
-        self._safe_slot = 1 - self._safe_slot
+        self.synced = positions
+        self._synced_slot = 1 - self._synced_slot
 
     @property
     def is_syncing(self) -> bool:
@@ -235,12 +239,13 @@ class FlushPositionsFile:
         return self._sync_ticket != 0
 
     def take(self, completion: Completion) -> bool:
-        """Whether the completion is for the marks. Marks that could not be synced do no harm."""
+        """Whether the completion is for the flush positions. Flush positions that could not be
+        synced do no harm."""
         if completion.ticket != self._sync_ticket:
             return False
         self._sync_ticket = 0
         if completion.error is None:
-            self._be_safe(self._syncing)
+            self._note_synced(self._syncing)
         else:
             self._next_sync = NEVER  # a later sync that succeeds proves nothing
         return True
@@ -248,16 +253,16 @@ class FlushPositionsFile:
     def close(self) -> None:
         self._file.close()
 
-    def _write(self, marks: FlushPositions) -> None:
+    def _write(self, positions: FlushPositions) -> None:
         sequence = self._sequence + 1
-        data = encode_slot(Slot(sequence, marks, *self._sizes))
+        data = encode_slot(Slot(sequence, positions, *self._sizes))
         try:
-            self._file.write(SLOT_POSITIONS[1 - self._safe_slot], [data])
+            self._file.write(SLOT_POSITIONS[1 - self._synced_slot], [data])
         except DiskError:
-            self.marks = self.safe  # this slot had the unsynced ones
+            self.latest = self.synced  # this slot had the unsynced ones
             raise
         self._sequence = sequence
-        self.marks = marks
+        self.latest = positions
 
 
 def _open(disk: Disk) -> File:

@@ -147,10 +147,10 @@ class Inspection:
         self._expectation = Expectation(disk, self.sizes.index, begun_anew)
         self._has_index = assumptions.has_index or bool(self.index.heads)
         slot = newest_slot(disk)
-        slot = None if slot is None or slot.marks == VOID else slot
+        slot = None if slot is None or slot.positions == VOID else slot
         self._slot = slot
         self._begins: list[tuple[int, int]] = []  # of the log's files: position, first store time
-        self._mark: LogPosition = slot.marks.log if slot else LogPosition()
+        self._mark: LogPosition = slot.positions.log if slot else LogPosition()
         self._mark_seen = False
 
     def run(self) -> ProgressTask[None]:
@@ -190,8 +190,8 @@ class Inspection:
         if not self.is_crashed:
             return POSITION_MAX, POSITION_MAX
         slot = self._slot
-        if slot is not None and (self._mark_seen or slot.marks.log == LogPosition()):
-            return slot.marks.queues, slot.marks.index
+        if slot is not None and (self._mark_seen or slot.positions.log == LogPosition()):
+            return slot.positions.queues, slot.positions.index
         limit_ms = self.checkpoint.recovery_ms()
         old = [start for start, store_ms in self._begins if 0 < store_ms <= limit_ms]
         start = max(old, default=self.row.first)

@@ -62,7 +62,7 @@ class RepairStep:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class RepairOptions:
     """What the user wants beyond what is safe in any case."""
 
     keep: Side | None = None
@@ -83,20 +83,20 @@ class RepairPlan:
     begun_anew: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
 
-def make_plan(seen: Inspection, wishes: Wishes) -> RepairPlan:
+def make_plan(seen: Inspection, options: RepairOptions) -> RepairPlan:
     """Make a plan from a check that has been run to its end."""
-    if seen.missing and wishes.keep is not Side.OLDER:
+    if seen.missing and options.keep is not Side.OLDER:
         todo = "mount its disk, or restore it; --keep older gives up what is not there"
         return RepairPlan((), (f"{COMMIT_LOG} {seen.missing}: {todo}",), seen.row.past)
     if seen.missing and not seen.row.files:
         return _empty_log(seen)
     left: list[str] = []
     end = seen.breaks[-1].position if seen.breaks else seen.row.past
-    log_steps = [*_foreign(seen), *_log(seen, wishes, left)]
+    log_steps = [*_foreign(seen), *_log(seen, options, left)]
     holes = [each for each in seen.breaks if each.cause in HOLES]
-    if holes and wishes.keep is Side.OLDER:
+    if holes and options.keep is Side.OLDER:
         end = holes[0].position
-    steps = [*log_steps, *_queues(seen, wishes, left, end), *_index(seen, wishes, log_steps)]
+    steps = [*log_steps, *_queues(seen, options, left, end), *_index(seen, options, log_steps)]
     if steps or seen.findings.has(Kind.CHECKPOINT) or seen.findings.has(Kind.LOG_LOST):
         steps = [*_void(seen), *steps]
     return RepairPlan(tuple(steps), tuple(left), end, seen.begun_anew)
@@ -116,14 +116,14 @@ def _foreign(seen: Inspection) -> Iterator[RepairStep]:
         yield RepairStep(Action.MOVE, path, "it is no file of the log")
 
 
-def _log(seen: Inspection, wishes: Wishes, left: list[str]) -> Iterator[RepairStep]:
+def _log(seen: Inspection, options: RepairOptions, left: list[str]) -> Iterator[RepairStep]:
     holes = [each for each in seen.breaks if each.cause in HOLES]
-    if holes and wishes.keep is None:
+    if holes and options.keep is None:
         left.append(
             f"the log is interrupted at {holes[0].position}: say --keep older or --keep newer"
         )
         return
-    steps = list(_log_ends(seen, wishes, holes, left))
+    steps = list(_log_ends(seen, options, holes, left))
     yield from steps
     treated = {step.path for step in steps}
     length = seen.sizes.log_bytes
@@ -135,10 +135,10 @@ def _log(seen: Inspection, wishes: Wishes, left: list[str]) -> Iterator[RepairSt
 
 
 def _log_ends(
-    seen: Inspection, wishes: Wishes, holes: Sequence[Break], left: list[str]
+    seen: Inspection, options: RepairOptions, holes: Sequence[Break], left: list[str]
 ) -> Iterator[RepairStep]:
     """Give up a part of the log, at its end or its start."""
-    if holes and wishes.keep is Side.OLDER:
+    if holes and options.keep is Side.OLDER:
         yield from _cut(seen, holes[0].position, "newer than the gap, which --keep older gives up")
         return
     if holes:
@@ -174,14 +174,16 @@ def _extend(path: str, size: int) -> RepairStep:
     return RepairStep(Action.EXTEND, path, "the file was cut short", size)
 
 
-def _queues(seen: Inspection, wishes: Wishes, left: list[str], end: int) -> Iterator[RepairStep]:
+def _queues(
+    seen: Inspection, options: RepairOptions, left: list[str], end: int
+) -> Iterator[RepairStep]:
     queues = seen.queues
     for path in queues.short_files():
         yield _extend(path, seen.sizes.queue_bytes)
     if end < seen.log.end or seen.findings.has(Kind.UNIT_AHEAD):
         yield RepairStep(Action.CUT_QUEUES, "consumequeue", "the log ends there", end)
     moved = set()
-    wanted = dict.fromkeys(queues.seen()) if wishes.rebuild_queues else {}
+    wanted = dict.fromkeys(queues.seen()) if options.rebuild_queues else {}
     for key in wanted | queues.damaged:
         why_not = queues.why_not_rebuilt(key, end)
         if why_not:
@@ -195,16 +197,18 @@ def _queues(seen: Inspection, wishes: Wishes, left: list[str], end: int) -> Iter
             yield RepairStep(Action.MOVE, path, "it is no file of a queue")
 
 
-def _index(seen: Inspection, wishes: Wishes, log_steps: list[RepairStep]) -> Iterator[RepairStep]:
+def _index(
+    seen: Inspection, options: RepairOptions, log_steps: list[RepairStep]
+) -> Iterator[RepairStep]:
     kinds = (Kind.INDEX_FILE, Kind.INDEX_CHAIN, Kind.INDEX_WRONG, Kind.INDEX_MISSING)
     is_damaged = any(seen.findings.has(kind) for kind in kinds)
     loses_records = any(
         step.action is Action.CUT and step.amount < seen.sizes.log_bytes for step in log_steps
     )
     is_cut = bool(seen.index.heads) and loses_records
-    if wishes.rebuild_index or is_damaged or is_cut:
+    if options.rebuild_index or is_damaged or is_cut:
         reason = "it does not agree with the log" if is_damaged else "the log was cut"
-        reason = "--rebuild index" if wishes.rebuild_index else reason
+        reason = "--rebuild index" if options.rebuild_index else reason
         yield RepairStep(Action.REBUILD_INDEX, "index", reason)
         return
     for path in seen.index.foreign:

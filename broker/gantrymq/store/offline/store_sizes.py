@@ -63,18 +63,18 @@ class StoreSizes:
 def detect(disk: Disk, said: Mapping[str, int], findings: Findings) -> StoreSizes:
     """Determine the sizes. `said` has those that a user or a broker.conf gave, by key."""
     defaults = StoreSettings()
-    marks = newest_slot(disk)
+    slot = newest_slot(disk)
     log = _row_size(
         LOG_KEY,
         said,
-        (marks.file_bytes if marks else 0) or usual_size(disk.list(COMMIT_LOG)),
+        (slot.file_bytes if slot else 0) or usual_size(disk.list(COMMIT_LOG)),
         defaults.mapped_file_size_commit_log,
         findings,
     )
     queue = _row_size(
         QUEUE_KEY,
         said,
-        (marks.queue_file_bytes if marks else 0) or _queue_file_bytes(disk),
+        (slot.queue_file_bytes if slot else 0) or _queue_file_bytes(disk),
         defaults.mapped_file_size_consume_queue,
         findings,
     )

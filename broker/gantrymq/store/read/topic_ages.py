@@ -42,7 +42,7 @@ class TopicAges:
         "_next_key",
         "_next_look",
         "_queues",
-        "_readings",
+        "_reader",
         "_store",
         "failure",
     )
@@ -54,7 +54,7 @@ class TopicAges:
         self._next_key = 0
         self._next_look = float("-inf")
         self._queues: dict[int, ConsumeQueue] = {}
-        self._readings = AsyncReader(background, LOOKED_AT_ONCE)
+        self._reader = AsyncReader(background, LOOKED_AT_ONCE)
         self._store = store
         self.failure: DiskError | CorruptionError | None = None
         """The last error of the last check, to be reported; the next check tries again."""
@@ -85,20 +85,20 @@ class TopicAges:
 
     def take(self, completion: Completion) -> bool:
         """Whether the completion is for a check."""
-        is_ours = self._readings.take(completion)
+        is_ours = self._reader.take(completion)
         if is_ours:
             self._raise_floors()
         return is_ours
 
     def deadline(self) -> float:
         """The time at which `turn` has work."""
-        if (self._left and len(self._queues) < LOOKED_AT_ONCE) or self._readings.is_due:
+        if (self._left and len(self._queues) < LOOKED_AT_ONCE) or self._reader.is_due:
             return -NEVER
         is_looking = self._left or self._queues
         return NEVER if is_looking or not self._ages_ms else self._next_look
 
     def _go_on(self, wall_ms: int) -> None:
-        self._readings.turn()
+        self._reader.turn()
         self._raise_floors()
         for _ in range(STARTED_A_TURN):
             if not self._left or len(self._queues) >= LOOKED_AT_ONCE:
@@ -112,11 +112,11 @@ class TopicAges:
         self._next_key += 1
         self._queues[self._next_key] = queue
         reading = _first_since(self._store, queue, wall_ms - age_ms)
-        self._readings.start(self._next_key, reading)
+        self._reader.start(self._next_key, reading)
         self._raise_floors()
 
     def _raise_floors(self) -> None:
-        for finished in self._readings.take_finished():
+        for finished in self._reader.take_finished():
             queue = self._queues.pop(finished.key)
             if finished.error is not None:
                 self.failure = finished.error
@@ -128,7 +128,7 @@ class TopicAges:
         """Show all messages of the topic, and drop checks that began with the shorter age."""
         queues = self._store.queues
         for key in [key for key, queue in self._queues.items() if queue.topic == topic]:
-            self._readings.cancel(key)
+            self._reader.cancel(key)
             del self._queues[key]
         for queue_id in queues.queue_ids(topic):
             queue = queues.find(topic, queue_id)

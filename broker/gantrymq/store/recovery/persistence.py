@@ -1,8 +1,8 @@
 """Coordinates the flushes of log, queues and index, and saves how far they are.
 
-The marks follow what the flushes have synced, and so does Java's checkpoint. The marks of queues
-and index never pass the log's. A failed sync of log or queues raises SyncFailedError; a failed sync
-of the index only stops the index.
+The flush positions follow what the flushes have synced, and so does Java's checkpoint. The flush
+positions of queues and index never pass the log's. A failed sync of log or queues raises
+SyncFailedError; a failed sync of the index only stops the index.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gantrymq.store.index.index_flush import IndexFlush
 from gantrymq.store.recovery.recovery import Parts
 from gantrymq.store.settings import StoreSettings
 
-# How often marks and checkpoint are considered; both have intervals of their own.
+# How often flush positions and checkpoint are considered; both have intervals of their own.
 ROUND_SECONDS: Final = 1.0
 
 # Units that find no space wait. Space comes back by deletion, which takes longer than this.
@@ -41,12 +41,12 @@ class Persistence:
         "_checkpoint",
         "_disk",
         "_dispatcher",
+        "_flush_positions",
         "_has_news",
         "_index",
         "_index_flush",
         "_is_indexed",
         "_log",
-        "_marks",
         "_next_round",
         "_queue_flush",
         "_queues",
@@ -69,17 +69,17 @@ class Persistence:
         self._index = parts.index
         self._is_indexed = settings.message_index_enable
         self._log = parts.log
-        self._marks = parts.marks
+        self._flush_positions = parts.flush_positions
         self._queues = parts.queues
         self._session_copies = parts.session_copies
-        marks, saved = self.marks, checkpoint.saved
+        positions, saved = self.positions, checkpoint.saved
         policy = QueueFlushPolicy(
             settings.flush_interval_consume_queue,
             settings.flush_consume_queue_least_pages,
             settings.flush_consume_queue_thorough_interval,
         )
-        queues = LogPosition(marks.queues, 0, saved.queues_ms)
-        index = LogPosition(marks.index, 0, saved.index_ms)
+        queues = LogPosition(positions.queues, 0, saved.queues_ms)
+        index = LogPosition(positions.index, 0, saved.index_ms)
         self._next_round = now + ROUND_SECONDS
         self._queue_flush = QueueFlush(parts.queues, parts.background, policy, now, queues)
         self._units_retry = now
@@ -90,23 +90,23 @@ class Persistence:
         """Why units are not written and wait in memory, or None."""
 
     @property
-    def marks(self) -> FlushPositions:
-        """The marks that were written last."""
-        marks = self._marks.marks
-        assert marks is not None, "recovery settles the marks"
-        return marks
+    def positions(self) -> FlushPositions:
+        """The flush positions that were written last."""
+        positions = self._flush_positions.latest
+        assert positions is not None, "recovery settles the flush positions"
+        return positions
 
     @property
-    def safe_marks(self) -> FlushPositions:
-        """The marks that are synced, which no power cut can take back."""
-        marks = self._marks.safe
-        assert marks is not None, "recovery settles the marks"
-        return marks
+    def synced_positions(self) -> FlushPositions:
+        """The flush positions that are synced, which no power cut can take back."""
+        positions = self._flush_positions.synced
+        assert positions is not None, "recovery settles the flush positions"
+        return positions
 
     def take(self, completion: Completion) -> bool:
         """Whether the completion is for one of the flushes."""
         self._has_news = True
-        if self.flusher.take(completion) or self._marks.take(completion):
+        if self.flusher.take(completion) or self._flush_positions.take(completion):
             return True
         try:
             if self._queue_flush.take(completion):
@@ -127,12 +127,13 @@ class Persistence:
         return self.flusher.take_released()
 
     def _follow(self, now: float) -> None:
-        """Flush queues and index up to the log's flush position, and save the marks."""
+        """Flush queues and index up to the log's flush position, and save the flush positions."""
         dispatched, flushed = self._dispatcher.mark, self.flusher.flushed
         self._flush_queues(now, min(dispatched, flushed, key=_position))
         if self._is_indexed:
             self._index_flush.turn(now, dispatched, flushed.position)
-        self._marks.advance(self._reached(), now)  # after a failure the old marks are true
+        # After a failure the old flush positions are still true.
+        self._flush_positions.advance(self._reached(), now)
         if now >= self._next_round:
             self._next_round = now + ROUND_SECONDS
             self._write_checkpoint(now)
@@ -151,7 +152,7 @@ class Persistence:
     def is_syncing(self) -> bool:
         """Whether a sync is under way whose completion must be awaited."""
         flushes = (self.flusher, self._queue_flush, self._index_flush)
-        files = (self._marks, self._checkpoint, self._session_copies)
+        files = (self._flush_positions, self._checkpoint, self._session_copies)
         return any(flush.is_syncing for flush in flushes) or any(one.is_syncing for one in files)
 
     def finish(self) -> bool:
@@ -182,7 +183,7 @@ class Persistence:
         )
         index = self._index_flush.flushed.position
         count = self._queues.count
-        self._marks.settle(
+        self._flush_positions.settle(
             FlushPositions(log.mark, end.position, index, count, len(self._index.files))
         )
         if end.position == log.end:
@@ -190,16 +191,18 @@ class Persistence:
         return end.position == log.end and (index == log.end or not self._is_indexed)
 
     def begin(self, position: int) -> None:
-        """Continue at `position`, where a log without records begins now; queues, index and marks
-        follow. No sync may be under way. After a DiskError it may be repeated.
+        """Continue at `position`, where a log without records begins now; queues, index and flush
+        positions follow. No sync may be under way. After a DiskError it may be repeated.
 
-        While there is no file, the marks say where the log begins: a log that begins elsewhere
-        would be taken for another one.
+        While there is no file, the flush positions say where the log begins: a log that begins
+        elsewhere would be taken for another one.
         """
         log, begin = self._log, LogPosition(position)
         self._session_copies.begin_anew()
         log.clear()
-        self._marks.settle(replace(self.marks, log=begin, queues=position, index=position))
+        self._flush_positions.settle(
+            replace(self.positions, log=begin, queues=position, index=position)
+        )
         log.begin(position)
         self._dispatcher.start_at(begin)
         self._dispatcher.index_from = position
@@ -221,7 +224,7 @@ class Persistence:
 
     def close(self) -> None:
         """Close the files."""
-        self._marks.close()
+        self._flush_positions.close()
         self._checkpoint.close()
         self._session_copies.close()
 
@@ -248,15 +251,17 @@ class Persistence:
             raise SyncFailedError(error) from error
 
     def _reached(self) -> FlushPositions:
-        """The marks that may be written now."""
-        marks, flushed = self.marks, self.flusher.flushed
+        """The flush positions that may be written now."""
+        positions, flushed = self.positions, self.flusher.flushed
         queues, index = self._queue_flush.flushed.position, self._index_flush.flushed.position
-        if marks.queues < queues <= flushed.position:
-            marks = replace(marks, queues=queues, queue_count=self._queue_flush.queue_count)
-        if marks.index < index <= flushed.position:
-            marks = replace(marks, index=index, index_files=len(self._index.files))
+        if positions.queues < queues <= flushed.position:
+            positions = replace(positions, queues=queues, queue_count=self._queue_flush.queue_count)
+        if positions.index < index <= flushed.position:
+            positions = replace(positions, index=index, index_files=len(self._index.files))
         # Queues of deleted topics must not be counted: the next start would miss them.
-        return replace(marks, log=flushed, queue_count=min(marks.queue_count, self._queues.count))
+        return replace(
+            positions, log=flushed, queue_count=min(positions.queue_count, self._queues.count)
+        )
 
     def _write_checkpoint(self, now: float) -> None:
         """Advance Java's checkpoint. After a crash Java removes index files newer than the

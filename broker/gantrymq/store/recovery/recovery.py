@@ -1,6 +1,6 @@
 """Brings log, consume queues and index to a consistent state when a store starts.
 
-    0 truncation   log_cut.py: carry out a truncation of the log that was requested
+    0 truncation   log_truncation.py: carry out a truncation of the log that was requested
     1 start        recovery_start.py: choose the start by our flush positions, else by Java's rules
     2 walk         check and dispatch every record from there; the walk stops at the log's end
     3 cut          remove what lies behind the end from log, queues and index; write again and sync
@@ -23,7 +23,7 @@ from itertools import chain
 from typing import Final, final
 
 from gantrymq.base.disk import Background, Disk, DiskError
-from gantrymq.store.commitlog import log_cut
+from gantrymq.store.commitlog import log_truncation
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.commitlog.log_entries import EntryReader
 from gantrymq.store.commitlog.log_walk import LogWalk
@@ -33,7 +33,7 @@ from gantrymq.store.commitlog.recovery_start import (
     record_at,
     start_after_java,
     start_after_javas_crash,
-    start_by_marks,
+    start_by_flush_positions,
 )
 from gantrymq.store.consumequeue import queue_snapshot
 from gantrymq.store.consumequeue.queue_flush import UNWRITTEN_BYTES_MAX
@@ -78,7 +78,7 @@ class Report:
     """Our flush positions are valid; otherwise Java wrote the directory last."""
     is_changed: bool = False
     """Recovery has reached the point from which it changes files."""
-    was_cut: bool = False
+    was_truncated: bool = False
     """The log was truncated because the replica group continues with another member's log."""
     kept_tail: str = ""
     """The path of the truncated tail, or ""."""
@@ -100,7 +100,7 @@ class Parts:
     disk: Disk
     background: Background
     log: CommitLog
-    marks: FlushPositionsFile
+    flush_positions: FlushPositionsFile
     queues: Queues
     index: Index
     dispatcher: Dispatcher
@@ -158,14 +158,14 @@ class Recovery:
         """Run all stages. StoreRefusedError if the directory must not be changed."""
         parts = self._parts
         log = parts.log
-        log.load(is_size_known=parts.marks.are_sizes_known)
+        log.load(is_size_known=parts.flush_positions.are_sizes_known)
         self._place_log()
-        yield from self._cut_as_wished()
+        yield from self._truncate_as_requested()
         parts.deletions.load(is_clean=self.report.is_clean)
         parts.dispatcher.replaced.load()
-        marks = parts.marks.marks
-        if self._is_ours and marks is not None and are_valid(marks, log.segments):
-            start = yield from self._ours(marks)
+        positions = parts.flush_positions.latest
+        if self._is_ours and positions is not None and are_valid(positions, log.segments):
+            start = yield from self._ours(positions)
         else:
             start = yield from self._javas()
         has_all_notes = self._has_all_notes
@@ -183,35 +183,35 @@ class Recovery:
             parts.dispatcher.replaced.settle(log.start, log.end, self._begun_anew)
 
     def _place_log(self) -> None:
-        """Place a log without a file where the marks say that it is empty. Its files are missing
-        because a start emptied it and ended before a record was written, or because the disk is
-        full."""
-        log, marks = self._parts.log, self._parts.marks.marks
-        if not self._is_ours or marks is None or log.segments.past > log.start:
+        """Place a log without a file where the flush positions say that it is empty. Its files are
+        missing because a start emptied it and ended before a record was written, or because the
+        disk is full."""
+        log, positions = self._parts.log, self._parts.flush_positions.latest
+        if not self._is_ours or positions is None or log.segments.past > log.start:
             return
-        position = marks.log.position
-        if marks.log == LogPosition(position) and position == log.segments.start_of(position):
+        position = positions.log.position
+        if positions.log == LogPosition(position) and position == log.segments.start_of(position):
             log.begin(position)
 
-    def _cut_as_wished(self) -> ProgressTask[None]:
+    def _truncate_as_requested(self) -> ProgressTask[None]:
         """Carry out a truncation request: the replica group continues with another log."""
         parts = self._parts
-        wish = log_cut.wished(parts.disk)
-        if wish is None:
+        request = log_truncation.requested(parts.disk)
+        if request is None:
             return
         self.report.is_clean = False
-        self.report.is_changed = self.report.was_cut = True
+        self.report.is_changed = self.report.was_truncated = True
         reader = self._reader(verify_body=False)
         bytes_max = self._settings.kept_tails_bytes_max
-        cut = log_cut.LogTruncation(
-            parts.disk, parts.log.segments, parts.marks, reader, wish, bytes_max
+        truncation = log_truncation.LogTruncation(
+            parts.disk, parts.log.segments, parts.flush_positions, reader, request, bytes_max
         )
-        yield from cut.run()
-        if cut.leaves_nothing:
+        yield from truncation.run()
+        if truncation.leaves_nothing:
             self._clear()
-        cut.end()
-        self.report.kept_tail = cut.kept
-        self.report.removed_tails = [tail.path for tail in cut.gone]
+        truncation.end()
+        self.report.kept_tail = truncation.kept_tail
+        self.report.removed_tails = [tail.path for tail in truncation.removed_tails]
 
     def _clear(self) -> None:
         """Remove all queues and keys, because the log has no record any more."""
@@ -224,21 +224,21 @@ class Recovery:
 
     # ------------------------------------------------------------------ 1 start
 
-    def _ours(self, marks: FlushPositions) -> ProgressTask[Start]:
+    def _ours(self, positions: FlushPositions) -> ProgressTask[Start]:
         """Choose the start for a directory that Gantry wrote last."""
         report = self.report
         report.is_marked = True
-        behind = {marks.queues}
+        behind = {positions.queues}
         if self._is_indexed:
-            behind.add(marks.index)
+            behind.add(positions.index)
         is_known = self._parts.dispatcher.replaced.is_whole
-        report.is_clean &= is_known and behind == {marks.log.position}
+        report.is_clean &= is_known and behind == {positions.log.position}
         first = self._parts.log.start
-        self._queues_from = max(first, marks.queues)
+        self._queues_from = max(first, positions.queues)
         if report.is_clean:
-            yield from self._load_queues(None, marks)
+            yield from self._load_queues(None, positions)
         else:
-            yield from self._load_queues(self._queues_from, marks)
+            yield from self._load_queues(self._queues_from, positions)
         index = self._parts.index
         index.load(
             is_clean=report.is_clean,
@@ -246,14 +246,14 @@ class Recovery:
             trusts_headers=True,
             on_loss=self._expect_keys,
         )
-        index_from = max(first, marks.index)
-        if index.was_cut or len(index.files) < marks.index_files:
+        index_from = max(first, positions.index)
+        if index.was_cut or len(index.files) < positions.index_files:
             # Keys of the newest record may have been in a file that is gone: enter them again.
             index_from = max(first, index.end_offset)
             self._expect_keys()
-        self._enter_from(index_from, is_rebuilt=index_from < marks.index)
+        self._enter_from(index_from, is_rebuilt=index_from < positions.index)
         redone_from = min(self._queues_from, index_from) if self._is_indexed else self._queues_from
-        return start_by_marks(marks, first, redone_from)
+        return start_by_flush_positions(positions, first, redone_from)
 
     def _javas(self) -> ProgressTask[Start]:
         """Choose the start for a directory that Java wrote last, or may have written last."""
@@ -274,7 +274,7 @@ class Recovery:
         index = self._parts.index
         index.load(is_clean=self.report.is_clean, flushed_ms=self._checkpoint.index_ms)
         # Java may have been killed while it entered a record, so its keys are entered again.
-        # And the index's mark must be the start of a record.
+        # And the index's flush position must be the start of a record.
         index_from = max(log.start, index.end_offset)
         is_rebuilt = index.was_cut or not index.files
         self._enter_from(index_from, is_rebuilt=is_rebuilt)
@@ -300,23 +300,25 @@ class Recovery:
             self.report.rebuilt_index_from = position
 
     def _load_queues(
-        self, synced_offset: int | None, marks: FlushPositions | None = None
+        self, synced_offset: int | None, positions: FlushPositions | None = None
     ) -> ProgressTask[None]:
         """Open all queues. After a crash, only units of records below `synced_offset` are trusted.
 
-        The whole log is dispatched again if queues are missing that the marks counted, or if after
-        a crash it is not known which queues began anew.
+        The whole log is dispatched again if queues are missing that the flush positions counted, or
+        if after a crash it is not known which queues began anew.
         """
         queues = self._parts.queues
         first = self._parts.log.start
         if synced_offset is None:
-            snapshot = None if marks is None else self._snapshot(marks)
+            snapshot = None if positions is None else self._snapshot(positions)
             self._missing = set(queues.load(first, None, snapshot))
         else:
             queues.load(first, self._crash(synced_offset))
-        is_short = marks is not None and queues.count + len(self._missing) < marks.queue_count
+        is_short = (
+            positions is not None and queues.count + len(self._missing) < positions.queue_count
+        )
         is_unknown = synced_offset is not None and not self._parts.dispatcher.replaced.is_whole
-        if is_short or (is_unknown and marks is not None):
+        if is_short or (is_unknown and positions is not None):
             self._queues_from = first
             self._expect_rebuild()
             if synced_offset is not None:
@@ -326,37 +328,37 @@ class Recovery:
             yield Progress("queues", total - left, total)
 
     def _expect_rebuild(self) -> None:
-        """Save a lower position of the queues in the marks. A queue is damaged, or all queues are
-        rebuilt from the log's start, and the next start must know that too if this one does not
-        finish."""
-        marks = self._parts.marks.marks
+        """Save a lower position of the queues in the flush positions. A queue is damaged, or all
+        queues are rebuilt from the log's start, and the next start must know that too if this one
+        does not finish."""
+        positions = self._parts.flush_positions.latest
         first = self._parts.log.start
-        if marks is not None and marks.queues > first:
-            self._parts.marks.settle(replace(marks, queues=first))
+        if positions is not None and positions.queues > first:
+            self._parts.flush_positions.settle(replace(positions, queues=first))
 
     def _expect_keys(self) -> None:
-        """Save a lower position of the index in the marks. Keys behind those of the remaining files
-        are missing, and new files are incomplete until all keys are entered again. The next start
-        must know that too if this one does not finish."""
-        marks = self._parts.marks.marks
+        """Save a lower position of the index in the flush positions. Keys behind those of the
+        remaining files are missing, and new files are incomplete until all keys are entered again.
+        The next start must know that too if this one does not finish."""
+        positions = self._parts.flush_positions.latest
         index = max(self._parts.log.start, self._parts.index.end_offset)
-        if marks is not None and marks.index > index:
-            self._parts.marks.settle(replace(marks, index=index))
+        if positions is not None and positions.index > index:
+            self._parts.flush_positions.settle(replace(positions, index=index))
 
     def _crash(self, synced_offset: int) -> AfterCrash:
         return AfterCrash(
             synced_offset,
             self._confirms,
             is_ours=self.report.is_marked,
-            is_size_known=self._parts.marks.are_sizes_known,
+            is_size_known=self._parts.flush_positions.are_sizes_known,
         )
 
-    def _snapshot(self, marks: FlushPositions) -> Sequence[TopicState] | None:
+    def _snapshot(self, positions: FlushPositions) -> Sequence[TopicState] | None:
         """The state of the queues that a clean stop of ours saved, unless files have changed
         since."""
         parts = self._parts
         file_bytes = parts.queues.file_bytes
-        now = queue_snapshot.stamp(parts.disk, parts.log.start, marks.log.position, file_bytes)
+        now = queue_snapshot.stamp(parts.disk, parts.log.start, positions.log.position, file_bytes)
         return queue_snapshot.take(parts.disk, now)
 
     def _reader(self, *, verify_body: bool) -> EntryReader:
@@ -423,8 +425,8 @@ class Recovery:
     def _check_end(self, walk: LogWalk, start: Start) -> None:
         """Refuse a log that ends before a record that was promised to be on disk."""
         end = walk.mark.position
-        marks = self._parts.marks.marks
-        promised = max(self._promised, marks.log.position if marks is not None else 0)
+        positions = self._parts.flush_positions.latest
+        promised = max(self._promised, positions.log.position if positions is not None else 0)
         segments = self._parts.log.segments
         if self.report.is_clean and not self.report.is_marked:
             promised = max(promised, self._later_record(end))
@@ -460,9 +462,9 @@ class Recovery:
         self.report.is_changed = True
         is_untouched = self.report.is_clean and self.report.is_marked
         if not is_untouched or end != start.walk:
-            marks = parts.marks.marks
-            if not self.report.is_marked or marks is None:
-                parts.marks.settle(VOID)
+            positions = parts.flush_positions.latest
+            if not self.report.is_marked or positions is None:
+                parts.flush_positions.settle(VOID)
             segments.truncate(end.position)
             flushed = min(start.flushed, end.position)
             segments.rewrite(flushed, end.position)
@@ -525,11 +527,13 @@ class Recovery:
     def _begin_anew(self, broken: set[tuple[str, int]]) -> None:
         """Empty these queues. If this start does not finish, the next one rebuilds them again."""
         parts = self._parts
-        marks = parts.marks.marks
-        assert marks is not None
+        positions = parts.flush_positions.latest
+        assert positions is not None
         if broken:
             self._queues_from = parts.log.start
-            parts.marks.settle(replace(marks, queues=min(marks.queues, self._queues_from)))
+            parts.flush_positions.settle(
+                replace(positions, queues=min(positions.queues, self._queues_from))
+            )
         for topic, queue_id in sorted(broken):
             queue = parts.queues.find(topic, queue_id)
             if queue is not None:
@@ -538,16 +542,18 @@ class Recovery:
         parts.dispatcher.gaps.clear()
 
     def _settle(self) -> None:
-        """Save marks that describe the recovered log."""
+        """Save flush positions that describe the recovered log."""
         parts = self._parts
         end = parts.log.end
         queues, index = min(self._queues_from, end), min(self._keys_from, end)
-        before = parts.marks.marks
+        before = parts.flush_positions.latest
         assert before is not None
         queue_count = before.queue_count if self.report.is_marked else self._queues_found
         queue_count = queue_count if queues >= before.queues else 0
         index_files = sum([file.saved_count > 1 for file in parts.index.files])
-        parts.marks.settle(FlushPositions(parts.log.mark, queues, index, queue_count, index_files))
+        parts.flush_positions.settle(
+            FlushPositions(parts.log.mark, queues, index, queue_count, index_files)
+        )
 
 
 def _why(walk: LogWalk) -> str:

@@ -1,4 +1,4 @@
-"""Deletes old files of the log. leftovers.py then deletes the files of queues and index.
+"""Deletes old files of the log. obsolete_files.py then deletes the files of queues and index.
 
 It checks every cleanResourceInterval. A round of deletion takes place when the hour is one of
 deleteWhen, when more of the disk is used than diskMaxUsedSpaceRatio, or when an operator asked for
@@ -9,8 +9,8 @@ not its messages were consumed, and whether or not a follower has copied them: a
 behind the first file starts again at it (docs/design/replication.md).
 
 Invariants. The last file stays, and so do all behind `keep_from()`, the lowest position that
-dispatch or the synced marks still need. Files are deleted one at a time, the oldest first, and each
-deletion is synced before the next (segments.py), so that a crash leaves no gap.
+dispatch or the synced flush positions still need. Files are deleted one at a time, the oldest
+first, and each deletion is synced before the next (segments.py), so that a crash leaves no gap.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Retention:
         "_failure",
         "_hours",
         "_keep_from",
-        "_leftovers",
         "_local_hour",
         "_log",
         "_manual_rounds",
         "_next_file",
         "_next_look",
+        "_obsolete_files",
         "_queues",
         "_settings",
         "_watch",
@@ -84,7 +84,9 @@ class Retention:
         self._keep_from = keep_from
         self._settings = settings
         self._hours = parse_hours(settings.delete_when)
-        self._leftovers = ObsoleteFileCleaner(background, queues, index, _pause_seconds(settings))
+        self._obsolete_files = ObsoleteFileCleaner(
+            background, queues, index, _pause_seconds(settings)
+        )
         self._due = 0
         self._manual_rounds = 0
         self._next_file = float("-inf")
@@ -95,7 +97,7 @@ class Retention:
         """Apply changed settings from the next check on, and to a round that is under way."""
         self._hours = parse_hours(settings.delete_when)
         self._settings = settings
-        self._leftovers.pause_seconds = _pause_seconds(settings)
+        self._obsolete_files.pause_seconds = _pause_seconds(settings)
 
     def delete_now(self) -> None:
         """Let the next rounds take place at any hour. Files must still be old enough."""
@@ -105,7 +107,7 @@ class Retention:
     @property
     def failure(self) -> Failure | None:
         """The last error since the last check, to be reported; deletion is retried anyway."""
-        return self._failure or self._leftovers.failure
+        return self._failure or self._obsolete_files.failure
 
     def turn(self, now: float, wall_ms: int) -> None:
         """Check if a check is due, and delete a file if one is due."""
@@ -114,16 +116,16 @@ class Retention:
             self._look(wall_ms)
         if self._due and now >= self._next_file:
             self._remove_file(now)
-        self._leftovers.turn(now)
+        self._obsolete_files.turn(now)
 
     def take(self, completion: Completion) -> bool:
         """Whether the completion is for a file of queues or index; the log takes those of its
         files."""
-        return self._leftovers.take(completion)
+        return self._obsolete_files.take(completion)
 
     def deadline(self) -> float:
         """The time at which `turn` has work, if nothing happens before."""
-        due = min(self._next_look, self._leftovers.deadline())
+        due = min(self._next_look, self._obsolete_files.deadline())
         return min(due, self._next_file) if self._due else due
 
     def _look(self, wall_ms: int) -> None:
@@ -139,7 +141,7 @@ class Retention:
             level = settings.disk_space_clean_forcibly_ratio
             is_forced = settings.clean_file_forcibly_enable and used > level
             self._due = self._count_due(wall_ms, is_forced=is_forced)
-        self._leftovers.begin(self._log.start)
+        self._obsolete_files.begin(self._log.start)
 
     def _count_due(self, wall_ms: int, *, is_forced: bool) -> int:
         """How many files this round deletes."""

@@ -38,10 +38,10 @@ class WriteHealth:
     """The obstacles of one store, which owns it. At first the store is not open."""
 
     __slots__ = (
-        "_arrivals",
         "_deletions",
         "_log",
         "_log_refusal",
+        "_notifier",
         "_persistence",
         "_queues",
         "_watch",
@@ -51,11 +51,11 @@ class WriteHealth:
         self,
         log: CommitLog,
         queues: Queues,
-        arrivals: DispatchNotifier,
+        notifier: DispatchNotifier,
         deletions: Deletions,
         watch: DiskWatch,
     ) -> None:
-        self._arrivals: DispatchNotifier = arrivals
+        self._notifier: DispatchNotifier = notifier
         self._deletions: Deletions = deletions
         self._log: CommitLog = log
         self._log_refusal = LogRefusal()
@@ -78,7 +78,7 @@ class WriteHealth:
         persistence = self._persistence
         if persistence is None:
             return NOT_OPEN
-        error = self._arrivals.failure or self._deletions.failure
+        error = self._notifier.failure or self._deletions.failure
         if error is not None or self._queues.unwritten_bytes > 2 * UNWRITTEN_BYTES_MAX:
             reason = error or persistence.failure or "the disk does not answer"
             return Refused(
@@ -142,7 +142,7 @@ class WriteHealth:
         store can do without it."""
         persistence = self._persistence
         return (
-            _is_of_space(self._arrivals.failure)
+            _is_of_space(self._notifier.failure)
             or _is_of_space(self._deletions.failure)
             or (persistence is not None and _is_of_space(persistence.failure))
         )

@@ -3,7 +3,7 @@
 A copy is valid if the log has every record that the copy reflects. An invalid copy is removed, and
 that is synced: otherwise it would seem valid later, when the log has grown again. Without a valid
 copy the whole log is read. If there never was a copy, the part that recovery dispatches is enough,
-because no session is older than the queues' mark.
+because no session is older than the queues' flush position.
 """
 
 from __future__ import annotations

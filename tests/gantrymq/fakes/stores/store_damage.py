@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from gantrymq.store.offline.finding import Kind, Severity
 from gantrymq.store.offline.inspection import Assumptions, Inspection
 from gantrymq.store.offline.repair import Tools, carry_out
-from gantrymq.store.offline.repair_plan import Wishes, make_plan
+from gantrymq.store.offline.repair_plan import RepairOptions, make_plan
 from gantrymq.store.progress import Progress
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.settings import StoreSettings
@@ -64,15 +64,15 @@ def tree(disk: MemoryDisk, folder: str = "") -> dict[str, bytes]:
     return files
 
 
-def begin_repair(disk: MemoryDisk, wishes: Wishes, side: str = SIDE) -> Iterator[Progress]:
+def begin_repair(disk: MemoryDisk, options: RepairOptions, side: str = SIDE) -> Iterator[Progress]:
     seen = inspect(disk)
     names = iter(range(20261121013426966, 20261121013527000))
     levels = DelayLevels(StoreSettings().message_delay_level)
     background = MemoryBackground(disk)
     tools = Tools(disk, background, seen.sizes, levels, side, lambda: str(next(names)))
-    return carry_out(make_plan(seen, wishes), tools)
+    return carry_out(make_plan(seen, options), tools)
 
 
-def repair(disk: MemoryDisk, wishes: Wishes | None = None) -> None:
-    for _ in begin_repair(disk, wishes or Wishes()):
+def repair(disk: MemoryDisk, options: RepairOptions | None = None) -> None:
+    for _ in begin_repair(disk, options or RepairOptions()):
         pass

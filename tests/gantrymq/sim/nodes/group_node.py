@@ -31,7 +31,7 @@ from gantrymq.sim.nodes.group_machine import Machine, Pace
 from gantrymq.sim.nodes.group_network import Network
 from gantrymq.sim.nodes.group_process import BrokerProcess
 from gantrymq.sim.nodes.group_volumes import TWIN, Volume, blank
-from gantrymq.store.commitlog import log_cut
+from gantrymq.store.commitlog import log_truncation
 from gantrymq.store.engine import Store
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.layout import StoreRefusedError
@@ -167,7 +167,7 @@ class Node:
         life = Life()
         background = MemoryBackground(self.disk)
         store = self._store(background)
-        is_cut = log_cut.wished(self.disk) is not None
+        is_cut = log_truncation.requested(self.disk) is not None
         self._is_cut |= is_cut
         self.world.tally["truncations"] += is_cut
         note_doubtful_log(self.disk, self.boot)

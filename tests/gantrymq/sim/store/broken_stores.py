@@ -44,12 +44,12 @@ def _mark_is_ahead_of_the_syncs(part: str) -> None:
     reached = Persistence._reached
 
     def ahead(self: Persistence) -> FlushPositions:
-        marks = reached(self)
+        positions = reached(self)
         if part == "log":
-            return replace(marks, log=self._log.mark)
+            return replace(positions, log=self._log.mark)
         if part == "queues":
-            return replace(marks, queues=marks.log.position)
-        return replace(marks, index=marks.log.position)
+            return replace(positions, queues=positions.log.position)
+        return replace(positions, index=positions.log.position)
 
     PATCH.setattr(Persistence, "_reached", ahead)
 

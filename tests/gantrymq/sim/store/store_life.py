@@ -320,10 +320,12 @@ class Running:
         persistence = self.store._persistence
         assert persistence is not None
         assert not persistence.failure
-        marks, end = persistence.marks, self.store.log.end
-        assert marks.log.position == marks.queues == end, f"{marks}, but the log ends at {end}"
+        positions, end = persistence.positions, self.store.log.end
+        assert positions.log.position == positions.queues == end, (
+            f"{positions}, but the log ends at {end}"
+        )
         if self.store.settings.message_index_enable:
-            assert marks.index == end, f"{marks}, but the log ends at {end}"
+            assert positions.index == end, f"{positions}, but the log ends at {end}"
 
     def close(self) -> None:
         """A clean stop: whoever waits is answered."""
@@ -346,8 +348,8 @@ class Running:
         tally["index files, several"] += len(store.index.files) > 1
         queues = [queue for queue in store.queues.opened() if queue.files_end > queue.start]
         tally["queue files deleted"] += any(queue.start for queue in queues)
-        marks = store._persistence and store._persistence.marks
-        if marks:
-            tally["queues marked"] += marks.queues > 0
-            tally["index marked"] += marks.index > 0
-            tally["log marked"] += marks.log.position > 0
+        positions = store._persistence and store._persistence.positions
+        if positions:
+            tally["queues marked"] += positions.queues > 0
+            tally["index marked"] += positions.index > 0
+            tally["log marked"] += positions.log.position > 0

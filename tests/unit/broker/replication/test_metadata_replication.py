@@ -22,7 +22,7 @@ from gantrymq.fakes.brokers.broker import STORE_SETTINGS
 from gantrymq.fakes.brokers.pops import PoppedBroker
 from gantrymq.fakes.brokers.sends import add_topic, message
 from gantrymq.fakes.groups.members import Member, change_places, pair
-from gantrymq.store.commitlog import log_cut
+from gantrymq.store.commitlog import log_truncation
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.bodies.consuming.pops import TopicMode
 from gantrymq.wire.bodies.groups import GroupConfig
@@ -499,7 +499,7 @@ def restarted(member: Member, cut_at: int | None = None) -> Member:
     member.opened.close()
     disk = member.opened.disk
     if cut_at is not None:
-        log_cut.wish(disk, log_cut.TruncationRequest(cut_at))
+        log_truncation.request(disk, log_truncation.TruncationRequest(cut_at))
     if isinstance(disk, MemoryDisk):
         disk.end_process()
     again = Member(member.state.identity.member, disk=disk, files=dict(member.saved))

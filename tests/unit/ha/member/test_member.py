@@ -10,7 +10,7 @@ import pytest
 from gantrymq.fakes.groups.electing import Group, Node
 from gantrymq.ha.lease.lease import OperatorRequests
 from gantrymq.ha.member import incoming_link
-from gantrymq.store.commitlog.truncated_tails import kept_tails
+from gantrymq.store.commitlog.truncated_tails import list_tails
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_disk import Inode
 
@@ -125,7 +125,7 @@ def test_what_the_old_master_alone_had_is_cut_and_kept() -> None:
     assert old.bodies() == list(range(6))
     assert 100 not in old.acknowledged
     assert any("is cut at" in word for word in old.words)
-    (tail,) = kept_tails(old.disk)
+    (tail,) = list_tails(old.disk)
     assert tail.epoch == 2
 
 
@@ -363,7 +363,7 @@ def test_who_lacks_what_the_master_has_no_more_copies_everything_anew() -> None:
     assert late.opened.store.log.start == master.opened.store.log.start
     assert any("copied anew" in word for word in late.words)
     assert late.bodies()[-1] == 80
-    assert not kept_tails(late.disk), "what it had, the master had before"
+    assert not list_tails(late.disk), "what it had, the master had before"
 
 
 # ---------------------------------------------------------------------- tables

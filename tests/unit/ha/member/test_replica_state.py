@@ -10,8 +10,8 @@ from gantrymq.ha.disk import epoch_file
 from gantrymq.ha.disk.epochs import Epoch
 from gantrymq.ha.member import persistent_state
 from gantrymq.ha.member.replica_state import ReplicaState, note_doubtful_log
-from gantrymq.store.commitlog import log_cut
-from gantrymq.store.commitlog.log_cut import TruncationRequest
+from gantrymq.store.commitlog import log_truncation
+from gantrymq.store.commitlog.log_truncation import TruncationRequest
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_disk import BLOCK_BYTES
 
@@ -178,7 +178,7 @@ def test_a_cut_makes_nothing_below_it_surer() -> None:
         opened.put(number)
         opened.turn()
         ends.append(opened.store.log.end)
-    log_cut.wish(disk, TruncationRequest(ends[0]))
+    log_truncation.request(disk, TruncationRequest(ends[0]))
     disk = disk.crash()
     opened = OpenedStore(disk, is_copy=True)
     assert opened.store.log.end == ends[0]

@@ -51,7 +51,7 @@ class History:
         self.log.load()
         self.log.resume(LogPosition())
         self.flusher = Flusher(self.log, SETTINGS, now=0.0)
-        self.marks = FlushPositionsFile(self.disk, self.background, FILE_BYTES, 0)
+        self.flush_positions = FlushPositionsFile(self.disk, self.background, FILE_BYTES, 0)
         self.disk.faults = faults
         for now, (kind, sizes) in enumerate(steps):
             getattr(self, kind)(sizes, float(now))
@@ -89,10 +89,10 @@ class History:
     def take(self, now: float) -> None:
         for completion in self.background.take_completions():
             if self.flusher.take(completion):
-                self.marks.advance(
+                self.flush_positions.advance(
                     FlushPositions(self.flusher.flushed), now
                 )  # a failure does no harm
-            elif not self.marks.take(completion):
+            elif not self.flush_positions.take(completion):
                 assert self.log.take(completion, now)
         for each in self.flusher.take_released():
             if each.in_time:
@@ -104,8 +104,8 @@ def recovered(disk: FaultyDisk) -> tuple[list[Record], LogPosition | None]:
     background = MemoryBackground(disk)
     log = CommitLog(disk, background, SETTINGS)
     log.load()
-    marks = FlushPositionsFile(disk, background, FILE_BYTES, 0).marks
-    mark = None if marks is None else marks.log
+    positions = FlushPositionsFile(disk, background, FILE_BYTES, 0).latest
+    mark = None if positions is None else positions.log
     flushed = mark.position if mark else 0
     records: list[Record] = []
     segments = log.segments

@@ -14,7 +14,7 @@ def kept(disk: MemoryDisk, start: int, epoch: int, size: int = 10) -> str:
 
 
 def paths(disk: MemoryDisk) -> list[str]:
-    return [each.path for each in tails.kept_tails(disk)]
+    return [each.path for each in tails.list_tails(disk)]
 
 
 def test_the_oldest_comes_first() -> None:
@@ -22,7 +22,7 @@ def test_the_oldest_comes_first() -> None:
     late = kept(disk, 5, 10)
     early = kept(disk, 100, 9)
     assert paths(disk) == [early, late]
-    (tail, _) = tails.kept_tails(disk)
+    (tail, _) = tails.list_tails(disk)
     assert (tail.start, tail.end, tail.epoch, tail.crc, tail.size) == (100, 110, 9, 0xABC, 10)
 
 

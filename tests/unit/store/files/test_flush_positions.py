@@ -37,7 +37,7 @@ SIZE = 1 << 30
 QUEUE_SIZE = 6_000_000
 
 
-def marks(position: int, stamp: int = 0) -> FlushPositions:
+def positions(position: int, stamp: int = 0) -> FlushPositions:
     return FlushPositions(LogPosition(position, 0, stamp))
 
 
@@ -72,7 +72,7 @@ def test_slots_come_back(numbers: list[int]) -> None:
 
 
 def test_no_damaged_or_short_slot_is_believed() -> None:
-    data = encode_slot(Slot(7, marks(1 << 40, 1700000000123), SIZE, QUEUE_SIZE))
+    data = encode_slot(Slot(7, positions(1 << 40, 1700000000123), SIZE, QUEUE_SIZE))
     for at in range(len(data)):
         assert decode_slot(data[:at]) is None
         for bit in range(8):
@@ -82,46 +82,46 @@ def test_no_damaged_or_short_slot_is_believed() -> None:
 
 
 def test_a_new_store_has_no_mark() -> None:
-    assert opened(FaultyDisk()).marks is None
+    assert opened(FaultyDisk()).latest is None
 
 
 def test_it_is_written_now_and_then() -> None:
     disk = FaultyDisk()
     background = MemoryBackground(disk)
     file = opened(disk, background)
-    file.advance(marks(100, 1), now=10.0)
+    file.advance(positions(100, 1), now=10.0)
     complete(background, file)
-    file.advance(marks(200, 2), now=10.0 + INTERVAL_SECONDS / 2)
-    assert opened(disk).marks == marks(100, 1)
-    file.advance(marks(300, 3), now=10.0 + INTERVAL_SECONDS)
-    assert opened(disk).marks == marks(300, 3)
-    file.advance(marks(300 + INTERVAL_BYTES, 4), now=10.0 + INTERVAL_SECONDS)
-    assert opened(disk).marks == marks(300 + INTERVAL_BYTES, 4)
+    file.advance(positions(200, 2), now=10.0 + INTERVAL_SECONDS / 2)
+    assert opened(disk).latest == positions(100, 1)
+    file.advance(positions(300, 3), now=10.0 + INTERVAL_SECONDS)
+    assert opened(disk).latest == positions(300, 3)
+    file.advance(positions(300 + INTERVAL_BYTES, 4), now=10.0 + INTERVAL_SECONDS)
+    assert opened(disk).latest == positions(300 + INTERVAL_BYTES, 4)
 
 
 def test_it_never_goes_down_by_itself() -> None:
     disk = FaultyDisk()
     file = opened(disk)
-    file.advance(marks(100, 1), now=10.0)
-    file.advance(marks(50, 1), now=99.0)
-    assert opened(disk).marks == marks(100, 1)
+    file.advance(positions(100, 1), now=10.0)
+    file.advance(positions(50, 1), now=99.0)
+    assert opened(disk).latest == positions(100, 1)
 
 
 def test_marks_are_synced_in_the_background_now_and_then_and_safe_afterwards() -> None:
     disk = FaultyDisk()
     background = MemoryBackground(disk)
     file = opened(disk, background)
-    file.advance(marks(1, 1), now=0.0)
+    file.advance(positions(1, 1), now=0.0)
     assert len(background.jobs) == 1
-    assert file.safe != marks(1, 1)
+    assert file.synced != positions(1, 1)
     background.complete_all()
     (completion,) = background.take_completions()
     assert file.take(completion)
     assert not file.take(completion)
-    assert file.safe == marks(1, 1)
-    file.advance(marks(2, 2), now=SYNC_SECONDS / 2)
+    assert file.synced == positions(1, 1)
+    file.advance(positions(2, 2), now=SYNC_SECONDS / 2)
     assert not background.jobs
-    file.advance(marks(2, 2), now=SYNC_SECONDS)
+    file.advance(positions(2, 2), now=SYNC_SECONDS)
     assert len(background.jobs) == 1
 
 
@@ -129,13 +129,13 @@ def test_what_is_being_synced_is_not_written_over() -> None:
     disk = FaultyDisk()
     background = MemoryBackground(disk)
     file = opened(disk, background)
-    file.advance(marks(1, 1), now=0.0)
-    file.advance(marks(2 + INTERVAL_BYTES, 2), now=99.0)
+    file.advance(positions(1, 1), now=0.0)
+    file.advance(positions(2 + INTERVAL_BYTES, 2), now=99.0)
     assert len(background.jobs) == 1
-    assert opened(disk).marks == marks(1, 1)
+    assert opened(disk).latest == positions(1, 1)
     complete(background, file)
-    file.advance(marks(3, 3), now=99.0)
-    assert opened(disk).marks == marks(3, 3)
+    file.advance(positions(3, 3), now=99.0)
+    assert opened(disk).latest == positions(3, 3)
 
 
 def test_after_a_failed_sync_nothing_more_is_called_safe() -> None:
@@ -143,13 +143,13 @@ def test_after_a_failed_sync_nothing_more_is_called_safe() -> None:
     background = MemoryBackground(disk)
     file = opened(disk, background)
     disk.fail("sync")
-    file.advance(marks(1, 1), now=0.0)
+    file.advance(positions(1, 1), now=0.0)
     background.complete_all()
     (completion,) = background.take_completions()
     assert file.take(completion)
-    file.advance(marks(2, 2), now=100.0)
+    file.advance(positions(2, 2), now=100.0)
     assert not background.jobs
-    assert file.safe is None
+    assert file.synced is None
 
 
 class Lives:
@@ -159,13 +159,13 @@ class Lives:
         self.choose = Random(seed).randrange
         self.disk = FaultyDisk(self.choose)
         self.settled = self.highest = 100
-        opened(self.disk).settle(marks(100))
+        opened(self.disk).settle(positions(100))
 
     def live(self) -> None:
         """From a start to an end of any kind."""
         background = MemoryBackground(self.disk)
         file = opened(self.disk, background)
-        found = file.marks
+        found = file.latest
         assert found is not None
         assert self.settled <= found.log.position <= self.highest
         self.disk.crash_at = self.disk.operations + 1 + self.choose(25)
@@ -179,7 +179,7 @@ class Lives:
             if not self.choose(8):
                 self.disk.fail(("write", "sync")[self.choose(2)])
             self.highest += 1
-            file.advance(marks(self.highest), number * INTERVAL_SECONDS)
+            file.advance(positions(self.highest), number * INTERVAL_SECONDS)
             if self.choose(3):
                 complete(background, file)
         complete(background, file)
@@ -189,7 +189,7 @@ class Lives:
     def settle(self, file: FlushPositionsFile, position: int) -> None:
         """Up or down, for good; while it is being done it may be either."""
         self.settled, self.highest = min(self.settled, position), max(self.highest, position)
-        file.settle(marks(position))
+        file.settle(positions(position))
         self.settled = self.highest = position
 
 
@@ -202,18 +202,18 @@ def test_after_a_start_there_are_marks_and_those_that_went_down_do_not_rise_agai
 
 def test_what_was_found_is_on_disk_before_the_other_slot_is_written() -> None:
     disk = FaultyDisk(lose_all)
-    opened(disk).settle(marks(1))
+    opened(disk).settle(positions(1))
     background = MemoryBackground(disk)
     file = opened(disk, background)
-    file.settle(marks(2))
-    file.advance(marks(3), now=0.0)  # and it is killed before this is synced
+    file.settle(positions(2))
+    file.advance(positions(3), now=0.0)  # and it is killed before this is synced
     disk = disk.kill()
     file = opened(disk)
-    assert file.marks == marks(3)
+    assert file.latest == positions(3)
     disk.crash_at = disk.operations + 3  # written, synced, and the next one written
     with contextlib.suppress(PowerCut):
-        file.settle(marks(4))
-    assert opened(disk.crash()).marks == marks(3)
+        file.settle(positions(4))
+    assert opened(disk.crash()).latest == positions(3)
 
 
 def test_a_mark_that_cannot_be_settled_ends_the_process() -> None:
@@ -221,44 +221,44 @@ def test_a_mark_that_cannot_be_settled_ends_the_process() -> None:
     file = opened(disk)
     disk.fail("sync")
     with pytest.raises(SyncFailedError):
-        file.settle(marks(1, 1))
+        file.settle(positions(1, 1))
 
 
 def test_a_mark_that_cannot_be_written_leaves_those_that_are_safe() -> None:
     disk = FaultyDisk(lambda count: count // 2)
     background = MemoryBackground(disk)
     file = opened(disk, background)
-    file.settle(marks(100, 1))
+    file.settle(positions(100, 1))
     for now in (10.0, 20.0):
         disk.fail("write")
-        assert file.advance(marks(200, 2), now) is not None
-        assert file.marks == opened(disk).marks == marks(100, 1)
+        assert file.advance(positions(200, 2), now) is not None
+        assert file.latest == opened(disk).latest == positions(100, 1)
         assert not file.is_syncing
-    assert file.advance(marks(200, 2), 30.0) is None
+    assert file.advance(positions(200, 2), 30.0) is None
     complete(background, file)
-    assert opened(disk).marks == marks(200, 2)
+    assert opened(disk).latest == positions(200, 2)
 
 
 def test_a_slot_that_a_refused_write_tore_is_not_taken_for_the_one_before() -> None:
     disk = FaultyDisk(lambda count: count // 8)
     background = MemoryBackground(disk)
     file = opened(disk, background)
-    file.settle(marks(100, 1))
-    file.advance(marks(200, 2), now=0.0)
+    file.settle(positions(100, 1))
+    file.advance(positions(200, 2), now=0.0)
     complete(background, file)
-    file.advance(marks(300, 3), now=INTERVAL_SECONDS)
+    file.advance(positions(300, 3), now=INTERVAL_SECONDS)
     disk.fail("write")
-    file.advance(marks(400, 4), now=SYNC_SECONDS - INTERVAL_SECONDS / 2)
-    file.advance(marks(400, 4), now=SYNC_SECONDS)
+    file.advance(positions(400, 4), now=SYNC_SECONDS - INTERVAL_SECONDS / 2)
+    file.advance(positions(400, 4), now=SYNC_SECONDS)
     assert not background.jobs
-    assert file.marks == file.safe == opened(disk).marks == marks(200, 2)
+    assert file.latest == file.synced == opened(disk).latest == positions(200, 2)
 
 
 def test_the_size_of_the_files_is_known_once_a_mark_was_written_with_it() -> None:
     disk = FaultyDisk()
     file = opened(disk)
     assert not file.are_sizes_known
-    file.settle(marks(0, 0))
+    file.settle(positions(0, 0))
     assert opened(disk).are_sizes_known
     assert not FlushPositionsFile(
         disk, MemoryBackground(disk), SIZE * 2, QUEUE_SIZE

@@ -12,7 +12,7 @@ from gantrymq.fakes.brokers.replicated import Master, Slave, bytes_of_log
 from gantrymq.fakes.stores.store import OpenedStore, message
 from gantrymq.fakes.stores.store_damage import flip, inspect, remove_tree, repair, tree
 from gantrymq.store.offline.finding import Kind, Severity
-from gantrymq.store.offline.repair_plan import Wishes
+from gantrymq.store.offline.repair_plan import RepairOptions
 from gantrymq.testing.memory_disk import MemoryDisk
 
 QUEUES: Final = "consumequeue"
@@ -93,7 +93,7 @@ def test_that_they_began_anew_is_told() -> None:
 def test_they_are_made_again_as_they_were(steps: list[int]) -> None:
     for disk in (copied(*steps), as_of_java(*steps)):
         before = tree(disk, QUEUES)
-        repair(disk, Wishes(rebuild_queues=True))
+        repair(disk, RepairOptions(rebuild_queues=True))
         assert tree(disk, QUEUES) == before
 
 

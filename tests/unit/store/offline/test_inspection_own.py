@@ -8,7 +8,7 @@ from gantrymq.fakes.stores.store import OpenedStore
 from gantrymq.fakes.stores.store_damage import flip, found, inspect, poke, remove_tree, tree
 from gantrymq.store.offline.finding import Kind, Severity
 from gantrymq.store.offline.repair import Tools, carry_out
-from gantrymq.store.offline.repair_plan import Side, Wishes, make_plan
+from gantrymq.store.offline.repair_plan import RepairOptions, Side, make_plan
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk, Storage
@@ -29,13 +29,13 @@ def written(storage: Storage, *, is_stopped: bool, count: int = 100) -> MemoryDi
     return MemoryDisk(storage)
 
 
-def repair(disk: MemoryDisk, wishes: Wishes) -> None:
+def repair(disk: MemoryDisk, options: RepairOptions) -> None:
     seen = inspect(disk)
     tools = Tools(
         disk, MemoryBackground(disk), seen.sizes, DelayLevels("1s"), "gantry/repair/now",
         iter(map(str, range(20261121012644065, 20261121012744065))).__next__,
     )  # fmt: skip
-    for _ in carry_out(make_plan(seen, wishes), tools):
+    for _ in carry_out(make_plan(seen, options), tools):
         pass
 
 
@@ -51,7 +51,7 @@ def test_one_queue_file_of_another_length_is_not_taken_for_the_rule() -> None:
     disk = written(storage, is_stopped=True, count=12)
     disk.open(f"consumequeue/A/0/{0:020d}").resize(1000)
     assert inspect(disk).sizes.queue_bytes == 200
-    repair(disk, Wishes())
+    repair(disk, RepairOptions())
     assert found(disk) == {}
     assert len(OpenedStore(MemoryDisk(storage)).bodies("B")) == 6
 
@@ -63,7 +63,7 @@ def test_a_queue_is_made_again_whose_gap_is_given_up() -> None:
     disk.open(f"commitlog/{4096:020d}").resize(200)
     disk.open(f"consumequeue/A/0/{200:020d}").resize(46)
     disk.open(f"consumequeue/B/0/{200:020d}").resize(1000)
-    repair(disk, Wishes(Side.OLDER))
+    repair(disk, RepairOptions(Side.OLDER))
     assert found(disk) == {}
     assert OpenedStore(MemoryDisk(storage)).bodies("A")
 
@@ -121,7 +121,7 @@ def test_a_lost_queue_is_made_again_and_the_store_goes_on() -> None:
     disk = written(storage, is_stopped=True)
     remove_tree(disk, "consumequeue/A/0")
     assert found(disk) == {Kind.UNIT_MISSING: Severity.ERROR}
-    repair(disk, Wishes())
+    repair(disk, RepairOptions())
     assert [each.name for each in disk.list("gantry")] == [
         "repair",
         "reserve",
@@ -145,7 +145,7 @@ def test_a_store_that_gave_up_a_side_opens_and_goes_on(keep: Side) -> None:
         if at >= 0:
             flip(disk, path, at)
     assert Kind.LOG_DAMAGE in found(disk)
-    repair(disk, Wishes(keep))
+    repair(disk, RepairOptions(keep))
     assert found(disk) == {}
     opened = OpenedStore(MemoryDisk(storage))
     opened.put(100, topic="A")

@@ -21,21 +21,21 @@ from gantrymq.fakes.stores.store_damage import (
     repair,
     tree,
 )
-from gantrymq.store.offline.repair_plan import Side, Wishes
+from gantrymq.store.offline.repair_plan import RepairOptions, Side
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.message.record import Record
 
 JavaStore = Callable[[str], MemoryDisk]
 STORES = ["5.3.3-clean", "5.3.3-crashed", "4.9.8-clean", "4.9.8-crashed"]
 QUEUE_FILE = "consumequeue/VecTopic/0/00000000000000000000"
-EVERYTHING = Wishes(Side.OLDER, rebuild_queues=True, rebuild_index=True)
+EVERYTHING = RepairOptions(Side.OLDER, rebuild_queues=True, rebuild_index=True)
 
 
 @pytest.mark.parametrize("name", STORES)
 def test_queues_made_again_are_javas_to_the_byte(java_store: JavaStore, name: str) -> None:
     disk = java_store(name)
     before = tree(disk, "consumequeue")
-    repair(disk, Wishes(rebuild_queues=True))
+    repair(disk, RepairOptions(rebuild_queues=True))
     assert tree(disk, "consumequeue") == before
     assert tree(disk, f"{SIDE}/consumequeue") == {f"{SIDE}/{p}": d for p, d in before.items()}
 
@@ -44,7 +44,7 @@ def test_queues_made_again_are_javas_to_the_byte(java_store: JavaStore, name: st
 def test_an_index_made_again_holds_the_same(java_store: JavaStore, name: str) -> None:
     disk = java_store(name)
     before = list(tree(disk, "index").values())
-    repair(disk, Wishes(rebuild_index=True))
+    repair(disk, RepairOptions(rebuild_index=True))
     assert inspect(disk).findings.is_sound
     assert list(tree(disk, "index").values()) == before
 
@@ -89,7 +89,7 @@ def test_what_was_harmed_is_sound_afterwards(
 ) -> None:
     disk = java_store("5.3.3-clean")
     harm(disk)
-    repair(disk, Wishes(keep))
+    repair(disk, RepairOptions(keep))
     assert found(disk) == {}
     assert "abort" not in tree(disk)
 
@@ -98,7 +98,7 @@ def test_what_is_cut_is_kept(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
     flip(disk, LOG, 497 + 90)
     first, second = tree(disk, "commitlog").values()
-    repair(disk, Wishes(Side.OLDER))
+    repair(disk, RepairOptions(Side.OLDER))
     kept = tree(disk, SIDE)
     assert kept[f"{SIDE}/{SECOND_LOG}"] == second
     assert kept[f"{SIDE}/{LOG}.from497"].ljust(65_536 - 497, b"\0") == first[497:]
@@ -109,7 +109,7 @@ def test_what_lies_behind_the_length_of_a_file_is_kept(java_store: JavaStore) ->
     disk = java_store("5.3.3-clean")
     before = tree(disk, "")
     poke(disk, LOG, 65_536, b"notes")
-    repair(disk, Wishes())
+    repair(disk, RepairOptions())
     assert tree(disk, SIDE)[f"{SIDE}/{LOG}.from65536"] == b"notes"
     after = tree(disk, "")
     assert {path: after.get(path) for path in before if path != "checkpoint"} == {
@@ -122,7 +122,7 @@ def test_a_queue_nobody_can_rebuild_stays(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
     disk.remove(LOG)
     before = tree(disk, "consumequeue/VecOrder")
-    repair(disk, Wishes(rebuild_queues=True))
+    repair(disk, RepairOptions(rebuild_queues=True))
     assert tree(disk, "consumequeue/VecOrder") == before
     assert inspect(disk).findings.is_sound
 

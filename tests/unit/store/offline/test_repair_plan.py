@@ -9,9 +9,9 @@ import pytest
 from gantrymq.fakes.stores.store_damage import LOG, SECOND_LOG, flip, inspect, poke, tree
 from gantrymq.store.offline.repair_plan import (
     Action,
+    RepairOptions,
     RepairPlan,
     Side,
-    Wishes,
     is_refused,
     make_plan,
 )
@@ -22,9 +22,9 @@ QUEUE_FILE = "consumequeue/VecTopic/0/00000000000000000000"
 INDEX_FILE = "index/20261121012644065"
 
 
-def plan(disk: MemoryDisk, wishes: Wishes | None = None) -> RepairPlan:
+def plan(disk: MemoryDisk, options: RepairOptions | None = None) -> RepairPlan:
     before = tree(disk)
-    made = make_plan(inspect(disk), wishes or Wishes())
+    made = make_plan(inspect(disk), options or RepairOptions())
     assert tree(disk) == before
     return made
 
@@ -79,14 +79,14 @@ def test_an_interrupted_log_waits_for_a_decision(disk: MemoryDisk) -> None:
 
 def test_the_older_side_ends_before_the_first_break(disk: MemoryDisk) -> None:
     flip(disk, LOG, 497 + 90)
-    made = plan(disk, Wishes(keep=Side.OLDER))
+    made = plan(disk, RepairOptions(keep=Side.OLDER))
     assert steps(made)[1:3] == [(Action.MOVE, SECOND_LOG), (Action.CUT, LOG)]
     assert made.log_end == 497
 
 
 def test_the_newer_side_begins_with_a_whole_file(disk: MemoryDisk) -> None:
     flip(disk, LOG, 497 + 90)
-    made = plan(disk, Wishes(keep=Side.NEWER))
+    made = plan(disk, RepairOptions(keep=Side.NEWER))
     assert steps(made)[1] == (Action.MOVE, LOG)
     assert made.log_end == 88_539
 
@@ -94,25 +94,25 @@ def test_the_newer_side_begins_with_a_whole_file(disk: MemoryDisk) -> None:
 def test_the_newer_side_of_a_single_file_cannot_be_kept(java_store: JavaStore) -> None:
     disk = java_store("4.9.8-clean")
     flip(disk, LOG, 400 + 90)
-    made = plan(disk, Wishes(keep=Side.NEWER))
+    made = plan(disk, RepairOptions(keep=Side.NEWER))
     assert any("only --keep older" in text for text in made.left)
 
 
 def test_newest_files_that_are_missing_wait_for_a_decision(disk: MemoryDisk) -> None:
     disk.remove(SECOND_LOG)
-    for wishes in (Wishes(), Wishes(Side.NEWER, rebuild_queues=True)):
-        made = plan(disk, wishes)
+    for options in (RepairOptions(), RepairOptions(Side.NEWER, rebuild_queues=True)):
+        made = plan(disk, options)
         assert made.steps == ()
         known = "files up to 65536 only, but queues know of messages up to 88539: mount its disk"
         assert made.left[0].startswith(f"commitlog has {known}")
-    assert (Action.CUT_QUEUES, "consumequeue") in steps(plan(disk, Wishes(Side.OLDER)))
+    assert (Action.CUT_QUEUES, "consumequeue") in steps(plan(disk, RepairOptions(Side.OLDER)))
 
 
 def test_a_log_that_is_missing_is_given_up_as_a_whole(disk: MemoryDisk) -> None:
     disk.remove(LOG)
     disk.remove(SECOND_LOG)
     assert plan(disk).steps == ()
-    assert steps(plan(disk, Wishes(Side.OLDER))) == [
+    assert steps(plan(disk, RepairOptions(Side.OLDER))) == [
         (Action.MOVE, "checkpoint"),
         (Action.MOVE, "consumequeue"),
         (Action.MOVE, "index"),
@@ -143,14 +143,14 @@ def test_foreign_files_of_queues_and_index_are_moved_aside(disk: MemoryDisk) -> 
 def test_foreign_files_go_with_what_is_rebuilt(disk: MemoryDisk) -> None:
     disk.create("consumequeue/VecTopic/0/note")
     disk.create("index/note")
-    made = plan(disk, Wishes(rebuild_queues=True, rebuild_index=True))
+    made = plan(disk, RepairOptions(rebuild_queues=True, rebuild_index=True))
     assert not any("note" in step.path for step in made.steps)
 
 
 def test_a_queue_whose_messages_expired_is_left(disk: MemoryDisk) -> None:
     disk.remove(LOG)
     poke(disk, "consumequeue/VecTopic/3/00000000000000000000", 0, bytes(12))
-    made = plan(disk, Wishes(rebuild_queues=True))
+    made = plan(disk, RepairOptions(rebuild_queues=True))
     assert made.steps
     assert not any("VecTopic/3" in text for text in made.left)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gantrymq.fakes.stores.store import SYNC, OpenedStore
-from gantrymq.store.commitlog import log_cut
-from gantrymq.store.commitlog.log_cut import TruncationRequest
-from gantrymq.store.commitlog.truncated_tails import TruncatedTail, kept_tails
+from gantrymq.store.commitlog import log_truncation
+from gantrymq.store.commitlog.log_truncation import TruncationRequest
+from gantrymq.store.commitlog.truncated_tails import TruncatedTail, list_tails
 from gantrymq.store.offline.log_reader import Break, Cause
 from gantrymq.store.offline.record_choice import RecordChoice, chosen
 from gantrymq.store.offline.tail_reading import look_at, row_of
@@ -22,9 +22,9 @@ def with_tail(disk: MemoryDisk) -> TruncatedTail:
     opened.settle()
     place = opened.records("T", 0)[30].physical_offset
     opened.close()
-    log_cut.wish(disk, TruncationRequest(place, epoch=3))
+    log_truncation.request(disk, TruncationRequest(place, epoch=3))
     OpenedStore(disk, SYNC).close()
-    (tail,) = kept_tails(disk)
+    (tail,) = list_tails(disk)
     return tail
 
 
@@ -70,9 +70,9 @@ def test_damage_is_seen_and_what_lies_behind_it_is_there() -> None:
 def test_one_that_lost_its_end_is_read_as_far_as_it_goes() -> None:
     disk = MemoryDisk()
     size = with_tail(disk).size // 2
-    (path,) = [each.path for each in kept_tails(disk)]
+    (path,) = [each.path for each in list_tails(disk)]
     disk.open(path).resize(size)
-    (tail,) = kept_tails(disk)
+    (tail,) = list_tails(disk)
     seen = look_at(disk, tail, FILE_BYTES)
     assert not seen.is_whole
     assert 30 < seen.figures.messages < 40

@@ -39,9 +39,7 @@ class Kept:
         names = itertools.count(20_261_121_000_000_000)
         self.index = Index(self.disk, IndexSizes(8, 5), lambda: str(next(names)))
         self.index.load(is_clean=True, flushed_ms=0)
-        self.leftovers = ObsoleteFileCleaner(
-            self.background, self.queues, self.index, PAUSE_SECONDS
-        )
+        self.cleaner = ObsoleteFileCleaner(self.background, self.queues, self.index, PAUSE_SECONDS)
         self.now = 0.0
         self.write(**counts)
 
@@ -55,24 +53,24 @@ class Kept:
 
     def begin(self, log_minimum: int) -> None:
         self.queues.raise_minimum(log_minimum)
-        self.leftovers.begin(log_minimum)
+        self.cleaner.begin(log_minimum)
 
     def turn(self) -> list[str]:
         """One turn; the paths whose removal began in it."""
         before = {job.ticket for job in self.background.jobs}
-        self.leftovers.turn(self.now)
+        self.cleaner.turn(self.now)
         return [job.path for job in self.background.jobs if job.ticket not in before]
 
     def complete(self) -> None:
         self.background.complete_all()
         for completion in self.background.take_completions():
-            assert self.leftovers.take(completion)
+            assert self.cleaner.take(completion)
 
     def run(self) -> list[str]:
         """To the end of the pass; what was removed, in order."""
         removed: list[str] = []
         for _ in range(1000):
-            deadline = self.leftovers.deadline()
+            deadline = self.cleaner.deadline()
             if deadline == NEVER:
                 return removed
             self.now = max(self.now, deadline)
@@ -115,12 +113,12 @@ def test_one_removal_is_under_way_and_the_next_one_keeps_its_distance() -> None:
     kept.begin(2000)
     assert len(kept.turn()) == 1
     kept.now = 100.0
-    assert kept.leftovers.deadline() == NEVER
+    assert kept.cleaner.deadline() == NEVER
     assert not kept.turn()
     kept.complete()
     assert kept.turn() == ["consumequeue/A/0/00000000000000000100"]
     kept.complete()
-    assert kept.leftovers.deadline() == 100.0 + PAUSE_SECONDS
+    assert kept.cleaner.deadline() == 100.0 + PAUSE_SECONDS
     assert not kept.turn()
 
 
@@ -134,21 +132,21 @@ def test_a_turn_looks_at_few_of_many_queues() -> None:
 def test_nothing_happens_while_the_log_begins_where_it_did() -> None:
     kept = Kept(A=12)
     kept.begin(0)
-    assert not kept.leftovers.is_under_way
+    assert not kept.cleaner.is_under_way
     kept.begin(500)
     kept.run()
     kept.begin(500)
-    assert not kept.leftovers.is_under_way
-    assert kept.leftovers.deadline() == NEVER
+    assert not kept.cleaner.is_under_way
+    assert kept.cleaner.deadline() == NEVER
 
 
 def test_queues_nobody_opened_are_left_alone() -> None:
     kept = Kept(A=12)
     queues = Queues(kept.disk, FILE_UNITS * UNIT_BYTES)
     queues.load(0)
-    leftovers = ObsoleteFileCleaner(kept.background, queues, kept.index, PAUSE_SECONDS)
-    leftovers.begin(400)
-    leftovers.turn(0.0)
+    cleaner = ObsoleteFileCleaner(kept.background, queues, kept.index, PAUSE_SECONDS)
+    cleaner.begin(400)
+    cleaner.turn(0.0)
     assert list(queues.opened()) == []
     assert kept.names("A") == [0, 5, 10]
 
@@ -160,12 +158,12 @@ def test_a_file_that_cannot_be_removed_is_tried_again_before_any_other() -> None
     kept.disk.fail("remove", DiskFailure.BROKEN, path=path)
     assert kept.turn() == [path]
     kept.complete()
-    assert str(kept.leftovers.failure) == f"remove {path}: input/output error"
+    assert str(kept.cleaner.failure) == f"remove {path}: input/output error"
     assert not kept.turn()
-    assert kept.leftovers.deadline() == RETRY_SECONDS
+    assert kept.cleaner.deadline() == RETRY_SECONDS
     assert kept.run()[:2] == [path, "consumequeue/A/0/00000000000000000100"]
     assert kept.names("A") == [10, 15, 20]
-    assert not kept.leftovers.removing
+    assert not kept.cleaner.removing
 
 
 def test_a_file_that_is_gone_already_is_removed() -> None:
@@ -173,7 +171,7 @@ def test_a_file_that_is_gone_already_is_removed() -> None:
     kept.disk.remove("consumequeue/A/0/00000000000000000000")
     kept.begin(500)
     kept.run()
-    assert kept.leftovers.failure is None
+    assert kept.cleaner.failure is None
     assert kept.names("A") == [5, 10]
 
 
@@ -192,7 +190,7 @@ def test_a_queue_that_cannot_be_read_does_not_hold_up_the_others() -> None:
     kept.disk.fail("read", path="consumequeue/B/0/00000000000000000000")
     kept.run()
     assert (kept.names("A"), kept.names("B")) == ([5, 10], [0, 5, 10])
-    assert kept.leftovers.failure is not None
+    assert kept.cleaner.failure is not None
 
 
 def test_a_topic_made_anew_meanwhile_keeps_its_files() -> None:
@@ -244,4 +242,4 @@ def test_tickets_of_others_are_not_taken() -> None:
     kept = Kept(A=12)
     kept.begin(500)
     kept.turn()
-    assert not kept.leftovers.take(Completion(99))
+    assert not kept.cleaner.take(Completion(99))

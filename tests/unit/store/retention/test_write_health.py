@@ -30,18 +30,16 @@ class Watched:
         self.disk = MemoryDisk()
         self.opened = OpenedStore(self.disk, settings)
         store = self.opened.store
-        self.arrivals, self.deletions, self.queues = store._arrivals, store._deletions, store.queues
+        self.notifier, self.deletions, self.queues = store._notifier, store._deletions, store.queues
         assert store._persistence is not None
         self.persistence: Persistence = store._persistence
         self.watch = store.watch
-        self.obstacles = WriteHealth(
-            store.log, self.queues, self.arrivals, self.deletions, self.watch
-        )
-        self.obstacles.opened(self.persistence)
+        self.health = WriteHealth(store.log, self.queues, self.notifier, self.deletions, self.watch)
+        self.health.opened(self.persistence)
 
     def text(self) -> str:
         """Why nothing is written now; "" while it is."""
-        refused = self.obstacles.to_writing()
+        refused = self.health.to_writing()
         if refused is None:
             return ""
         assert refused.status is PutStatus.SERVICE_NOT_AVAILABLE
@@ -49,8 +47,8 @@ class Watched:
 
     def turn(self, now: float, *, is_copy: bool = False) -> str | None:
         """What trouble there is behind it."""
-        self.obstacles.turn(now, is_copy=is_copy)
-        return self.obstacles.trouble(now)
+        self.health.turn(now, is_copy=is_copy)
+        return self.health.trouble(now)
 
 
 # ---------------------------------------------------------------------- what there is
@@ -59,26 +57,26 @@ class Watched:
 def test_there_is_none_of_a_store_that_is_well() -> None:
     watched = Watched()
     assert not watched.text()
-    assert watched.obstacles.refusal() is None
+    assert watched.health.refusal() is None
     assert watched.turn(0.0) is None
 
 
 def test_a_store_that_is_not_open_is_one() -> None:
     watched = Watched()
-    watched.obstacles.closed()
-    assert watched.obstacles.to_writing() is watched.obstacles.refusal() is NOT_OPEN
-    assert watched.obstacles.stall(0.0) == watched.obstacles.trouble(0.0) == "the store is not open"
+    watched.health.closed()
+    assert watched.health.to_writing() is watched.health.refusal() is NOT_OPEN
+    assert watched.health.stall(0.0) == watched.health.trouble(0.0) == "the store is not open"
 
 
 def test_queues_that_cannot_be_written_are_one_until_they_can() -> None:
     watched = Watched()
-    watched.arrivals.failure = BROKEN
+    watched.notifier.failure = BROKEN
     assert f"Queues cannot be written: {BROKEN}" in watched.text()
-    watched.arrivals.failure = None
+    watched.notifier.failure = None
     assert not watched.text()
     watched.deletions.failure = BROKEN
     assert f"Queues cannot be written: {BROKEN}" in watched.text()
-    assert watched.text() == watched.obstacles.trouble(0.0)
+    assert watched.text() == watched.health.trouble(0.0)
 
 
 def test_too_many_units_that_are_not_written_are_one() -> None:
@@ -96,10 +94,10 @@ def test_a_sync_that_takes_long_is_a_stall() -> None:
     watched = Watched(SYNC)
     watched.opened.put(1)
     watched.opened.turn()
-    assert watched.obstacles.stall(STUCK_SECONDS - 0.1) is None
-    stall = watched.obstacles.stall(STUCK_SECONDS)
+    assert watched.health.stall(STUCK_SECONDS - 0.1) is None
+    stall = watched.health.stall(STUCK_SECONDS)
     assert stall == "a sync of the log has been under way for 2.0 s"
-    assert watched.obstacles.trouble(STUCK_SECONDS) == stall
+    assert watched.health.trouble(STUCK_SECONDS) == stall
     assert not watched.text(), "messages may be put"
 
 
@@ -108,44 +106,44 @@ def test_a_sync_that_takes_long_is_a_stall() -> None:
 
 def test_a_log_that_refused_is_trouble_and_may_be_written_again() -> None:
     watched = Watched()
-    watched.obstacles.note(REFUSED, 0.0)
+    watched.health.note(REFUSED, 0.0)
     assert not watched.text()
-    assert watched.obstacles.refusal() is REFUSED
-    assert watched.obstacles.trouble(0.0) == REFUSED.text
-    watched.obstacles.note(None, 0.0)
-    assert watched.obstacles.refusal() is None
+    assert watched.health.refusal() is REFUSED
+    assert watched.health.trouble(0.0) == REFUSED.text
+    watched.health.note(None, 0.0)
+    assert watched.health.refusal() is None
 
 
 def test_a_log_that_refused_has_the_disk_looked_at() -> None:
     watched = Watched()
     watched.turn(0.0)
     assert watched.watch.deadline() == LOOK_SECONDS
-    watched.obstacles.note(REFUSED, 0.0)
+    watched.health.note(REFUSED, 0.0)
     assert watched.watch.deadline() < 0.0
 
 
 def test_a_copy_of_another_log_is_no_trouble_of_the_disk() -> None:
     watched = Watched()
-    watched.obstacles.note_copy(CopyRefused("no space", is_diverged=False), 0.0)
-    assert watched.obstacles.trouble(0.0) == "no space"
-    watched.obstacles.note_copy(CopyRefused("another log", is_diverged=True), 0.0)
-    assert watched.obstacles.trouble(0.0) is None
-    watched.obstacles.note_copy(CopyRefused("no space", is_diverged=False), 0.0)
-    watched.obstacles.note_copy(None, 0.0)
-    assert watched.obstacles.trouble(0.0) is None
+    watched.health.note_copy(CopyRefused("no space", is_diverged=False), 0.0)
+    assert watched.health.trouble(0.0) == "no space"
+    watched.health.note_copy(CopyRefused("another log", is_diverged=True), 0.0)
+    assert watched.health.trouble(0.0) is None
+    watched.health.note_copy(CopyRefused("no space", is_diverged=False), 0.0)
+    watched.health.note_copy(None, 0.0)
+    assert watched.health.trouble(0.0) is None
 
 
 def test_in_another_role_the_log_is_tried_anew() -> None:
     watched = Watched()
-    watched.obstacles.note(REFUSED, 0.0)
-    watched.obstacles.forget(0.0)
-    assert watched.obstacles.refusal() is None
+    watched.health.note(REFUSED, 0.0)
+    watched.health.forget(0.0)
+    assert watched.health.refusal() is None
 
 
 def test_a_copy_believes_its_disk_again_after_a_while_and_a_master_tries_it() -> None:
     for is_copy in (True, False):
         watched = Watched()
-        watched.obstacles.note(REFUSED, 0.0)
+        watched.health.note(REFUSED, 0.0)
         assert watched.turn(BELIEVED_SECONDS - 0.1, is_copy=is_copy) == REFUSED.text
         trouble = watched.turn(BELIEVED_SECONDS, is_copy=is_copy)
         assert trouble == (None if is_copy else REFUSED.text)
@@ -154,7 +152,7 @@ def test_a_copy_believes_its_disk_again_after_a_while_and_a_master_tries_it() ->
 def test_a_copy_that_had_no_room_believes_its_disk_once_it_has() -> None:
     watched = Watched()
     full, watched.disk.total_bytes = watched.disk.total_bytes, 0
-    watched.obstacles.note(REFUSED, 0.0)
+    watched.health.note(REFUSED, 0.0)
     assert watched.turn(0.0, is_copy=True) is not None
     watched.disk.total_bytes = full
     assert watched.turn(LOOK_SECONDS, is_copy=True) is None
@@ -163,11 +161,11 @@ def test_a_copy_that_had_no_room_believes_its_disk_once_it_has() -> None:
 # ---------------------------------------------------------------------- space
 
 
-@pytest.mark.parametrize("part", ["arrivals", "deletions", "persistence"])
+@pytest.mark.parametrize("part", ["notifier", "deletions", "persistence"])
 def test_units_that_find_no_space_have_the_reserve_given_up(part: str) -> None:
     watched = Watched()
     parts: dict[str, DispatchNotifier | Deletions | Persistence] = {
-        "arrivals": watched.arrivals,
+        "notifier": watched.notifier,
         "deletions": watched.deletions,
         "persistence": watched.persistence,
     }

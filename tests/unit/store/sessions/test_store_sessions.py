@@ -11,8 +11,8 @@ import pytest
 from gantrymq.base.disk import DiskFailure
 from gantrymq.fakes.brokers.replicated import Slave, bytes_of_log
 from gantrymq.fakes.stores.store import HOST, SETTINGS, SYNC, OpenedStore
-from gantrymq.store.commitlog import log_cut
-from gantrymq.store.commitlog.log_cut import TruncationRequest
+from gantrymq.store.commitlog import log_truncation
+from gantrymq.store.commitlog.log_truncation import TruncationRequest
 from gantrymq.store.record.put import PutStatus, Refused
 from gantrymq.store.sessions.snapshot import PATHS, load
 from gantrymq.store.sessions.table import SessionSend
@@ -160,7 +160,7 @@ def test_what_a_cut_takes_is_forgotten_and_may_be_sent_again() -> None:
     opened.close()
     disk = disk.kill()
     assert any(each is not None and each.position > kept for each in load(disk).values())
-    log_cut.wish(disk, TruncationRequest(kept))
+    log_truncation.request(disk, TruncationRequest(kept))
     again = OpenedStore(disk, SYNC)
     assert bodies(again) == [0, 1]
     assert sent(again, 0, 4) == (PutStatus.PUT_OK, 2)

@@ -9,9 +9,9 @@ import pytest
 
 from gantrymq.base.disk import Disk
 from gantrymq.fakes.stores.store import SYNC, OpenedStore
-from gantrymq.store.commitlog import log_cut
-from gantrymq.store.commitlog.log_cut import TruncationRequest
-from gantrymq.store.commitlog.truncated_tails import TAILS, kept_tails
+from gantrymq.store.commitlog import log_truncation
+from gantrymq.store.commitlog.log_truncation import TruncationRequest
+from gantrymq.store.commitlog.truncated_tails import TAILS, list_tails
 from gantrymq.store.layout import StoreRefusedError
 from gantrymq.store.read.async_reader import run
 from gantrymq.store.read.lookups import messages_by_key
@@ -57,7 +57,7 @@ def test_log_queues_and_index_end_there_and_go_on_from_there(kept: int, *, is_cl
     disk = MemoryDisk()
     places = written(disk, is_clean=is_clean)
     behind = log(disk, places[kept], places[-1])
-    log_cut.wish(disk, TruncationRequest(places[kept]))
+    log_truncation.request(disk, TruncationRequest(places[kept]))
     opened = OpenedStore(disk, SYNC)
     assert opened.bodies() == BODIES[:kept]
     assert [found_by_key(opened, f"k{number}") for number in (kept - 1, kept, 99)] == [1, 0, 0]
@@ -73,7 +73,7 @@ def test_log_queues_and_index_end_there_and_go_on_from_there(kept: int, *, is_cl
 def test_a_record_that_lies_across_goes_as_well() -> None:
     disk = MemoryDisk()
     places = written(disk)
-    log_cut.wish(disk, TruncationRequest(places[40] + 1))
+    log_truncation.request(disk, TruncationRequest(places[40] + 1))
     opened = OpenedStore(disk, SYNC)
     assert opened.bodies() == BODIES[:40]
 
@@ -82,7 +82,7 @@ def test_nothing_may_be_left() -> None:
     disk = MemoryDisk()
     places = written(disk)
     behind = log(disk, 0, places[-1])
-    log_cut.wish(disk, TruncationRequest(0))
+    log_truncation.request(disk, TruncationRequest(0))
     assert OpenedStore(disk, SYNC).bodies() == []
     assert tails(disk) == [behind]
 
@@ -90,15 +90,15 @@ def test_nothing_may_be_left() -> None:
 def test_a_wish_beyond_the_end_cuts_nothing() -> None:
     disk = MemoryDisk()
     places = written(disk)
-    log_cut.wish(disk, TruncationRequest(places[-1] + 5))
+    log_truncation.request(disk, TruncationRequest(places[-1] + 5))
     assert OpenedStore(disk, SYNC).bodies() == BODIES
-    assert log_cut.wished(disk) is None
+    assert log_truncation.requested(disk) is None
 
 
 def test_a_file_of_the_log_may_begin_there() -> None:
     disk = MemoryDisk()
     places = written(disk)
-    log_cut.wish(disk, TruncationRequest(4096))
+    log_truncation.request(disk, TruncationRequest(4096))
     opened = OpenedStore(disk, SYNC)
     kept = sum(place < 4096 for place in places)
     assert opened.bodies() == BODIES[:kept]
@@ -111,7 +111,7 @@ def test_a_cut_that_was_cut_off_is_done_again_and_no_byte_is_lost(choose: Choose
         disk = FaultyDisk(choose)
         places = written(disk)
         behind = log(disk, places[40], places[-1])
-        log_cut.wish(disk, TruncationRequest(places[40]))
+        log_truncation.request(disk, TruncationRequest(places[40]))
         disk = disk.kill()
         disk.crash_at = disk.operations + operations
         with contextlib.suppress(PowerCut):
@@ -125,10 +125,10 @@ def test_what_the_master_has_as_well_is_cut_and_not_kept() -> None:
     disk = MemoryDisk()
     places = written(disk)
     behind = log(disk, places[60], places[-1])
-    log_cut.wish(disk, TruncationRequest(0, shared=places[60] + 1, epoch=7))
+    log_truncation.request(disk, TruncationRequest(0, shared=places[60] + 1, epoch=7))
     opened = OpenedStore(disk, SYNC)
     assert opened.bodies() == []
-    (tail,) = kept_tails(disk)
+    (tail,) = list_tails(disk)
     assert (tail.start, tail.end, tail.epoch) == (places[60], places[-1], 7)
     assert tails(disk) == [behind]
     assert opened.store.report.kept_tail == tail.path
@@ -137,7 +137,7 @@ def test_what_the_master_has_as_well_is_cut_and_not_kept() -> None:
 def test_a_log_that_the_master_has_whole_leaves_nothing_to_keep() -> None:
     disk = MemoryDisk()
     places = written(disk)
-    log_cut.wish(disk, TruncationRequest(0, shared=places[-1]))
+    log_truncation.request(disk, TruncationRequest(0, shared=places[-1]))
     opened = OpenedStore(disk, SYNC)
     assert opened.bodies() == []
     assert tails(disk) == []
@@ -148,12 +148,12 @@ def test_an_older_tail_goes_for_a_newer_one_and_that_is_reported() -> None:
     disk = MemoryDisk()
     places = written(disk)
     few = replace(SYNC, kept_tails_bytes_max=1)
-    log_cut.wish(disk, TruncationRequest(places[60], epoch=1))
+    log_truncation.request(disk, TruncationRequest(places[60], epoch=1))
     OpenedStore(disk, few).close()
-    (old,) = kept_tails(disk)
-    log_cut.wish(disk, TruncationRequest(places[50], epoch=2))
+    (old,) = list_tails(disk)
+    log_truncation.request(disk, TruncationRequest(places[50], epoch=2))
     opened = OpenedStore(disk, few)
-    assert [tail.epoch for tail in kept_tails(disk)] == [2]
+    assert [tail.epoch for tail in list_tails(disk)] == [2]
     assert opened.store.report.removed_tails == [old.path]
 
 
@@ -164,7 +164,7 @@ def test_a_cut_that_is_done_again_removes_no_tail_of_its_own(choose: Chooser) ->
         disk = FaultyDisk(choose)
         places = written(disk)
         behind = log(disk, places[40], places[-1])
-        log_cut.wish(disk, TruncationRequest(places[40], epoch=1))
+        log_truncation.request(disk, TruncationRequest(places[40], epoch=1))
         disk = disk.kill()
         disk.crash_at = disk.operations + operations
         with contextlib.suppress(PowerCut):
@@ -177,7 +177,7 @@ def test_a_cut_that_is_done_again_removes_no_tail_of_its_own(choose: Chooser) ->
 def test_a_damaged_wish_is_refused_with_what_to_do() -> None:
     disk = MemoryDisk()
     written(disk)
-    log_cut.wish(disk, TruncationRequest(5))
-    disk.open(log_cut.PATH).write(9, [b"x"])
+    log_truncation.request(disk, TruncationRequest(5))
+    disk.open(log_truncation.PATH).write(9, [b"x"])
     with pytest.raises(StoreRefusedError, match=r"cut is damaged.*remove it"):
         OpenedStore(disk, SYNC)

@@ -7,14 +7,16 @@ This member was the master, has records that no other member has, and now follow
 The next start carries the request out before anything else:
 
     place     find the end of the last record that lies whole below the position
-    tail      save what lies behind to a file of its own (kept_tails.py), and sync it; bytes below
-              `shared` are left out, because the log of the epoch's master has them too
-    marks     lower the flush positions to the place, and sync them: nothing above is promised any
-              more. Before that, note that queues have units of what is cut (unsettled.py): they
-              are wiped where they lie behind the queue's end
-    log       cut it there. Queues and index follow as after a crash, and queues that were replaced
-              by a message behind the place are rebuilt (replaced_queues.py). If no record is left,
-              they are removed: the log that is copied next may begin below the one that was cut
+    tail      save what lies behind to a file of its own (truncated_tails.py), and sync it; bytes
+              below `shared` are left out, because the log of the epoch's master has them too
+    flush positions
+              lower them to the place, and sync them: nothing above is promised any more. Before
+              that, note that queues have units of what is cut (dirty_queues.py): they are wiped
+              where they lie behind the queue's end
+    log       truncate it there. Queues and index follow as after a crash, and queues that were
+              replaced by a message behind the place are rebuilt (replaced_queues.py). If no record
+              is left, they are removed: the log that is copied next may begin below the one that
+              was cut
     request   remove it
 
 Invariant: a truncation may stop anywhere and can be repeated. Records that no other member has are
@@ -52,7 +54,7 @@ MAGIC: Final = b"GFC2"
 CHUNK_BYTES: Final = 4 << 20
 
 _CRC: Final = struct.Struct(">I")
-_WISH: Final = struct.Struct(">qqq")
+_REQUEST: Final = struct.Struct(">qqq")
 
 
 @final
@@ -67,24 +69,24 @@ class TruncationRequest:
     epoch: int = 0
 
 
-def wish(disk: Disk, wanted: TruncationRequest) -> None:
+def request(disk: Disk, wanted: TruncationRequest) -> None:
     """Make the next start truncate the log. The request is synced when this returns."""
-    body = _WISH.pack(wanted.position, wanted.shared, wanted.epoch)
+    body = _REQUEST.pack(wanted.position, wanted.shared, wanted.epoch)
     atomic_file.replace(disk, PATH, MAGIC + _CRC.pack(crc32(body)) + body)
 
 
-def wished(disk: Disk) -> TruncationRequest | None:
+def requested(disk: Disk) -> TruncationRequest | None:
     """The truncation that is requested, or None."""
     data = atomic_file.content(disk, PATH, 1 << 10)
     if data is None:
         return None
     body = data[8:]
-    if data[:8] != MAGIC + _CRC.pack(crc32(body)) or len(body) != _WISH.size:
+    if data[:8] != MAGIC + _CRC.pack(crc32(body)) or len(body) != _REQUEST.size:
         raise StoreRefusedError(
             f"{PATH} is damaged: it tells where to cut the log of a member that is to follow"
             " another master; remove it, and the member finds out again"
         )
-    return TruncationRequest(*_WISH.unpack(body))
+    return TruncationRequest(*_REQUEST.unpack(body))
 
 
 @final
@@ -93,35 +95,35 @@ class LogTruncation:
 
     __slots__ = (
         "_disk",
-        "_marks",
+        "_flush_positions",
         "_reader",
+        "_request",
         "_segments",
         "_tails_bytes_max",
-        "_wish",
-        "gone",
-        "kept",
+        "kept_tail",
         "leaves_nothing",
+        "removed_tails",
     )
 
     def __init__(
         self,
         disk: Disk,
         segments: Segments,
-        marks: FlushPositionsFile,
+        flush_positions: FlushPositionsFile,
         reader: EntryReader,
         wanted: TruncationRequest,
         tails_bytes_max: int,
     ) -> None:
         """At most `tails_bytes_max` bytes of tails are kept, unless this one alone is longer."""
         self._disk = disk
-        self._marks = marks
+        self._flush_positions = flush_positions
         self._reader = reader
         self._segments = segments
         self._tails_bytes_max = tails_bytes_max
-        self._wish = wanted
-        self.kept = ""
+        self._request = wanted
+        self.kept_tail = ""
         """The path of the saved tail, or ""."""
-        self.gone: Sequence[TruncatedTail] = ()
+        self.removed_tails: Sequence[TruncatedTail] = ()
         """The older tails that were deleted to make room."""
         self.leaves_nothing = False
         """Whether the log has no record any more."""
@@ -129,18 +131,18 @@ class LogTruncation:
     def run(self) -> ProgressTask[None]:
         """Save the tail, then truncate the log. The progress is in bytes of the tail. The caller
         calls `end` next."""
-        place = self._place(self._wish.position)
+        place = self._place(self._request.position)
         self.leaves_nothing = place == LogPosition(place.position)
-        yield from self._keep_tail(max(place.position, self._place(self._wish.shared).position))
+        yield from self._keep_tail(max(place.position, self._place(self._request.shared).position))
         DirtyQueues(self._disk).write()  # from here on queues may be longer than the log
-        marks = self._marks.marks
-        if marks is None:
-            self._marks.settle(VOID)
+        positions = self._flush_positions.latest
+        if positions is None:
+            self._flush_positions.settle(VOID)
         else:
             below = place.position
-            queues, index = min(marks.queues, below), min(marks.index, below)
-            log = place if below < marks.log.position else marks.log
-            self._marks.settle(replace(marks, log=log, queues=queues, index=index))
+            queues, index = min(positions.queues, below), min(positions.index, below)
+            log = place if below < positions.log.position else positions.log
+            self._flush_positions.settle(replace(positions, log=log, queues=queues, index=index))
         self._segments.truncate(place.position)
 
     def end(self) -> None:
@@ -174,11 +176,11 @@ class LogTruncation:
         crc = 0
         for data in self._pieces(start, end):
             crc = crc32(data, crc)
-        epoch = self._wish.epoch
+        epoch = self._request.epoch
         path = path_of(start, end, epoch, crc)
         self._disk.make_folder(OWN)
         self._disk.make_folder(TAILS)
-        self.gone = make_room(self._disk, start, end, epoch, self._tails_bytes_max)
+        self.removed_tails = make_room(self._disk, start, end, epoch, self._tails_bytes_max)
         file = self._disk.create(path + UNFINISHED)
         try:
             done = 0
@@ -192,7 +194,7 @@ class LogTruncation:
         self._disk.rename(path + UNFINISHED, path)
         self._disk.sync_folder(TAILS)
         self._disk.sync_folder(OWN)
-        self.kept = path
+        self.kept_tail = path
 
     def _end(self, start: int) -> int:
         """The end of the log; equal to `start` only if an earlier attempt has cut it."""
