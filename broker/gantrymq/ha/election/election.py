@@ -402,11 +402,11 @@ def _extent(member_report: MemberReport, lease: Lease, *, by_log: bool) -> tuple
 def _better(
     view: View, lease: Lease, others: Mapping[int, MemberReport], *, by_log: bool = False
 ) -> int:
-    """The other member that should become master instead of this one; NO_MEMBER if there is none. Of
-    two equal logs the one with the longer undoubted part wins: the rest of the other may be damaged
-    where no checksum tells, and all members would copy that. `by_log`: each member may read another
-    untrusted lease, so all go by the epochs that members have seen; otherwise two could wait for
-    each other."""
+    """The other member that should become master instead of this one; NO_MEMBER if there is none.
+    Of two equal logs the one with the longer undoubted part wins: the rest of the other may be
+    damaged where no checksum tells, and all members would copy that. `by_log`: each member may read
+    another untrusted lease, so all go by the epochs that members have seen; otherwise two could
+    wait for each other."""
     seen = max([view.member_report.epoch, *(each.epoch for each in others.values())])
     epoch = seen if by_log else lease.epoch
 

@@ -27,8 +27,8 @@ another program has written the log since, and the flush positions are void.
 
 Flush positions are written when they have moved and a second or 16 MiB have passed, and synced in
 the background every ten seconds. So what a power cut makes recovery write again stays within a few
-seconds of writes. Until a sync, a power cut may bring back the flush positions in `synced`: what they
-describe must not be deleted.
+seconds of writes. Until a sync, a power cut may bring back the flush positions in `synced`: what
+they describe must not be deleted.
 """
 
 from __future__ import annotations
