@@ -1,4 +1,4 @@
-"""Reading queues by hand: assign, seek, pause. (Java's DefaultLitePullConsumer.)
+"""Reading queues by hand, as with Java's DefaultLitePullConsumer: assign, seek, pause.
 
 Run:  python examples/15_lite_pull.py    while `gantry standalone` runs
 

@@ -1,4 +1,4 @@
-"""Runs MkDocs, strictly."""
+"""Builds the documentation site with MkDocs in strict mode."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Shows whose disk a store is, and decides what becomes of it: `gantry store identity`, `adopt`,
-`archive`.
+"""Implements `gantry store identity`, `adopt` and `archive`, which decide about a foreign disk.
 
 A decision is carried out at once where no broker has the store. A broker that has it reads the
 decision within a second, restarts and carries it out, provided that its group has no use for the

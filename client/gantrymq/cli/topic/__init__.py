@@ -1,1 +1,1 @@
-"""Commands about topics."""
+"""Provides the commands that list, create, change and delete topics."""

@@ -1,4 +1,4 @@
-"""Opens listening sockets.
+"""Opens listening sockets for IPv4 and IPv6.
 
 `::` means every address of this machine, IPv4 and IPv6, as in Java. There asyncio's sockets take
 IPv6 only, so a second socket takes IPv4. This way IPv4 clients keep their addresses, which a

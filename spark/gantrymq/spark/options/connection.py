@@ -1,5 +1,8 @@
-"""The options that say how servers are reached. Secrets stay in files and the environment: what is
-made here travels to executors, and is shown in plans."""
+"""Defines the options that say how Spark reaches the servers.
+
+Executors receive these values, and plans show them. Secrets therefore stay in files and in the
+environment.
+"""
 
 from __future__ import annotations
 

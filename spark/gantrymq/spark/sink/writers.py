@@ -30,7 +30,7 @@ log: Final = logging.getLogger("gantrymq.spark")
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """Of `df.write`."""
+    """The writer of `df.write`."""
 
     def __init__(self, texts: Mapping[str, str], schema: StructType, *, overwrite: bool) -> None:
         """Raises RocketMQOptionError and RouteError, before any task starts."""
@@ -61,7 +61,7 @@ class BatchWriter(DataSourceArrowWriter):
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """Of `df.writeStream`; Spark makes one for each micro-batch."""
+    """The writer of `df.writeStream`; Spark makes one for each micro-batch."""
 
     def __init__(self, texts: Mapping[str, str], schema: StructType, *, overwrite: bool) -> None:
         """Raises RocketMQOptionError and RouteError, before any task starts."""

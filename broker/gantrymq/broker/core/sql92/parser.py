@@ -1,4 +1,6 @@
-"""Parses SQL92 expressions by recursive descent. The grammar, by rising precedence:
+"""Parses SQL92 expressions by recursive descent.
+
+The grammar, by rising precedence:
 
     either      all, OR all ...
     all         equality, AND equality ...

@@ -1,0 +1,200 @@
+"""Plain English: first lines of docstrings are sentences, and some constructions are not used."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tidy.source_files import PRODUCT_FILES, PYTHON_FILES, ROOT, name, text, tree
+
+WORDS_MIN: Final = 4
+_DOCSTRING: Final = re.compile(r'\A(?:#.*\n)*r?"""(?P<first>.*)')
+
+# Pronouns without a noun hide the actor of a sentence; "for good" and "is to be" hide the verb. A
+# name of a function counts, too. "The client that ...", "persistently", "the master deletes ...".
+BANNED: Final = re.compile(
+    r"(?<![^\W_])(?:who(?:m|ever|mever)?|(?:no|some|any|every)body)(?![^\W_])"
+    r"|\bfor[ _]good\b|\b(?:is|are) to be\b",
+    re.IGNORECASE,
+)
+NOT_SEARCHED: Final = {"tests/tidy/test_prose.py"}  # its cases use the constructions
+
+# How many of them each folder still has. A number may only go down, and a line goes with it.
+REMAINING: Final = {
+    "": 1,
+    "bench": 34,
+    "broker/gantrymq/broker": 32,
+    "broker/gantrymq/ha": 25,
+    "broker/gantrymq/store": 3,
+    "client/gantrymq/cli": 2,
+    "client/gantrymq/client": 25,
+    "common/gantrymq/acl": 16,
+    "common/gantrymq/app": 15,
+    "common/gantrymq/audit": 2,
+    "common/gantrymq/runtime": 2,
+    "common/gantrymq/wire": 6,
+    "examples": 17,
+    "namesrv/gantrymq/namesrv": 6,
+    "operator/gantrymq/operator": 22,
+    "spark/gantrymq/spark": 4,
+    "tests/attack": 14,
+    "tests/build": 1,
+    "tests/chart": 1,
+    "tests/crash": 6,
+    "tests/cycles": 1,
+    "tests/e2e": 3,
+    "tests/fuzz": 5,
+    "tests/gantrymq/attack": 2,
+    "tests/gantrymq/crash": 24,
+    "tests/gantrymq/cycles": 26,
+    "tests/gantrymq/fakes": 24,
+    "tests/gantrymq/fakes_kube": 1,
+    "tests/gantrymq/interop": 37,
+    "tests/gantrymq/operator_model": 2,
+    "tests/gantrymq/powercut": 1,
+    "tests/gantrymq/sim": 127,
+    "tests/images": 2,
+    "tests/interop": 42,
+    "tests/sim": 38,
+    "tests/tidy": 1,
+    "tests/unit/acl": 15,
+    "tests/unit/app": 2,
+    "tests/unit/audit": 1,
+    "tests/unit/bench": 9,
+    "tests/unit/broker": 205,
+    "tests/unit/cli": 9,
+    "tests/unit/client": 88,
+    "tests/unit/ha": 139,
+    "tests/unit/namesrv": 15,
+    "tests/unit/operator": 10,
+    "tests/unit/remoting": 3,
+    "tests/unit/runtime": 23,
+    "tests/unit/store": 60,
+    "tests/unit/testing": 6,
+    "tests/unit/wire": 1,
+    "tools": 6,
+}
+
+# How many modules of tests have a docstring whose first line is no sentence. It may only go down.
+REMAINING_FIRST_LINES: Final = 47
+
+
+def area(path: Path) -> str:
+    """The folder that counts a file: `broker/gantrymq/store`, `tests/unit/wire`, `bench`."""
+    folders = path.relative_to(ROOT).parts[:-1]
+    if "gantrymq" in folders[:2] or "unit" in folders[:2]:
+        return "/".join(folders[:3])
+    return "/".join(folders[:2] if folders[:1] == ("tests",) else folders[:1])
+
+
+def first_line_fault(content: str) -> str:
+    """What is wrong with the first line of a module's docstring; "" if nothing is."""
+    found = _DOCSTRING.match(content)
+    if found is None:
+        return "there is no docstring" if content.strip() else ""
+    first = found["first"].removesuffix('"""').rstrip()
+    if not first.endswith("."):
+        return f"not one sentence on one line: {first}"
+    if len(first.split()) < WORDS_MIN:
+        return f"fewer than {WORDS_MIN} words: {first}"
+    return f"no subject or verb: {first}" if first.startswith("Of ") else ""
+
+
+def first_line_faults(paths: list[Path]) -> dict[str, str]:
+    faults = {name(path): first_line_fault(text(path)) for path in paths}
+    return {each: fault for each, fault in faults.items() if fault}
+
+
+def test_modules_say_in_one_sentence_what_they_provide() -> None:
+    others = [path for path in PYTHON_FILES if not name(path).startswith("tests/")]
+    assert first_line_faults(others) == {}
+
+
+def test_modules_of_tests_say_in_one_sentence_what_they_test() -> None:
+    tests = [path for path in PYTHON_FILES if name(path).startswith("tests/")]
+    with_docstring = [path for path in tests if _DOCSTRING.match(text(path))]
+    faults = first_line_faults(with_docstring)
+    assert len(faults) <= REMAINING_FIRST_LINES, "\n".join(
+        f"{each}: {fault}" for each, fault in faults.items()
+    )
+
+
+def test_docstrings_of_classes_begin_with_a_noun() -> None:
+    assert [
+        f"{name(path)}:{node.lineno} {node.name}"
+        for path in PRODUCT_FILES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef) and (ast.get_docstring(node) or "").startswith("Of ")
+    ] == []
+
+
+def banned_lines() -> Mapping[str, list[str]]:
+    """The lines with a banned construction, by the folder that they are counted for."""
+    lines = defaultdict(list)
+    for path in PYTHON_FILES:
+        if name(path) not in NOT_SEARCHED:
+            for number, line in matches(text(path)):
+                lines[area(path)].append(f"{name(path)}:{number} {line}")
+    return lines
+
+
+def matches(content: str) -> Iterator[tuple[int, str]]:
+    """The number and text of each line with a banned construction."""
+    if BANNED.search(content):
+        for number, line in enumerate(content.splitlines(), 1):
+            if BANNED.search(line):
+                yield number, line.strip()
+
+
+def test_sentences_name_their_actors() -> None:
+    more = {
+        folder: [f"{len(lines)} lines; allowed are {REMAINING.get(folder, 0)}", *lines]
+        for folder, lines in banned_lines().items()
+        if len(lines) > REMAINING.get(folder, 0)
+    }
+    assert more == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# whoever asks gets it",
+        "def test_nobody_waits() -> None:",
+        '"""Stored for good."""',
+        "what is to be kept",
+        "Who sends it",
+    ],
+)
+def test_banned_construction_is_found(line: str) -> None:
+    assert [*matches(f"first\n{line}\n")] == [(2, line)]
+
+
+@pytest.mark.parametrize(
+    "line", ["the whole log", "def wholesale() -> None:", "a bodyguard", "for goods", "is to begin"]
+)
+def test_plain_words_are_not_banned(line: str) -> None:
+    assert [*matches(line)] == []
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ('"""Tracks the replicas that are in sync."""\n', ""),
+        ('# a remark\nr"""Tracks the replicas that are in sync.\n\nMore.\n"""\n', ""),
+        ("", ""),
+        ("import os\n", "there is no docstring"),
+        ('"""Tracks the replicas that are in\nsync."""\n', "not one sentence"),
+        ('"""Tracks replicas here\n"""\n', "not one sentence"),
+        ('"""Tracks replicas."""\n', "fewer than 4 words"),
+        ('"""Of one master and its epoch."""\n', "no subject or verb"),
+    ],
+)
+def test_fault_of_a_first_line_is_named(content: str, fault: str) -> None:
+    assert first_line_fault(content).startswith(fault)
+    assert bool(first_line_fault(content)) == bool(fault)
