@@ -49,7 +49,7 @@ LONG_FILES: Final = {
     "common": 5,
     "namesrv": 2,
     "operator": 1,
-    "tests": 35,
+    "tests": 42,
 }
 LONG_FILE_LINES_MAX: Final = 600
 
