@@ -13,7 +13,12 @@ from tools.docs import FOLDER, PAGES
 from tools.formats import blocks
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "examples" / "README.md"]
+TEXTS = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "bench").rglob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
+    ROOT / "examples" / "README.md",
+]
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))
