@@ -20,7 +20,7 @@ def touch(size: int = NEEDED_BYTES) -> None:
     process.start()
     process.join()
     if process.exitcode:
-        raise MemoryError(f"a round needs {size >> 20} MiB of memory that nobody uses")
+        raise MemoryError(f"a round needs {size >> 20} MiB of free memory")
 
 
 def _fill(size: int) -> None:

@@ -12,7 +12,7 @@ class HaSettings:
     heartbeat_seconds: float = 5.0
     """Send a heartbeat after sending nothing for this long; haSendHeartbeatInterval."""
     silence_seconds: float = 20.0
-    """Close a connection on which nothing was received for this long; haHousekeepingInterval."""
+    """Close a connection on which nothing arrived for this long; haHousekeepingInterval."""
     batch_bytes: int = 32_768
     """The largest number of log bytes in one frame; haTransferBatchSize."""
     in_sync_bytes: int = 256 << 20

@@ -1,1 +1,1 @@
-"""Access control as RocketMQ 4 has it: accounts, address lists, signatures, and who may do what."""
+"""Decides which requests a server carries out: accounts, users, signatures and rights."""

@@ -15,8 +15,9 @@ be enabled, and have signed; it must be a Super user or have policies (authoriza
 allow what the request needs.
 
 A name means one account: that of plain_acl.yml if it exists there, otherwise a user. Invariants:
-rules and users are replaced as a whole, and without any nobody is admitted; a request without a row
-in needs.py is refused to all but administrators; only administrators can see and change accounts.
+rules and users are replaced as a whole; without rules and users, no client is admitted; a request
+without a row in needs.py is refused to all but administrators; only administrators can see and
+change accounts.
 
 Each refusal begins with Java's text; after that it says how to fix the cause.
 """
@@ -84,7 +85,7 @@ class Guard:
         """Use these users and policies from now on."""
         self.users = users
 
-    # ------------------------------------------------------------------ who asks
+    # ------------------------------------------------------------------ the caller
 
     def account_of(self, command: Command) -> str:
         """The account that a request names, proven or not; "" for every account that does not

@@ -1,1 +1,1 @@
-"""The audit trail: what is recorded of a change, without I/O."""
+"""Defines the audit trail: which requests are recorded and what an entry contains, without I/O."""

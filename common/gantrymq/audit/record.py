@@ -1,10 +1,10 @@
-"""One entry of the audit trail: who did what from where, and what it was before and after.
+"""Defines one entry of the audit trail: account, address, action, and the values before and after.
 
     {"time":"2026-11-29T03:20:00.123Z","server":"broker broker-a","action":"topic.update",
      "outcome":"done","objects":["Orders"],"account":"operator","address":"10.0.0.7:51234",
      "certificate":"","request":17,"old":{"Orders":{"perm":6}},"new":{"Orders":{"perm":4}}}
 
-Invariant: an entry has no secret, and its length is bounded, whatever a peer sent.
+Invariant: an entry contains no secret, and its length is bounded, whatever a peer sent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ VALUES_BYTES_MAX: Final = 32 << 10
 
 
 class AuditOutcome(StrEnum):
-    """What became of a request."""
+    """The outcome of a request."""
 
     DONE = "done"
     FAILED = "failed"

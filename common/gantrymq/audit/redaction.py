@@ -21,14 +21,14 @@ _SECRET: Final = re.compile(
 
 
 def is_secret(name: JsonKey) -> bool:
-    """Whether a setting or member of this name is shown to no one."""
+    """Whether the value of a setting or member of this name is always hidden."""
     return isinstance(name, str) and _SECRET.search(name) is not None
 
 
 def without_secrets(
     old: Mapping[str, Json], new: Mapping[str, Json]
 ) -> tuple[JsonObject, JsonObject]:
-    """Both, with their secrets hidden."""
+    """Both values, with their secrets hidden."""
     return (
         {name: _top(name, value, None) for name, value in old.items()},
         {name: _top(name, value, old.get(name)) for name, value in new.items()},

@@ -1,1 +1,1 @@
-"""Values and limits that every layer shares. Nothing here knows RocketMQ's bytes or any I/O."""
+"""Defines values and limits that every layer shares, without RocketMQ's bytes and without I/O."""

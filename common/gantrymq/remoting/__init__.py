@@ -1,1 +1,1 @@
-"""Sessions: the remoting protocol's state on one connection, without the connection."""
+"""Implements sessions: the remoting protocol's state on one connection, without the connection."""

@@ -105,7 +105,7 @@ class ConnectionGate(Generic[C]):
         if refusal is None and len(self._entered) >= self._limits.connections_max:
             instead = self._oldest_silent(now)
             if instead is None:
-                refusal = f"there are {len(self._entered)}, as maxConnections allows"
+                refusal = f"{len(self._entered)} connections are open, as maxConnections allows"
         self._entered[connection] = address
         if address:
             self._addresses[address] = self._addresses.get(address, 0) + 1
@@ -139,7 +139,7 @@ class ConnectionGate(Generic[C]):
         count = self._addresses.get(address, 0)
         if count < self._limits.address_connections_max or self._is_exempt(peer):
             return None
-        return f"{address} has {count}, as maxConnectionsPerAddress allows"
+        return f"{address} has {count} connections, as maxConnectionsPerAddress allows"
 
     def _is_exempt(self, peer: str) -> bool:
         try:

@@ -57,7 +57,7 @@ class ProxyHeader:
             case [_, b"TCP4" | b"TCP6", source, _, port, _] if port.isdigit() and len(port) <= 5:
                 self.source = _source(source, int(port))
             case _:
-                raise RemoteError("a PROXY header of version 1 that makes no sense")
+                raise RemoteError("malformed PROXY header of version 1")
         return rest + data[_V1_BYTES_MAX:]
 
     def _read_v2(self, data: bytes) -> bytes | None:
@@ -69,7 +69,7 @@ class ProxyHeader:
         command, family = data[12], data[13]
         end = _V2_PREFIX + int.from_bytes(data[14:16], "big")
         if command not in {0x20, 0x21} or end > _V2_BYTES_MAX:
-            raise RemoteError("a PROXY header of version 2 that makes no sense")
+            raise RemoteError("malformed PROXY header of version 2")
         if len(data) < end:
             return None
         size = {0x11: 4, 0x21: 16}.get(family, 0)
@@ -79,7 +79,7 @@ class ProxyHeader:
 
     def _source_v2(self, addresses: bytes, size: int) -> str:
         if len(addresses) < 2 * size + 4:
-            raise RemoteError("a PROXY header of version 2 that makes no sense")
+            raise RemoteError("malformed PROXY header of version 2")
         port = int.from_bytes(addresses[2 * size : 2 * size + 2], "big")
         address = ip_address(addresses[:size])
         return _text(address, port)
@@ -89,7 +89,7 @@ def _source(address: bytes, port: int) -> str:
     try:
         return _text(ip_address(address.decode("ascii")), port)
     except ValueError as error:
-        raise RemoteError("a PROXY header of version 1 that makes no sense") from error
+        raise RemoteError("malformed PROXY header of version 1") from error
 
 
 def _text(address: IPv4Address | IPv6Address, port: int) -> str:

@@ -231,7 +231,7 @@ class Session:
     def request(self, command: Command, now: float, timeout_s: float) -> int:
         """Send a request; returns the new opaque that it carries."""
         if self.is_over or self._draining:
-            raise LocalError("request on a session that takes no more: it ended or is draining")
+            raise LocalError("the session accepts no more requests: it has ended or is draining")
         if len(self._pending) >= self._limits.requests_out_max:
             raise LocalError(
                 f"{len(self._pending)} requests already wait for a response on this connection, "
@@ -247,7 +247,7 @@ class Session:
     def notify(self, command: Command) -> None:
         """Send a oneway request, which gets no response."""
         if self.is_over:
-            raise LocalError("notify on a session that ended")
+            raise LocalError("the session has ended: a oneway request cannot be sent")
         self._stamp(command, FLAG_ONEWAY)
         self._put(command)
 
@@ -365,12 +365,12 @@ class Session:
         frame = self._frame_deadline()
         if frame is not None and frame <= now:
             held = self._reader.buffered_bytes
-            events.append(self._end(Reason.SLOW_FRAME, f"only {held} bytes of a frame came"))
+            events.append(self._end(Reason.SLOW_FRAME, f"only {held} bytes of a frame arrived"))
         elif silence >= self._limits.silence_seconds:
-            events.append(self._end(Reason.SILENT, f"nothing came for {silence:g} s"))
+            events.append(self._end(Reason.SILENT, f"nothing arrived for {silence:g} s"))
         elif self._active_at + self._limits.idle_seconds <= now:
             idle = now - self._active_at
-            events.append(self._end(Reason.IDLE, f"nothing came for {idle:.0f} s"))
+            events.append(self._end(Reason.IDLE, f"nothing arrived for {idle:.0f} s"))
         return events
 
     def closed(self, reason: Reason, now: float) -> list[Event]:

@@ -149,7 +149,7 @@ class EmbeddedBroker:
             task.cancel()
 
     async def _move_to(self, end: float, is_enough: Callable[[], bool]) -> None:
-        assert not self._is_moving, "two at once let time pass: only one may, else no order holds"
+        assert not self._is_moving, "two tasks move the clock at once; only one may"
         self._is_moving = True
         try:
             await settle_loop(self._take_stirred)

@@ -74,8 +74,8 @@ def unconsumed(core: Broker, group: str, topic: str) -> str | None:
     if not state.offsets.queues(group, topic):
         told = ", ".join(state.offsets.topics_of(group)) or "none"
         lines.append(
-            f"  it never told the broker how far it is here; topics of which it did: {told}."
-            " A consumer does each 5 s, and when it is closed"
+            f"  the group has committed no offset of this topic; it has of: {told}."
+            " Consumers commit every 5 s and when they are closed"
         )
     return "\n".join([*lines, *_elsewhere(core, topic)])
 
@@ -90,7 +90,7 @@ def _elsewhere(core: Broker, topic: str) -> Iterator[str]:
     }
     shown = ", ".join(f"{count} {what}" for what, count in waiting.items() if count)
     if shown:
-        yield f"  waiting:  {shown}; broker.advance(...) lets their time come"
+        yield f"  waiting:  {shown}; call broker.advance(...) until they are due"
     queues = state.store.queues
     counts = {each: count_of(state.store, each) for each in sorted(queues.topics())}
     others = [

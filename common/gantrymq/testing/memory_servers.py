@@ -284,7 +284,7 @@ class BrokerInMemory:
                 self._background.complete_all()
             elif not is_told and self.core.deadline() > now:
                 return
-        raise AssertionError("the broker always has something more to do: a defect of Gantry's")
+        raise AssertionError("the broker's work does not end: a defect of Gantry")
 
     def _carry_out(self, effect: of_broker.Effect) -> bool:
         """Carry out an effect; True if the core learns something from it."""

@@ -1,1 +1,1 @@
-"""RocketMQ's bytes and the values they stand for. Pure: bytes in, values out, and back."""
+"""Encodes and decodes RocketMQ's bytes. Pure: bytes in, values out, and back."""

@@ -34,7 +34,9 @@ def test_an_address_has_its_share_until_one_of_its_connections_leaves() -> None:
     assert made.enter(first, 0.0) is None
     assert made.enter(Peer(), 0.0) is None
     refused = Peer()
-    assert made.enter(refused, 0.0) == "10.0.0.1 has 2, as maxConnectionsPerAddress allows"
+    assert (
+        made.enter(refused, 0.0) == "10.0.0.1 has 2 connections, as maxConnectionsPerAddress allows"
+    )
     assert made.enter(Peer("10.0.0.2:1"), 0.0) is None
     made.leave(refused)
     made.leave(first)
@@ -64,7 +66,7 @@ def test_the_oldest_that_has_asked_nothing_gives_its_place_up() -> None:
     assert made.enter(Peer(requests_seen=1), 1.0 + SILENT_SECONDS) is silent
     made.leave(silent)
     refusal = made.enter(Peer(), 1.5 + SILENT_SECONDS)
-    assert refusal == "there are 3, as maxConnections allows"
+    assert refusal == "3 connections are open, as maxConnections allows"
 
 
 def test_where_each_has_asked_something_the_new_one_is_refused() -> None:
@@ -98,7 +100,7 @@ def test_a_network_of_ipv6_has_the_share_of_one_address() -> None:
     assert [made.enter(peer, 0.0) for peer in peers] == [
         None,
         None,
-        "2001:db8::/64 has 2, as maxConnectionsPerAddress allows",
+        "2001:db8::/64 has 2 connections, as maxConnectionsPerAddress allows",
     ]
     assert made.enter(Peer("[2001:db8:0:1::1]:5"), 0.0) is None
     for peer in peers:

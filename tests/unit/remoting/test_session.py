@@ -235,7 +235,7 @@ def test_silence_ends_the_session_and_each_sign_of_life_starts_anew() -> None:
     server.receive(some_requests(1), 100.0)
 
     assert server.expire(219.9) == []
-    assert server.expire(220.0) == [Ended(Reason.IDLE, "nothing came for 120 s")]
+    assert server.expire(220.0) == [Ended(Reason.IDLE, "nothing arrived for 120 s")]
     assert server.deadline() is None
     assert server.receive(some_requests(1), 221.0) == []
 
@@ -273,7 +273,7 @@ def test_a_frame_must_complete_in_its_time() -> None:
 
     assert server.deadline() == pytest.approx(15.0, abs=0.01)
     assert server.expire(14.9) == []
-    assert server.expire(15.1) == [Ended(Reason.SLOW_FRAME, "only 20 bytes of a frame came")]
+    assert server.expire(15.1) == [Ended(Reason.SLOW_FRAME, "only 20 bytes of a frame arrived")]
 
 
 def test_trickled_bytes_do_not_buy_time() -> None:

@@ -22,7 +22,7 @@ def test_a_request_for_which_nothing_came_ends_the_session() -> None:
     timed_out, ended = client.expire(4.0)
 
     assert timed_out == TimedOut(asked)
-    assert ended == Ended(Reason.SILENT, "nothing came for 3 s")
+    assert ended == Ended(Reason.SILENT, "nothing arrived for 3 s")
     assert client.closed(Reason.SILENT, 4.0) == [Abandoned(held, Reason.SILENT)]
 
 

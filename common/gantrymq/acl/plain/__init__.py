@@ -1,1 +1,1 @@
-"""Accounts of plain_acl.yml: values, rights, and the file."""
+"""Implements the accounts of RocketMQ 4's plain_acl.yml: values, rights, and the file."""

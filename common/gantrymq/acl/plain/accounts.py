@@ -71,7 +71,7 @@ class Account:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The content of a file of accounts. Empty rules admit nobody."""
+    """The content of a file of accounts. Empty rules admit no client."""
 
     global_white: tuple[AddressPattern, ...] = ()
     accounts: Mapping[str, Account] = field(default_factory=dict)

@@ -15,7 +15,7 @@
     dataVersion: [{counter: 1, timestamp: 1700000000000}]
 
 Content that Java refuses is refused, and content that Java ignores is ignored with a warning: it
-never admits anybody. Written files have no comments, as Java's have none.
+never admits a client. Written files have no comments, as Java's have none.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def read(content: bytes) -> Rules:
             warnings.append(f"{part.place}: {account.access_key} is there twice, the first counts")
         accounts.setdefault(account.access_key, account)
     if not accounts and not white:
-        warnings.append("it has neither accounts nor globalWhiteRemoteAddresses: nobody gets in")
+        warnings.append(
+            "it has neither accounts nor globalWhiteRemoteAddresses: no client is admitted"
+        )
     return Rules(
         global_white=tuple(white),
         accounts=accounts,
@@ -74,7 +76,7 @@ def read(content: bytes) -> Rules:
 def read_anew(content: bytes) -> Rules:
     """Parse a changed file; empty content is refused, since it may be half written."""
     if not _tree(content):
-        raise ConfigurationError("it is empty; `accounts: []` lets nobody in")
+        raise ConfigurationError("it is empty; `accounts: []` admits no client")
     return read(content)
 
 

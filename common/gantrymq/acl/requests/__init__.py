@@ -1,1 +1,1 @@
-"""What each request needs."""
+"""Defines the rights that each request needs."""

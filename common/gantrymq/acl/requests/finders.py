@@ -58,7 +58,7 @@ def topic(field: str, right: Right, actions: Action = Action.NONE) -> Finder:
 
 def reply(field: str) -> Finder:
     """For replies: any client that got a request may reply to the cluster's own reply topic, which
-    nobody consumes."""
+    no group consumes."""
     find_topic = topic(field, Right.PUB)
 
     def find(command: Command) -> Sequence[Need]:

@@ -1,1 +1,1 @@
-"""What may be asked for: rights, actions, callers and refusals."""
+"""Defines rights, actions, callers and refusals."""

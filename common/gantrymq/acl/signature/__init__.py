@@ -1,1 +1,1 @@
-"""Signatures of requests, certificates that stand for accounts, and the throttle of wrong ones."""
+"""Makes and checks signatures of requests, and maps client certificates to accounts."""

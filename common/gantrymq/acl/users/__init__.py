@@ -1,1 +1,1 @@
-"""Users and policies of RocketMQ 5: the table, its file, and what a user may do."""
+"""Defines users and policies of RocketMQ 5: the table, its file, and the rights of a user."""

@@ -1,1 +1,1 @@
-"""HTTP: probes, pages of metrics, pushes of metrics, the Kubernetes API."""
+"""Serves probes and metrics by HTTP, pushes metrics, and calls the Kubernetes API."""

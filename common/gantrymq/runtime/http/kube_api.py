@@ -211,7 +211,7 @@ def _token(path: Path) -> str:
     """
     token = _content(path).strip()
     if not _TOKEN.fullmatch(token):
-        raise UnansweredError(f"nothing was sent: {path} holds no token")
+        raise UnansweredError(f"the request was not sent: {path} has no token")
     return token.decode()
 
 
@@ -220,5 +220,5 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise UnansweredError(
-            f"nothing was sent: {path} cannot be read: {error.strerror}"
+            f"the request was not sent: {path} cannot be read: {error.strerror}"
         ) from None

@@ -1,1 +1,1 @@
-"""Sockets: servers, channels, dialers and what writes to them."""
+"""Provides sockets: servers, channels, dialers, and the buffers and timers that they use."""

@@ -427,7 +427,7 @@ class Channel:
         if self.is_closing:
             return  # `_hold` closed this channel because it held the most
         if session.is_overflowing:
-            self.close(Reason.SLOW_READER, f"{session.output_bytes} bytes wait for it")
+            self.close(Reason.SLOW_READER, f"{session.output_bytes} bytes wait for the peer")
         elif session.is_drained and not self._is_write_paused:
             self.close(Reason.DRAINED)
         else:

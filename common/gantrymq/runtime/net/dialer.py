@@ -296,7 +296,7 @@ class Connection:
                 await ready
         except TimeoutError:
             channel.abort()
-            return self._failed(f"nothing for {dialer.settings.connect_seconds:g} s")
+            return self._failed(f"no answer for {dialer.settings.connect_seconds:g} s")
         except OSError as error:
             return self._failed(error.strerror or str(error))
         except (UnicodeError, RuntimeError) as error:

@@ -210,7 +210,7 @@ class Server:
             channel.close(Reason.TOO_MANY_CONNECTIONS, verdict)
         else:
             if verdict is not None:
-                verdict.close(Reason.ASKED_NOTHING, "another connection takes its place")
+                verdict.close(Reason.ASKED_NOTHING, "closed to make room for another connection")
             self._handler.opened(channel, now)
 
     def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
@@ -274,5 +274,5 @@ class Server:
         self._recount()
         RESERVE.fill()
         for channel in self._gate.silent_too_long(now):
-            channel.close(Reason.ASKED_NOTHING, "it sent no request in its time")
+            channel.close(Reason.ASKED_NOTHING, "the peer sent no request in time")
         self._quiet_log.settle(now)

@@ -1,1 +1,1 @@
-"""TLS and accounts: certificates, contexts, files of accounts."""
+"""Loads certificates, TLS contexts, tokens and files of accounts."""

@@ -80,7 +80,7 @@ class AclFile:
             cause = error.strerror if isinstance(error, OSError) else error
             raise ConfigurationError(
                 f"aclFile={self._path} cannot be used: {cause}; write the accounts there as"
-                " RocketMQ's plain_acl.yml has them, or set aclEnable=false to let everybody in"
+                " RocketMQ's plain_acl.yml has them, or set aclEnable=false to admit every client"
             ) from error
 
 

@@ -107,7 +107,7 @@ class ServerTls:
         if needs is not ClientAuth.NONE and (test_mode or not trust):
             raise ConfigurationError(
                 f"tls.server.need.client.auth={needs.value} needs tls.server.certPath, keyPath and "
-                "trustCertPath: without them a certificate that anybody made at home would pass"
+                "trustCertPath: without them any self-made certificate would be accepted"
             )
         mode = _choice(properties, "tls.server.mode", TlsMode, TlsMode.PERMISSIVE)
         return ServerTls(mode, test_mode, identity, needs, trust)

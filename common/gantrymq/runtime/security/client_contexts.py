@@ -14,7 +14,7 @@ from gantrymq.base.errors import ConfigurationError
 from gantrymq.runtime.security.certificates import ClientTls, Stamp, client_context, stamp_of
 
 # The hint for connections without TLS.
-PLAIN_HINT: Final = "it is dialled without TLS: where it takes nothing else, set useTLS=true"
+PLAIN_HINT: Final = "the connection has no TLS: if the server requires TLS, set useTLS=true"
 
 
 @final
@@ -49,7 +49,7 @@ class ClientContexts:
             try:
                 self._context = client_context(self.settings)
             except ConfigurationError as error:
-                self._complain(f"what was used to dial by TLS stays in use: {error}")
+                self._complain(f"the previous TLS files stay in use: {error}")
         return self._context
 
     @property
@@ -58,15 +58,15 @@ class ClientContexts:
         settings = self.settings
         path, shown = settings.trust_cert_path, settings.shown
         if not settings.checks_server:
-            trust = "any certificate will do"
+            trust = "any certificate is accepted"
         elif path:
             trust = f"its certificate must be signed by one in tls.client.trustCertPath={path}"
         else:
             trust = "its certificate must be signed by an authority that this system trusts"
-        own = f"tls.client.certPath={shown}" if shown else "nothing, tls.client.certPath is not set"
+        own = f"tls.client.certPath={shown}" if shown else "none (tls.client.certPath is not set)"
         return (
-            f"it is dialled by TLS: {trust}; what it is shown is {own}; where it takes no TLS, set"
-            " useTLS=false"
+            f"the connection is made by TLS: {trust}; the certificate shown to it is {own}; if the"
+            " server does not use TLS, set useTLS=false"
         )
 
     def _look(self) -> tuple[Stamp, ...]:

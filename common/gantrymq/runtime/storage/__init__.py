@@ -1,1 +1,2 @@
-"""The real disk and files on it."""
+"""Implements the disk ports on the file system, and the files that are written outside of the
+store."""

@@ -1,1 +1,1 @@
-"""Typed bodies of requests and responses, one module for each subject."""
+"""Defines typed bodies of requests and responses, one module per subject."""

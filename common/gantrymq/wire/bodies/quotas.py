@@ -35,7 +35,8 @@ from gantrymq.wire.jsonvalue import (
 # A limit with this value disables the limits of less specific quotas.
 UNLIMITED: Final = -1
 
-# Each quota costs about 400 bytes and a lookup of each prefix length, and nobody can review more.
+# Each quota costs about 400 bytes and a lookup of each prefix length. No administrator can review
+# more quotas.
 QUOTAS_MAX: Final = 2_000
 
 # The longest name in RocketMQ: that of a group, or of a retry topic.

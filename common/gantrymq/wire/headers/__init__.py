@@ -1,1 +1,1 @@
-"""Typed request and response headers: a frozen dataclass each, one module for each subject."""
+"""Defines typed request and response headers: a frozen dataclass each, one module per subject."""

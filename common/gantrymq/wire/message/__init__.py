@@ -1,1 +1,1 @@
-"""Messages: as stored records, as batches, and the properties, ids and tags in them."""
+"""Encodes and decodes messages: stored records, batches, and their properties, ids and tags."""

@@ -227,7 +227,7 @@ class KubeClient:
                     _taken("WATCH", path, response, await _read(response))
                 yield response.content.iter_any()
         except aiohttp.SocketTimeoutError as error:
-            text = f"WATCH {path}: nothing came for {silence_seconds:g} s"
+            text = f"WATCH {path}: nothing arrived for {silence_seconds:g} s"
             raise SilentError(text, status=status) from error
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise _unanswered("WATCH", path, error, REQUEST_SECONDS) from error

@@ -149,7 +149,7 @@ def test_what_java_passes_over_is_passed_over_and_said() -> None:
 def test_an_empty_file_lets_nobody_in_and_says_so() -> None:
     rules = plain_acl.read(b"")
     assert rules == Rules()
-    assert "nobody gets in" in rules.warnings[0]
+    assert "no client is admitted" in rules.warnings[0]
 
 
 def test_credentials_are_read_as_tools_of_java_have_them() -> None:

@@ -96,7 +96,7 @@ async def test_a_broker_registers_by_tls(
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({}, "it is dialled without TLS: where it takes nothing else, set useTLS=true"),
+        ({}, "the connection has no TLS: if the server requires TLS, set useTLS=true"),
         (
             {"useTLS": "true", "tls.client.trustCertPath": "{stranger}"},
             "must be signed by one in tls.client.trustCertPath={stranger}",

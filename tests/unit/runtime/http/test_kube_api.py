@@ -120,7 +120,7 @@ async def test_an_api_that_the_account_does_not_know_is_told_nothing(
 async def test_files_that_are_gone_send_nothing(account: Path) -> None:
     api = KubeApi(ApiPlace("https://127.0.0.1:1", account), 1000)
     (account / "token").unlink()
-    with pytest.raises(UnansweredError, match=r"nothing was sent: .*token cannot be read"):
+    with pytest.raises(UnansweredError, match=r"the request was not sent: .*token cannot be read"):
         await api.ask("GET", "/token")
     (account / "token").write_text("x")
     with pytest.raises(UnansweredError, match="is no certificate"):
@@ -132,7 +132,7 @@ async def test_files_that_are_gone_send_nothing(account: Path) -> None:
 async def test_a_damaged_token_is_not_sent(account: Path, token: bytes) -> None:
     (account / "token").write_bytes(token)
     api = KubeApi(ApiPlace("https://127.0.0.1:1", account), 1000)
-    with pytest.raises(UnansweredError, match=r"nothing was sent: .*token holds no token"):
+    with pytest.raises(UnansweredError, match=r"the request was not sent: .*token has no token"):
         await api.ask("GET", "/token")
     await api.close()
 

@@ -126,7 +126,7 @@ async def test_a_silent_connection_ends_after_two_minutes(
     server.sweep.sweep(clock.monotonic())
 
     assert await recorder.closings.get() is Reason.IDLE
-    assert 'reason=idle detail="nothing came for 120 s"' in the_lines(caplog)[0]
+    assert 'reason=idle detail="nothing arrived for 120 s"' in the_lines(caplog)[0]
     await client.close()
 
 

@@ -53,7 +53,7 @@ def test_the_hint_names_the_files(trusted: Path) -> None:
         ClientContexts(trusting(trusted)).hint
     )
     hint = ClientContexts(ClientTls(identity=Identity("/c.pem", "/k.pem"))).hint
-    assert "any certificate will do" in hint
+    assert "any certificate is accepted" in hint
     assert "tls.client.certPath is not set" in hint  # test mode shows none
 
 

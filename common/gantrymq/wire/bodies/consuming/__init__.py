@@ -1,1 +1,1 @@
-"""Bodies about consumption: queues, pops, progress, figures."""
+"""Defines bodies about consumption: queues, pop, progress and statistics."""
