@@ -39,7 +39,7 @@ from gantrymq.broker.core.offset.offsets import Offsets
 from gantrymq.broker.core.offset.resets import Resets
 from gantrymq.broker.core.pop.checkouts import InFlightMessages
 from gantrymq.broker.core.quotas.quotas import Quotas
-from gantrymq.broker.core.schedule.waiting_timers import WaitingTimers
+from gantrymq.broker.core.schedule.timer_calendar import WaitingTimers
 from gantrymq.broker.core.send.retry_copies import RetryCopies
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.transaction.open_halves import OpenHalves

@@ -11,6 +11,7 @@ import pytest
 
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.broker.core.transaction.open_halves import origin_of
 from gantrymq.broker.core.transaction.transactions import (
     check_of,
     checks_of,
@@ -21,7 +22,6 @@ from gantrymq.broker.core.transaction.transactions import (
     is_prepared,
     numbers_of,
     op_of,
-    origin_of,
     place_of,
 )
 from gantrymq.fakes.brokers.broker import START_MS, OpenedBroker

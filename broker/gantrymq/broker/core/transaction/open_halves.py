@@ -25,7 +25,9 @@ from contextlib import contextmanager
 from typing import Final, final
 
 from gantrymq.base.log_budget import LogBudget
-from gantrymq.broker.core.transaction.transactions import origin_of
+from gantrymq.wire.header_fields import parse_int64
+from gantrymq.wire.message import properties
+from gantrymq.wire.message.property_names import TRANSACTION_PREPARED_QUEUE_OFFSET
 from gantrymq.wire.message.record import Record
 
 # 120 bytes each. A producer answers within seconds. The limit is reached when a producer does not
@@ -38,6 +40,16 @@ RESUMED_MAX: Final = 100_000
 
 _OPEN: Final = b"\0"
 _DONE: Final = b"\1"
+
+
+def origin_of(half: Record) -> int:
+    """The queue offset of the transaction's first half; Java marks only some copies."""
+    text = properties.get(half.properties, TRANSACTION_PREPARED_QUEUE_OFFSET)
+    try:
+        origin = -1 if text is None else parse_int64(text)
+    except ValueError:
+        origin = -1
+    return origin if 0 <= origin < half.queue_offset else half.queue_offset
 
 
 @final

@@ -20,11 +20,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, OP_TOPIC
+from gantrymq.broker.core.transaction.open_halves import origin_of
 from gantrymq.wire import java_string
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import FLAG_ONEWAY, Command
-from gantrymq.wire.header_fields import parse_int32, parse_int64
+from gantrymq.wire.header_fields import parse_int32
 from gantrymq.wire.headers.transaction import CheckTransactionStateRequest
 from gantrymq.wire.message import offset_id, properties, sys_flag
 from gantrymq.wire.message.property_names import (
@@ -121,16 +122,6 @@ def half_of(message: Record) -> Record:
 
 
 # ---------------------------------------------------------------------- what a half says
-
-
-def origin_of(half: Record) -> int:
-    """The queue offset of the transaction's first half; Java marks only some copies."""
-    text = properties.get(half.properties, TRANSACTION_PREPARED_QUEUE_OFFSET)
-    try:
-        origin = -1 if text is None else parse_int64(text)
-    except ValueError:
-        origin = -1
-    return origin if 0 <= origin < half.queue_offset else half.queue_offset
 
 
 def checks_of(half: Record) -> int:
