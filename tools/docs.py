@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from gantrymq.audit.actions import ACTIONS, NOT_AUDITED
 from gantrymq.base.settings import SettingField, setting_fields
-from gantrymq.broker.core import unsupported
-from gantrymq.broker.core.requests import REQUEST_CODES as BROKER_REQUESTS
+from gantrymq.broker.core.processor.admin import unsupported
+from gantrymq.broker.core.processor.requests import REQUEST_CODES as BROKER_REQUESTS
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.metrics.catalogue import TABLES
 from gantrymq.metrics.family import Family, Kind, Table

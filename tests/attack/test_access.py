@@ -10,7 +10,7 @@ from gantrymq.attack.legitimate import TOPIC
 from gantrymq.attack.peer import Answers, Peer, ask_each
 from gantrymq.attack.site import ADMINISTRATOR, USER, Site
 from gantrymq.attack.trial import Trial
-from gantrymq.broker.core.requests import REQUEST_CODES
+from gantrymq.broker.core.processor.requests import REQUEST_CODES
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.header import field_kinds
 from gantrymq.wire.headers.table import REQUEST_HEADERS

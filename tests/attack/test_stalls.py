@@ -26,7 +26,7 @@ from gantrymq.attack.peer import Address, Answers, Peer
 from gantrymq.attack.report import Row
 from gantrymq.attack.site import Site
 from gantrymq.attack.trial import MIB, trial
-from gantrymq.broker.core.requests import REQUEST_CODES as BROKER_REQUESTS
+from gantrymq.broker.core.processor.requests import REQUEST_CODES as BROKER_REQUESTS
 from gantrymq.namesrv.core.requests import REQUESTS as NAME_SERVER_REQUESTS
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode

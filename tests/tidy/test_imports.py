@@ -29,11 +29,6 @@ PACKAGES: Final = {
     if path.relative_to(ROOT).parts[1] == "gantrymq"
 }
 
-# Packages whose parts still import each other, and why.
-CYCLES_ALLOWED: Final = {
-    "gantrymq.broker.core": "its packages share one state object, which refers to all of them",
-}
-
 
 def contract(beginning: str) -> Mapping[str, Any]:
     """The contract whose name begins so."""
@@ -155,10 +150,6 @@ def test_no_cycle_between_packages() -> None:
         for target in graph.find_modules_directly_imported_by(module) & product:
             if node[module] != node[target]:
                 edges[node[module]].add(node[target])
-    for allowed in CYCLES_ALLOWED:
-        inside = {each for each in edges if each.startswith(f"{allowed}.")}
-        for each in inside:
-            edges[each] -= inside
     cycle = first_cycle(edges)
     assert cycle == [], " is imported by ".join(cycle)
 

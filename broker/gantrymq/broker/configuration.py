@@ -29,13 +29,13 @@ from gantrymq.base.settings import (
     setting_fields,
     settings_to_text,
 )
-from gantrymq.broker.core.admin.java_keys import JAVA_KEYS
+from gantrymq.broker.core.access.user_rules import user_rules_of
+from gantrymq.broker.core.acl.first_users import first_users, inner_credentials
 from gantrymq.broker.core.context import Identity
 from gantrymq.broker.core.engine.configuration import REGION_FORM, SETTINGS, check_region
 from gantrymq.broker.core.messages import File
+from gantrymq.broker.core.processor.admin.java_keys import JAVA_KEYS
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
-from gantrymq.broker.core.users.first_users import first_users, inner_credentials
-from gantrymq.broker.core.users.rules import user_rules_of
 from gantrymq.broker.setup import group_setup, link_setup
 from gantrymq.broker.setup.group_setup import GroupSetup
 from gantrymq.broker.setup.link_setup import LinkSetup

@@ -20,7 +20,7 @@ from gantrymq.base.errors import ConfigurationError, RemoteError
 from gantrymq.base.group_secret import SECRETS_PATH
 from gantrymq.broker import store_opening
 from gantrymq.broker.configuration import OVERRIDES, Setup
-from gantrymq.broker.core.acl.exposure import Protection, exposed
+from gantrymq.broker.core.access.exposure import Protection, exposed
 from gantrymq.broker.core.broker import FAST_LISTENER, Broker
 from gantrymq.broker.core.messages import (
     SECRET_FILES,

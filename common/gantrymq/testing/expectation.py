@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gantrymq.broker.core.broker import Broker
-from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, SCHEDULE_TOPIC
+from gantrymq.broker.core.names.system_topics import HALF_TOPIC, SCHEDULE_TOPIC
 from gantrymq.broker.core.state import State
 from gantrymq.testing.stored_messages import bodies_of, count_of
 

@@ -15,11 +15,11 @@ from typing import Final, Protocol, cast, final
 
 from gantrymq.base.errors import LocalError
 from gantrymq.broker.core import messages as of_broker
-from gantrymq.broker.core.admin.stats import Stats
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.context import Identity
-from gantrymq.broker.core.engine.write_health_log import WriteHealthLog
-from gantrymq.broker.core.metadata.system_topics import DEFAULT_TOPIC
+from gantrymq.broker.core.figures.stats import Stats
+from gantrymq.broker.core.monitoring.write_health_log import WriteHealthLog
+from gantrymq.broker.core.names.system_topics import DEFAULT_TOPIC
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.state import State
 from gantrymq.namesrv.core import messages as of_names

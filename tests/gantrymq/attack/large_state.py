@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from gantrymq.attack import requests
-from gantrymq.broker.core.metadata.topic_requests import QUEUES_MAX
+from gantrymq.broker.core.processor.admin.topic_requests import QUEUES_MAX
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.header import field_kinds
 from gantrymq.wire.headers.table import REQUEST_HEADERS

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from gantrymq.broker.core.messages import Request
-from gantrymq.broker.core.requests import REQUEST_CODES
+from gantrymq.broker.core.processor.requests import REQUEST_CODES
 from gantrymq.fakes.brokers.broker import START_MS, OpenedBroker
 from gantrymq.wire import header, javajson
 from gantrymq.wire.codes import RequestCode

@@ -5,9 +5,9 @@ from __future__ import annotations
 from gantrymq.acl.requests.needs import BROKER_ADMIN
 from gantrymq.acl.requests.needs import NAME_SERVER_REQUESTS as FOR_CLIENTS
 from gantrymq.audit.actions import ACTIONS, NOT_AUDITED
-from gantrymq.broker.core import unsupported
-from gantrymq.broker.core.auditing.values import VIEWS
-from gantrymq.broker.core.requests import REQUEST_CODES as BROKER_REQUESTS
+from gantrymq.broker.core.processor.admin import unsupported
+from gantrymq.broker.core.processor.audit.audited_values import VIEWS
+from gantrymq.broker.core.processor.requests import REQUEST_CODES as BROKER_REQUESTS
 from gantrymq.namesrv.core.audit_trail import VIEWS as NAME_SERVER_VIEWS
 from gantrymq.namesrv.core.requests import REQUESTS as NAME_SERVER_REQUESTS
 from gantrymq.wire.codes import RequestCode

@@ -10,9 +10,9 @@ from typing import Protocol
 import pytest
 
 from gantrymq.broker.core.engine.files import Files
-from gantrymq.broker.core.metadata.groups import Groups
-from gantrymq.broker.core.metadata.topics import Topics
-from gantrymq.broker.core.offset.offsets import Offsets
+from gantrymq.broker.core.tables.groups import Groups
+from gantrymq.broker.core.tables.offsets import Offsets
+from gantrymq.broker.core.tables.topics import Topics
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 

@@ -15,7 +15,7 @@ import pytest
 
 from gantrymq.attack.large_state import COMMON, EAGER, WIDE, bodies, group_name, plausible, tables
 from gantrymq.broker.core.messages import File, Request
-from gantrymq.broker.core.requests import REQUEST_CODES
+from gantrymq.broker.core.processor.requests import REQUEST_CODES
 from gantrymq.fakes.brokers.broker import OpenedBroker
 from gantrymq.wire.codes import RequestCode, ResponseCode, request_name
 from gantrymq.wire.command import Command

@@ -29,11 +29,10 @@ from typing import Final, final
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import GantryError, RemoteError
 from gantrymq.base.memory_account import Kind, MemoryAccount
-from gantrymq.broker.core.acl import checks
+from gantrymq.broker.core.acl import checks, first_users
 from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.engine.periodic_service import ArrivalListener, PeriodicService
 from gantrymq.broker.core.figures.requests import ONEWAY, UNKNOWN_CODE, RequestFigures
-from gantrymq.broker.core.handler import Handler, carry_out_later
 from gantrymq.broker.core.messages import (
     HELD,
     SILENT,
@@ -50,13 +49,13 @@ from gantrymq.broker.core.messages import (
     Silent,
 )
 from gantrymq.broker.core.metadata import reserve_times, system_topic_creation
-from gantrymq.broker.core.offset import commits
+from gantrymq.broker.core.processor.handler import Handler, carry_out_later
+from gantrymq.broker.core.processor.requests import handlers_by_code
+from gantrymq.broker.core.pull import commits
 from gantrymq.broker.core.replication import slave_refusals
-from gantrymq.broker.core.requests import handlers_by_code
 from gantrymq.broker.core.send.send_forwarder import SENDS
 from gantrymq.broker.core.services import Services
 from gantrymq.broker.core.state import State
-from gantrymq.broker.core.users import first_users
 from gantrymq.remoting.refusal import failed, not_supported, overloaded
 from gantrymq.store.append.kernel import Fed
 from gantrymq.store.engine import Store

@@ -15,9 +15,9 @@ from gantrymq.base.stalls import StallWatch
 from gantrymq.broker.core.engine.admission import Admission
 from gantrymq.broker.core.engine.configuration import Configuration
 from gantrymq.broker.core.engine.files import Files
+from gantrymq.broker.core.engine.member_tables import ALONE, Members
 from gantrymq.broker.core.engine.task_runner import TaskRunner
 from gantrymq.broker.core.messages import Effects, File
-from gantrymq.broker.core.replication.member_tables import ALONE, Members
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.ha.protocol.proofs import GroupSecret
 from gantrymq.ha.status import NOBODY, Replication

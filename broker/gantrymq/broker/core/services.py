@@ -12,10 +12,10 @@ from typing import final
 
 from gantrymq.broker.core.client.client_watch import ClientWatch
 from gantrymq.broker.core.engine.periodic_service import ArrivalListener, PeriodicService
-from gantrymq.broker.core.engine.write_health_log import WriteHealthLog
-from gantrymq.broker.core.figures.store_values import StoreValues
 from gantrymq.broker.core.metadata.group_expiry import GroupExpiry
 from gantrymq.broker.core.metadata.routes import Routes
+from gantrymq.broker.core.monitoring.store_values import StoreValues
+from gantrymq.broker.core.monitoring.write_health_log import WriteHealthLog
 from gantrymq.broker.core.pop.pops import Pops
 from gantrymq.broker.core.pull.consumer_eviction import ConsumerEviction
 from gantrymq.broker.core.pull.misrouted_consumers import MisroutedConsumers

@@ -21,28 +21,28 @@ from collections.abc import Callable
 from typing import final
 
 from gantrymq.acl.users.table_file import Seal
-from gantrymq.broker.core.acl.access import Access
-from gantrymq.broker.core.admin.stats import Stats
-from gantrymq.broker.core.client.clients import Clients
-from gantrymq.broker.core.client.conflicts import Conflicts
-from gantrymq.broker.core.client.locks import Locks
+from gantrymq.broker.core.access.access import Access
 from gantrymq.broker.core.context import Context, Identity
-from gantrymq.broker.core.engine.table_memory import TableMemory
 from gantrymq.broker.core.figures.messages import MessageFigures
 from gantrymq.broker.core.figures.requests import RequestFigures
-from gantrymq.broker.core.filter.filter_data import Filters
+from gantrymq.broker.core.figures.stats import Stats
 from gantrymq.broker.core.messages import File
-from gantrymq.broker.core.metadata.groups import Groups
-from gantrymq.broker.core.metadata.request_modes import RequestModes
-from gantrymq.broker.core.metadata.topics import Topics
-from gantrymq.broker.core.offset.offsets import Offsets
-from gantrymq.broker.core.offset.resets import Resets
-from gantrymq.broker.core.pop.checkouts import InFlightMessages
 from gantrymq.broker.core.quotas.quotas import Quotas
-from gantrymq.broker.core.schedule.timer_calendar import WaitingTimers
-from gantrymq.broker.core.send.retry_copies import RetryCopies
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.transaction.open_halves import OpenHalves
+from gantrymq.broker.core.tables.clients import Clients
+from gantrymq.broker.core.tables.conflicts import Conflicts
+from gantrymq.broker.core.tables.filters import Filters
+from gantrymq.broker.core.tables.groups import Groups
+from gantrymq.broker.core.tables.in_flight import InFlightMessages
+from gantrymq.broker.core.tables.locks import Locks
+from gantrymq.broker.core.tables.offsets import Offsets
+from gantrymq.broker.core.tables.open_halves import OpenHalves
+from gantrymq.broker.core.tables.request_modes import RequestModes
+from gantrymq.broker.core.tables.resets import Resets
+from gantrymq.broker.core.tables.retry_copies import RetryCopies
+from gantrymq.broker.core.tables.table_memory import TableMemory
+from gantrymq.broker.core.tables.timer_calendar import WaitingTimers
+from gantrymq.broker.core.tables.topics import Topics
 from gantrymq.store.engine import Store
 from gantrymq.store.record.delay_levels import DelayLevels
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from gantrymq.base.disk import DiskError, Usage
-from gantrymq.broker.core.figures.lag import NONE_MS
-from gantrymq.broker.core.metadata.names import DLQ_PREFIX, RETRY_PREFIX
-from gantrymq.broker.core.metadata.system_topics import is_system_topic
+from gantrymq.broker.core.monitoring.lag import NONE_MS
+from gantrymq.broker.core.names.name_rules import DLQ_PREFIX, RETRY_PREFIX
+from gantrymq.broker.core.names.system_topics import is_system_topic
 from gantrymq.broker.core.state import State
 from gantrymq.metrics.samples import base_text
 from gantrymq.metrics.tables.rocketmq5 import BASE_LABELS

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gantrymq.broker.core.client.clients import Client
 from gantrymq.broker.core.state import State
+from gantrymq.broker.core.tables.clients import Client
 from gantrymq.broker.metrics.base import PROTOCOL, is_system
 from gantrymq.metrics.samples import Samples, one
 from gantrymq.metrics.tables import broker, rocketmq5

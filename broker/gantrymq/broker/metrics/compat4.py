@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from gantrymq.broker.core.broker import Broker
-from gantrymq.broker.core.figures.lag import NONE_MS, UNKNOWN_MS, GroupLag
-from gantrymq.broker.core.metadata.names import DLQ_PREFIX, RETRY_PREFIX
+from gantrymq.broker.core.monitoring.lag import NONE_MS, UNKNOWN_MS, GroupLag
+from gantrymq.broker.core.names.name_rules import DLQ_PREFIX, RETRY_PREFIX
 from gantrymq.broker.core.state import State
 from gantrymq.broker.metrics import compat4_runtime
 from gantrymq.metrics.family import Family

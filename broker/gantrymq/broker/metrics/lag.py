@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from gantrymq.broker.core.broker import Broker
-from gantrymq.broker.core.figures.lag import UNKNOWN_MS, GroupLag
+from gantrymq.broker.core.monitoring.lag import UNKNOWN_MS, GroupLag
 from gantrymq.broker.metrics.base import age_ms, is_system, truth
 from gantrymq.metrics.samples import Labels, Row, Samples
 from gantrymq.metrics.tables import broker, rocketmq5

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gantrymq.broker.core.client.clients import Client
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Request
-from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, OP_TOPIC
+from gantrymq.broker.core.names.system_topics import HALF_TOPIC, OP_TOPIC
+from gantrymq.broker.core.tables.clients import Client
 from gantrymq.broker.core.transaction.transactions import GIVEN_UP_TOPIC, divert, numbers_of
 from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
 from gantrymq.store.record.put import PutStatus

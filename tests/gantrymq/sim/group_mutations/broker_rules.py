@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gantrymq.broker.core.client.locks import Locks
-from gantrymq.broker.core.offset import commits
+from gantrymq.broker.core.pull import commits
+from gantrymq.broker.core.tables.locks import Locks
 from gantrymq.ha.lease.lease import Found, LeaseAnswer
 from gantrymq.ha.member.incoming_links import IncomingLinks
 from gantrymq.namesrv.core.messages import Channel

@@ -9,13 +9,13 @@ import pytest
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.base.settings import Changes, setting_fields
-from gantrymq.broker.core.admin.java_keys import JAVA_KEYS
 from gantrymq.broker.core.engine.configuration import (
     WAITING_MAX,
     Change,
     Configuration,
     Refusal,
 )
+from gantrymq.broker.core.processor.admin.java_keys import JAVA_KEYS
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.store.settings import StoreSettings
 from gantrymq.wire.codes import ResponseCode

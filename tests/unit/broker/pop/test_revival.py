@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from gantrymq.base.disk import DiskError, DiskFailure
-from gantrymq.broker.core.pop import checkouts as module
 from gantrymq.broker.core.pop import revival as module_of_revival
+from gantrymq.broker.core.tables import in_flight as module
 from gantrymq.fakes.brokers.pops import RETRY, PoppedBroker, bodies, messages
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.unsynced import lose_all

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from gantrymq.broker.core.messages import File
-from gantrymq.broker.core.offset.offsets import offset_table_of
 from gantrymq.broker.core.replication.slave_synchronizer import (
     LOG_END_FIELD,
     OWN_MARK,
@@ -16,6 +15,7 @@ from gantrymq.broker.core.replication.slave_synchronizer import (
 )
 from gantrymq.broker.core.schedule.timer_checkpoint import TimerCheckpoint
 from gantrymq.broker.core.schedule.timer_progress import TimerProgress
+from gantrymq.broker.core.tables.offsets import offset_table_of
 from gantrymq.fakes.brokers.broker import STORE_SETTINGS, OpenedBroker
 from gantrymq.fakes.brokers.pops import PoppedBroker, bodies
 from gantrymq.fakes.brokers.pulls import PulledBroker

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.broker.core.messages import File
-from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, TRANSACTION_GROUP
+from gantrymq.broker.core.names.system_topics import HALF_TOPIC, TRANSACTION_GROUP
 from gantrymq.broker.core.replication.slave_synchronizer import LOOK_SECONDS, ROUND_SECONDS
 from gantrymq.fakes.brokers.broker import OpenedBroker
 from gantrymq.fakes.brokers.pops import RETRY, PoppedBroker

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gantrymq.broker.core.access.forward_proofs import PROOF
 from gantrymq.broker.core.messages import AskBroker, Request
-from gantrymq.broker.core.send.forward_proofs import PROOF
 from gantrymq.broker.core.send.send_forwarder import PARKED_BYTES_MAX, PARKED_MAX, STAY_SECONDS
 from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.brokers.sends import add_topic, message

@@ -4,10 +4,10 @@ from dataclasses import replace
 import pytest
 
 from gantrymq.broker.core.messages import File, SaveFile, Tell
-from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, OP_TOPIC
+from gantrymq.broker.core.names.system_topics import HALF_TOPIC, OP_TOPIC
 from gantrymq.broker.core.schedule.system_queue_reader import RECORDS_MAX
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.transaction import open_halves
+from gantrymq.broker.core.tables import open_halves
 from gantrymq.broker.core.transaction.transaction_check import GROUP as CHECK_GROUP
 from gantrymq.broker.core.transaction.transactions import GIVEN_UP_TOPIC, copy_of, divert, op_of
 from gantrymq.fakes.brokers.broker import OpenedBroker

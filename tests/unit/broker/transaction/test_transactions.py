@@ -11,7 +11,7 @@ import pytest
 
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.transaction.open_halves import origin_of
+from gantrymq.broker.core.tables.open_halves import origin_of
 from gantrymq.broker.core.transaction.transactions import (
     check_of,
     checks_of,

@@ -8,9 +8,9 @@ from gantrymq.acl.rights.actions import Action
 from gantrymq.acl.rights.caller import Caller
 from gantrymq.acl.rights.refusal import Refusal
 from gantrymq.acl.rights.rights import Right, consuming_needs, topic_need
-from gantrymq.broker.core.auditing.refusals import note_refused
+from gantrymq.broker.core.acl.audit_refusals import note_refused
 from gantrymq.broker.core.messages import Reply, Request
-from gantrymq.broker.core.metadata.system_topics import (
+from gantrymq.broker.core.names.system_topics import (
     CHECK_MAX_TIME_TOPIC,
     HALF_TOPIC,
     SCHEDULE_TOPIC,

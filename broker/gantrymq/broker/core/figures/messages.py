@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias, final
 
 from gantrymq.broker.core.figures.tally import Table, Tally
-from gantrymq.broker.core.metadata.groups import Groups
-from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
-from gantrymq.broker.core.metadata.topics import Topics
+from gantrymq.broker.core.names.system_topics import HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
+from gantrymq.broker.core.tables.groups import Groups
+from gantrymq.broker.core.tables.topics import Topics
 from gantrymq.metrics.histogram import Histogram
 from gantrymq.metrics.tables.rocketmq5 import FINISH_LATENCY, MESSAGE_SIZE
 from gantrymq.store.append.kernel_counts import KernelCounts

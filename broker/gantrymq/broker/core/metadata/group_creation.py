@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.broker.core.engine.table_memory import GROUP_BYTES
 from gantrymq.broker.core.metadata.group_expiry import make_room
-from gantrymq.broker.core.metadata.names import GROUP_CHARACTERS_MAX, RETRY_PREFIX, group_fault
+from gantrymq.broker.core.names.name_rules import GROUP_CHARACTERS_MAX, RETRY_PREFIX, group_fault
+from gantrymq.broker.core.tables.table_memory import GROUP_BYTES
 from gantrymq.wire.bodies.groups import GroupConfig
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.messages import Channel, Register
-from gantrymq.broker.core.metadata.groups import UNKNOWN
-from gantrymq.broker.core.metadata.topic_names import dead_letter_topic, retry_topic
+from gantrymq.broker.core.names.topic_names import dead_letter_topic, retry_topic
+from gantrymq.broker.core.tables.groups import UNKNOWN
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State

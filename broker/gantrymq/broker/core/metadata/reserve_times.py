@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from gantrymq.broker.core.metadata.attributes import RESERVE_TIME
-from gantrymq.broker.core.metadata.system_topics import is_system_topic
+from gantrymq.broker.core.names.system_topics import is_system_topic
 from gantrymq.broker.core.state import State
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.header_fields import parse_int64

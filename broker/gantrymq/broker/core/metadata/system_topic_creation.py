@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gantrymq.broker.core.metadata.system_topics import (
+from gantrymq.broker.core.names.system_topics import (
     DEFAULT_TOPIC,
     SYSTEM_GROUPS,
     made_at_start,

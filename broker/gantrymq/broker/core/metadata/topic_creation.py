@@ -13,15 +13,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.table_memory import TOPIC_BYTES
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import File, Register, Spread
 from gantrymq.broker.core.metadata import table_changes
-from gantrymq.broker.core.metadata.topic_names import (
+from gantrymq.broker.core.names.topic_names import (
     AUTO_CREATE_TOPIC,
     dead_letter_topic,
     retry_topic,
 )
+from gantrymq.broker.core.tables.table_memory import TOPIC_BYTES
 from gantrymq.wire.bodies.shared import Permission, TopicConfig
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
-from gantrymq.broker.core.offset.commits import in_memory_bytes
-from gantrymq.broker.core.pop import handles
-from gantrymq.broker.core.pop.checkouts import Place
+from gantrymq.broker.core.names import pop_handles
+from gantrymq.broker.core.pull.commits import in_memory_bytes
+from gantrymq.broker.core.tables.in_flight import Place
 from gantrymq.store.read.readable_store import readable_end, unit_position
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def beginning(state: State, place: Place, init_mode: int) -> Task[int]:
     queue = state.store.queues.find(topic, queue_id)
     if queue is None:
         return 0
-    if init_mode == FROM_FIRST or handles.kind_of(topic) != handles.TOPIC:
+    if init_mode == FROM_FIRST or pop_handles.kind_of(topic) != pop_handles.TOPIC:
         return queue.minimum
     if queue.minimum <= 0 < queue.end:
         position = yield from tasks.read(unit_position(queue, 0))

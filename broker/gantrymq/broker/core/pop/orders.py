@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, final
 
-from gantrymq.broker.core.pop.checkouts import NEVER_MS, Place
+from gantrymq.broker.core.tables.in_flight import NEVER_MS, Place
 
 # The most queues with a batch: 1 kB each, and the name of an attempt.
 ORDERS_MAX: Final = 50_000

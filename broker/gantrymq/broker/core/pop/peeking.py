@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Outcome, Reply, Request
-from gantrymq.broker.core.pop import handles
-from gantrymq.broker.core.pop.checkouts import Place
+from gantrymq.broker.core.names import pop_handles
 from gantrymq.broker.core.pop.orders import Orders
+from gantrymq.broker.core.tables.in_flight import Place
 from gantrymq.store.read.pull import PullQuery, PullStatus, pull
 from gantrymq.store.read.readable_store import readable_end_now
 from gantrymq.wire.codes import ResponseCode
@@ -49,7 +49,7 @@ def peek(state: State, request: Request, header: PeekMessageRequest, queues: int
     code = ResponseCode.SUCCESS if chunks else ResponseCode.PULL_NOT_FOUND
     status = PullStatus.FOUND if chunks else PullStatus.NO_MESSAGE_IN_QUEUE
     ext = PopMessageResponse(
-        pop_time=state.wall_ms, invisible_time=0, revive_qid=handles.PLAIN_QUEUE, rest_num=rest
+        pop_time=state.wall_ms, invisible_time=0, revive_qid=pop_handles.PLAIN_QUEUE, rest_num=rest
     )
     body = b"".join(chunks)
     return Reply(Command(code, ext=ext.encode(), body=body, remark=status.name))
@@ -91,4 +91,4 @@ def _places(
         start = state.chance(queues) if queues else 0
         for number in range(queues):
             yield group, topic, (start + number) % queues
-    yield group, handles.retry_topic(group, topic), 0
+    yield group, pop_handles.retry_topic(group, topic), 0

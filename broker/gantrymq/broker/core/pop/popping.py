@@ -18,15 +18,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.broker.core.engine.tasks import Task, wait
-from gantrymq.broker.core.filter.subscriptions import Choice
 from gantrymq.broker.core.messages import Reply, Request
-from gantrymq.broker.core.offset.commits import queue_end
-from gantrymq.broker.core.pop import handles
-from gantrymq.broker.core.pop.checkouts import Place
+from gantrymq.broker.core.names import pop_handles
 from gantrymq.broker.core.pop.initial_offset import beginning
 from gantrymq.broker.core.pop.peeking import position
 from gantrymq.broker.core.pop.pops import Pops
 from gantrymq.broker.core.pull import pulls
+from gantrymq.broker.core.pull.commits import queue_end
+from gantrymq.broker.core.pull.subscriptions import Choice
+from gantrymq.broker.core.tables.in_flight import Place
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.pull import FILTERED_SECONDS, Pulled, PullQuery, PullStatus, pull
@@ -130,7 +130,7 @@ def _places(state: State, pop: Pop) -> Iterator[tuple[str, int]]:
     """Topics and queues, in the order in which this pop reads them."""
     header = pop.header
     start = state.chance(100)
-    again = handles.retry_topic(header.consumer_group, header.topic)
+    again = pop_handles.retry_topic(header.consumer_group, header.topic)
     has_retries = not pop.is_orderly and state.topics.find(again) is not None
     if has_retries and start < RETRY_FIRST_PERCENT:
         yield again, 0
@@ -244,9 +244,9 @@ def _out(
         state.in_flight.take(place, offsets, found.next_offset, gathered.pop_ms, due_ms)
         pops.changed()
     gathered.left -= len(offsets)
-    gathered.starts.append(handles.start_info(topic, queue_id, start))
-    gathered.offsets.append(handles.offsets_info(topic, queue_id, offsets))
-    if handles.kind_of(topic) == handles.TOPIC:
+    gathered.starts.append(pop_handles.start_info(topic, queue_id, start))
+    gathered.offsets.append(pop_handles.offsets_info(topic, queue_id, offsets))
+    if pop_handles.kind_of(topic) == pop_handles.TOPIC:
         gathered.chunks += found.chunks
     else:
         gathered.chunks += _renamed(state, pop, gathered.pop_ms, start, found.chunks)
@@ -264,11 +264,11 @@ def _out_in_order(
     pops.watch_order(due_ms)
     counts = [batch.counts.get(offset, 0) for offset in offsets]
     gathered.counts += [
-        handles.count_info(topic, queue_id, count, offset)
+        pop_handles.count_info(topic, queue_id, count, offset)
         for offset, count in zip(offsets, counts, strict=True)
         if count
     ]
-    gathered.counts.append(handles.count_info(topic, queue_id, min(counts)))
+    gathered.counts.append(pop_handles.count_info(topic, queue_id, min(counts)))
 
 
 def _offsets(chunks: Sequence[bytes]) -> list[int]:
@@ -297,8 +297,8 @@ def _renamed(
     renamed = []
     for chunk in chunks:
         for record in decode_all(chunk):
-            place = (handles.retry_topic(header.consumer_group, header.topic), record.queue_id)
-            handle = handles.handle(
+            place = (pop_handles.retry_topic(header.consumer_group, header.topic), record.queue_id)
+            handle = pop_handles.handle(
                 place, start, times_ms, state.identity.name, record.queue_offset
             )
             named = properties.replace(record.properties, property_names.POP_CK, handle)
@@ -312,7 +312,7 @@ def _answer(pop: Pop, code: ResponseCode, gathered: _Gathered) -> Reply:
     ext = PopMessageResponse(
         pop_time=gathered.pop_ms,
         invisible_time=pop.header.invisible_time,
-        revive_qid=handles.ORDERLY_QUEUE if pop.is_orderly else handles.PLAIN_QUEUE,
+        revive_qid=pop_handles.ORDERLY_QUEUE if pop.is_orderly else pop_handles.PLAIN_QUEUE,
         rest_num=gathered.rest,
         start_offset_info=";".join(gathered.starts),
         msg_offset_info=";".join(gathered.offsets),

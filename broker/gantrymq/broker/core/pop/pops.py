@@ -23,10 +23,10 @@ from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, File
-from gantrymq.broker.core.pop.checkouts import NEVER_MS, InFlightMessage, InFlightMessages, Place
 from gantrymq.broker.core.pop.orders import Orders
 from gantrymq.broker.core.pop.revival import Revival
 from gantrymq.broker.core.pop.waiting import Waiting
+from gantrymq.broker.core.tables.in_flight import NEVER_MS, InFlightMessage, InFlightMessages, Place
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.bounds import INT_MAX, NEVER
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.deliveries import Delivery
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.metadata import topic_creation
-from gantrymq.broker.core.pop import handles
-from gantrymq.broker.core.pop.checkouts import NEVER_MS, InFlightMessage, Place
+from gantrymq.broker.core.names import pop_handles
+from gantrymq.broker.core.schedule.deliveries import Delivery
 from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS
 from gantrymq.broker.core.schedule.message_restore import COUNT_MAX, messages_of
+from gantrymq.broker.core.tables.in_flight import NEVER_MS, InFlightMessage, Place
 from gantrymq.wire.java_string import utf8_bytes
 from gantrymq.wire.message import properties as codec
 from gantrymq.wire.message import property_names
@@ -189,8 +189,8 @@ def _why_gone(state: State, place: Place) -> str | None:
 def _copied(state: State, due: Sequence[InFlightMessage]) -> Task[list[Record | None] | str]:
     """Copies of the messages, once their topic is persistent; or why that failed."""
     group, topic, queue_id = due[0].place
-    if handles.kind_of(topic) == handles.TOPIC:
-        topic_again = handles.retry_topic(group, topic)
+    if pop_handles.kind_of(topic) == pop_handles.TOPIC:
+        topic_again = pop_handles.retry_topic(group, topic)
         _ensure_retry_topic(state, group, topic_again)
         failure = yield from topic_creation.safe(state, topic_again)
         if failure is not None:
@@ -213,8 +213,8 @@ def _ensure_retry_topic(state: State, group: str, topic: str) -> None:
 
 def _copy(state: State, checkout: InFlightMessage, message: Record) -> Record:
     group, topic, _ = checkout.place
-    if handles.kind_of(topic) == handles.TOPIC:
-        topic = handles.retry_topic(group, topic)
+    if pop_handles.kind_of(topic) == pop_handles.TOPIC:
+        topic = pop_handles.retry_topic(group, topic)
     return Record(
         utf8_bytes(topic),
         message.body,

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from gantrymq.broker.core.messages import Reply, Request
-from gantrymq.broker.core.pop import handles
+from gantrymq.broker.core.names import pop_handles
 from gantrymq.wire.codes import RequestCode
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Waiter:
 
     @property
     def topics(self) -> tuple[str, str]:
-        return self.topic, handles.retry_topic(self.group, self.topic)
+        return self.topic, pop_handles.retry_topic(self.group, self.topic)
 
 
 @final

@@ -27,7 +27,6 @@ from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.figures.requests import HELD
 from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pop import peeking
-from gantrymq.broker.core.pop.checkouts import Place
 from gantrymq.broker.core.pop.waiters import (
     ALL_QUEUES,
     GroupWaiters,
@@ -35,6 +34,7 @@ from gantrymq.broker.core.pop.waiters import (
     TopicWaiters,
     Waiter,
 )
+from gantrymq.broker.core.tables.in_flight import Place
 from gantrymq.remoting.refusal import failed
 from gantrymq.wire.command import Command
 

@@ -33,10 +33,10 @@ from gantrymq.base.memory_account import Kind
 from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.engine.waiting_request_memory import bytes_of
 from gantrymq.broker.core.figures.requests import HELD
-from gantrymq.broker.core.filter.subscriptions import Wish
 from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pull import pulls
 from gantrymq.broker.core.pull.pulls import Pull
+from gantrymq.broker.core.pull.subscriptions import Wish
 from gantrymq.remoting.refusal import failed, overloaded, rejected
 from gantrymq.store.read.pull import Pulled, PullStatus
 from gantrymq.wire.command import Command

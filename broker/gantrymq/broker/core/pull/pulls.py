@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final, final
 from gantrymq.base.disk import DiskError
 from gantrymq.base.limits import FRAME_BYTES_MAX
 from gantrymq.broker.core.engine.tasks import Task, read
-from gantrymq.broker.core.filter.subscriptions import Choice, choice_of, forbidden
 from gantrymq.broker.core.messages import Reply, Request
+from gantrymq.broker.core.pull.subscriptions import Choice, choice_of, forbidden
 from gantrymq.broker.core.responses import refused
 from gantrymq.store.read.async_reader import FilterRest, ReadTask, Wanted
 from gantrymq.store.read.pull import FOUND, Pulled, PullQuery, PullStatus, pull

@@ -21,11 +21,10 @@ from typing import Final, final
 
 from gantrymq.acl.rights.caller import Caller
 from gantrymq.base.peer_address import host_of
-from gantrymq.broker.core.acl.access import Access
+from gantrymq.broker.core.access import forward_proofs
+from gantrymq.broker.core.access.access import Access
 from gantrymq.broker.core.context import Context
 from gantrymq.broker.core.messages import Channel, DelayChannel, Reply, Request
-from gantrymq.broker.core.metadata.groups import Groups
-from gantrymq.broker.core.metadata.topics import Topics
 from gantrymq.broker.core.quotas.meters import Charge, Meter, Meters
 from gantrymq.broker.core.quotas.traffic import (
     ONLY_DELAYED,
@@ -33,7 +32,8 @@ from gantrymq.broker.core.quotas.traffic import (
     sent_bytes,
     sent_topic,
 )
-from gantrymq.broker.core.send import forward_proofs
+from gantrymq.broker.core.tables.groups import Groups
+from gantrymq.broker.core.tables.topics import Topics
 from gantrymq.remoting.refusal import rejected
 from gantrymq.store.append.write_group import TopicSize
 from gantrymq.store.record.send_fields import BORN_HOST

@@ -15,15 +15,15 @@ from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core.acl.access import Access
+from gantrymq.broker.core.access.access import Access
 from gantrymq.broker.core.context import Context
 from gantrymq.broker.core.messages import Channel, File, Reply, Request
-from gantrymq.broker.core.metadata.groups import Groups
-from gantrymq.broker.core.metadata.topics import Topics
 from gantrymq.broker.core.quotas.gate import QuotaGate
 from gantrymq.broker.core.quotas.meters import Meters
 from gantrymq.broker.core.quotas.rules import QuotaRules
 from gantrymq.broker.core.quotas.storage import TopicStorage
+from gantrymq.broker.core.tables.groups import Groups
+from gantrymq.broker.core.tables.topics import Topics
 from gantrymq.store.append.write_group import TopicSize
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.quotas import (

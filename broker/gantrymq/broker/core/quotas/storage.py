@@ -23,8 +23,8 @@ from gantrymq.base.errors import CorruptionError
 from gantrymq.broker.core.context import Context
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
-from gantrymq.broker.core.metadata.topics import Topics
 from gantrymq.broker.core.quotas.rules import Allowed, QuotaRules
+from gantrymq.broker.core.tables.topics import Topics
 from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.queue_samples import RecordSizes, sampled_sizes
 from gantrymq.wire.bodies.quotas import QuotaKind, QuotaLimit

@@ -40,11 +40,11 @@ from gantrymq.base.errors import ConfigurationError, RemoteError
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, File
-from gantrymq.broker.core.pop.checkouts import Place
 from gantrymq.broker.core.pop.pops import Pops
 from gantrymq.broker.core.schedule.delays import DelayService
 from gantrymq.broker.core.schedule.timer_service import TimerService
 from gantrymq.broker.core.state import State
+from gantrymq.broker.core.tables.in_flight import Place
 from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import Json, list_of, long_of, object_of, text_of
 

@@ -21,8 +21,8 @@ from typing import Final, final
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.messages import Channel, Register
-from gantrymq.broker.core.offset import commits
 from gantrymq.broker.core.pop.pops import Pops
+from gantrymq.broker.core.pull import commits
 from gantrymq.broker.core.pull.consumer_eviction import ConsumerEviction
 from gantrymq.broker.core.replication.metadata_replication import MetadataReplication
 from gantrymq.broker.core.schedule.delays import DelayService

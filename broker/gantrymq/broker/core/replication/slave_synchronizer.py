@@ -34,12 +34,12 @@ from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel
-from gantrymq.broker.core.metadata.system_topics import TRANSACTION_GROUP
-from gantrymq.broker.core.offset.offsets import OffsetTable, offset_table_of
+from gantrymq.broker.core.names.system_topics import TRANSACTION_GROUP
 from gantrymq.broker.core.schedule.delays import DelayService
 from gantrymq.broker.core.schedule.timer_checkpoint import TimerCheckpoint
 from gantrymq.broker.core.schedule.timer_service import TimerService
 from gantrymq.broker.core.state import State
+from gantrymq.broker.core.tables.offsets import OffsetTable, offset_table_of
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.kv import kv_table_from_json
 from gantrymq.wire.codes import RequestCode, ResponseCode

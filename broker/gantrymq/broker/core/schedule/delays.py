@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.bounds import INT_MAX, NEVER
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.deliveries import Delivery
 from gantrymq.broker.core.messages import Channel, File
+from gantrymq.broker.core.schedule.deliveries import Delivery
 from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS, DurableProgress
 from gantrymq.broker.core.schedule.message_restore import Run, lead_away, lead_back, run_of
 from gantrymq.store.record.dispatch_entry import SCHEDULE_TOPIC

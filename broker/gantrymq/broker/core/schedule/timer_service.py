@@ -22,10 +22,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.bounds import NEVER
-from gantrymq.broker.core.admin.stats_series import Series
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.deliveries import Delivery
+from gantrymq.broker.core.figures.stats_series import Series
 from gantrymq.broker.core.messages import Channel, File
+from gantrymq.broker.core.schedule.deliveries import Delivery
 from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS, DurableProgress
 from gantrymq.broker.core.schedule.message_restore import COUNT_MAX, messages_of, run_of
 from gantrymq.broker.core.schedule.timer_checkpoint import TimerCheckpoint

@@ -11,7 +11,7 @@ from typing import Final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.messages import Request
-from gantrymq.broker.core.metadata.names import RETRY_PREFIX
+from gantrymq.broker.core.names.name_rules import RETRY_PREFIX
 from gantrymq.broker.core.send import sends, session_sends
 from gantrymq.broker.core.send.sends import Refusal, SendHeader
 from gantrymq.broker.core.state import State

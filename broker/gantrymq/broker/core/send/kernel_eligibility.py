@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.messages import Channel
-from gantrymq.broker.core.metadata.names import TOPIC_CHARACTERS_MAX, topic_fault
-from gantrymq.broker.core.metadata.topic_names import NOT_FOR_CLIENTS
+from gantrymq.broker.core.names.name_rules import TOPIC_CHARACTERS_MAX, topic_fault
+from gantrymq.broker.core.names.topic_names import NOT_FOR_CLIENTS
 from gantrymq.broker.core.send import sends
 from gantrymq.store.append.kernel import Kernel
 from gantrymq.store.append.kernel_counts import KernelCounts

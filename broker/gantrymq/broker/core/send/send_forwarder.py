@@ -28,7 +28,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.bounds import NEVER
-from gantrymq.broker.core.client.clients import Client
+from gantrymq.broker.core.access import forward_proofs
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.messages import (
     HELD,
@@ -40,7 +40,7 @@ from gantrymq.broker.core.messages import (
     Request,
 )
 from gantrymq.broker.core.responses import refused
-from gantrymq.broker.core.send import forward_proofs
+from gantrymq.broker.core.tables.clients import Client
 from gantrymq.remoting.refusal import going_away
 from gantrymq.store.record.put import UNAVAILABLE
 from gantrymq.store.record.send_fields import BORN_HOST

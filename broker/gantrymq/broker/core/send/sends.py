@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from gantrymq.broker.core.access import forward_proofs
 from gantrymq.broker.core.messages import Request
-from gantrymq.broker.core.metadata.names import RETRY_PREFIX, topic_fault
 from gantrymq.broker.core.metadata.topic_creation import (
     UNIT,
     UNIT_SUBSCRIBED,
@@ -22,8 +22,8 @@ from gantrymq.broker.core.metadata.topic_creation import (
     create_retry_topic,
     has_room,
 )
-from gantrymq.broker.core.metadata.topic_names import NOT_FOR_CLIENTS
-from gantrymq.broker.core.send import forward_proofs
+from gantrymq.broker.core.names.name_rules import RETRY_PREFIX, topic_fault
+from gantrymq.broker.core.names.topic_names import NOT_FOR_CLIENTS
 from gantrymq.store.record.send_fields import BORN_HOST
 from gantrymq.wire import hosts
 from gantrymq.wire.bodies.shared import Permission, TopicConfig, TopicFilterType

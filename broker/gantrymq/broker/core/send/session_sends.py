@@ -15,7 +15,7 @@ from typing import Final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.messages import Request
-from gantrymq.broker.core.metadata.names import RETRY_PREFIX
+from gantrymq.broker.core.names.name_rules import RETRY_PREFIX
 from gantrymq.broker.core.send.sends import Refusal, SendHeader
 from gantrymq.store.record.send_fields import SESSION
 from gantrymq.store.sessions.table import SessionSend, parse_sent

@@ -12,7 +12,7 @@ from typing import Final, final
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Reply
-from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC
+from gantrymq.broker.core.names.system_topics import HALF_TOPIC
 from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.schedule.system_queue_reader import RECORDS_MAX, records_from
 from gantrymq.broker.core.state import State

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import GantryError
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.put_batches import put_together
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, Tell
-from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, OP_TOPIC
+from gantrymq.broker.core.names.system_topics import HALF_TOPIC, OP_TOPIC
 from gantrymq.broker.core.schedule.durable_progress import DurableProgress
 from gantrymq.broker.core.schedule.system_queue_reader import RECORDS_MAX, records_from
 from gantrymq.broker.core.transaction.check_decision import Verdict, judge, why_too_soon
+from gantrymq.broker.core.transaction.put_batches import put_together
 from gantrymq.broker.core.transaction.transactions import (
     GIVEN_UP_TOPIC,
     HALF_QUEUE,

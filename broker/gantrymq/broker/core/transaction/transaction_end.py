@@ -15,12 +15,12 @@ from __future__ import annotations
 from typing import Final
 
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.engine.put_batches import put_together
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Reply
 from gantrymq.broker.core.responses import done, refused
 from gantrymq.broker.core.schedule.hold_back import hold_back
 from gantrymq.broker.core.state import State
+from gantrymq.broker.core.transaction.put_batches import put_together
 from gantrymq.broker.core.transaction.transactions import GIVEN_UP_TOPIC, final_of, op_of, place_of
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.java_string import utf8_text

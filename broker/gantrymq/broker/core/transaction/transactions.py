@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.broker.core.metadata.system_topics import HALF_TOPIC, OP_TOPIC
-from gantrymq.broker.core.transaction.open_halves import origin_of
+from gantrymq.broker.core.names.system_topics import HALF_TOPIC, OP_TOPIC
+from gantrymq.broker.core.tables.open_halves import origin_of
 from gantrymq.wire import java_string
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode, ResponseCode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.broker.core.acl.exposure import Protection, exposed
+from gantrymq.broker.core.access.exposure import Protection, exposed
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.operator.plan.status.exposure import open_ports
 from gantrymq.operator_model.samples import cluster

@@ -1,0 +1,1 @@
+"""Accounts, users and policies of one broker, and proofs of forwarded sends."""

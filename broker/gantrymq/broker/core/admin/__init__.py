@@ -1,1 +1,0 @@
-"""Requests of administrators: figures, queries, settings and upkeep."""

@@ -1,1 +1,0 @@
-"""Filters of consumer groups: tags, SQL92 and the table of expressions."""

@@ -1,0 +1,1 @@
+"""What a broker tells its operators: consumer lag, values of the store, log lines on writes."""

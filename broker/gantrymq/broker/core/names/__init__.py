@@ -1,0 +1,1 @@
+"""The names of topics and groups: rules, system names, retry topics, pop handles."""

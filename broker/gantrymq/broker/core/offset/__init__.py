@@ -1,1 +1,0 @@
-"""Offsets of consumer groups: commits, requests and resets."""

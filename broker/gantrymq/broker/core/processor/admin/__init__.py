@@ -1,0 +1,1 @@
+"""Requests of administrators: topics, groups, settings, quotas, statistics."""

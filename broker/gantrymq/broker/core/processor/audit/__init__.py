@@ -1,0 +1,1 @@
+"""Records in the audit trail what an administrator's request changed."""

@@ -1,0 +1,1 @@
+"""Requests of clients about themselves: heartbeats, locks, assignments, connections."""

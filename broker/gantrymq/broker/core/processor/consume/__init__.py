@@ -1,0 +1,1 @@
+"""Requests of consumers: pulls, pops, acknowledgements, offsets."""

@@ -1,0 +1,1 @@
+"""Requests of producers: sends, replies, messages sent back, transactions, recalls."""

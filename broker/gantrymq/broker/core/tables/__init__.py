@@ -1,0 +1,1 @@
+"""The tables of one broker: topics, groups, offsets, clients, locks, in-flight messages."""

@@ -1,0 +1,403 @@
+"""Accounts by request: shown, changed, and refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gantrymq.acl.plain import plain_acl
+from gantrymq.acl.plain.accounts import Account
+from gantrymq.acl.rights.rights import Right
+from gantrymq.acl.signature.signature import Credentials, signed
+from gantrymq.broker.core.messages import Answer, File, Reply, Request, SaveFile
+from gantrymq.broker.core.processor.access.acl_requests import (
+    DELETE_FAILED,
+    UPDATE_FAILED,
+    WHITE_LIST_FAILED,
+)
+from gantrymq.broker.core.replication.metadata_replication import ACCOUNTS
+from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.fakes.brokers.broker import START_MS, OpenedBroker
+from gantrymq.fakes.groups.members import FakeMembers, Member
+from gantrymq.wire.codes import RequestCode as Code
+from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.command import Command
+
+PATH = "/etc/gantry/plain_acl.yml"
+ADMIN = Credentials("the-admin", "12345678")
+SOMEBODY = Credentials("somebody", "12345678")
+RULES = b"""\
+accounts:
+- {accessKey: the-admin, secretKey: 12345678, admin: true}
+- {accessKey: somebody, secretKey: 12345678, topicPerms: [T=PUB], defaultGroupPerm: SUB}
+dataVersion: [{counter: 4, timestamp: 1600000000000}]
+"""
+CHANGES = [
+    (Code.UPDATE_AND_CREATE_ACL_CONFIG, {"accessKey": "newcomer", "secretKey": "12345678"}, 209),
+    (Code.DELETE_ACL_CONFIG, {"accessKey": "somebody"}, 210),
+    (Code.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG, {"globalWhiteAddrs": "10.1.*.*"}, 211),
+]
+READS = [Code.GET_BROKER_CLUSTER_ACL_INFO, Code.GET_BROKER_CLUSTER_ACL_CONFIG]
+
+
+def guarded() -> OpenedBroker:
+    broker = OpenedBroker(BrokerSettings(acl_enable=True, acl_file=PATH))
+    broker.state.access.replace(plain_acl.read(RULES))
+    return broker
+
+
+def ask(broker: OpenedBroker, code: int, **ext: str) -> Command:
+    return ask_as(ADMIN, broker, code, ext)
+
+
+def ask_as(by: Credentials, broker: OpenedBroker, code: int, ext: dict[str, str]) -> Command:
+    return broker.ask(Code(code), ext=signed(Command(code, ext=ext), by).ext)
+
+
+def account(broker: OpenedBroker, key: str) -> Account:
+    guard = broker.state.access.guard
+    assert guard is not None
+    return guard.rules.accounts[key]
+
+
+def test_a_new_account_counts_when_the_file_has_it() -> None:
+    broker = guarded()
+    asked = {"accessKey": "newcomer", "secretKey": "87654321", "topicPerms": "A=PUB,B=PUB|SUB"}
+    answer = ask(broker, 50, **asked, groupPerms="G=SUB", admin="false", defaultTopicPerm="SUB")
+    assert (answer.code, answer.remark) == (0, None)
+    newcomer = account(broker, "newcomer")
+    assert newcomer.topic_perms == {"A": Right.PUB, "B": Right.PUB | Right.SUB}
+    assert newcomer.default_topic_perm is Right.SUB
+    written = plain_acl.read(broker.saved[File.ACL])
+    assert written.accounts["newcomer"] == newcomer
+    assert (written.version.counter, written.version.timestamp_ms) == (5, START_MS)
+    newcomers = Credentials("newcomer", "87654321")
+    assert "Need admin" in (ask_as(newcomers, broker, 17, {"topic": "T"}).remark or "")
+    assert ask_as(newcomers, broker, Code.GET_BROKER_CONFIG, {}).code == ResponseCode.SUCCESS
+
+
+@pytest.mark.parametrize(("code", "ext", "failure"), CHANGES)
+def test_accounts_that_come_from_elsewhere_are_not_changed_and_the_refusal_says_where_to(
+    code: int, ext: dict[str, str], failure: int
+) -> None:
+    settings = BrokerSettings(acl_enable=True, acl_file=PATH, acl_file_read_only=True)
+    broker = OpenedBroker(settings)
+    broker.state.access.replace(plain_acl.read(RULES))
+    answer = ask(broker, code, **ext)
+    assert answer.code == failure
+    assert "aclFileReadOnly=true" in (answer.remark or "")
+    assert File.ACL not in broker.saved
+
+
+def test_an_update_leaves_the_rest_of_an_account() -> None:
+    broker = guarded()
+    ask(broker, 50, accessKey="somebody", whiteRemoteAddress="10.1.*.*")
+    somebody = account(broker, "somebody")
+    assert somebody.white_remote_address.text == "10.1.*.*"
+    assert somebody.topic_perms == {"T": Right.PUB}
+    ask(broker, 50, accessKey="somebody", secretKey="another-one", topicPerms="")
+    assert account(broker, "somebody").topic_perms == {}
+    assert account(broker, "somebody").default_group_perm is Right.SUB
+
+
+@pytest.mark.parametrize(
+    ("ext", "begin"),
+    [
+        ({"accessKey": "newcomer"}, "The accessKey=newcomer and secretKey cannot be null"),
+        ({"accessKey": "short", "secretKey": "12345678"}, "The accessKey=short and secretKey"),
+        ({"accessKey": "somebody", "topicPerms": "T"}, "Parse Resource format error for T."),
+        (
+            {"accessKey": "somebody", "groupPerms": "G=ALL"},
+            "Parse resource permission error for ALL",
+        ),
+        (
+            {"accessKey": "somebody", "defaultTopicPerm": "x"},
+            "Parse resource permission error for x",
+        ),
+        ({"accessKey": "somebody", "whiteRemoteAddress": "x"}, "Netaddress examine Exception"),
+    ],
+)
+def test_what_cannot_be_is_refused_as_a_whole(ext: dict[str, str], begin: str) -> None:
+    broker = guarded()
+    answer = ask(broker, 50, **ext)
+    assert answer.code == UPDATE_FAILED
+    assert (answer.remark or "").startswith(begin)
+    assert File.ACL not in broker.saved
+
+
+def test_an_account_is_deleted_once() -> None:
+    broker = guarded()
+    assert ask(broker, 51, accessKey="somebody").code == 0
+    assert list(plain_acl.read(broker.saved[File.ACL]).accounts) == ["the-admin"]
+    again = ask(broker, 51, accessKey="somebody")
+    assert again.code == DELETE_FAILED
+    assert (again.remark or "").startswith(
+        "The accessKey[somebody] corresponding to accessConfig has been deleted failed."
+    )
+
+
+def test_the_global_list_is_replaced() -> None:
+    broker = guarded()
+    assert broker.ask(Code.GET_MAX_OFFSET).code == ResponseCode.SYSTEM_ERROR
+    ask(broker, 53, globalWhiteAddrs="127.0.0.{1,2},10.1.*.*", aclFileFullPath="")
+    written = plain_acl.read(broker.saved[File.ACL])
+    assert [each.text for each in written.global_white] == ["127.0.0.{1,2}", "10.1.*.*"]
+    assert broker.ask(Code.GET_BROKER_CONFIG).code == ResponseCode.SUCCESS
+
+
+@pytest.mark.parametrize(
+    "ext",
+    [
+        {"globalWhiteAddrs": "10.1.*.*", "aclFileFullPath": "/etc/passwd"},
+        {"globalWhiteAddrs": "10.1.*", "aclFileFullPath": PATH},
+    ],
+)
+def test_a_list_that_cannot_be_is_refused(ext: dict[str, str]) -> None:
+    broker = guarded()
+    assert ask(broker, 53, **ext).code == WHITE_LIST_FAILED
+    assert File.ACL not in broker.saved
+
+
+def test_versions_are_shown() -> None:
+    ext = ask(guarded(), 52).ext or {}
+    version = {"counter": 4, "stateVersion": 0, "timestamp": 1600000000000}
+    assert json.loads(ext["version"]) == version
+    assert json.loads(ext["allAclFileVersion"]) == {PATH: version}
+    assert (ext["brokerName"], ext["clusterName"]) == ("broker-a", "DefaultCluster")
+
+
+def test_accounts_are_shown() -> None:
+    shown = json.loads(ask(guarded(), 54).body)
+    assert shown["globalWhiteAddrs"] == []
+    assert shown["plainAccessConfigs"][1] == {
+        "accessKey": "somebody",
+        "admin": False,
+        "defaultGroupPerm": "SUB",
+        "defaultTopicPerm": "DENY",
+        "groupPerms": [],
+        "topicPerms": ["T=PUB"],
+        "whiteRemoteAddress": "",
+    }
+
+
+@pytest.mark.parametrize(("code", "ext"), [change[:2] for change in CHANGES])
+def test_only_an_administrator_changes_accounts(code: Code, ext: dict[str, str]) -> None:
+    """With Java anybody may who has an account, and make himself one."""
+    broker = guarded()
+    answer = ask_as(SOMEBODY, broker, code, ext)
+    assert "Need admin permission" in (answer.remark or "")
+    assert File.ACL not in broker.saved
+
+
+def test_answers_show_no_secret() -> None:
+    assert b"12345678" not in ask(guarded(), 54).body
+
+
+def test_old_secret_ends_with_an_update_unless_the_update_says_otherwise() -> None:
+    broker = guarded()
+    ask(broker, 50, accessKey="somebody", secretKey="another-one", oldSecretSeconds="60")
+    newer = Credentials("somebody", "another-one")
+    for by in (SOMEBODY, newer):
+        assert ask_as(by, broker, Code.GET_BROKER_CONFIG, {}).code == ResponseCode.SUCCESS
+    assert plain_acl.read(broker.saved[File.ACL]).accounts["somebody"].old_key is not None
+    broker.now = 60.0
+    assert ask_as(SOMEBODY, broker, Code.GET_BROKER_CONFIG, {}).code != ResponseCode.SUCCESS
+    ask(broker, 50, accessKey="somebody", secretKey="a-third-one")
+    assert account(broker, "somebody").old_key is None
+    assert ask_as(newer, broker, Code.GET_BROKER_CONFIG, {}).code != ResponseCode.SUCCESS
+
+
+def test_old_secret_is_removed_by_request() -> None:
+    broker = guarded()
+    ask(broker, 50, accessKey="somebody", secretKey="another-one", oldSecretSeconds="-1")
+    assert account(broker, "somebody").old_key is not None
+    ask(broker, 50, accessKey="somebody", topicPerms="T=PUB")
+    assert account(broker, "somebody").old_key is not None
+    ask(broker, 50, accessKey="somebody", oldSecretSeconds="0")
+    assert account(broker, "somebody").old_key is None
+
+
+@pytest.mark.parametrize("seconds", ["x", "-2", "99999999999"])
+def test_old_secret_cannot_stay_for_years(seconds: str) -> None:
+    answer = ask(
+        guarded(), 50, accessKey="somebody", secretKey="another-one", oldSecretSeconds=seconds
+    )
+    assert answer.code == UPDATE_FAILED
+
+
+def test_only_an_administrator_sees_accounts() -> None:
+    answer = ask_as(SOMEBODY, guarded(), 54, {})
+    assert (answer.code, answer.body) == (ResponseCode.SYSTEM_ERROR, b"")
+
+
+@pytest.mark.parametrize(("code", "ext", "failed"), CHANGES)
+def test_a_file_that_cannot_be_written_changes_nothing(
+    code: Code, ext: dict[str, str], failed: int
+) -> None:
+    broker = guarded()
+    state, core = broker.state, broker.broker
+    before = state.access.guard
+    assert before is not None
+    rules = before.rules
+    broker.settle()
+    request = Request(signed(Command(code, ext=dict(ext)), ADMIN), broker.channel)
+    core.handle(request, 0.0, START_MS)
+    core.turn(0.0, START_MS)
+    assert [effect.file for effect in core.take_effects() if isinstance(effect, SaveFile)] == [
+        File.ACL
+    ]
+    other = core.handle(request, 0.0, START_MS)
+    assert isinstance(other, Reply)
+    assert other.command.code == ResponseCode.SYSTEM_BUSY  # one at a time
+    core.written(File.ACL, "disk full", 0.0, START_MS)
+    [answer] = [effect for effect in core.take_effects() if isinstance(effect, Answer)]
+    assert answer.command.code == failed
+    assert "disk full" in (answer.command.remark or "")
+    assert before.rules is rules
+    broker.pass_time(10.0)
+    assert File.ACL not in broker.saved, "it is not tried again behind everybody's back"
+
+
+@pytest.mark.parametrize(
+    ("code", "ext"), [*[each[:2] for each in CHANGES], *[(c, {}) for c in READS]]
+)
+def test_without_access_control_there_is_nothing_to_change(code: Code, ext: dict[str, str]) -> None:
+    answer = OpenedBroker().ask(code, ext=ext)
+    assert "set aclEnable=true" in (answer.remark or "")
+
+
+def test_a_change_counts_here_and_waits_for_the_members() -> None:
+    broker = guarded()
+    broker.state.members = FakeMembers("member 2")
+    code, ext, failure_code = CHANGES[0]
+    request = broker.send(code, ext=signed(Command(code, ext=ext), ADMIN).ext)
+    assert account(broker, "newcomer").access_key == "newcomer"
+    broker.pass_time(2.9)
+    assert broker.is_held(request)
+    broker.pass_time(0.2)
+    answer = broker.answer(request)
+    assert answer is not None
+    assert answer.code == failure_code
+    assert "member 2" in (answer.remark or "")
+    assert account(broker, "newcomer").access_key == "newcomer"
+
+
+def electing(number: int) -> Member:
+    member = Member(number, BrokerSettings(acl_enable=True, acl_file=PATH))
+    member.state.access.replace(plain_acl.read(RULES))
+    member.settle()
+    return member
+
+
+def overtaken() -> tuple[Member, Request]:
+    """A master whose change is being written while another one comes to lead and changes more."""
+    old, new = electing(1), electing(2)
+    old.lead()
+    old.files_are_stuck = True
+    code, ext, _ = CHANGES[0]
+    request = old.send(code, ext=signed(Command(code, ext=ext), ADMIN).ext)
+    old.follow(new.address)
+    new.lead(2)
+    assert ask(new, Code.DELETE_ACL_CONFIG, accessKey="somebody").code == ResponseCode.SUCCESS
+    old.copy_tables(new, ACCOUNTS)
+    old.files_are_stuck = False
+    return old, request
+
+
+@pytest.mark.parametrize("failure", [None, "the disk is full"])
+def test_a_change_that_another_master_overtook_is_over(failure: str | None) -> None:
+    old, request = overtaken()
+    [save] = old.unwritten
+    old.write(save, failure)
+    old.pass_time(2.0)
+    guard = old.state.access.guard
+    assert guard is not None
+    assert list(guard.rules.accounts) == ["the-admin"]
+    assert list(plain_acl.read(old.saved[File.ACL]).accounts) == ["the-admin"]
+    assert not old.broker.unstored_tables
+    answer = old.answer(request)
+    assert answer is not None
+    assert answer.code == UPDATE_FAILED
+    assert "another broker came to lead" in (answer.remark or "")
+
+
+def test_a_file_that_lacks_the_masters_accounts_yet_is_not_taken_for_edited() -> None:
+    old, _ = overtaken()
+    [save] = old.unwritten
+    old.files_are_stuck = True
+    old.write(save)
+    old.settle()
+    [later] = old.unwritten
+    old.write(later, "the disk is full")
+    old.services.metadata_replication.accounts_edited(plain_acl.read(old.saved[File.ACL]))
+    old.files_are_stuck = False
+    old.pass_time(3.0)
+    assert list(plain_acl.read(old.saved[File.ACL]).accounts) == ["the-admin"]
+    edited = plain_acl.read(b"globalWhiteRemoteAddresses: [10.1.*.*]\n")
+    old.services.metadata_replication.accounts_edited(edited)
+    assert old.state.access.guard is not None
+    assert old.state.access.guard.rules == edited
+
+
+def test_a_change_that_was_overtaken_takes_no_later_one_along() -> None:
+    old, request = overtaken()
+    [save] = old.unwritten
+    old.lead(3)
+    old.files_are_stuck = True
+    later = old.send(
+        Code.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
+        ext=signed(Command(53, ext={"globalWhiteAddrs": "10.1.*.*"}), ADMIN).ext,
+    )
+    old.write(save, "the disk is full")
+    old.settle()
+    assert not old.is_held(request)
+    assert old.is_held(later)
+    [save] = old.unwritten
+    old.write(save)
+    old.settle()
+    answer = old.answer(later)
+    assert answer is not None
+    assert answer.code == ResponseCode.SUCCESS
+    assert [each.text for each in plain_acl.read(old.saved[File.ACL]).global_white] == ["10.1.*.*"]
+
+
+def test_a_change_that_fails_leaves_what_else_the_file_needs() -> None:
+    old, new = electing(1), electing(2)
+    new.lead()
+    assert ask(new, Code.DELETE_ACL_CONFIG, accessKey="somebody").code == ResponseCode.SUCCESS
+    old.files_are_stuck = True
+    old.copy_tables(new, ACCOUNTS)
+    [save] = old.unwritten
+    old.write(save, "the disk is full")
+    old.lead(2)
+    code, ext, _ = CHANGES[0]
+    request = old.send(code, ext=signed(Command(code, ext=ext), ADMIN).ext)
+    [save] = [each for each in old.unwritten if each.file is File.ACL]
+    old.write(save, "the disk is full")
+    old.files_are_stuck = False
+    old.pass_time(2.0)
+    answer = old.answer(request)
+    assert answer is not None
+    assert answer.code == UPDATE_FAILED
+    assert list(plain_acl.read(old.saved[File.ACL]).accounts) == ["the-admin"]
+
+
+def test_a_change_of_an_earlier_reign_is_not_done() -> None:
+    master = electing(1)
+    members = FakeMembers()
+    master.state.members = members
+    master.lead()
+    master.files_are_stuck = True
+    code, ext, _ = CHANGES[0]
+    request = master.send(code, ext=signed(Command(code, ext=ext), ADMIN).ext)
+    [save] = master.unwritten
+    master.follow("127.0.0.1:20911")
+    members.epoch = 3
+    master.lead(3)
+    master.write(save)
+    master.settle()
+    answer = master.answer(request)
+    assert answer is not None
+    assert answer.code == UPDATE_FAILED
+    assert "not master any more" in (answer.remark or "")

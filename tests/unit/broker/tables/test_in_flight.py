@@ -1,0 +1,117 @@
+"""Which messages are out: by queue, by time, and in the file."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core.tables import in_flight as module
+from gantrymq.broker.core.tables.in_flight import NEVER_MS, InFlightMessage, InFlightMessages
+
+PLACE = ("G", "T", 0)
+OTHER = ("H", "T", 1)
+
+
+def out(
+    checkouts: InFlightMessages, place: tuple[str, str, int], *offsets: int, due_ms: int
+) -> None:
+    checkouts.take(place, offsets, offsets[-1] + 1, pop_ms=1, due_ms=due_ms)
+
+
+def offsets(due: object) -> list[int]:
+    assert isinstance(due, list | tuple)
+    return [checkout.offset for checkout in due if isinstance(checkout, InFlightMessage)]
+
+
+def test_due_messages_are_given_out_once_a_queue_at_a_time() -> None:
+    checkouts = InFlightMessages()
+    out(checkouts, PLACE, 5, 6, 7, due_ms=10_000)
+    out(checkouts, OTHER, 1, due_ms=10_500)
+    assert checkouts.next_due_ms() == 11_000
+    assert checkouts.take_due(10_999, 9) == ()
+    found = [offsets(checkouts.take_due(11_000, 2)) for _ in range(4)]
+    assert found == [[5, 6], [7], [1], []]
+    assert (len(checkouts), checkouts.next_due_ms()) == (4, NEVER_MS)
+
+
+def test_nobody_acknowledges_what_is_due() -> None:
+    checkouts = InFlightMessages()
+    out(checkouts, PLACE, 5, due_ms=10_000)
+    assert checkouts.find(PLACE, 5, 1) is not None
+    checkouts.take_due(11_000, 9)
+    assert checkouts.find(PLACE, 5, 1) is None
+
+
+def test_the_last_one_says_where_the_group_is() -> None:
+    checkouts = InFlightMessages()
+    out(checkouts, PLACE, 5, 9, due_ms=10_000)
+    first, last = (checkouts.find(PLACE, offset, 1) for offset in (5, 9))
+    assert first is not None
+    assert last is not None
+    assert checkouts.drop(last) is None
+    assert checkouts.next(PLACE) == 10
+    assert checkouts.drop(first) == 10
+    assert checkouts.next(PLACE) is None
+    assert checkouts.drop(first) is None
+
+
+def test_a_group_leaves_room_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GROUP_CHECKOUTS_MAX", 3)
+    monkeypatch.setattr(module, "CHECKOUTS_MAX", 4)
+    checkouts = InFlightMessages()
+    out(checkouts, PLACE, 1, 2, 3, due_ms=10_000)
+    assert (checkouts.room("G"), checkouts.room("H")) == (0, 1)
+    out(checkouts, OTHER, 1, due_ms=10_000)
+    assert checkouts.room("H") == 0
+
+
+def test_what_lies_from_a_move_on_is_out_no_more() -> None:
+    checkouts = InFlightMessages()
+    out(checkouts, PLACE, 1, 2, 3, due_ms=10_000)
+    assert checkouts.move(PLACE, 2)
+    assert checkouts.next(PLACE) == 2
+    assert offsets(checkouts.take_due(11_000, 9)) == [1]
+    assert not checkouts.move(PLACE, 0)
+    assert len(checkouts) == 0
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 40), st.integers(0, 9_000), st.booleans()),
+        unique_by=lambda item: item[0],
+    )
+)
+def test_each_comes_back_unless_it_was_acknowledged(items: list[tuple[int, int, bool]]) -> None:
+    checkouts = InFlightMessages()
+    for offset, due_ms, _ in items:
+        out(checkouts, PLACE, offset, due_ms=due_ms)
+    for offset, _, is_acked in items:
+        checkout = checkouts.find(PLACE, offset, 1)
+        assert checkout is not None
+        if is_acked:
+            checkouts.drop(checkout)
+    copy = InFlightMessages()
+    copy.load(checkouts.content())
+    wanted = sorted(offset for offset, _, is_acked in items if not is_acked)
+    for each in (checkouts, copy):
+        found: list[int] = []
+        while due := each.take_due(20_000, 5):
+            found += offsets(due)
+        assert sorted(found) == wanted
+
+
+def test_the_file_has_the_messages_of_a_pop_together() -> None:
+    checkouts = InFlightMessages()
+    out(checkouts, PLACE, 17, 18, due_ms=10_000)
+    assert checkouts.content() == (b'{\n\t"checkouts":{\n\t\t"T@G":{0:{"1 10000":[17,18]}}\n\t}\n}')
+    assert InFlightMessages().content() == b'{\n\t"checkouts":{\n\t}\n}'
+
+
+@pytest.mark.parametrize(
+    "text", [b"[]", b'{"checkouts":{"T@G":{"0":{"1":[2]}}}}', b'{"checkouts":{"T@G":{"0":[2]}}}']
+)
+def test_a_file_that_is_none_is_refused(text: bytes) -> None:
+    with pytest.raises(RemoteError):
+        InFlightMessages().load(text)
