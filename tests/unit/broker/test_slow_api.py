@@ -1,7 +1,7 @@
 """A group that elects its master by an API that is slow: real members, in virtual time.
 
-Promised in docs/operations/groups.md: with a latency of L for each request, a living master goes on,
-and a dead one is replaced after the 4 s of the Lease and four times L, and half a second more.
+Promised in docs/operations/groups.md: with a latency of L for each request, a living master goes
+on, and a dead one is replaced after the 4 s of the Lease and four times L, and half a second more.
 """
 
 from __future__ import annotations
