@@ -1,7 +1,7 @@
-"""What holds for every test: no network but loopback, honest speedups, bounded hypothesis runs.
+"""Configures every test: only loopback connections, current compiled modules, bounded hypothesis.
 
-GANTRY_PURE=1 runs everything on the `.py` of the compiled modules. Without it a compiled library
-that is older than its source stops the run: a stale one silently wins over an edited source.
+GANTRY_PURE=1 runs the `.py` of the compiled modules. Without it a compiled library that is older
+than its source stops the run, since a stale library takes precedence over an edited source.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-# What a shell runs in the background ignores interrupts, and so would what tests interrupt.
+# A shell makes background processes ignore interrupts, which their children would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _hot_sources() -> dict[str, Path]:
-    """Compiled module name -> its source."""
+    """The source of each compiled module, by its name."""
     return {name: ROOT / source for name, source in hot_modules(ROOT).items()}
 
 
 class PureFinder:
-    """Finds the `.py` of a hot module although a compiled library lies beside it."""
+    """Finds the `.py` of a hot module even if a compiled library is beside it."""
 
     def __init__(self, sources: dict[str, Path]) -> None:
         self._sources = sources
@@ -63,7 +63,8 @@ def _refuse_stale(sources: dict[str, Path]) -> None:
 
 
 def _refuse_strangers(event: str, arguments: tuple[object, ...]) -> None:
-    """Audit hook: no connection leaves this machine, but to a cluster that tests made."""
+    """An audit hook that refuses connections to other machines, except to clusters made by
+    tests."""
     if event not in {"socket.connect", "socket.sendto"}:
         return
     address = arguments[1]

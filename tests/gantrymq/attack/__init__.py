@@ -1,1 +1,1 @@
-"""Attacks on live servers: raw peers, legitimate clients beside them, and what both of them saw."""
+"""Attacks live servers: attackers' connections, legitimate clients beside them, and the records."""

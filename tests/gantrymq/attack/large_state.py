@@ -1,8 +1,8 @@
-"""Makes the tables of a broker that has as much of everything as it may reasonably have.
+"""Makes the tables of a broker that has as many of all objects as it may reasonably have.
 
-TOPICS topics of 8 queues; WIDE is one topic with as many queues as a topic may have
-GROUPS groups, each with offsets in 8 topics; all of them consume COMMON as well
-EAGER, a group with an offset in every topic
+TOPICS topics of 8 queues; WIDE is one topic with as many queues as a topic may have GROUPS groups,
+each with offsets in 8 topics; all of them consume COMMON as well EAGER, a group with an offset in
+every topic
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def group_name(number: int) -> str:
 
 
 def write_tables(config: Path) -> None:
-    """Write the files of `config`, the folder of that name in a store that is not there yet."""
+    """Write the files of `config`, the folder of that name in a store that does not exist yet."""
     config.mkdir(parents=True)
     for name, content in tables(TOPICS, GROUPS).items():
         (config / name).write_bytes(content)
@@ -108,7 +108,7 @@ def plausible(code: int, topic: str, group: str) -> dict[str, str]:
 
 
 def bodies(code: int, topic: str, group: str) -> bytes:
-    """The body of a request that has one, with as much in it as a client may have."""
+    """The body of a request that has one, with as many entries as a client may have."""
     queues = [{"topic": topic, "brokerName": "broker-a", "queueId": each} for each in range(5_000)]
     topics = [{"topicName": f"new-{each}", "perm": 6} for each in range(5_000)]
     table: dict[int, object] = {

@@ -1,15 +1,15 @@
-"""Runs a legitimate producer and consumer, probes and trivial requests beside an attack.
+"""Runs a legitimate producer and consumer, probes and trivial requests during an attack.
 
     python -m gantrymq.attack.legitimate '<Work as JSON>'
 
-    standard input    begin          start to count anew
+    standard input    begin          reset all counts
                       end            standard output gets one line, a Seen as JSON
                       end of file    exit
 
 It is a process of its own, so that an attacker in the test's process does not slow it down. The
-producer sends one message after the other, and goes on where one is refused as busy, as RocketMQ's
-clients do. The consumer reads all of them by long pulls. A probe is a new HTTP connection each
-100 ms and has the second that kubelets wait.
+producer sends one message after the other, and goes on if one is refused as busy, as RocketMQ's
+clients do. The consumer reads all messages by long pulls. A probe is a new HTTP connection every
+100 ms and must be answered within a second, the timeout of kubelets.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from gantrymq.wire.version import OWN_VERSION
 
 TOPIC: Final = "legitimate"
 GROUP: Final = "legitimate-consumers"
-SEND_SECONDS: Final = 3.0  # what RocketMQ's producers wait
+SEND_SECONDS: Final = 3.0  # the timeout of RocketMQ's producers
 ANSWER_SECONDS: Final = 30.0
 PROBE_SECONDS: Final = 1.0
 PROBE_EACH_SECONDS: Final = 0.1
 PAUSE_SECONDS: Final = 0.01
 PULL_MS: Final = 1_000
 SHOWN_MAX: Final = 3
-# Answers by which a broker asks a producer to come again.
+# Answers by which a broker asks a producer to retry.
 BUSY: Final = frozenset({ResponseCode.SYSTEM_BUSY, ResponseCode.FLOW_CONTROL})
 
 _MARK: Final = re.compile(rb"legitimate message (\d+);")
@@ -51,7 +51,7 @@ _MARK: Final = re.compile(rb"legitimate message (\d+);")
 @final
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Where the clients connect to, and as whom."""
+    """The addresses that the clients connect to, and their accounts."""
 
     broker: tuple[str, int]
     names: tuple[str, int]
@@ -63,7 +63,7 @@ class Work:
 
 @dataclass(slots=True)
 class Seen:
-    """What the legitimate clients and the probes saw between `begin` and `end`."""
+    """The counts of the legitimate clients and the probes between `begin` and `end`."""
 
     seconds: float = 0.0
     sent: int = 0
@@ -78,7 +78,8 @@ class Seen:
     probes_failed_in_a_row: int = 0
     slowest_probe_ms: int = 0
     slowest_answer_ms: int = 0
-    """Of the trivial requests, one after the other: how long the loop did nothing else."""
+    """The slowest of the trivial requests, which are sent one after the other: the longest time for
+    which the event loop served nothing else."""
     slowest_route_ms: int = 0
     answer_errors: int = 0
     errors: list[str] = field(default_factory=list)
@@ -91,7 +92,7 @@ class Seen:
 
 
 class Link:
-    """One connection that asks one question at a time, and is made anew when it breaks."""
+    """One connection that has one request in flight, and is opened again when it breaks."""
 
     def __init__(self, work: Work, address: tuple[str, int]) -> None:
         self._address = address
@@ -106,7 +107,8 @@ class Link:
     async def ask(
         self, code: int, ext: dict[str, str], body: bytes = b"", seconds: float = ANSWER_SECONDS
     ) -> Command:
-        """The answer. Raises OSError, after which the next question connects again."""
+        """Send a request; returns the response. Raises OSError, after which the next request
+        reconnects."""
         try:
             return await asyncio.wait_for(self._ask(code, ext, body), seconds)
         except OSError:
@@ -140,7 +142,7 @@ class Link:
 
 
 class Clients:
-    """All that runs; the process has one."""
+    """All clients; the process has one instance."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -154,7 +156,7 @@ class Clients:
         self._probes: set[asyncio.Task[None]] = set()
 
     async def run(self, commands: asyncio.StreamReader) -> None:
-        """Until the commands end."""
+        """Run the clients until standard input ends."""
         loops: list[Callable[[], Coroutine[None, None, None]]] = [
             self._produce, self._consume, self._ask_trivially, self._ask_routes, self._probe_all,
         ]  # fmt: skip
@@ -170,7 +172,7 @@ class Clients:
                 task.cancel()
 
     async def _say(self) -> None:
-        """All messages that were acknowledged are to be consumed before the line is written."""
+        """Print the counts once all acknowledged messages are consumed."""
         expected = set(self._acknowledged)
         deadline = time.monotonic() + SEND_SECONDS
         while not expected <= self._consumed and time.monotonic() < deadline:  # noqa: ASYNC110 - two sets, no event

@@ -1,7 +1,7 @@
-"""Provides a blocking RocketMQ connection that sends whatever an attacker likes.
+"""Provides a blocking RocketMQ connection that sends any bytes an attacker may send.
 
-Frames are built and read by the product's wire package: an attack is about what the server does
-with a frame, not about how a frame looks. Bytes that are no frame go out by `send_bytes`.
+Frames are encoded and decoded by the product's wire package, because an attack is about what the
+server does with a frame. `send_bytes` sends bytes that are no frame.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SILENT: Final = "no answer"
 @final
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One port of a server, and how to speak to it."""
+    """One port of a server, and how to connect to it."""
 
     host: str
     port: int
@@ -43,12 +43,12 @@ class Address:
         return replace(self, source=source)
 
     def open_plain(self, seconds: float = ANSWER_SECONDS) -> socket.socket:
-        """Connect, and nothing more."""
+        """Connect without TLS."""
         source = (self.source, 0) if self.source else None
         return socket.create_connection((self.host, self.port), seconds, source)
 
     def open(self, seconds: float = ANSWER_SECONDS) -> socket.socket:
-        """Connect, and do the TLS handshake where the port wants one."""
+        """Connect, with the TLS handshake if the port requires TLS."""
         stream = self.open_plain(seconds)
         if self.tls is None:
             return stream
@@ -85,7 +85,7 @@ class Peer:
         self.close()
 
     def close(self) -> None:
-        """Close the connection, whatever the server thinks of it."""
+        """Close the connection, in any state."""
         with contextlib.suppress(OSError):
             self.stream.close()
 
@@ -96,7 +96,7 @@ class Peer:
         body: bytes = b"",
         flag: int = 0,
     ) -> bytes:
-        """The frame of a request, signed where the peer has credentials."""
+        """The frame of a request, signed if the peer has credentials."""
         self._opaque += 1
         command = Command(
             code, flag=flag, ext=dict(ext or {}), body=body, version=OWN_VERSION, encoding=0
@@ -114,15 +114,16 @@ class Peer:
         *,
         oneway: bool = False,
     ) -> None:
-        """Send a request and do not wait. Raises OSError where the server has closed."""
+        """Send a request without waiting. Raises OSError if the server has closed the
+        connection."""
         self.stream.sendall(self.frame(code, ext, body, FLAG_ONEWAY if oneway else 0))
 
     def send_bytes(self, data: bytes) -> None:
-        """Send anything."""
+        """Send any bytes."""
         self.stream.sendall(data)
 
     def receive(self, seconds: float = ANSWER_SECONDS) -> Command:
-        """The next answer or request of the server, in their order."""
+        """The next response or request of the server, in the order of arrival."""
         self.stream.settimeout(seconds)
         while not self._read:
             data = self.stream.recv(READ_BYTES)
@@ -132,7 +133,7 @@ class Peer:
         return self._read.popleft()
 
     def ask(self, code: int, ext: Mapping[str, str] | None = None, body: bytes = b"") -> Command:
-        """Send a request and wait for its answer; the server's own requests are dropped."""
+        """Send a request; returns its response and drops the server's own requests."""
         self.send(code, ext, body)
         opaque = self._opaque
         while True:
@@ -141,7 +142,8 @@ class Peer:
                 return answer
 
     def is_closed(self, seconds: float = ANSWER_SECONDS) -> bool:
-        """Whether the server closes within this time, after whatever it still sends."""
+        """Whether the server closes the connection within this time, possibly after sending
+        more."""
         self.stream.settimeout(seconds)
         try:
             while self.stream.recv(READ_BYTES):
@@ -154,7 +156,8 @@ class Peer:
 
 
 def say(address: Address, *pieces: bytes, seconds: float = 2.0) -> bytes:
-    """Send bytes on a connection of its own; what the server sends until it closes or is silent."""
+    """Send bytes on a new connection; returns what the server sends until it closes or is
+    silent."""
     said = bytearray()
     with contextlib.suppress(OSError), address.open_plain(seconds) as stream:
         for piece in pieces:
@@ -186,7 +189,8 @@ class Connections:
                 stream.close()
 
     def open(self, address: Address, count: int, *pieces: bytes) -> None:
-        """Open so many, and send the pieces on each; those that the server closes are counted."""
+        """Open so many connections and send the pieces on each; counts those that the server
+        closes."""
         for _ in range(count):
             try:
                 stream = address.open_plain()
@@ -197,7 +201,7 @@ class Connections:
                 self.refused += 1
 
     def closed(self) -> int:
-        """How many the server has closed by now."""
+        """The number of connections that the server has closed."""
         return sum(1 for stream in self.streams if _is_closed_now(stream))
 
 
@@ -213,18 +217,18 @@ def _is_closed_now(stream: socket.socket) -> bool:
 
 @final
 class Answers:
-    """Counts what a server answered to an attack, by response code or by how it ended."""
+    """Counts the responses to an attack by response code, and the attempts without a response."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
     def add(self, answer: Command) -> Command:
-        """Count an answer, and return it."""
+        """Count a response; returns it."""
         self.counts[f"code {answer.code}"] += 1
         return answer
 
     def ended(self, error: OSError) -> None:
-        """Count an attempt that was answered by no frame."""
+        """Count an attempt that got no response."""
         self.counts[SILENT if isinstance(error, TimeoutError) else CLOSED] += 1
 
     def drain(self, peer: Peer, wanted: int, seconds: float = ANSWER_SECONDS) -> None:
@@ -245,7 +249,8 @@ def ask_each(
     requests: Iterable[tuple[int, Mapping[str, str], bytes]],
     credentials: Credentials | None = None,
 ) -> Answers:
-    """Send one request after the other, connect anew where the server closes, count answers."""
+    """Send the requests one after the other, reconnect if the server closes, and count the
+    responses."""
     answers = Answers()
     peer: Peer | None = None
     try:

@@ -1,4 +1,4 @@
-"""What became of attacks, as a table on the terminal and as JSON."""
+"""Records the outcome of attacks, as a table on the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WIDTHS: Final = (58, 52, 12, 9, 8, 0)
 @final
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One attack: what was tried, what came of it, what the legitimate clients saw meanwhile."""
+    """One attack: the attempt, its outcome, and the counts of the legitimate clients meanwhile."""
 
     subject: str
     what: str
@@ -32,11 +32,11 @@ class Row:
     slowest_answer_ms: int
     seconds: float
     state: str = ""
-    """The commit of the servers, where it is not the one that the file is about."""
+    """The commit of the servers, if it differs from that of the file."""
 
     @property
     def verdict(self) -> str:
-        """What came of the attack, in one cell."""
+        """The outcome of the attack, in one cell."""
         if self.faults:
             faults = dict.fromkeys(map(_short, self.faults))
             return "**succeeds**: " + "; ".join(faults)
@@ -44,7 +44,7 @@ class Row:
 
     @property
     def clients(self) -> str:
-        """What the legitimate clients had."""
+        """The counts of the legitimate clients, in one cell."""
         told = f"{self.sent} sent, {self.errors} errors"
         told += f", {self.busy} told to come again" if self.busy else ""
         return told + (f", {self.lost} lost" if self.lost else "")
@@ -75,7 +75,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def save(path: Path, rows: Sequence[Row]) -> None:
-    """Write the rows, beside those of earlier runs that are not among them."""
+    """Write the rows, and keep the rows of earlier runs that are not replaced."""
     kept = {row.what: row for row in load(path)} if path.exists() else {}
     kept |= {row.what: row for row in rows}
     path.write_text(json.dumps([asdict(row) for row in kept.values()], indent=1) + "\n")

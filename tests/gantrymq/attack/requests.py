@@ -1,4 +1,4 @@
-"""Builds the requests of legitimate clients and of attackers: names of fields and their values."""
+"""Builds requests of legitimate clients and of attackers: header fields and bodies."""
 
 from __future__ import annotations
 

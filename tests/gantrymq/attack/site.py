@@ -1,7 +1,7 @@
-"""Starts a name server and a broker with a product's defaults on loopback, and clients beside them.
+"""Starts a name server and a broker with default settings on loopback, and clients beside them.
 
-What differs from the defaults is what a test machine needs: free ports, loopback, small files. An
-`open` site is what `gantry broker` gives; a `guarded` one has access control and TLS.
+Only what a test machine needs differs from the defaults: free ports, loopback, small files. An
+`open` site is what `gantry broker` starts; a `guarded` one has access control and TLS.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SMALL_FILES: Final = {
     "diskMaxUsedSpaceRatio": "95",
 }
 LOOPBACK: Final = "127.0.0.1"
-# By default a share of the machine's memory, with which the measured growth would differ.
+# The default is a share of the machine's memory, on which the measured growth would depend.
 PEER_MEMORY: Final = {"maxPeerMemory": str(64 << 20)}
 
 ADMINISTRATOR: Final = Credentials("administrator", "administrator-secret")
@@ -106,7 +106,7 @@ class Site:
     # ------------------------------------------------------------------ processes
 
     def restart(self) -> None:
-        """Kill both servers, and start them on what they have stored."""
+        """Kill both servers, and start them again with their data."""
         for child in (self.broker_child, self.names_child):
             if child is not None:
                 child.kill()
@@ -187,7 +187,7 @@ class Site:
         }
 
     def _guard(self) -> dict[str, str]:
-        """The settings of access control and TLS, and the files they name."""
+        """The settings of access control and TLS, and the files that they name."""
         if self._authority is None:
             return {}
         accounts = self.folder / "plain_acl.yml"
@@ -219,11 +219,11 @@ class Site:
     # ------------------------------------------------------------------ legitimate clients
 
     def begin(self) -> None:
-        """The legitimate clients count anew."""
+        """Reset the counts of the legitimate clients."""
         self._tell(b"begin\n")
 
     def end(self) -> Seen:
-        """What the legitimate clients saw since they began."""
+        """The counts of the legitimate clients since `begin`."""
         self._tell(b"end\n")
         assert self._clients is not None
         line = self._clients.output.readline()

@@ -1,9 +1,9 @@
-"""The table of docs/design/attacks.md, made of two recorded runs.
+"""Writes the table of docs/design/attacks.md from two recorded runs.
 
-python -m gantrymq.attack.table         writes it (with PYTHONPATH=tests)
+python -m gantrymq.attack.table         writes the table (with PYTHONPATH=tests)
 
-tests/attack/results/before.json        the servers as they were when they were attacked first
-tests/attack/results/after.json         the servers of today: ATTACK_RECORD=... make attack
+tests/attack/results/before.json        the servers before the first fixes
+tests/attack/results/after.json         the current servers: ATTACK_RECORD=... make attack
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def filled(page: str) -> str:
 
 
 def table_lines(before: Sequence[Row], after: Sequence[Row]) -> Iterator[str]:
-    """One line an attack, as Markdown; then how many succeeded."""
+    """One line an attack, as Markdown; then the number of successful attacks."""
     earlier = {row.what: row for row in before}
     yield _line(HEADINGS)
     yield "|---" * len(HEADINGS) + "|"

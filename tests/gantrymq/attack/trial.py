@@ -1,12 +1,12 @@
-"""One attack on a live site, and the standards that hold whatever the attack is.
+"""Runs one attack on a live site, and checks the standards that hold for every attack.
 
     with trial(site, rows, "SQL92", "20 pulls with 740 CONTAINS each") as attempt:
         ...
         attempt.outcome = "refused with code 23"
 
 When the block ends, the servers must be alive, answer an administrator, and have logged no defect;
-the legitimate clients must have had no error and have lost nothing; no three probes in a row may
-have failed; memory and logs may have grown only so far.
+the legitimate clients must have had no error and have lost no message; no three probes in a row may
+have failed; memory and logs may have grown only within limits.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from gantrymq.interop.child import Child
 MIB: Final = 1 << 20
 RSS_GROWTH_MAX: Final = 150 * MIB
 LOG_BYTES_A_SECOND_MAX: Final = 64 << 10
-# Each kind of line is written 300 times in 10 s, and a dozen kinds tell of clients and topics.
+# Each kind of line is written at most 300 times in 10 s, and a dozen kinds are about clients and
+# topics.
 LOG_BYTES_ALWAYS: Final = 512 << 10
 PROBES_FAILED_IN_A_ROW_MAX: Final = 2  # the third restarts a pod
-# Generous: the machine runs an attacker, two servers and the legitimate clients on few cores. The
-# servers' own metric of stalls is exact.
+# Generous: attacker, two servers and the legitimate clients share few cores. The servers' own
+# metric of stalls is exact.
 ANSWER_MS_MAX: Final = 2_500
 SETTLE_SECONDS: Final = 0.3
 
@@ -41,7 +42,7 @@ _DEFECT: Final = re.compile(r"broke its handler|Traceback|internal error|Asserti
 @final
 @dataclass(slots=True)
 class Attempt:
-    """One attack under way. The test says what came of it; the limits may be made narrower."""
+    """One attack in progress. The test sets the outcome, and may set narrower limits."""
 
     subject: str
     what: str
@@ -52,11 +53,11 @@ class Attempt:
 
 
 Trial = Callable[[str, str], AbstractContextManager[Attempt]]
-"""Begins an attack on one site: its subject, and what is tried."""
+"""Begins an attack on one site; takes its subject and the attempt in words."""
 
 
 class Meter:
-    """Memory, descriptors and log of one server."""
+    """The memory, descriptors and log of one server."""
 
     def __init__(self, child: Child) -> None:
         self._child = child
@@ -74,11 +75,11 @@ class Meter:
 
     @property
     def log_bytes(self) -> int:
-        """How much the log has grown."""
+        """The bytes by which the log has grown."""
         return self._log.stat().st_size - self._log_before
 
     def defects(self) -> list[str]:
-        """Lines of the log that tell of a defect of the server."""
+        """The lines of the log that show a defect of the server."""
         with self._log.open("rb") as log:
             log.seek(self._log_before)
             lines = log.read().decode(errors="replace").splitlines()
@@ -87,12 +88,13 @@ class Meter:
     def _figure(self, name: str) -> int:
         text = self._status.read_text()
         found = re.search(rf"{name}:\s+(\d+) kB", text)
-        return int(found[1]) << 10 if found else 0  # it has ended: an administrator finds out
+        # the process has ended, which the check by an administrator reports
+        return int(found[1]) << 10 if found else 0
 
 
 @contextmanager
 def trial(site: Site, rows: list[Row], subject: str, what: str) -> Iterator[Attempt]:
-    """Run an attack, record what was seen, and then insist on the standards."""
+    """Run an attack, record its outcome, and then check the standards."""
     assert site.broker_child is not None
     assert site.names_child is not None
     attempt = Attempt(subject, what)
@@ -113,14 +115,14 @@ def trial(site: Site, rows: list[Row], subject: str, what: str) -> Iterator[Atte
             faults.insert(0, f"{type(failure).__name__}: {failure}".splitlines()[0][:300])
         rows.append(_row(attempt, meters, seen, faults))
         if faults:
-            site.restart()  # the next attack is to meet servers in good health
+            site.restart()  # the next attack must find healthy servers
     assert not faults, "\n".join([what, *faults, *seen.errors])
 
 
 def _faults(
     site: Site, attempt: Attempt, meters: dict[str, Meter], seen: Seen, seconds: float
 ) -> list[str]:
-    """Which standards were not met."""
+    """The standards that were not met."""
     found = [(name, text) for name, text in _client_faults(seen) if name not in attempt.allows]
     faults = [text for _, text in found]
     for name, meter in meters.items():

@@ -1,1 +1,1 @@
-"""Fakes that several test modules share."""
+"""Provides fakes that several test modules share."""

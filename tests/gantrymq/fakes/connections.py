@@ -1,4 +1,4 @@
-"""Both ends of real loopback connections, as tests of servers need them."""
+"""Provides both ends of real loopback connections, for tests of servers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ECHO, KEEP = 1, 2
 
 
 class Recorder:
-    """Answers ECHO with the question's body, keeps KEEP, and notes what happens."""
+    """Answers ECHO with the request's body, keeps KEEP unanswered, and records all events."""
 
     def __init__(self, answer_bytes: int | None = None) -> None:
         self.batches: list[list[Command]] = []
@@ -44,7 +44,7 @@ class Recorder:
 
 
 class Client:
-    """A raw connection: frames in, commands out."""
+    """A raw connection that sends bytes and receives commands."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -76,7 +76,7 @@ class Client:
         try:
             await self.writer.wait_closed()
         except OSError:
-            return  # the server was quicker
+            return  # the server closed first
 
 
 def raise_a_bug(channel: Channel, commands: list[Command], now: float) -> None:
@@ -88,13 +88,13 @@ def many(count: int, code: int = ECHO, body: bytes = b"") -> list[Command]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Turns the loop until it is so; pytest's timeout is the bound."""
+    """Let the event loop run until the condition holds; pytest's timeout is the limit."""
     while not condition():  # noqa: ASYNC110  # what is awaited has no event, on purpose
         await asyncio.sleep(0)
 
 
 async def some_turns() -> None:
-    """Enough of them for the loop to do what it must not do."""
+    """Let the event loop run long enough for it to do what the test forbids."""
     for _ in range(100):
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""What an example says that it prints, and what it prints when a user runs it."""
+"""Reads the output that an example documents, and the output of a real run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RUN_SECONDS: Final = 120.0
 
 
 def said(example: Path) -> list[str]:
-    """What an example says that it prints: the last part of its docstring."""
+    """The lines that an example documents as its output: the last part of its docstring."""
     text = ast.get_docstring(ast.parse(example.read_text())) or ""
     _, found, lines = text.partition("\nPrints:\n")
     return [line.removeprefix("    ") for line in lines.splitlines()] if found else []
@@ -21,7 +21,7 @@ def said(example: Path) -> list[str]:
 def printed(
     example: Path, environment: dict[str, str], *, runs: int = 2, seconds: float = RUN_SECONDS
 ) -> list[list[str]]:
-    """By so many runs, one after the other."""
+    """The printed lines of so many runs, one after the other."""
     outputs = []
     for _ in range(runs):
         done = subprocess.run(

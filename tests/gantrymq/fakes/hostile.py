@@ -1,7 +1,7 @@
-"""Requests that nobody honest makes: damaged ones of real Java clients, for every code there is.
+"""Makes requests that no correct client sends: damaged requests of Java clients, for every code.
 
-Names of header fields are learnt from what the handlers ask for, so that none has to be listed.
-A request is wrong in one place, or in many, or nowhere: what is wrong everywhere gets nowhere.
+The names of header fields are recorded when handlers read them, so that they need no list. A
+request is wrong in one place, in many, or nowhere: one that is wrong everywhere is refused early.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ WIDTH: Final = 3_000
 
 @dataclass(frozen=True, slots=True)
 class Hostile:
-    """One request. `mark` is in its body where the body is a message's."""
+    """One request. `mark` is in its body if the body is a message's."""
 
     code: int
     ext: dict[str, str]
@@ -85,20 +85,20 @@ class Hostile:
 
 
 class Curious(dict[str, str]):
-    """Header fields that have every name, and remember for which they were asked."""
+    """Header fields that have every name, and record the names that were read."""
 
     def __init__(self) -> None:
         super().__init__()
         self.asked: set[str] = set()
 
     def get(self, name: str, default: object = None) -> str:
-        self.asked.add(name)  # decoders only ever ask so
+        self.asked.add(name)  # decoders only use this method
         return "1"
 
 
 @cache
 def fields_asked() -> Mapping[int, frozenset[str]]:
-    """Which header fields the handler of each code reads."""
+    """The header fields that the handler of each code reads."""
     broker = OpenedBroker()
     asked = {}
     for code in REQUEST_CODES:
@@ -109,7 +109,7 @@ def fields_asked() -> Mapping[int, frozenset[str]]:
 
 
 class HostileClients:
-    """Makers of requests, from one source of chance."""
+    """Makes requests, from one source of random numbers."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -132,7 +132,7 @@ class HostileClients:
                 self._reading.append(code)
 
     def stored(self, answer: Mapping[str, str]) -> None:
-        """A send was answered so: others may speak of its message."""
+        """A send was answered with these fields: later requests may refer to its message."""
         for message_id in answer.get("msgId", "").split(","):
             if len(message_id) == OFFSET_ID_DIGITS:
                 position = offset_id.decode(message_id)[1]
@@ -141,7 +141,7 @@ class HostileClients:
             self._handles.append(answer["recallHandle"])
 
     def request(self) -> Hostile:
-        """The next one."""
+        """The next request."""
         chance = self._chance
         code = self._code()
         wrong = chance.choice((0.0, 0.0, 0.03, 0.1, 0.5))
@@ -164,7 +164,7 @@ class HostileClients:
             return chance.choice(_SENDS)
         if kind < 0.4:
             return chance.choice(_READS)
-        # Those that are refused whatever they say read nothing.
+        # Codes that are refused whatever the fields are read none.
         return chance.choice(self._reading if kind < 0.97 else self._codes)
 
     # ------------------------------------------------------------------ headers
@@ -186,7 +186,7 @@ class HostileClients:
         return fields
 
     def _sound(self, code: int, name: str, message: tuple[int, str]) -> str:
-        """What might be meant."""
+        """A correct value for this field."""
         chance = self._chance
         kind = self._kinds.get(name, "s")
         plain = _LETTERS.get(name, name) if code in _LETTER_CODES else name
@@ -284,7 +284,7 @@ class HostileClients:
         return json.dumps(self._other(value, wrong)).encode()
 
     def _other(self, value: object, wrong: float) -> object:
-        """The value with other names and, at times, other things in it."""
+        """A copy of the value with changed names and, at times, changed values."""
         chance = self._chance
         if chance.random() < wrong:
             return chance.choice(
@@ -322,7 +322,7 @@ _SENDS: Final = (
 )
 _READS: Final = (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.HEART_BEAT)
 _NAMELESS: Final = frozenset({RequestCode.UPDATE_BROKER_CONFIG, RequestCode.GET_ALL_TOPIC_CONFIG})
-# Of those that no vector has.
+# Fields that no vector has.
 _BODIES: Final[Mapping[int, tuple[bytes, ...]]] = {
     RequestCode.UPDATE_AND_CREATE_TOPIC_LIST: (
         b'{"topicConfigList":[{"topicName":"new","perm":6},{"topicName":"T","order":true}]}',
@@ -331,7 +331,7 @@ _BODIES: Final[Mapping[int, tuple[bytes, ...]]] = {
         b'{"groupConfigList":[{"groupName":"G","retryQueueNums":1},{"groupName":"H"}]}',
     ),
 }
-# Values that are no name and no small number.
+# Values that are neither a name nor a small number.
 _SOUND: Final[Mapping[str, tuple[str, ...]]] = {
     "sysFlag": ("0", "0", "0", "1", "2", "4", "6", "8", "12", "16", "48", "192", "1792", "4095"),
     "subscription": ("*", "*", "a", "a > 1", "a || b", "T"),
@@ -358,7 +358,7 @@ _LETTERS: Final = {
     "e": "queueId", "f": "sysFlag", "g": "bornTimestamp", "h": "flag", "i": "properties",
     "j": "reconsumeTimes", "k": "unitMode", "l": "maxReconsumeTimes", "m": "batch",
 }  # fmt: skip
-# Texts of bodies that choose what happens; all others are names.
+# Texts of bodies that select behaviour; all other texts are names.
 _MEANINGFUL: Final = frozenset(
     {
         "TAG", "SQL92", "CLUSTERING", "BROADCASTING", "CONSUME_PASSIVELY", "CONSUME_ACTIVELY",
@@ -372,11 +372,11 @@ def is_send(code: int) -> bool:
 
 
 def _kinds() -> dict[str, str]:
-    """Which types a field of this name has, in any header."""
+    """The types that a field of this name has in any header."""
     kinds: dict[str, str] = {}
     for each in header.Header.__subclasses__():
         if getattr(sys.modules[each.__module__], each.__name__) is not each:
-            continue  # as it was before its decorator made another of it
+            continue  # the class as it was before its decorator replaced it
         for name, kind in header.field_kinds(each).items():
             kinds[name] = kinds.get(name, "") + kind
     return kinds

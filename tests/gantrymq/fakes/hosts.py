@@ -1,4 +1,4 @@
-"""A broker's whole process, but for the process."""
+"""Sets up a whole broker without its process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gantrymq.broker.server import BrokerHost
 
 
 def setup(folder: Path, **flags: str) -> Setup:
-    """On free ports of loopback."""
+    """A broker's setup on free ports of loopback."""
     keys = {
         "listenPort": "0",
         "metricsPort": "0",

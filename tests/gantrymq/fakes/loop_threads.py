@@ -1,4 +1,4 @@
-"""A loop's thread that does nothing else for a while: what a test asks of it comes all at once."""
+"""Blocks a client's event loop thread for a while, so that calls of a test arrive together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gantrymq.client.blocking.loop_thread import LoopThread
 
 @contextmanager
 def held(thread: LoopThread) -> Iterator[None]:
-    """It looks at nothing meanwhile."""
+    """Block the thread in this block."""
     begun, may_go_on = threading.Event(), threading.Event()
 
     def hold() -> None:

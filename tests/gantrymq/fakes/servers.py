@@ -1,4 +1,4 @@
-"""A name server and a broker of ours on loopback, for tests of what speaks to real sockets.
+"""Runs a name server and a broker on loopback, for tests of clients with real sockets.
 
 async with servers(tmp_path) as running:
     running.name_server         "127.0.0.1:port"
@@ -35,7 +35,7 @@ class Servers:
         return f"{address}:{port}"
 
     async def store(self, *bodies: str, topic: str = "T", queue_id: int = 0) -> None:
-        """Send messages, without any producer of ours."""
+        """Store messages without a producer."""
         dialer = Dialer()
         connection = dialer.connection(self.broker_address)
         for body in bodies:
@@ -48,13 +48,13 @@ class Servers:
 
 @asynccontextmanager
 async def servers(folder: Path, **flags: str) -> AsyncIterator[Servers]:
-    """Topics are created by the first message. `flags` are the broker's."""
+    """The servers; a topic is created by its first message. `flags` are the broker's."""
     names = NameServerHost(load_namesrv(None, {}, NAMESRV_FLAGS, folder / "namesrv"))
     await names.start()
     try:
         address, number = names.addresses["internal"]
         name_server = f"{address}:{number}"
-        port = str(_free_port())  # not 0: name servers are told what is set
+        port = str(_free_port())  # not 0: name servers get the configured port
         chosen = {**BROKER_FLAGS, "listenPort": port, "namesrvAddr": name_server, **flags}
         broker = BrokerHost(load_broker(None, {}, chosen, folder / "broker"))
         await broker.start()
@@ -67,7 +67,8 @@ async def servers(folder: Path, **flags: str) -> AsyncIterator[Servers]:
 
 
 def _free_port() -> int:
-    """One that is free, as are the fast listener's two below and that for slaves behind it."""
+    """A free port; the fast port two below it and the replication port above it are free as
+    well."""
     while True:
         with socket.socket() as first, socket.socket() as second, socket.socket() as third:
             first.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""DataFrames with the columns of the format `rocketmq`, made up for tests."""
+"""Makes DataFrames with the columns of the format `rocketmq`."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from gantrymq.spark.columns import COLUMNS, spark_schema
 
 MIDNIGHT = datetime(2026, 11, 28, tzinfo=UTC)
 
-# A value of a column; what is not given is null.
+# A value of a column; missing columns are null.
 Value = str | int | bytes | datetime | dict[str, str] | None
 Message = dict[str, Value]
 
 
 def at(seconds: float) -> datetime:
-    """So long after MIDNIGHT."""
+    """So many seconds after MIDNIGHT."""
     return MIDNIGHT + timedelta(seconds=seconds)
 
 
 def message_rows(spark: SparkSession, *messages: Message) -> DataFrame:
-    """A row each: topic `orders` of broker-a, offsets in their order, stored at MIDNIGHT."""
+    """One row for each message: topic `orders` of broker-a, offsets in order, stored at
+    MIDNIGHT."""
     rows = []
     for offset, message in enumerate(messages):
         values: dict[str, Value] = {

@@ -1,1 +1,1 @@
-"""Runs container images without a cluster, the way that a pod of Kubernetes runs them."""
+"""Runs container images without a cluster, as a pod of Kubernetes runs them."""

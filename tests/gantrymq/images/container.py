@@ -1,12 +1,12 @@
-"""Runs one container of an image: its user, a read-only root filesystem, process 1 of its own.
+"""Runs a container of an image with its user, a read-only root file system and a PID namespace.
 
     image = Image.open("gantrymq/broker:1")
     with Container(image, ["broker"]) as container:
         container.wait_for_line("boot success")
         assert container.stop() == 0
 
-The container has no capabilities and gains none; only its home folder and /dev/shm can be written.
-It shares the network of the test, so a test reaches it on loopback. Needs root and buildah.
+The container has no capabilities and gains none; only its home folder and /dev/shm are writable. It
+shares the network of the test, so a test reaches it on loopback. Needs root and buildah.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from typing import Any, Self
 from cluster.base_image import buildah
 
 USER = "10911:10911"
-START_SECONDS = 60.0  # it takes two, alone on a machine
-STOP_SECONDS = 30.0  # what Kubernetes waits before it kills, unless told otherwise
+START_SECONDS = 60.0  # two seconds on an idle machine
+STOP_SECONDS = 30.0  # the default grace period of Kubernetes before it kills
 POLL_SECONDS = 0.01
 NAMESPACES = ("--mount", "--pid", "--ipc", "--uts", "--fork")
 # Runs in new namespaces, as root: $1 is the root filesystem, $2 the user, $3 the home folder.
@@ -53,7 +53,7 @@ exec setpriv --no-new-privs chroot --userspec="$user" "$root" /usr/bin/env -i -C
 
 @dataclass(frozen=True)
 class Image:
-    """A mounted image, and what its configuration says."""
+    """A mounted image and its configuration."""
 
     reference: str
     working_container: str
@@ -63,7 +63,7 @@ class Image:
     @classmethod
     def open(cls, reference: str) -> Self:
         inspected = json.loads(buildah("inspect", "--type", "image", reference))
-        # Named, so that a run that was killed leaves one behind, and the next one removes it.
+        # Named, because a run that is killed leaves the container behind; the next run removes it.
         working_container = "test-of-" + reference.rpartition(":")[0].replace("/", "-")
         if working_container in buildah("containers", "--format", "{{.ContainerName}}").split():
             buildah("rm", working_container)
@@ -76,7 +76,7 @@ class Image:
 
     @property
     def command(self) -> list[str]:
-        """What runs unless arguments replace it."""
+        """The command that runs unless arguments replace it."""
         return list(self.configuration["Cmd"])
 
 
@@ -115,8 +115,9 @@ class Container:
     ) -> None:
         assert self._process is not None
         if self._process.poll() is None:
-            for process in children_of(self._process.pid):  # none if it has just ended
-                os.kill(process, signal.SIGKILL)  # the kernel ends the others of its namespace
+            for process in children_of(self._process.pid):  # empty if it has just ended
+                # the kernel then ends the other processes of its namespace
+                os.kill(process, signal.SIGKILL)
         self.wait()
 
     def _read(self, process: subprocess.Popen[str]) -> None:
@@ -131,26 +132,27 @@ class Container:
         return "".join(self._lines)
 
     def wait_for_line(self, text: str) -> None:
-        """Returns when the output has this text."""
+        """Return when the output contains this text."""
         self.wait_until(lambda: text in self.output, f"it prints {text!r}")
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + START_SECONDS
         while not condition():
-            has_ended = self._has_ended.is_set()  # looked at before the condition's last chance
+            # read before the condition is checked for the last time
+            has_ended = self._has_ended.is_set()
             assert not has_ended or condition(), f"it ended before {what}:\n{self.output}"
             assert time.monotonic() < deadline, f"not {what} in time:\n{self.output}"
             time.sleep(POLL_SECONDS)
 
     @property
     def process_1(self) -> int:
-        """The number that process 1 of the container has on the host."""
+        """The process id on the host of the container's process 1."""
         assert self._process is not None
         (number,) = children_of(self._process.pid)
         return number
 
     def stop(self) -> int:
-        """Asks process 1 to end, as the kubelet does; its exit code."""
+        """Send SIGTERM to process 1, as the kubelet does; returns its exit code."""
         os.kill(self.process_1, signal.SIGTERM)
         return self.wait()
 

@@ -1,4 +1,5 @@
-"""Says whether this run builds the image `spark`: minutes, and a gigabyte on each node."""
+"""Says whether this run includes the image `spark`, which takes minutes and a gigabyte on each
+node."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Real RocketMQ, started and driven from Python tests."""
+"""Starts real RocketMQ servers and clients, and drives them from Python tests."""

@@ -1,4 +1,4 @@
-"""A certificate authority of the tests' own, with PEM files as Java and OpenSSL both read them."""
+"""Creates a certificate authority for tests, with PEM files that Java and OpenSSL both read."""
 
 import datetime
 import ssl
@@ -14,13 +14,13 @@ VALID = datetime.timedelta(days=2)
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Somebody's certificate and its key (PKCS 8, the only kind Netty reads)."""
+    """A certificate and its key (PKCS 8, the only kind that Netty reads)."""
 
     cert_path: Path
     key_path: Path
 
     def settings(self, side: str) -> dict[str, str]:
-        """RocketMQ's keys that make the `server` or the `client` show it."""
+        """RocketMQ's settings that make the `server` or the `client` present the certificate."""
         return {
             f"tls.{side}.certPath": str(self.cert_path),
             f"tls.{side}.keyPath": str(self.key_path),
@@ -28,7 +28,7 @@ class Identity:
 
 
 class Authority:
-    """Signs for whoever asks. Two of them with one name are strangers nevertheless."""
+    """Signs certificates. Two authorities with the same name do not trust each other's."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -39,7 +39,7 @@ class Authority:
         self.trust_path.write_bytes(_pem(certificate))
 
     def identity(self, name: str, valid: datetime.timedelta = VALID) -> Identity:
-        """Make a new key and its certificate, and replace those of the same name."""
+        """Create a key and its certificate; replaces those of the same name."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
         found = Identity(self._folder / f"{name}.pem", self._folder / f"{name}.key")
@@ -80,7 +80,8 @@ class Authority:
 def client_context(
     trusted: Authority | None = None, identity: Identity | None = None
 ) -> ssl.SSLContext:
-    """How a connection of the tests' own dials: whom it trusts (anybody), what it shows."""
+    """The context for a test's own connection: the authority it trusts (None: any), and its
+    certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

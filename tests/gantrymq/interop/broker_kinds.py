@@ -1,4 +1,4 @@
-"""The brokers that are compared, each with the name server of its own kind."""
+"""Starts the brokers that are compared, each with the name server of the same kind."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,12 +15,13 @@ from gantrymq.interop.servers import (
     java_name_server,
 )
 
-# All of them run with these; the times are short so that what takes days takes seconds.
+# The settings of all of them; times are short, so that tests take seconds instead of days.
 SETTINGS: Final = {
     "messageDelayLevel": "1s 2s 3s" + " 1s" * 15,
     "transactionCheckInterval": "1000",
     "transactionTimeOut": "1000",
-    "transactionOpBatchInterval": "100",  # or an ended transaction is checked again meanwhile
+    # otherwise an ended transaction is checked again in between
+    "transactionOpBatchInterval": "100",
     "enablePropertyFilter": "true",
     "traceTopicEnable": "true",
     "autoCreateTopicEnable": "true",
@@ -29,7 +30,7 @@ SETTINGS: Final = {
 
 
 class BrokerKind(Enum):
-    """Which program plays the broker, and the name server beside it."""
+    """The program that is the broker, and the name server beside it."""
 
     GANTRY = "gantry"
     JAVA = "java"
@@ -44,7 +45,8 @@ def running(
     of_name_server: Mapping[str, str] | None = None,
     newest: str = NEWEST,
 ) -> Iterator[Broker]:
-    """Both of them, with these settings; `newest` is the release that JAVA means."""
+    """A broker with its name server and these settings; `newest` is the release that JAVA stands
+    for."""
     at, for_broker = folder("namesrv"), folder("broker")
     if kind is BrokerKind.GANTRY:
         with (

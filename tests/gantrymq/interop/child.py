@@ -1,6 +1,6 @@
-"""Child processes of the tests: started, waited for by a real condition, ended by their id.
+"""Runs the tests' child processes: starts them, waits for conditions, and ends them by their id.
 
-Whatever a child prints goes to `<folder>/out.log`; `report` shows the ends of all its logs.
+All output of a child goes to `<folder>/out.log`; `report` returns the ends of all its logs.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 POLL_SECONDS = 0.05
-TERMINATE_SECONDS = 2.0  # a Java broker would take 10 s and more to say goodbye
+TERMINATE_SECONDS = 2.0  # a Java broker takes 10 s and more to shut down
 DIE_SECONDS = 30.0
 TAIL_BYTES = 6000
 
@@ -60,35 +60,36 @@ class Child:
 
     @property
     def number(self) -> int:
-        """Its process id."""
+        """The process id."""
         return self._process.pid
 
     def wait(self, seconds: float) -> None:
-        """Until it has ended by itself."""
+        """Wait until the process ends by itself."""
         self._process.wait(seconds)
         self._close()
 
     def wait_until(self, condition: Callable[[], bool], what: str, seconds: float) -> None:
-        """Wait for something this child should bring about; say what its logs say if not."""
+        """Wait for something that this child should bring about; the error has the ends of its
+        logs."""
         try:
             wait_until(lambda: self._must_live() and condition(), what, seconds)
         except TimeoutError as error:
             raise TimeoutError(f"{error}\n{self.report()}") from None
 
     def pause(self) -> None:
-        """Stop its clock: connected, and silent."""
+        """Stop the process: its connections stay open, but it does nothing."""
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
         self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it at once, with no chance to say goodbye."""
+        """Kill the process."""
         self._process.kill()
         self._close()
 
     def stop(self) -> None:
-        """Ask it to end, and kill it if it does not."""
+        """Ask the process to end, and kill it if it does not."""
         self.resume()
         self._process.terminate()
         try:
@@ -98,7 +99,7 @@ class Child:
         self._close()
 
     def finish(self, seconds: float) -> None:
-        """Ask it to end, and insist that it does by itself."""
+        """Ask the process to end; fails if it does not."""
         self._process.terminate()
         try:
             self._process.wait(seconds)
@@ -124,13 +125,14 @@ class Child:
         self._process.wait(DIE_SECONDS)
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                with contextlib.suppress(BrokenPipeError):  # what it did not live to read
+                # the child ended before it read all input
+                with contextlib.suppress(BrokenPipeError):
                     pipe.close()
         living.discard(self)
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float) -> None:
-    """Ask until the answer is yes; TimeoutError when it is still no after that many seconds."""
+    """Wait until the condition holds; TimeoutError if it does not hold after so many seconds."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

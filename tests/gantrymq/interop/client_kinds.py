@@ -1,4 +1,4 @@
-"""The client libraries: how the driver of each is started, and what each has no means for."""
+"""Lists the client libraries: how to start the driver of each, and which features each lacks."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -27,8 +27,10 @@ class ClientKind:
 
     name: str
     command: Callable[[Path], Sequence[str]]
-    lacks: Mapping[str, str] = field(default_factory=dict)  # what a scenario may need -> why not
-    java_fails: Mapping[str, str] = field(default_factory=dict)  # feature -> what Java's does
+    # a need of a scenario -> why the library cannot do it
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    # feature -> what Java's broker does
+    java_fails: Mapping[str, str] = field(default_factory=dict)
     broken: Mapping[str, str] = field(default_factory=dict)  # feature -> what the library does
 
 

@@ -1,25 +1,25 @@
-"""Free loopback ports, below the range from which the kernel takes outgoing ones."""
+"""Finds free loopback ports, below the range that the kernel uses for outgoing connections."""
 
 import itertools
 import os
 import socket
 from collections.abc import Iterator, Sequence
 
-# INTEROP_PORTS gives runs that are side by side ranges of their own.
+# INTEROP_PORTS gives each of several parallel runs its own range.
 FIRST, LAST = map(int, os.environ.get("INTEROP_PORTS", "20000-32000").split("-"))
 STEP = 8
 WIDTH = (LAST - FIRST) // STEP
 
-# Each run starts elsewhere, so that two of them on one machine seldom try the same port.
+# Each run starts at another port, so that two runs on one machine seldom try the same one.
 _bases: Iterator[int] = (
     FIRST + (os.getpid() * 37 + turn) % WIDTH * STEP for turn in itertools.count()
 )
 
 
 def free_port(also: Sequence[int] = ()) -> int:
-    """A port that nobody listens on, nor on the neighbours at the given distances."""
+    """A free port; the ports at the given distances are free as well."""
     for _ in range(WIDTH):
-        base = next(_bases) + 3  # room for a neighbour at -2
+        base = next(_bases) + 3  # leaves room for a neighbour at -2
         if all(_is_free(base + distance) for distance in (0, *also)):
             return base
     raise RuntimeError("no free port on loopback")

@@ -1,4 +1,4 @@
-"""Name servers, Java's and ours, and Java brokers, on loopback, each in a folder of its own."""
+"""Runs name servers, Java's and Gantry's, and Java brokers, on loopback with a folder each."""
 
 import ssl
 import sys
@@ -14,11 +14,11 @@ from gantrymq.interop.toolchain import SOURCES, JarSet, Java, release
 from gantrymq.interop.wire import Answer, Request, connect, parse_fastjson
 
 START_SECONDS = 120.0  # a JVM beside other tests on a busy machine has taken over 60
-REGISTER_SECONDS = 30.0  # a broker registers each 10 s, and late on a busy machine
+REGISTER_SECONDS = 30.0  # a broker registers every 10 s, and late on a busy machine
 
 # 4.9 maps files through the JDK's internals, which JDK 17 keeps closed.
 OPENED_PACKAGES = ("java.base/java.nio", "java.base/sun.nio.ch", "java.base/jdk.internal.ref")
-# What Java's TLS does not read from its file.
+# The settings that Java's TLS does not read from its file.
 ONLY_SYSTEM_PROPERTIES = ("tls.enable", "tls.server.mode")
 HEAP = ("-Xms64m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
@@ -30,10 +30,10 @@ BROKER_DEFAULTS = {
     "bindAddress": "127.0.0.1",
     "autoCreateTopicEnable": "true",
     "registerNameServerPeriod": "10000",
-    # A slow machine is no reason to refuse a send.
+    # A slow machine must not cause refused sends.
     "brokerFastFailureEnable": "false",
     "osPageCacheBusyTimeOutMills": "20000",
-    # Small files: the defaults preallocate gigabytes.
+    # Small files, because the defaults preallocate gigabytes.
     "mappedFileSizeCommitLog": str(16 << 20),
     "mappedFileSizeConsumeQueue": str(20 * 5000),
     "mappedFileSizeTimerLog": str(1 << 20),
@@ -44,7 +44,7 @@ BROKER_DEFAULTS = {
 
 
 class NameServerKind(Enum):
-    """Which program plays the name server."""
+    """The program that is the name server."""
 
     GANTRY = "gantry"
     JAVA = "java"
@@ -64,18 +64,19 @@ class Server:
         self.name = name
         self.folder = folder
         self.address = f"127.0.0.1:{port}"
-        self.tls: ssl.SSLContext | None = None  # how `ask` dials
-        self.sign: Callable[[Request], Request] = lambda request: request  # what `ask` sends
+        self.tls: ssl.SSLContext | None = None  # the TLS context of `ask`
+        # changes the requests of `ask`
+        self.sign: Callable[[Request], Request] = lambda request: request
         self.child: Child | None = None
         self._command = command
         self._is_ready = is_ready
 
     def spawn(self) -> None:
-        """Run it, ready or not."""
+        """Start the process, without waiting until it is ready."""
         self.child = Child(self.name, self._command, self.folder)
 
     def start(self) -> None:
-        """Run it and wait until it is ready."""
+        """Start the process and wait until it is ready."""
         child = self.child = Child(self.name, self._command, self.folder)
         try:
             child.wait_until(self._is_ready, f"{self.name} is ready", START_SECONDS)
@@ -84,23 +85,23 @@ class Server:
             raise
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         if self.child is not None:
             self.child.kill()
             self.child = None
 
     def pause(self) -> None:
-        """SIGSTOP: silent, its connections still open."""
+        """Send SIGSTOP: the process is silent, and its connections stay open."""
         assert self.child is not None
         self.child.pause()
 
     def resume(self) -> None:
-        """SIGCONT."""
+        """Send SIGCONT."""
         assert self.child is not None
         self.child.resume()
 
     def ask(self, request: Request) -> Answer:
-        """One question on a connection of its own."""
+        """Send one request on a new connection; returns the response."""
         with connect(self.address, self.tls) as connection:
             return connection.ask(self.sign(request))
 
@@ -120,7 +121,7 @@ class Server:
 
 
 class NameServer(Server):
-    """A name server of either kind: the command is given the path of its properties file."""
+    """A name server of either kind; the command gets the path of its properties file."""
 
     def __init__(
         self,
@@ -142,14 +143,14 @@ class NameServer(Server):
         super().__init__(name, folder, port, [*command, "-c", str(config)], self.answers)
 
     def answers(self) -> bool:
-        """Whether it serves requests."""
+        """Whether the name server answers requests."""
         try:
             return self.ask(Request(206)).code == 0
         except OSError:
             return False
 
     def brokers(self) -> dict[str, dict[str, str]]:
-        """Broker name -> broker id -> address."""
+        """The addresses by broker name and broker id."""
         table = fields(parse_fastjson(self.ask(Request(106)).body))["brokerAddrTable"]
         return {
             broker: {
@@ -159,30 +160,30 @@ class NameServer(Server):
         }
 
     def knows_topic(self, topic: str) -> bool:
-        """Whether it has a route for the topic."""
+        """Whether the name server has a route for the topic."""
         return self.ask(Request(105, {"topic": topic})).code == 0
 
 
 def java_name_server(
     version: str, folder: Path, settings: Mapping[str, str] | None = None
 ) -> NameServer:
-    """Apache's own."""
+    """Apache's name server."""
     java = release(JarSet.SERVERS, version)
     command = [*java_command(java, folder, settings), "org.apache.rocketmq.namesrv.NamesrvStartup"]
     return NameServer(f"Java {version} name server", folder, command, settings)
 
 
 def gantry_name_server(folder: Path, settings: Mapping[str, str] | None = None) -> NameServer:
-    """Ours."""
+    """Gantry's name server."""
     program = Path(sys.executable).parent / "gantry"
     own = {"metricsPort": "0", **(settings or {})}
     return NameServer("Gantry name server", folder, [str(program), "namesrv"], own)
 
 
 class Broker(Server):
-    """A master, registered with each of the given name servers when it is ready.
+    """A master; when it is ready, it is registered with each of the given name servers.
 
-    The command is given the path of its properties file.
+    The command gets the path of its properties file.
     """
 
     def __init__(
@@ -193,7 +194,7 @@ class Broker(Server):
         name_servers: Sequence[NameServer],
         settings: Mapping[str, str],
     ) -> None:
-        port = ports.free_port(also=(-2, 1))  # the fast port and the HA port
+        port = ports.free_port(also=(-2, 1))  # the fast port and the replication port
         self.broker_name = settings["brokerName"]
         self.name_server_addresses = addresses(name_servers)
         self.name_servers = name_servers
@@ -213,11 +214,11 @@ class Broker(Server):
         super().__init__(name, folder, port, [*command, "-c", str(config)], self.is_registered)
 
     def is_registered(self) -> bool:
-        """Whether each name server that runs gives out this broker's address."""
+        """Whether each running name server has this broker's address."""
         return all(self.is_known_to(server) for server in self.name_servers if server.child)
 
     def is_known_to(self, server: NameServer) -> bool:
-        """Whether that name server gives out this broker's address."""
+        """Whether this name server has this broker's address."""
         return self.address in server.brokers().get(self.broker_name, {}).values()
 
     def create_topic(self, topic: str, queues: int = 4, **options: str) -> None:
@@ -240,12 +241,12 @@ class Broker(Server):
         )
 
     def is_routed(self, topic: str) -> bool:
-        """Whether each name server that runs has a route for the topic."""
+        """Whether each running name server has a route for the topic."""
         return all(server.knows_topic(topic) for server in self.name_servers if server.child)
 
 
 class JavaBroker(Broker):
-    """Apache's own."""
+    """Apache's broker."""
 
     def __init__(
         self,
@@ -263,27 +264,28 @@ class JavaBroker(Broker):
 def gantry_broker(
     folder: Path, name_servers: Sequence[NameServer], settings: Mapping[str, str] | None = None
 ) -> Broker:
-    """Ours."""
+    """Gantry's broker."""
     program = Path(sys.executable).parent / "gantry"
     own = {"brokerName": "broker-gantry", "metricsPort": "0", **(settings or {})}
     return Broker("Gantry broker", folder, [str(program), "broker"], name_servers, own)
 
 
 def addresses(servers: Sequence[Server]) -> str:
-    """As namesrvAddr wants them."""
+    """The addresses in the form of namesrvAddr."""
     return ";".join(server.address for server in servers)
 
 
 def java_command(java: Java, home: Path, settings: Mapping[str, str] | None = None) -> list[str]:
-    """A JVM with a small heap, whose home, logs and configuration are in that folder.
+    """The command of a JVM with a small heap, whose home, logs and configuration are in this
+    folder.
 
-    Of the settings, those that begin with `tls.` are for all of the JVM: a file has them.
+    Settings that begin with `tls.` apply to the whole JVM and are written to a file.
     """
     tls = {key: value for key, value in (settings or {}).items() if key.startswith("tls.")}
     tls_file = tls.get("tls.config.file") or write_properties(home / "tls.properties", tls)
     conf = home / "conf"
     conf.mkdir(parents=True, exist_ok=True)
-    for program in ("namesrv", "broker", "tools"):  # where 4.9 looks, and dies without
+    for program in ("namesrv", "broker", "tools"):  # 4.9 looks for these and ends without them
         (conf / f"logback_{program}.xml").write_bytes((SOURCES / "logback.xml").read_bytes())
     return [
         "java",
@@ -303,13 +305,13 @@ def java_command(java: Java, home: Path, settings: Mapping[str, str] | None = No
 
 
 def write_properties(path: Path, settings: Mapping[str, str]) -> Path:
-    """Java's properties format; none of our values needs escaping."""
+    """Write a file in Java's properties format; the values here need no escaping."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
     return path
 
 
 def fields(value: object) -> dict[str, object]:
-    """A parsed JSON object, as such."""
+    """The value, which must be a JSON object."""
     assert isinstance(value, dict), value
     return value

@@ -1,6 +1,6 @@
-"""Two name servers side by side: Java's, which is right by definition, and the one judged.
+"""Runs two name servers side by side: Java's, which is right by definition, and the one under test.
 
-One Java broker is registered with both, so that they know the same.
+One Java broker registers with both, so that they know the same.
 """
 
 import re
@@ -22,7 +22,7 @@ from gantrymq.interop.servers import (
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The pair, and the broker both know."""
+    """The two name servers, and the broker that both know."""
 
     kind: NameServerKind
     reference: NameServer
@@ -30,11 +30,11 @@ class Sides:
     broker: JavaBroker
 
     def each(self) -> tuple[NameServer, NameServer]:
-        """Java's first."""
+        """The name servers, Java's first."""
         return self.reference, self.subject
 
     def wait_until_settled(self) -> None:
-        """Wait until neither knows a broker but the real one."""
+        """Wait until both know only the real broker."""
         wait_until(
             lambda: all(set(side.brokers()) == {self.broker.broker_name} for side in self.each()),
             f"only {self.broker.broker_name} is registered",
@@ -43,7 +43,7 @@ class Sides:
 
 
 def name_server(kind: NameServerKind, folder: Path, **settings: str) -> NameServer:
-    """The kind under test."""
+    """A name server of the kind under test."""
     if kind is NameServerKind.JAVA:
         return java_name_server(REFERENCE, folder, settings)
     return gantry_name_server(folder, settings)
@@ -51,7 +51,7 @@ def name_server(kind: NameServerKind, folder: Path, **settings: str) -> NameServ
 
 @contextmanager
 def side_by_side(kind: NameServerKind, folder: Callable[[str], Path]) -> Iterator[Sides]:
-    """Both of them, and the broker, running."""
+    """Both name servers and the broker, running."""
     with (
         java_name_server(REFERENCE, folder("reference")) as reference,
         name_server(kind, folder("subject")) as subject,
@@ -61,7 +61,8 @@ def side_by_side(kind: NameServerKind, folder: Callable[[str], Path]) -> Iterato
 
 
 def without_place(text: str, server: NameServer) -> str:
-    """Text in which nothing tells the two apart: its address, port and folder are named."""
+    """The text without values that differ between the servers: address, port and folder become
+    names."""
     port = server.address.rpartition(":")[2]
     text = text.replace(str(server.folder), "<folder>").replace(server.address, "<namesrv>")
     return re.sub(rf"\b{port}\b", "<port>", text)

@@ -1,4 +1,4 @@
-"""Java brokers on given store directories, and the JVM that reads such stores and fills them."""
+"""Runs Java brokers on given store directories, and the JVM that reads and fills such stores."""
 
 import json
 import os
@@ -24,7 +24,7 @@ SIZES: Final[Mapping[str, int]] = {
     "maxIndexNum": 100,
 }
 BEHAVIOUR: Final[Mapping[str, str]] = {
-    "transactionCheckInterval": "3600000",  # a check appends copies of what is open
+    "transactionCheckInterval": "3600000",  # a check appends copies of open transactions
     "transactionTimeOut": "3600000",  # brokers of 5.5.0 check once more when they stop
     "transactionOpBatchInterval": "100",
 }
@@ -32,9 +32,9 @@ STOP_SECONDS: Final = 60.0
 
 
 class StoreBroker(JavaBroker):
-    """A broker with small files; what lies in `store` when it starts is its store.
+    """A broker with small files; the content of `store` at the start is its store.
 
-    It has a name server to itself, so that its queues are nobody else's too.
+    It has its own name server, so that no other broker has its queues.
     """
 
     def __init__(self, version: str, folder: Path) -> None:
@@ -45,7 +45,7 @@ class StoreBroker(JavaBroker):
         self.store = folder / "store"
 
     def finish(self) -> None:
-        """The clean stop: it says goodbye to everybody, and writes all it has."""
+        """Stop the broker cleanly: it unregisters, and writes everything."""
         assert self.child is not None
         self.child.finish(STOP_SECONDS)
         self.child = None
@@ -72,8 +72,8 @@ class StoreBroker(JavaBroker):
 def stamp_queues(store: Path, contents: Contents) -> None:
     """Give the queues' files the times at which their last units would have been written.
 
-    4.9 searches by time in the first file that was changed at that time or later: a nanosecond
-    early is a millisecond early to it.
+    4.9 searches by time in the first file that was changed at that time or later: for it, a
+    nanosecond too early is a millisecond too early.
     """
     units = SIZES["mappedFileSizeConsumeQueue"] // UNIT_BYTES
     for topic, queue_id in contents.queues:
@@ -85,7 +85,7 @@ def stamp_queues(store: Path, contents: Contents) -> None:
 
 
 def write_topics(store: Path) -> None:
-    """The configuration without which a broker serves no queue."""
+    """Write the topic configuration, without which a broker serves no queue."""
     topics = {
         topic: {
             "order": False,
@@ -106,13 +106,13 @@ def write_topics(store: Path) -> None:
 
 
 class StoreClient(Driver):
-    """A JVM with a consumer, a producer and an administrator for each broker it is told of."""
+    """A JVM with a consumer, a producer and an administrator for each broker that it gets."""
 
     def __init__(self, version: str, folder: Path) -> None:
         super().__init__(JarSet.STORE, version, folder)
 
     def ask(self, broker: StoreBroker, what: str, **details: object) -> list[object]:
-        """What the broker's clients answer."""
+        """Send an order to the broker's clients; returns their answer."""
         place = {"namesrv": broker.name_server.address, "broker": broker.broker_name}
         self.order({"do": what, **place, **details})
         answer = self.outcome()["answer"]
@@ -121,7 +121,7 @@ class StoreClient(Driver):
 
 
 class JavaReader:
-    """A Java broker's store, through Java's clients."""
+    """Reads a Java broker's store through Java's clients."""
 
     def __init__(self, client: StoreClient, broker: StoreBroker) -> None:
         self._client = client
@@ -129,7 +129,7 @@ class JavaReader:
         self.tells_oldest_only = client.version.startswith("4.")
 
     def queues(self) -> set[Queue]:
-        """Of the topics that our messages and Java's producers use."""
+        """The queues of the topics that the tests' messages and Java's producers use."""
         queues = [(topic, queue) for topic, count in QUEUES.items() for queue in range(count)]
         ends = self._client.ask(self._broker, "ends", queues=queues)
         return {queue for queue, end in zip(queues, ends, strict=True) if end}
@@ -154,7 +154,7 @@ class JavaReader:
         return [int(str(offset)) for offset in answer]
 
     def end(self, queue: Queue) -> int:
-        """Where the queue ends."""
+        """The end of the queue."""
         (end,) = self._client.ask(self._broker, "ends", queues=[queue])
         return int(str(end))
 

@@ -1,4 +1,4 @@
-"""The jars of real RocketMQ and the compiled drivers, kept between runs.
+"""Provides the jars of real RocketMQ and the compiled drivers, and caches them between runs.
 
 Layout of the cache, each folder complete or absent (built beside its name, then renamed):
 
@@ -7,7 +7,7 @@ Layout of the cache, each folder complete or absent (built beside its name, then
     <cache>/interop/node-<digest of lock file>/node_modules
     <cache>/interop/cpp-<digest of requirements>/rocketmq/librocketmq.so
     <cache>/interop/go-<digest of sources>/driver
-    <cache>/interop/go-modules, what Go has fetched
+    <cache>/interop/go-modules: the modules that Go has fetched
 """
 
 import hashlib
@@ -34,11 +34,11 @@ NEEDED = {
     "npm": "npm",
     "go": "golang-go",
 }
-GO_FOLDER = "/usr/local/go/bin"  # where its own installer puts it, and no PATH names
+GO_FOLDER = "/usr/local/go/bin"  # where Go's installer puts it, which is on no PATH
 
 
 class JarSet(Enum):
-    """What a set of jars is for: the pom that names it, and the driver compiled against it."""
+    """A set of jars: the pom that lists it, and the driver that is compiled against it."""
 
     SERVERS = ("servers", "AdminDriver")
     CLIENT = ("client", "ClientDriver")
@@ -74,7 +74,7 @@ class Java:
 def missing_tools(
     tools: Iterable[str] = tuple(NEEDED), leaves_out: str = "INTEROP=0"
 ) -> str | None:
-    """What to tell a user whose machine lacks one, or None."""
+    """The message for a user whose machine lacks a tool; None if it has all."""
     missing = sorted({NEEDED[tool] for tool in tools if _found(tool) is None})
     if not missing:
         return None
@@ -86,7 +86,7 @@ def missing_tools(
 
 
 def release(jar_set: JarSet, version: str) -> Java:
-    """The class path of one release; fetched and compiled when this machine has not yet."""
+    """The class path of one release; fetched and compiled at first use."""
     stem = f"{jar_set.value[0]}-{version}"
     jars_digest = _digest(jar_set.pom)
     jars = _built_once(
@@ -100,7 +100,7 @@ def release(jar_set: JarSet, version: str) -> Java:
 
 
 def jars_of(pom: Path, version: str | None = None) -> str:
-    """The class path of what a pom names; fetched when this machine has not yet."""
+    """The class path of a pom; fetched at first use."""
 
     def fetch(folder: Path) -> None:
         options = ["-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
@@ -118,7 +118,7 @@ def proxy(version: str) -> Java:
 
 
 def node_modules() -> Path:
-    """The client for Node.js; fetched when this machine has not yet."""
+    """The client for Node.js; fetched at first use."""
     lock = NODE / "package-lock.json"
 
     def fetch(folder: Path) -> None:
@@ -130,7 +130,7 @@ def node_modules() -> Path:
 
 
 def cpp_library() -> Path:
-    """The client for C++, as a package of Python's brings it; fetched as well."""
+    """The client for C++ from a Python package; fetched at first use."""
     wanted = CPP / "requirements.txt"
 
     def fetch(folder: Path) -> None:
@@ -142,11 +142,12 @@ def cpp_library() -> Path:
 
 
 def go_driver() -> Path:
-    """The driver of the client for Go, with the client in it; fetched and compiled."""
+    """The driver with the client for Go; fetched and compiled at first use."""
     modules = cache_folder() / "go-modules"
 
     def build(folder: Path) -> None:
-        settings = (f"GOMODCACHE={modules}", "GOFLAGS=-modcacherw")  # or rm could not remove it
+        # otherwise rm could not remove it
+        settings = (f"GOMODCACHE={modules}", "GOFLAGS=-modcacherw")
         options = ("-mod=readonly", "-buildvcs=false", "-trimpath", "-o", str(folder / "driver"))
         _run("env", *settings, str(_found("go")), "build", *options, ".", inside=GO)
 
@@ -155,7 +156,7 @@ def go_driver() -> Path:
 
 
 def cache_folder() -> Path:
-    """Where fetched and compiled things are kept."""
+    """The folder of everything that is fetched or compiled."""
     if chosen := os.environ.get("GANTRY_CACHE"):
         return Path(chosen) / "interop"
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -173,7 +174,7 @@ def _built_once(name: str, build: Callable[[Path], None]) -> Path:
         build(folder)
         try:
             folder.rename(target)
-        except OSError:  # somebody else was first: theirs is as good
+        except OSError:  # another process was first, and its result is as good
             if not target.is_dir():
                 raise
     return target

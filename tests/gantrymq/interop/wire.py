@@ -1,4 +1,4 @@
-"""A blocking RocketMQ connection of the tests' own.
+"""Implements a blocking RocketMQ connection for tests.
 
 It shares no code with the product on purpose: both would otherwise make the same mistake.
 
@@ -44,7 +44,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response, its header decoded; `header` keeps the bytes as they came."""
+    """A response with its decoded header; `header` has the original bytes."""
 
     encoding: Encoding
     header: bytes
@@ -59,42 +59,42 @@ class Answer:
 
 
 class Connection:
-    """One connection, plain or TLS; one question at a time."""
+    """One connection, plain or TLS, with one request at a time."""
 
     def __init__(self, stream: socket.socket) -> None:
         self._stream = stream
         self._opaque = 0
 
     def ask(self, request: Request) -> Answer:
-        """Send a request and wait for the response that carries its opaque."""
+        """Send a request and wait for the response with its opaque."""
         opaque = self.send(request)
         answer = self.receive()
         assert answer.opaque == opaque, f"asked {opaque}, answered {answer.opaque}"
         return answer
 
     def send(self, request: Request) -> int:
-        """Send a request, wait for nothing; its opaque is returned."""
+        """Send a request without waiting; returns its opaque."""
         self._opaque += 1
         self._stream.sendall(encode(request, self._opaque))
         return self._opaque
 
     @property
     def own_address(self) -> str:
-        """Our end, as the peer's log calls it."""
+        """The local address of the connection, which the peer's log shows."""
         host, port = self._stream.getsockname()
         return f"{host}:{port}"
 
     def send_bytes(self, data: bytes) -> None:
-        """Send anything."""
+        """Send any bytes."""
         self._stream.sendall(data)
 
     def receive(self) -> Answer:
-        """The next frame; ConnectionError when the peer closed, TimeoutError when it is silent."""
+        """The next frame; ConnectionError if the peer closed, TimeoutError if it is silent."""
         (total,) = struct.unpack(">i", self._read(4))
         return decode(self._read(total))
 
     def is_closed_by_peer(self) -> bool:
-        """Whether the peer closes within the answer timeout and sends nothing before that."""
+        """Whether the peer closes within the answer timeout, without sending anything before."""
         try:
             return self._stream.recv(1) == b""
         except ConnectionResetError:
@@ -118,7 +118,7 @@ def connect(
     tls: ssl.SSLContext | None = None,
     timeout: float = ANSWER_TIMEOUT_SECONDS,
 ) -> Iterator[Connection]:
-    """A connection to `host:port`, closed on leaving."""
+    """A connection to `host:port`; closed at the end of the block."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=timeout) as stream:
         if tls is None:
@@ -161,7 +161,7 @@ def decode(frame: bytes) -> Answer:
 
 
 def parse_fastjson(text: bytes) -> object:
-    """A JSON body in which numeric keys may stand unquoted."""
+    """Parse a JSON body whose numeric keys may be unquoted."""
 
     def quote(match: re.Match[str]) -> str:
         return f'"{match[1]}"' if match[1] else match[0]

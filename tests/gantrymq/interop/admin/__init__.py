@@ -1,1 +1,1 @@
-"""mqadmin and gantry side by side."""
+"""Runs mqadmin and `gantry` with the same commands, and compares their output."""

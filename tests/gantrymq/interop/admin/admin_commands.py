@@ -1,6 +1,6 @@
-"""What mqadmin is asked to do with a broker, and where ours answers otherwise than Java's.
+"""Lists the mqadmin commands that are compared, and where Gantry's broker answers differently.
 
-Commands are as one types them; {braces} name places, see AdminSide.places.
+Commands are written as a user types them; names in {braces} are those of AdminSide.places.
 """
 
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ READS: Final = (
     f"resetOffsetByTime -g {GROUP} -t NoSuchTopic -s 0",
     "deleteSubGroup -b {broker} -g NoSuchGroup",
 )
-# Commands and options that 4.9 has not.
+# Commands and options that 4.9 does not have.
 READS_OF_5: Final = (
     f"topicStatus -t {TOPIC} -c {CLUSTER}",
     f"consumerProgress -g {GROUP} -t {TOPIC}",
@@ -74,7 +74,8 @@ READS_OF_5: Final = (
     "removeBroker -c {broker} -b interop:broker-admin:1",
 )
 
-# Commands that only 5.5 has. Brokers of 5.3.3 know none of the requests, ours says why besides.
+# Commands that only 5.5 has. Brokers of 5.3.3 do not know the requests; Gantry's broker also says
+# why.
 READS_OF_5_5: Final = (
     "switchTimerEngine -b {broker} -e F",
     "getBrokerLiteInfo -b {broker}",
@@ -85,9 +86,9 @@ READS_OF_5_5: Final = (
     f"triggerLiteDispatch -p {TOPIC} -g {GROUP}",
 )
 
-# What Java's broker carries out and ours refuses: command -> what ours says.
+# Commands that Java's broker carries out and Gantry's refuses, with the text of the refusal.
 REFUSED: Final[Mapping[str, str]] = {
-    # A mistyped setting would seem to count.
+    # A mistyped setting would seem to take effect.
     "updateBrokerConfig -b {broker} -k noSuchKey -v 1": "CODE: 1  DESC: nothing was changed: ",
     "updateBrokerConfig -b {broker} -k waitTimeMillsInSendQueue -v x": "must be a whole number",
     # No client could ever use such a group.
@@ -106,8 +107,8 @@ MODES_OF_GROUPS: Final = (
     f"setConsumeMode -b {{broker}} -t {TOPIC} -g {GROUP} -m POP -q 1",
     f"setConsumeMode -b {{broker}} -t {TOPIC} -g {GROUP} -m PULL",
 )
-# Nobody has switched access control on. Java 5.3.3 knows no requests of 4.9's, and answers those of
-# its own with internal errors; ours knows those of 4.9 only.
+# Access control is off. Java 5.3.3 does not know the requests of 4.9, and answers its own with
+# internal errors; Gantry knows only those of 4.9.
 ACCOUNTS_OF_4: Final = (
     "clusterAclConfigVersion -b {broker}",
     "getAclConfig -b {broker}",
@@ -148,7 +149,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "remappingStaticTopic": "there are no static topics",
 }
 
-# Settings that only ours has -> why.
+# Settings that only Gantry has, with the reason.
 GANTRY_ONLY_SETTINGS: Final = {
     **dict.fromkeys(
         ("metricsBindAddress", "metricsPort", "metricsTokenFile"), "health and metrics"
@@ -206,8 +207,8 @@ GANTRY_ONLY_FIGURES: Final = {
     "getTransferedTps": "how 4.9's clusterList spells it, which falls over Java's broker",
     "totalMemKBytes": "exportMetrics reads it",
 }
-JAVA_ONLY_TOPICS_AND_GROUPS: Final = {"StaticTopic", "bad^group"}  # refused here, see above
-# In exports: those above, and a count of threads that the newer tool takes for processors.
+JAVA_ONLY_TOPICS_AND_GROUPS: Final = {"StaticTopic", "bad^group"}  # refused by Gantry, see above
+# In exports: those above, and a number of threads that the newer tool takes for processors.
 EXPORTED_BY_ONE: Final = {*GANTRY_ONLY_SETTINGS, *GANTRY_ONLY_FIGURES}
 PLACES_IN_SETTINGS: Final = {
     *("listenPort", "haListenPort", "namesrvAddr", "brokerIP1", "brokerIP2"),

@@ -1,4 +1,4 @@
-"""One mqadmin, run against both sides, and what its outputs have in common."""
+"""Runs one mqadmin against both brokers, and compares its outputs."""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from itertools import zip_longest
 from gantrymq.interop.admin.admin_sides import AdminSide
 from gantrymq.interop.clients.drivers import MqAdmin
 
-# The tool's connection was gone when it wanted to ask.
+# mqadmin printed this: its connection was lost before the request was sent.
 NEVER_ASKED = "RemotingSendRequestException: send request to"
 
 
@@ -21,10 +21,10 @@ class Pair:
         self.is_of_5 = admin.version.startswith("5")
 
     def outputs(self, command: str) -> list[str]:
-        """What it prints about Java's broker, and about the other."""
+        """What mqadmin prints about Java's broker, and about the other one."""
         reference, subject = self.sides
         told = self._output(reference, command)
-        if NEVER_ASKED in told:  # now and then, on a busy machine, of its own server
+        if NEVER_ASKED in told:  # happens at times on a busy machine, also with Java's own server
             told = self._output(reference, command)
         return [told, self._output(subject, command)]
 
@@ -33,14 +33,14 @@ class Pair:
         return side.without_place(self.admin.run(side.server, *words))
 
     def same(self, command: str) -> list[str]:
-        """The lines that both must have in common."""
+        """Assert that both outputs have the same lines; returns them."""
         reference, subject = map(lines, self.outputs(command))
         pairs = zip_longest(subject, reference, fillvalue="")
         _assert_same([_as_java(line, java) for line, java in pairs], reference)
         return reference
 
     def same_but_figures(self, command: str) -> list[str]:
-        """The same where numbers are rates and times of this moment."""
+        """The same, except for numbers, which are current rates and times."""
         reference, subject = (
             [_without_figures(line) for line in lines(output)] for output in self.outputs(command)
         )
@@ -48,7 +48,8 @@ class Pair:
         return reference
 
     def prepare(self, name: str, offset: int = 4) -> tuple[str, str]:
-        """A topic with ten messages and a group that has consumed some; their names."""
+        """Create a topic with ten messages, and a group that has consumed some; returns their
+        names."""
         topic, group = f"{name}-{self.admin.version[0]}", f"{name}Group-{self.admin.version[0]}"
         for side in self.sides:
             side.prepare(topic, group, offset)
@@ -56,7 +57,7 @@ class Pair:
 
 
 def lines(output: str) -> list[str]:
-    """Those that say something."""
+    """The lines that are not empty."""
     return [line for line in output.splitlines() if line.strip()]
 
 
@@ -66,7 +67,7 @@ def _assert_same(subject: Sequence[str], reference: Sequence[str]) -> None:
 
 
 def _as_java(line: str, java: str) -> str:
-    """Java's line, if ours is the same or the same remark that goes on."""
+    """Java's line, if Gantry's line is the same, or the same remark with more text after it."""
     told, _, _ = java.partition(" BROKER: ")
     return java if "  DESC: " in java and line.startswith(told.rstrip()) else line
 

@@ -1,7 +1,7 @@
-"""Two of everything for mqadmin: Java's broker with Java's name server, and those judged.
+"""Runs two sides for mqadmin: Java's broker with Java's name server, and the servers under test.
 
-Both sides have lived the same life: the same topics, messages, clients and committed offsets, so
-that the tool must print the same about both.
+Both sides have the same history: the same topics, messages, clients and committed offsets, so that
+mqadmin must print the same about both.
 """
 
 import json
@@ -32,7 +32,7 @@ CLUSTER, BROKER = "interop", "broker-admin"
 TOPIC, GROUP, PRODUCERS = "AdminTopic", "AdminGroup", "AdminProducer"
 MESSAGES, QUEUES = 20, 4
 
-# Where the defaults differ on purpose, both get the same: what is compared is the behaviour.
+# Where the defaults differ on purpose, both sides get the same value: the tests compare behaviour.
 SETTINGS: Final = {
     "brokerName": BROKER,
     "enablePropertyFilter": "true",
@@ -45,7 +45,7 @@ SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class AdminSide:
-    """A name server, its broker, and clients that stay for the whole run."""
+    """A name server, its broker, and clients that run for the whole test run."""
 
     server: NameServer
     broker: Broker
@@ -55,7 +55,7 @@ class AdminSide:
 
     @property
     def places(self) -> Mapping[str, str]:
-        """What options of commands may name in braces."""
+        """The values for names in braces in the options of commands."""
         return {
             "broker": self.broker.address,
             "folder": str(self.export_folder),
@@ -66,17 +66,17 @@ class AdminSide:
 
     @property
     def export_folder(self) -> Path:
-        """Where the tool may write."""
+        """The folder that mqadmin may write to."""
         return self.broker.folder / "export"
 
     def client_id(self) -> str:
-        """The consumer's, as the broker knows it."""
+        """The consumer's client id, as the broker knows it."""
         answer = self.broker.ask(Request(CONSUMER_LIST, {"consumerGroup": GROUP}))
         (found,) = json.loads(answer.body)["consumerIdList"]
         return str(found)
 
     def prepare(self, topic: str, group: str, offset: int) -> None:
-        """A topic of one queue with ten more messages, of which a group has consumed some."""
+        """Create a topic of one queue with ten messages, and a group that has consumed some."""
         self.broker.create_topic(topic, 1)
         made = self.broker.ask(
             Request(UPDATE_GROUP, body=json.dumps({"groupName": group}).encode())
@@ -88,7 +88,7 @@ class AdminSide:
         assert answer.code == 0, answer
 
     def without_place(self, text: str) -> str:
-        """Text in which nothing tells the sides apart, nor one moment from another."""
+        """The text without values that differ between the sides or between two moments."""
         for server in (self.broker, self.server):
             text = text.replace(str(server.folder), "<folder>")
         for pattern, name in _VARIABLE:
@@ -103,13 +103,13 @@ _VARIABLE: Final = tuple(
         (r"^\s+at .*\n|^\s+\.\.\. \d+ more\n", ""),
         (r"127\.0\.0\.1:\d+", "<address>"),
         (r"\b[0-9A-F]{32}\b|\b[0-9A-F]{56}\b", "<id>"),
-        (r"(?<!\.)\b1[78]\d{11}\b", "<millis>"),  # and not the fraction of a rate
+        (r"(?<!\.)\b1[78]\d{11}\b", "<millis>"),  # but not the fraction of a rate
         (r"\b20\d\d-\d\d-\d\d[ #T]\d\d:\d\d:\d\d([.,:]\d+)?", "<time>"),
         (r"\b20\d{12,15}\b", "<time>"),
         (r"\b(rt|spentTimeMills)=\d+", r"\1=<n>"),
         (r"Consume TPS: [\d.]+", "Consume TPS: <n>"),
         (r"(Lambda\S*/)?(0x[0-9a-f]+)?@[0-9a-f]{5,8}\b", "<object>"),
-        # A retry queue has an offset as soon as the first held pull has ended, 15 s later.
+        # A retry queue gets an offset when the first held pull ends, after 15 s.
         (r"^%RETRY%\S+ +broker-admin .*\n", ""),
     )
 )
@@ -123,7 +123,7 @@ def _in_order(table: re.Match[str]) -> str:
 def admin_sides(
     kind: BrokerKind, folder: Callable[[str], Path]
 ) -> Iterator[tuple[AdminSide, AdminSide]]:
-    """Java's first, both with everything in place."""
+    """Both sides, ready for commands; Java's first."""
     with ExitStack() as running:
         reference = _java(running, folder, "reference")
         subject = (

@@ -1,4 +1,4 @@
-"""mqadmin and gantry, asked the same of the same servers, and what their outputs have in common."""
+"""Runs mqadmin and `gantry` with the same command on the same servers, and compares the output."""
 
 import re
 import subprocess
@@ -14,20 +14,20 @@ from gantrymq.interop.clients.drivers import MqAdmin
 SECONDS = 60
 _GANTRY: Final = Path(sys.executable).with_name("gantry")
 
-# What mqadmin prints and gantry does not, and why.
+# The lines that mqadmin prints and gantry does not, and why.
 _LEFT_OUT: Final = re.compile(
-    r"^The old\w* \d+ message .*"  # says what was asked
+    r"^The old\w* \d+ message .*"  # repeats the question
     r"|^Message Body Path: .*|^Message Body: .*"  # mqadmin writes files, gantry shows bodies
     r"|^See https://.*|^For more information, .*"
     r"|^MessageTrack \[consumerGroup=AdminTopic, .*"  # a topic that Java's broker takes for a group
 )
-# A client of Java's adds them to what it has pulled: they are no properties of the message.
+# Java's client adds these to pulled messages; they are not properties of the message.
 _ADDED: Final = re.compile(r"(MIN|MAX)_OFFSET=\d+(, )?|, (MIN|MAX)_OFFSET=\d+(?=\})")
 _REFUSAL: Final = re.compile(
     r"CODE: (\d+)  DESC: (.*?)(?= BROKER: |  \(from |[.:] |$)", re.MULTILINE
 )
 
-# mqadmin's words when no answer reached it: it closed its own connection, or the broker of a busy
+# mqadmin's text when it received no answer: it closed its own connection, or the broker on a busy
 # machine answered after mqadmin's timeout.
 _NOT_ANSWERED: Final = re.compile(
     r"query message by key finished, but no message"
@@ -35,12 +35,12 @@ _NOT_ANSWERED: Final = re.compile(
     r"|RemotingTimeoutException|RemotingConnectException|RemotingSendRequestException"
 )
 _ATTEMPTS_MAX: Final = 3
-"""An outage that lasts longer is the broker's fault, not the load's."""
+"""An outage that lasts longer is the broker's fault and not caused by load."""
 
-# Of the last minute, when one of both asked.
+# Figures of the last minute, which differ with the time of the request.
 _RATE: Final = re.compile(r" +\d+\.\d\d\b")
 
-# Lines that Java takes from hash tables.
+# Lines that Java prints in the order of a hash table.
 UNORDERED: Final = (
     *("printMsg", "consumeMessage", "resetOffsetByTime", "skipAccumulatedMessage"),
     *("getBrokerConfig", "getNamesrvConfig", "statsAll", "topicList", "consumerProgress"),
@@ -50,14 +50,14 @@ UNORDERED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What gantry printed, and how it ended."""
+    """What gantry printed, and its exit code."""
 
     text: str
     exit_code: int
 
 
 def gantry(side: AdminSide, command: str) -> Outcome:
-    """Run a command with a side's places."""
+    """Run a gantry command with the side's values for names in braces."""
     words = [word.format(**side.places) for word in command.split()]
     ran = subprocess.run(
         [_GANTRY, *words, "-n", side.server.address],
@@ -70,7 +70,8 @@ def gantry(side: AdminSide, command: str) -> Outcome:
 
 
 def mqadmin(admin: MqAdmin, side: AdminSide, command: str) -> str:
-    """Run a command with a side's places; run it again while mqadmin received no answer."""
+    """Run an mqadmin command with the side's values; run it again while mqadmin receives no
+    answer."""
     words = [word.format(**side.places) for word in command.split()]
     for _ in range(_ATTEMPTS_MAX - 1):
         text = admin.run(side.server, *words)
@@ -80,15 +81,15 @@ def mqadmin(admin: MqAdmin, side: AdminSide, command: str) -> str:
 
 
 def refusal(text: str) -> tuple[str, str] | None:
-    """Code and remark of a refusal, None when there is none."""
+    """The code and remark of a refusal; None if there is none."""
     found = _REFUSAL.search(text)
     return None if found is None else (found[1], found[2].rstrip("."))
 
 
 def lines(side: AdminSide, command: str, text: str) -> Sequence[str]:
-    """Those that both must print: in their order, where there is one."""
+    """The lines that both must print; sorted where they have no order."""
     plain = _ADDED.sub("", side.without_place(text)).replace(", }", "}")
-    # Two tracks on one line are a slip of mqadmin's.
+    # mqadmin prints two tracks on one line by mistake.
     plain = re.sub(r"\](MessageTrack )", r"]\n\1", plain)
     plain = re.sub(r"(Topic Put TPS: ).*", r"\1<n>", plain)
     if command.startswith("statsAll"):

@@ -1,4 +1,5 @@
-"""Settings for users and policies of RocketMQ 5, which Java's broker and ours both take."""
+"""Defines settings for users and policies of RocketMQ 5 that Java's broker and Gantry's both
+accept."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Users of RocketMQ 5 at a broker under test, and how the tests' own requests are signed."""
+"""Creates users of RocketMQ 5 at a broker under test, and signs the tests' own requests."""
 
 import base64
 import hmac
@@ -30,7 +30,8 @@ SETTINGS: Final[Mapping[str, str]] = {
 
 
 def signer(name: str) -> Callable[[Request], Request]:
-    """Signs as this user: HMAC-SHA1 over the values in the order of their names, and the body."""
+    """A function that signs as this user: HMAC-SHA1 over the values in the order of their names,
+    and the body."""
 
     def sign(request: Request) -> Request:
         fields = {**(request.ext or {}), "AccessKey": name}
@@ -42,7 +43,7 @@ def signer(name: str) -> Callable[[Request], Request]:
 
 
 def create(broker: Broker, name: str, rights: Mapping[str, list[str]]) -> None:
-    """Create a user that may do this: actions by resource. The broker's `sign` must be root's."""
+    """Create a user with these rights: actions by resource. The broker's `sign` must be root's."""
     entries = [
         {"resource": resource, "actions": actions, "decision": "Allow"}
         for resource, actions in rights.items()

@@ -1,1 +1,1 @@
-"""Real clients, and the scenarios that they play."""
+"""Runs real clients, and the scenarios that they play."""

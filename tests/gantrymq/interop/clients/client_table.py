@@ -1,4 +1,4 @@
-"""The page of clients and features: what the declarations say, and the plays insist on.
+"""Writes the page of clients and features from the declarations that the plays check.
 
 PYTHONPATH=tests .venv/bin/python -m gantrymq.interop.clients.client_table
 """
@@ -70,7 +70,7 @@ def page() -> str:
 
 
 def _own_table() -> Iterator[str]:
-    """What our own client does with each broker."""
+    """The results of Gantry's own client with each broker."""
     yield f"| feature | {' | '.join(BROKERS.values())} |"
     yield "|---" * (1 + len(BROKERS)) + "|"
     for row in OWN_ROWS:

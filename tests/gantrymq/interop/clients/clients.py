@@ -1,9 +1,9 @@
-"""A real client in a process of its own, and how it is given orders.
+"""Runs a real client in a process of its own, and sends it orders.
 
     in:  {"id": 7, "do": "send", "as": "name of the client object", ...}
     out: {"id": 7, "answer": ...} or {"id": 7, "error": "..."}
 
-Orders of many threads are under way at once; answers come in any order.
+Orders of many threads are in progress at once; answers come in any order.
 """
 
 import itertools
@@ -23,7 +23,7 @@ ANSWER_SECONDS = 60.0
 
 
 class ClientError(Exception):
-    """What a driver says of an order that failed: the client's own words."""
+    """An order failed in the driver; the text is the client's own."""
 
 
 class Client:
@@ -39,7 +39,7 @@ class Client:
         self._reader.start()
 
     def ask(self, order: Mapping[str, object], seconds: float = 0.0) -> object:
-        """Give an order that may take so long by itself; ClientError when it failed there."""
+        """Send an order that may take so long by itself; ClientError if it failed there."""
         answer: Future[object] = Future()
         with self._lock:
             number = next(self._numbers)
@@ -54,7 +54,8 @@ class Client:
             ) from None
 
     def kill(self) -> None:
-        """SIGKILL; whoever waits for an answer is told. Killing twice does nothing."""
+        """Send SIGKILL; threads that wait for an answer get an error. A second call does
+        nothing."""
         self._child.kill()
         self._reader.join()
 

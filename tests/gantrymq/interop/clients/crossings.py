@@ -1,6 +1,7 @@
-"""Scenarios of Java's client and ours, each of which does one part of something.
+"""Defines scenarios in which Java's client and Gantry's each do one part.
 
-Each is played in both directions: what one of them sends, asks or leaves is for the other.
+Each is played in both directions: one client sends, asks or leaves something, and the other client
+receives, answers or continues.
 """
 
 import json
@@ -60,16 +61,16 @@ def one_goes_on_where_the_other_was(first: Stage, second: Stage) -> None:
 
 
 def what_one_fails_at_the_other_gets(failing: Stage, helping: Stage) -> None:
-    """A message that was given back comes to whoever has the retry queue by then.
+    """A message that one consumer gave back goes to the consumer that then has the retry queue.
 
-    It may come as it was first sent as well: a consumer that stops tells how far it came, and does
-    not wait for an answer (Java's broker lost that once on a machine that stood still for seconds).
+    It may also come as it was first sent: a consumer that stops commits its offset without waiting
+    for an answer, and Java's broker lost that once on a machine that stood still for seconds.
     """
     topic, group = failing.topic(), failing.name("group")
     messages = numbered(topic, 4)
     failing.producer().send(messages)
     consumer = failing.consumer(topic, group=group, fails=-1)
-    consumer.received(8)  # each of them at least once, and at least once again
+    consumer.received(8)  # each of them at least once, and one of them at least twice
     consumer.stop()
     found = helping.consumer(topic, group=group)
 

@@ -1,4 +1,4 @@
-"""The Java drivers: long-lived JVMs that hold a client or mqadmin and obey lines on stdin."""
+"""Drives the Java programs: long-lived JVMs with a client or mqadmin, by lines on stdin."""
 
 import json
 import os
@@ -25,7 +25,7 @@ REPLY_SECONDS = 60.0
 
 
 class Driver:
-    """One JVM that answers each line with one or more; the last one says "done"."""
+    """A JVM that answers each line with one or more lines; the last one says "done"."""
 
     def __init__(
         self, jar_set: JarSet, version: str, folder: Path, tls: Mapping[str, str] | None = None
@@ -39,16 +39,16 @@ class Driver:
         self._unread = b""
 
     def use_tls(self, settings: Mapping[str, str]) -> None:
-        """Settings for the clients that it makes from now on; those not named stay as they are."""
+        """The settings for clients that it creates from now on; other settings stay as they are."""
         write_properties(self._folder / "tls.properties", settings)
 
     def order(self, order: object) -> None:
-        """Say what to do, and do not wait."""
+        """Send an order without waiting."""
         self._child.input.write(json.dumps(order).encode() + b"\n")
         self._child.input.flush()
 
     def reply(self, seconds: float = REPLY_SECONDS) -> dict[str, object]:
-        """The next line it says."""
+        """The next line of its output."""
         end = time.monotonic() + seconds
         while b"\n" not in self._unread:
             left = max(0.0, end - time.monotonic())
@@ -62,7 +62,8 @@ class Driver:
         return fields(json.loads(line))
 
     def outcome(self, seconds: float = REPLY_SECONDS) -> dict[str, object]:
-        """What it says last; an AssertionError with Java's stack trace when that is an error."""
+        """The last line of its answer; an AssertionError with Java's stack trace if that is an
+        error."""
         end = time.monotonic() + seconds
         while "done" not in (reply := self.reply(end - time.monotonic())):
             pass
@@ -83,7 +84,8 @@ class Driver:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What a consumer got: the numbers of the messages, and those that were not as sent."""
+    """What a consumer received: the numbers of the messages, and of those that differ from what was
+    sent."""
 
     numbers: frozenset[int]
     deliveries: int
@@ -99,7 +101,7 @@ class JavaClient(Driver):
     def start_producing(
         self, topic: str, servers: Sequence[Server], count: int, *, per_second: int | None = None
     ) -> None:
-        """Send messages 0 .. count-1 from four threads, no send tried twice."""
+        """Send messages 0 .. count-1 from four threads, without retries."""
         self.order(
             {
                 "do": "produce",
@@ -112,21 +114,21 @@ class JavaClient(Driver):
         )
 
     def wait_for_sent(self, count: int) -> None:
-        """Wait until the producing that was started has come that far."""
+        """Wait until so many messages are sent."""
         while int(str(self.reply()["sent"])) < count:
             pass
 
     def produce(self, topic: str, servers: Sequence[Server], count: int) -> None:
-        """Send, wait, and insist that each send succeeded."""
+        """Send, wait, and assert that each send succeeded."""
         self.start_producing(topic, servers, count)
         self.finish_producing(count)
 
     def finish_producing(self, count: int) -> None:
-        """Wait for the end of what was started, and insist that each send succeeded."""
+        """Wait for the end of `start_producing`, and assert that each send succeeded."""
         assert self.failed_sends(count) == {}
 
     def failed_sends(self, count: int, seconds: float = REPLY_SECONDS) -> dict[int, str]:
-        """Wait for the end of what was started: the numbers whose send failed, and why."""
+        """Wait for the end of `start_producing`; returns the failed messages with their errors."""
         reply = self.outcome(seconds)
         assert reply["sent"] == count
         errors = reply["errors"]
@@ -140,7 +142,7 @@ class JavaClient(Driver):
         self.outcome()
 
     def received(self, topic: str, count: int, seconds: float = REPLY_SECONDS) -> Received:
-        """Wait until that many different messages have come, or the time is over."""
+        """Wait until so many different messages have arrived, or the time is over."""
         order = {"do": "received", "topic": topic, "count": count, "millis": int(seconds * 1000)}
         self.order(order)
         reply = self.outcome(seconds + REPLY_SECONDS)
@@ -150,19 +152,19 @@ class JavaClient(Driver):
         return Received(frozenset(numbers), int(str(reply["deliveries"])), tuple(damaged))
 
     def queues(self, topic: str, servers: Sequence[Server]) -> set[str]:
-        """The `broker:queue` names that a producer would choose from."""
+        """The `broker:queue` names among which a producer would choose."""
         self.order({"do": "queues", "topic": topic, "namesrv": addresses(servers)})
         queues = self.outcome()["queues"]
         assert isinstance(queues, list)
         return set(queues)
 
     def leave(self, servers: Sequence[Server]) -> None:
-        """Forget the producer for these name servers; the next use makes a new one."""
+        """Remove the producer for these name servers; its next use creates a new one."""
         self.order({"do": "leave", "namesrv": addresses(servers)})
         self.outcome()
 
     def chosen_name_server(self, servers: Sequence[Server]) -> str:
-        """The address that the producer for these name servers talks to."""
+        """The address of the name server that the producer is connected to."""
         self.order({"do": "chosen", "namesrv": addresses(servers)})
         return str(self.outcome()["address"])
 
@@ -175,7 +177,8 @@ class MqAdmin(Driver):
         self._lock = threading.Lock()
 
     def run(self, server: Server, command: str, *options: str) -> str:
-        """What the command prints, standard output before standard error. From any thread."""
+        """The output of the command, standard output before standard error. Any thread may call
+        this."""
         with self._lock:
             self.order([command, "-n", server.address, *options])
             reply = self.outcome()

@@ -1,12 +1,12 @@
-"""One consumer group of Java's clients and ours, whose members come, go and are killed.
+"""Runs one consumer group of Java's clients and Gantry's, whose members join, leave and are killed.
 
-Numbered messages are sent all the while, to each queue in turn. What each member gets is in its
+Numbered messages are sent throughout, to each queue in turn. The messages of each member are in its
 diary, a file that outlives its process:
 
     milliseconds queue offset number
 
-Between two changes the group is settled: every member says which queues it has, and what it gets
-must agree with that.
+Between two changes the group is settled: every member reports its queues, and the messages that it
+receives must agree with the report.
 """
 
 import asyncio
@@ -31,9 +31,11 @@ from gantrymq.wire.jsonvalue import object_of
 QUEUES: Final = 8
 PAUSE_SECONDS: Final = 0.1  # between rounds of sends
 ROUNDS: Final = 40  # while a group is settled
-# A Java member that leaves an orderly group sometimes locks its queues once more: that runs off.
+# A Java member that leaves an orderly group sometimes locks its queues once more; that lock
+# expires.
 LOCK_SECONDS: Final = 60.0
-# What is consumed when a queue changes hands is committed by then, or comes again by then.
+# Messages consumed while a queue changes its owner are committed by then, or delivered again by
+# then.
 HANDOVER_MS: Final = 2000
 
 
@@ -50,7 +52,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A time in which nothing changed: who had which queues."""
+    """A period without changes, with the queues of each member."""
 
     begin_ms: int
     end_ms: int
@@ -58,7 +60,7 @@ class Settled:
 
 
 class Diary:
-    """Of one member; read as it grows."""
+    """The diary of one member, which grows while it is read."""
 
     def __init__(self, member: str, path: Path) -> None:
         self.path = path
@@ -67,19 +69,20 @@ class Diary:
         self._at = 0
 
     def read(self) -> list[Entry]:
-        """All that is in it by now."""
+        """All entries that it has now."""
         if self.path.exists():
             with self.path.open("rb") as file:
                 file.seek(self._at)
                 for line in file:
-                    if line.endswith(b"\n"):  # or it is being written
+                    if line.endswith(b"\n"):  # otherwise the line is still being written
                         self._at += len(line)
                         self.entries.append(Entry(self._member, *map(int, line.split())))
         return self.entries
 
 
 class MixedGroup:
-    """`with`: `join`, `leave` and `killed`, each followed by `settle`; `finish`; then judge."""
+    """A context manager: call `join`, `leave` and `killed`, each followed by `settle`; then
+    `finish`, and check."""
 
     def __init__(
         self, broker: Broker, name: str, folder: Path, strategy: str, *, orderly: bool
@@ -100,7 +103,7 @@ class MixedGroup:
     # ------------------------------------------------------------------ members
 
     def join(self, name: str, client: Client) -> None:
-        """One more member."""
+        """Add a member."""
         stage = Stage(client, self._broker, f"{self.group}-{name}")
         diary = Diary(name, self._folder / name)
         self._diaries.append(diary)
@@ -109,17 +112,17 @@ class MixedGroup:
         )
 
     def leave(self, name: str) -> None:
-        """It says goodbye."""
+        """Stop a member cleanly."""
         self._members.pop(name).stop()
 
     def killed(self, name: str) -> None:
-        """Its process was killed."""
+        """Record that a member's process was killed."""
         del self._members[name]
 
     # ------------------------------------------------------------------ sending
 
     def start_sending(self, client: Client) -> None:
-        """From now on, until the end."""
+        """Send from now on, until `finish`."""
         self._producer = Stage(client, self._broker, f"{self.group}-sender").producer()
         self._sender.start()
 
@@ -140,7 +143,7 @@ class MixedGroup:
             self._failure = error
 
     def finish(self) -> None:
-        """Send no more, and wait until all that was sent has come; all leave."""
+        """Stop sending, and wait until all sent messages have arrived; then all members leave."""
         self._stop_sending()
         if self._failure is not None:
             raise self._failure
@@ -172,7 +175,7 @@ class MixedGroup:
     # ------------------------------------------------------------------ who has what
 
     def settle(self, allocate: Allocate) -> None:
-        """Wait until the queues are shared out as the strategy says, and see what comes then."""
+        """Wait until the queues are assigned as the strategy says, and record a settled period."""
         queues = [
             MessageQueue(self.topic, self._broker.broker_name, number) for number in range(QUEUES)
         ]
@@ -180,7 +183,7 @@ class MixedGroup:
         def is_shared_out() -> bool:
             try:
                 told = asyncio.run(self._told())
-            except (ClientError, RequestError):  # nobody is there yet, or one is gone by now
+            except (ClientError, RequestError):  # no member is there yet, or one has just left
                 return False
             clients = in_order(told)
             shares = {each: allocate(each, queues, clients) for each in clients}
@@ -197,7 +200,7 @@ class MixedGroup:
         self.settled.append(Settled(begin_ms, now_ms(), owner))
 
     async def _told(self) -> dict[str, list[MessageQueue]]:
-        """What each member says of itself, to the broker that asks it."""
+        """The queues of each member, as it reports them to the broker."""
         address = self._broker.address
         async with Admin(name_servers=self._broker.name_server_addresses) as admin:
             found = {}
@@ -208,14 +211,14 @@ class MixedGroup:
             return found
 
     def _name(self, client_id: str) -> str:
-        """Client ids are `address@name of the client object`, which holds the member's."""
+        """The member's name in a client id: `address@name of the client object` contains it."""
         (name,) = [each for each, consumer in self._members.items() if consumer.name in client_id]
         return name
 
     # ------------------------------------------------------------------ what came
 
     def entries(self) -> list[Entry]:
-        """Of all diaries, as they came."""
+        """The entries of all diaries, in the order of arrival."""
         found = [each for diary in self._diaries for each in diary.read()]
         return sorted(found, key=lambda each: each.at_ms)
 
@@ -223,7 +226,7 @@ class MixedGroup:
         return {each.number for diary in self._diaries for each in diary.read()}
 
     def repeated(self) -> list[Entry]:
-        """Deliveries of what had come before."""
+        """The deliveries of messages that had arrived before."""
         seen: set[int] = set()
         again = []
         for each in self.entries():
@@ -234,7 +237,7 @@ class MixedGroup:
 
 
 def assert_shared_without_overlap(group: MixedGroup) -> None:
-    """While the group was settled, every queue's messages came to its owner, and once."""
+    """While the group was settled, every queue's messages went to its owner, once."""
     entries = group.entries()
     for settled in group.settled:
         within = [each for each in entries if settled.begin_ms <= each.at_ms <= settled.end_ms]
@@ -246,7 +249,7 @@ def assert_shared_without_overlap(group: MixedGroup) -> None:
 
 
 def assert_in_order(group: MixedGroup) -> None:
-    """Each queue's messages first came in their order; what came again, came in order as well."""
+    """The first deliveries of each queue's messages are in order, and so are the repeated ones."""
     by_place: dict[int, list[Entry]] = {}
     for each in group.entries():
         by_place.setdefault(each.queue, []).append(each)

@@ -16,7 +16,7 @@ from gantrymq.interop.servers import Broker
 
 AT_ONCE = 16  # most of a scenario is waiting
 
-_names = iter("abcdefgh")  # several may play at one broker
+_names = iter("abcdefgh")  # several Plays may use one broker
 
 
 def known_failure(broker: BrokerKind, client: ClientKind, scenario: Scenario) -> str | None:

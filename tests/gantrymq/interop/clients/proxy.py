@@ -1,4 +1,4 @@
-"""RocketMQ's proxy in cluster mode, before a name server and broker, and a gRPC client of it."""
+"""Runs RocketMQ's proxy in cluster mode in front of a name server and broker, and a gRPC client."""
 
 import json
 import socket
@@ -14,7 +14,7 @@ CONNECT_SECONDS = 1.0
 
 
 class Proxy(Server):
-    """A proxy: its address is the port of gRPC, `remoting` the one of RocketMQ's own protocol."""
+    """A proxy: its address is the gRPC port, `remoting` the port of RocketMQ's own protocol."""
 
     def __init__(self, version: str, folder: Path, name_server: NameServer) -> None:
         port = ports.free_port(also=(1,))
@@ -34,7 +34,7 @@ class Proxy(Server):
         self.remoting = Server("port of the older protocol", folder, port + 1, (), self.listens)
 
     def listens(self) -> bool:
-        """Whether both ports take connections."""
+        """Whether both ports accept connections."""
         return all(_connects(address) for address in (self.address, self.remoting.address))
 
 
@@ -55,12 +55,12 @@ class GrpcClient(Driver):
         self._endpoint = proxy.address
 
     def ask(self, what: str, topic: str, **order: object) -> dict[str, object]:
-        """One order and its outcome."""
+        """Send one order; returns its result."""
         self.order({"do": what, "endpoint": self._endpoint, "topic": topic, **order})
         return self.outcome(2 * REPLY_SECONDS)
 
     def messages(self, what: str, topic: str, **order: object) -> Sequence[dict[str, object]]:
-        """What `pop` or `received` found."""
+        """The messages that `pop` or `received` found."""
         found = self.ask(what, topic, **order)["messages"]
         assert isinstance(found, list)
         return found

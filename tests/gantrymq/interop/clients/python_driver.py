@@ -1,9 +1,9 @@
-"""Our own client as the scenarios drive it: many orders at once, each answered under its number.
+"""Drives Gantry's client by orders: many at once, each answered under its number.
 
     in:  {"id": 7, "do": "send", "as": "name of the client object", ...}
     out: {"id": 7, "answer": ...} or {"id": 7, "error": "..."}
 
-It decides nothing: what was sent and what came is told as it was, and the scenario judges.
+The driver judges nothing: it reports what was sent and received, and the scenario decides.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ STRATEGIES: Final[dict[str, Allocate]] = {
 
 
 def admin_keywords(order: Fields) -> Fields:
-    """Where the cluster is, and as whom its servers are asked."""
+    """The address of the cluster, and the credentials for its servers."""
     keywords: Fields = {"name_servers": order["namesrv"]}
     if "account" in order:
         keywords |= {"access_key": order["account"], "secret_key": order["secret"]}
@@ -76,7 +76,7 @@ def admin_keywords(order: Fields) -> Fields:
 
 
 def client_keywords(order: Fields) -> Fields:
-    """What all members are told: who they are, and that nobody here waits for half a minute."""
+    """The settings of all members: credentials, and short timeouts."""
     return {
         **admin_keywords(order),
         "namespace": order.get("namespace") or "",
@@ -89,7 +89,7 @@ def client_keywords(order: Fields) -> Fields:
 
 
 class Sending:
-    """A producer, one for transactions, and an administrator that finds what they sent."""
+    """A producer, one for transactions, and an administrator that finds the sent messages."""
 
     def __init__(self, order: Fields) -> None:
         keywords = {
@@ -156,7 +156,7 @@ class Sending:
         return self._decision(key)
 
     def _decision(self, key: str) -> TransactionState:
-        """The last one stays."""
+        """The next decision for the transaction; the last one repeats."""
         decisions = self._decisions[key]
         return STATES[decisions[min(self._checks[key], len(decisions) - 1)]]
 
@@ -171,7 +171,8 @@ class Sending:
         return answer.body.decode()
 
     async def view(self, order: Fields) -> Fields:
-        """By its id, of either kind: one that names a broker's address says where it lies."""
+        """A message by its id, of either kind: an id with a broker's address is an offset message
+        id."""
         topic, key = order["topic"], order["key"]
         if address_in(key) in await self._admin.topics.brokers(topic):
             return delivery(await self._admin.messages.by_offset_id(key, topic))
@@ -186,10 +187,10 @@ class Sending:
 
 
 class Inbox:
-    """What came, and whoever waits for more of it."""
+    """The received messages, and the threads or tasks that wait for more."""
 
     def __init__(self, diary: str | None = None) -> None:
-        """The diary is a file that outlives the process: a line for each message."""
+        """`diary` is a file that outlives the process, with one line for each message."""
         self._messages: list[Fields] = []
         self._change = asyncio.Condition()
         self._diary = diary
@@ -203,7 +204,7 @@ class Inbox:
             self._change.notify_all()
 
     async def received(self, order: Fields) -> list[Fields]:
-        """All that has come, once it is as many as that, or the time is over."""
+        """All received messages, once there are so many, or the time is over."""
         count = order["count"]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(order["millis"] / 1000), self._change:
@@ -212,7 +213,7 @@ class Inbox:
 
 
 class Consuming(Inbox):
-    """A push consumer; each message fails as many times as was ordered (-1: always)."""
+    """A push consumer; each message fails as often as the order says (-1: always)."""
 
     def __init__(self, order: Fields, replier: Sending | None) -> None:
         super().__init__(order.get("diary"))
@@ -311,7 +312,7 @@ class Reading:
 
 
 async def pull(order: Fields) -> list[Fields]:
-    """All that is in a topic."""
+    """All messages of a topic."""
     found: list[Fields] = []
     async with Admin(name_servers=order["namesrv"]) as admin:
         for data in (await admin.topics.route(order["topic"])).queues:
@@ -344,7 +345,7 @@ Member: TypeAlias = Sending | Consuming | Popping | Reading
 
 
 class Driver:
-    """Obeys."""
+    """Carries out orders."""
 
     def __init__(self) -> None:
         self._members: dict[str, Member] = {}

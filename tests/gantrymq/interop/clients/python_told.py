@@ -1,4 +1,4 @@
-"""How messages, results and deliveries are told to the scenarios: as JSON."""
+"""Converts messages, results and deliveries to JSON for the scenarios."""
 
 import time
 from typing import Any, TypeAlias
@@ -55,7 +55,7 @@ def popped_delivery(popped: PoppedMessage) -> Fields:
 
 
 def address_in(message_id: str) -> str:
-    """Of the broker, in an id that says where a message lies; others have none."""
+    """The broker's address in an offset message id; "" for other ids."""
     try:
         return hosts.text(offset_id.decode(message_id)[0])
     except RemoteError:

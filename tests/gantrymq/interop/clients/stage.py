@@ -1,6 +1,6 @@
-"""What a scenario acts on: one client, one broker, and the objects it makes of the client.
+"""Gives a scenario one client, one broker, and the client objects that it creates.
 
-Every stage has names of its own, so that scenarios run beside each other on one broker.
+Every stage has its own names, so that scenarios run beside each other on one broker.
 """
 
 import itertools
@@ -18,13 +18,13 @@ from gantrymq.interop.servers import Broker, fields
 from gantrymq.interop.wire import Request
 
 PULL_MESSAGE = 11
-ARRIVE_SECONDS = 40.0  # rebalances, route polls and a machine that does other things too
-QUIET_SECONDS = 1.5  # what would come twice comes soon
+ARRIVE_SECONDS = 40.0  # for rebalances, route polls and a busy machine
+QUIET_SECONDS = 1.5  # a message that would come twice comes soon
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """To be sent."""
+    """A message to send."""
 
     topic: str
     body: str
@@ -36,7 +36,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a producer was told."""
+    """The result of a send, as the producer reports it."""
 
     status: str
     id: str
@@ -47,7 +47,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a consumer got."""
+    """A delivered message, as the consumer reports it."""
 
     topic: str
     body: str
@@ -62,7 +62,7 @@ class Delivery:
 
 
 class Stage:
-    """The place of one scenario."""
+    """The environment of one scenario."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Stage:
         name: str,
         credentials: Mapping[str, object] | None = None,
     ) -> None:
-        """`credentials` go with each order that makes a client object."""
+        """`credentials` are part of each order that creates a client object."""
         self.client = client
         self.broker = broker
         self._credentials = dict(credentials or {})
@@ -80,17 +80,17 @@ class Stage:
         self._running: list[str] = []
 
     def name(self, what: str) -> str:
-        """A name that nobody else has; every client and broker takes its characters."""
+        """A unique name, of characters that every client and broker accepts."""
         return f"{what}-{self._name}-{next(self._numbers)}"
 
     def topic(self, queues: int = 4, prefix: str = "") -> str:
-        """A new topic's name."""
+        """The name of a new topic."""
         topic = prefix + self.name("topic")
         self.broker.create_topic(topic, queues)
         return topic
 
     def start(self, do: str, **details: object) -> str:
-        """Make a client object; its name."""
+        """Create a client object; returns its name."""
         name = self.name(do)
         self._running.append(name)
         cluster = {"namesrv": self.broker.name_server_addresses}
@@ -105,15 +105,15 @@ class Stage:
     def ask(
         self, do: str, name: str, details: Mapping[str, object], seconds: float = 0.0
     ) -> object:
-        """An order to a client object; it may take that many seconds by itself."""
+        """Send an order to a client object; it may take that many seconds by itself."""
         return self.client.ask({"do": do, "as": name, **details}, seconds)
 
     def producer(self, **details: object) -> "Producer":
-        """A producer in a group of its own."""
+        """A producer with a group of its own."""
         return Producer(self, self.start("produce", **{"group": self.name("group"), **details}))
 
     def consumer(self, topic: str, **details: object) -> "Consumer":
-        """A push consumer, from the first message on, in a group of its own unless one is given."""
+        """A push consumer that starts with the first message; in a group of its own by default."""
         defaults = {
             "group": self.name("group"),
             "topic": topic,
@@ -128,15 +128,15 @@ class Stage:
         return Reader(self, self.start("read", topic=topic, group=group, assign=assign), topic)
 
     def pulled(self, topic: str, expression: str = "*") -> list[Delivery]:
-        """All that an old pull consumer finds in a topic."""
+        """All messages of a topic, by an old pull consumer."""
         where = {"namesrv": self.broker.name_server_addresses, "group": self.name("group")}
         order = {"topic": topic, "expression": expression, **where}
         return deliveries(self.ask("pull", self.name("pull"), order))
 
     def stored(self, topic: str) -> list[bytes]:
-        """The records of the topic's first queue, whatever this client can read.
+        """The records of the topic's first queue, including those that this client cannot read.
 
-        Clients give up what has failed too often, dead letters among it.
+        Some clients cannot read dead letters.
         """
         self.wait_until(lambda: self.broker.is_routed(topic), f"{topic} is there")
         ext = {"consumerGroup": self.name("group"), "topic": topic, "queueId": "0"}
@@ -147,7 +147,7 @@ class Stage:
         return list(_records(answer.body))
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait for something that takes its time."""
+        """Wait for a condition that takes time."""
         wait_until(condition, what, ARRIVE_SECONDS)
 
     def __enter__(self) -> Self:
@@ -165,13 +165,13 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """A producer at work."""
+    """A running producer."""
 
     stage: Stage
     name: str
 
     def send(self, messages: Sequence[Message], mode: str = "sync") -> list[Sent]:
-        """Send; whatever is confirmed must be confirmed as stored."""
+        """Send; asserts that confirmed messages are confirmed as stored."""
         answer = self._ask("send", mode=mode, messages=[asdict(each) for each in messages])
         assert isinstance(answer, list)
         results = [_sent(each) for each in answer]
@@ -179,15 +179,15 @@ class Producer:
         return results
 
     def transact(self, message: Message, *decisions: str) -> Sent:
-        """Send in a transaction: what is decided at first, and at each check."""
+        """Send in a transaction, with the first decision and the decision at each check."""
         return _sent(self._ask("transact", message=asdict(message), decisions=decisions))
 
     def checks(self, message: Message) -> int:
-        """How often the broker has asked about that transaction."""
+        """How often the broker has checked the transaction of this message."""
         return int(str(self._ask("checks", key=message.key)))
 
     def request(self, message: Message, millis: int = 20_000) -> str:
-        """Send and wait for the reply's body."""
+        """Send and wait for the reply; returns its body."""
         return str(self._ask("request", message=asdict(message), millis=millis))
 
     def view(self, topic: str, message_id: str) -> Delivery:
@@ -195,7 +195,7 @@ class Producer:
         return _delivery(self._ask("view", topic=topic, key=message_id))
 
     def find(self, topic: str, key: str) -> list[Delivery]:
-        """Messages by a key, once there are some."""
+        """Messages by a key, once there are any."""
         return deliveries(self._ask("find", topic=topic, key=key))
 
     def stop(self) -> None:
@@ -207,18 +207,18 @@ class Producer:
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A push consumer at work."""
+    """A running push consumer."""
 
     stage: Stage
     name: str
 
     def received(self, count: int, seconds: float = ARRIVE_SECONDS) -> list[Delivery]:
-        """All that has come, once it is as many as that, or the time is over."""
+        """All received messages, once there are so many, or the time is over."""
         order = {"count": count, "millis": int(seconds * 1000)}
         return deliveries(self.stage.ask("received", self.name, order, seconds))
 
     def gets_exactly(self, bodies: Iterable[str], seconds: float = ARRIVE_SECONDS) -> None:
-        """Each of them comes as often as it is named, and nothing else does."""
+        """Assert that each body arrives as often as it is named, and no other."""
         expected = Counter(bodies)
         self.received(expected.total(), seconds)
         found = Counter(each.body for each in self.received(expected.total() + 1, QUIET_SECONDS))
@@ -230,25 +230,25 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A lite pull consumer at work."""
+    """A running lite pull consumer."""
 
     stage: Stage
     name: str
     topic: str
 
     def poll(self, count: int, seconds: float = ARRIVE_SECONDS) -> list[Delivery]:
-        """What it gets until that many have come, or the time is over."""
+        """The received messages, until there are so many, or the time is over."""
         order = {"count": count, "millis": int(seconds * 1000)}
         return deliveries(self.stage.ask("poll", self.name, order, seconds))
 
     def gets_exactly(self, bodies: Sequence[str]) -> None:
-        """Each comes once, and nothing else does."""
+        """Assert that each body arrives once, and no other."""
         found = [each.body for each in self.poll(len(bodies))]
         found += [each.body for each in self.poll(1, QUIET_SECONDS)]
         assert sorted(found) == sorted(bodies)
 
     def seek(self, offset: int) -> None:
-        """Go on from there in every queue."""
+        """Seek to this offset in every queue."""
         self.stage.ask("seek", self.name, {"topic": self.topic, "offset": offset})
 
     def stop(self) -> None:
@@ -261,7 +261,7 @@ def now_ms() -> int:
 
 
 def deliveries(answer: object) -> list[Delivery]:
-    """A driver's list of messages."""
+    """A driver's list of deliveries, parsed."""
     assert isinstance(answer, list), answer
     return [_delivery(each) for each in answer]
 
@@ -306,5 +306,5 @@ def _text(told: Mapping[str, object], name: str) -> str:
 
 
 def _number(told: Mapping[str, object], name: str) -> int:
-    """-1 is what a library does not tell."""
+    """A number in an answer; -1 if the library does not report it."""
     return int(str(told.get(name, -1)))

@@ -1,1 +1,1 @@
-"""Stores of either side, and metrics."""
+"""Compares stores and metrics of Java's brokers and Gantry's."""

@@ -1,4 +1,4 @@
-"""Reads a broker's page of metrics, Java's or ours, so that the two can be compared."""
+"""Reads a broker's page of metrics, Java's or Gantry's, so that the two can be compared."""
 
 import re
 from collections.abc import Mapping
@@ -84,6 +84,6 @@ def _add(metrics: dict[str, Metric], kinds: Mapping[str, str], line: str) -> Non
 
 
 def _kind_of(name: str, kinds: Mapping[str, str]) -> str:
-    """Java's page leaves units out of the names in its lines about types."""
+    """The type of a metric; Java's page omits units from the names in its lines about types."""
     said = [each for each in kinds if name.startswith(each)]
     return kinds[max(said, key=len)] if said else ""

@@ -1,11 +1,11 @@
-"""What a store must answer, known from its messages alone, whoever wrote it and whoever reads it.
+"""Checks what a store answers against its messages, for every writer and every reader.
 
     pull      every queue from its minimum to its end, message by message
     view      every message by its offset id
     find      the positions of the messages of every key and every unique key
     search    offsets by times around every store time of a queue
 
-`differences` asks a reader all of this and says in words what is not as it must be.
+`differences` asks a reader all of this, and describes each wrong answer.
 """
 
 from collections import defaultdict
@@ -22,14 +22,14 @@ Queue: TypeAlias = tuple[str, int]
 Key: TypeAlias = tuple[str, str]
 """Topic and key."""
 Rule: TypeAlias = Callable[[Sequence[int], int], set[int]]
-"""Which offsets may be answered for a time, given the store times of a queue."""
+"""The offsets that may be answered for a time, given the store times of a queue."""
 
 SHOWN_MAX: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """A whole queue."""
+    """The messages of a whole queue."""
 
     minimum: int
     end: int
@@ -41,32 +41,32 @@ class Reader(Protocol):
 
     @property
     def tells_oldest_only(self) -> bool:
-        """Whether of several messages with one unique key it tells only the oldest."""
+        """Whether it returns only the oldest of several messages with one unique key."""
 
     def queues(self) -> set[Queue]:
-        """Those that have a message."""
+        """The queues that have a message."""
 
     def pull(self, queue: Queue) -> Pulled: ...
 
     def view(self, ids: Sequence[tuple[str, str]]) -> Sequence[Told]:
-        """By topic and offset id."""
+        """Messages by topic and offset id."""
 
     def find(
         self, keys: Sequence[Key], begin_ms: int, *, is_unique: bool
     ) -> Sequence[Sequence[int]]:
-        """Positions of messages stored at that time or later."""
+        """Positions of messages that were stored at that time or later."""
 
     def search(self, times: Sequence[tuple[str, int, int]]) -> Sequence[int]:
-        """By topic, queue id and time."""
+        """Offsets by topic, queue id and time."""
 
 
 def first_at_or_after(times: Sequence[int], wanted: int) -> set[int]:
-    """RocketMQ 5.3's rule, and ours."""
+    """The rule of RocketMQ 5.3 and of Gantry."""
     return {next((offset for offset, time in enumerate(times) if time >= wanted), len(times))}
 
 
 def next_to(times: Sequence[int], wanted: int) -> set[int]:
-    """RocketMQ 4.9's rule: any message of that time, else a neighbour.
+    """The rule of RocketMQ 4.9: any message of that time, otherwise a neighbour.
 
     It takes the nearer of the two, but looks in one file only, so that at a file's end it may be
     the other.
@@ -92,7 +92,7 @@ class Contents:
         return contents
 
     def begins_with(self, other: "Contents") -> bool:
-        """Whether each queue has what it has there, and perhaps more behind."""
+        """Whether each queue begins with the messages of `other`'s queue."""
         return all(
             self.queues[queue][: len(messages)] == messages
             for queue, messages in other.queues.items()
@@ -103,7 +103,7 @@ class Contents:
             yield from queue
 
     def keys(self, *, is_unique: bool) -> Mapping[Key, list[int]]:
-        """The positions of the messages of each."""
+        """The positions of the messages by key."""
         found: dict[Key, list[int]] = defaultdict(list)
         for message in self.messages():
             for key in keys_of(message, is_unique=is_unique):
@@ -115,7 +115,7 @@ class Contents:
 
 
 def keys_of(message: Told, *, is_unique: bool = False) -> list[str]:
-    """What the message can be found by."""
+    """The keys by which the message can be found."""
     named = message["properties"]
     assert isinstance(named, dict)
     name = property_names.UNIQ_KEY if is_unique else property_names.KEYS
@@ -123,7 +123,7 @@ def keys_of(message: Told, *, is_unique: bool = False) -> list[str]:
 
 
 def message_id(message: Told) -> str:
-    """Its offset id."""
+    """The message's offset id."""
     host = bytes.fromhex(str(message["storeHost"]))
     return offset_id.encode(host, _number(message, "physicalOffset"))
 
@@ -131,7 +131,7 @@ def message_id(message: Told) -> str:
 def differences(
     reader: Reader, contents: Contents, rule: Rule | None = first_at_or_after
 ) -> list[str]:
-    """What the reader does not answer as it must, the first of it; no rule, no searching."""
+    """The first wrong answers of the reader, in words; without a rule, offsets are not searched."""
     found = [
         *_pulled(reader, contents),
         *_viewed(reader, contents),
@@ -174,14 +174,14 @@ def _compared(what: str, got: Told, expected: Told) -> Iterator[str]:
 def _found(reader: Reader, contents: Contents, *, is_unique: bool) -> Iterator[str]:
     expected = contents.keys(is_unique=is_unique)
     keys = list(expected)
-    # Java's walk through its index ends at the first file that begins before the time asked for.
+    # Java's walk through its index ends at the first file that begins before the requested time.
     begin_ms = min(time for queue in contents.queues for time in contents.times(queue))
     answers = reader.find(keys, begin_ms - 1000, is_unique=is_unique)
     for key, got in zip(keys, answers, strict=True):
         positions = sorted(expected[key])
         if is_unique and reader.tells_oldest_only:
             positions = positions[:1]
-        # After a crash one record may be in the index twice.
+        # After a crash the index may have one record twice.
         if sorted(set(got)) != positions:
             yield f"{key} is at {sorted(got)}, not {positions}"
 
@@ -201,7 +201,7 @@ def _searched(reader: Reader, contents: Contents, rule: Rule) -> Iterator[str]:
 
 
 def _moments(times: Sequence[int]) -> list[int]:
-    """Around each store time, between neighbours, and far away."""
+    """Times around each store time, between neighbours, and far away."""
     around = {time + step for time in times for step in (-1, 0, 1)}
     between = {(before + after) // 2 + step for before, after in pairwise(times) for step in (0, 1)}
     return sorted({0, times[0] - 10_000, *around, *between, times[-1] + 10_000})

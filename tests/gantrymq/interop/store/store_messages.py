@@ -1,8 +1,8 @@
-"""Messages of every kind that a store keeps, always the same ones, and how a message is told.
+"""Makes messages of every kind that a store keeps, the same ones in each run.
 
-A round has one of each kind, all stored at one time; their bodies make a log of several files.
-What is told of a message is what StoreDriver.java tells: all its fields, the body, decompressed,
-by its SHA-256, and the properties as a table, for their order says nothing.
+A round has one message of each kind, all stored at one time; their bodies make a log of several
+files. A message is described as by StoreDriver.java: all its fields, the SHA-256 of the body,
+decompressed, and the properties as a table, because their order means nothing.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from gantrymq.wire.message import properties, sys_flag
 from gantrymq.wire.message.record import Record, body_crc
 
 Told: TypeAlias = dict[str, object]
-"""One message, by the names that StoreDriver.java gives its fields."""
+"""One message, with the names that StoreDriver.java gives its fields."""
 
 ROUNDS: Final = 20
 ROUND_MS: Final = 7_000
@@ -38,19 +38,20 @@ QUEUES: Final[Mapping[str, int]] = {
     OPERATIONS: 1,
 }
 
-DUE_LEVEL, PENDING_LEVEL = 1, 18  # 1 s and 2 h: a broker delivers the first at once, not the other
+# 1 s and 2 h: a broker delivers the first at once, and not the second
+DUE_LEVEL, PENDING_LEVEL = 1, 18
 DUE_ROUNDS: Final = 3
 BATCH_PARTS: Final = 3
 COMPRESSED_OLD, COMPRESSED_ZLIB = 0x1, 0x301
 BORN_V4: Final = hosts.pack(bytes([10, 1, 2, 3]), 54321)
 BORN_V6: Final = hosts.pack(bytes.fromhex("fd000000000000000000000000000002"), 40_001)
-PREPARED_OFFSET: Final = 0x1122334455  # the store keeps it and never looks
+PREPARED_OFFSET: Final = 0x1122334455  # the store keeps it and never reads it
 FILLING_BYTES: Final = 150_000  # of each round
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Puts that come at one time; one of several records is a batch."""
+    """Puts that arrive at one time; one of several records is a batch."""
 
     stored_ms: int
     puts: tuple[tuple[Record, ...], ...]
@@ -94,11 +95,12 @@ class _Maker:
         )
 
     def unique_key(self) -> str:
-        """As clients make them, but always the same: address, process, salt, time, counter."""
+        """A key like those of clients, but always the same: address, process, salt, time,
+        counter."""
         return f"0A010203D4312A139A55{self.number:08X}{self._made:04X}"
 
     def normal(self) -> Iterator[Record]:
-        """What a producer sends without more ado, and what makes bodies and hosts unlike."""
+        """Records as a producer sends them, with different bodies and hosts."""
         n = self.number
         yield self.record("plain", ORDERS, n % 4)
         yield self.record("tagged", ORDERS, (n + 1) % 4, {"TAGS": ("paid", "naïve𝄞")[n % 2]})
@@ -117,7 +119,7 @@ class _Maker:
         return tuple(self._part(number) for number in range(BATCH_PARTS))
 
     def handled(self) -> Iterator[Record]:
-        """What a broker makes of messages: delayed, retried, transactional."""
+        """Records as a broker writes them: delayed, retried, transactional."""
         n = self.number
         if n < DUE_ROUNDS:
             yield self._delayed(DUE_LEVEL)
@@ -157,7 +159,7 @@ class _Maker:
 
 
 def rounds(store_host: bytes, begin_ms: int) -> Iterator[Round]:
-    """All of them, the first stored at `begin_ms`."""
+    """All rounds; the first one is stored at `begin_ms`."""
     for number in range(ROUNDS):
         stored_ms = begin_ms + number * ROUND_MS
         maker = _Maker(number, store_host, stored_ms - 500)
@@ -166,7 +168,7 @@ def rounds(store_host: bytes, begin_ms: int) -> Iterator[Round]:
 
 
 def told(record: Record) -> Told:
-    """The stored record as StoreDriver.java tells it."""
+    """The stored record as StoreDriver.java describes it."""
     flags = sys_flag.with_hosts(record.sys_flag, record.born_host, record.store_host)
     body = record.body
     if flags & sys_flag.COMPRESSED:

@@ -1,4 +1,4 @@
-"""Our store, opened, asked the same as Java's: a `Reader` of store_contents.py."""
+"""Opens Gantry's store and answers the questions of store_contents.py."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -24,7 +24,7 @@ MEMORY_BYTES: Final = 1 << 30
 
 
 class OurReader:
-    """Every question is answered from the disk where the store has it not in memory."""
+    """A `Reader` of Gantry's store; reads from the disk what the store does not have in memory."""
 
     def __init__(self, store: ReadableStore) -> None:
         self._store = store
@@ -54,13 +54,13 @@ class OurReader:
     def find(
         self, keys: Sequence[Key], begin_ms: int, *, is_unique: bool
     ) -> Sequence[Sequence[int]]:
-        del is_unique  # the store looks for both at once
+        del is_unique  # the store looks for both kinds of key at once
         return [self.positions(*key, begin_ms) for key in keys]
 
     def positions(
         self, topic: str, key: str, begin_ms: int = 0, count_max: int = KEYS_AT_ONCE
     ) -> list[int]:
-        """Where the messages of a key are."""
+        """The positions of the messages with this key."""
         reading = messages_by_key(self._store, topic, key, count_max, begin_ms, FOREVER)
         return [message.record.physical_offset for message in run(reading).messages]
 

@@ -1,7 +1,8 @@
-"""What Java's producers send to fill a store with every kind of message, and whether it arrived.
+"""Lists what Java's producers send to fill a store with every kind of message, and checks the
+store.
 
-The producer's program answers for each sending what the broker told it; `differences` looks for
-that in what the store holds.
+The producer's program returns for each sending the broker's answer; `differences` compares the
+store with these answers.
 """
 
 import hashlib
@@ -35,7 +36,7 @@ ARRIVAL_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One message; what is empty is not said."""
+    """One message; empty fields are left out."""
 
     text: str
     tag: str = ""
@@ -46,7 +47,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """One call of the producer's; several messages are a batch, a decision ends a transaction."""
+    """One call of the producer; several messages are a batch, a decision ends a transaction."""
 
     topic: str
     queue: int
@@ -56,7 +57,7 @@ class Sending:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A sending, and what its producer was told: no offset id for a transaction."""
+    """A sending and the broker's answer: a transaction has no offset id."""
 
     sending: Sending
     offset_ids: tuple[str, ...]
@@ -66,7 +67,7 @@ class Sent:
 
 
 def sendings(turn: int) -> Iterator[Sending]:
-    """Every kind, told apart from those of other turns."""
+    """Sendings of every kind; they differ from those of other turns."""
     for n in range(ROUNDS):
         name = f"{turn}-{n}"
         yield Sending(ORDERS, n % 4, (Text(f"plain {name}", flag=n),))
@@ -86,17 +87,18 @@ def sendings(turn: int) -> Iterator[Sending]:
 
 
 def send_all(client: StoreClient, broker: StoreBroker, turn: int) -> list[Sent]:
-    """Send them, and wait for what the broker does by itself."""
+    """Send all of them, and wait for what the broker does by itself."""
     reader = JavaReader(client, broker)
     ended = reader.end((OPERATIONS, 0))
     sent = []
     for sending in sendings(turn):
         (told,) = client.ask(broker, "send", messages=[asdict(sending)])
         sent.append(_sent(sending, fields(told)))
-        if sending.decision in {COMMIT, ROLLBACK}:  # one by one: 5.3 joins what ends together
+        # one by one, because 5.3 joins decisions that come together
+        if sending.decision in {COMMIT, ROLLBACK}:
             ended += 1
             reader.wait_for((OPERATIONS, 0), ended, ARRIVAL_SECONDS)
-    # A broker that was killed delivers again; what it delivers anew comes behind that.
+    # A broker that was killed delivers again; the second deliveries come after that.
     due = [text for each in sent for text in each.sending.messages if text.delay == DUE_LEVEL]
     wait_until(
         lambda: all(_digest(text) in _delivered(reader) for text in due),
@@ -122,7 +124,7 @@ def _sent(sending: Sending, told: Mapping[str, object]) -> Sent:
 
 
 def differences(sent: Sequence[Sent], contents: Contents) -> list[str]:
-    """Which sendings are not in the store as their producer was told."""
+    """The sendings that the store does not have as the broker answered."""
     return [f"{each.sending}: {text}"[:1000] for each in sent for text in _faults(each, contents)]
 
 
@@ -139,7 +141,7 @@ def _faults(sent: Sent, contents: Contents) -> Iterator[str]:
     ids = tuple(message_id(message) for message in stored_ones)
     if ids != sent.offset_ids and not sent.sending.decision:
         yield f"offset ids {sent.offset_ids}, stored {ids}"
-    # 5.3 gives all of a batch the key of the whole, which it does not tell.
+    # 5.3 gives all messages of a batch one key, which the answer does not contain.
     if len(stored_ones) == 1 and tuple(keys_of(stored_ones[0], is_unique=True)) != sent.unique_keys:
         yield f"unique key {sent.unique_keys}, stored {stored_ones[0]['properties']}"
     if sent.sending.decision:
@@ -151,7 +153,7 @@ def _faults(sent: Sent, contents: Contents) -> Iterator[str]:
 
 
 def _stored_in(sent: Sent) -> Queue:
-    """Where a broker puts the message first."""
+    """The queue in which a broker stores the message first."""
     if delay := sent.sending.messages[0].delay:
         return SCHEDULE, delay - 1
     return (HALF, 0) if sent.sending.decision else (sent.sending.topic, sent.queue_id)
@@ -167,7 +169,7 @@ def _unlike(message: Told, text: Text) -> Iterator[str]:
 
 
 def _undecided(sent: Sent, contents: Contents) -> Iterator[str]:
-    """The final message is there if and only if the transaction was committed."""
+    """Checks that the final message exists if and only if the transaction was committed."""
     half = contents.queues[HALF, 0][sent.queue_offset]
     final = [
         message

@@ -1,10 +1,10 @@
-"""A process that fills a store of ours with the messages of store_messages.py.
+"""Fills a store of Gantry in a process of its own with the messages of store_messages.py.
 
     python -m gantrymq.interop.store.store_writer FOLDER STORE_HOST BEGIN_MS clean|killed
 
-Its clock is that of the messages: minutes go by, in which it flushes as it would. It prints what
-it has written, as one line of JSON, when all of it is answered: behind its clean stop, or, with
-SYNC_FLUSH, in the middle of its life, to be killed then.
+Its clock is the store time of the messages: minutes pass, in which the store flushes as usual. It
+prints one line of JSON with what it has written once all of it is answered: after its clean stop,
+or, with SYNC_FLUSH, before the test kills it.
 """
 
 import json
@@ -38,7 +38,7 @@ class Fate(Enum):
 
 
 def settings(flush_disk_type: FlushDiskType = FlushDiskType.ASYNC_FLUSH) -> StoreSettings:
-    """With the small files."""
+    """The settings, with small files."""
     return StoreSettings(
         flush_disk_type=flush_disk_type,
         mapped_file_size_commit_log=SIZES["mappedFileSizeCommitLog"],
@@ -50,7 +50,8 @@ def settings(flush_disk_type: FlushDiskType = FlushDiskType.ASYNC_FLUSH) -> Stor
 
 @contextmanager
 def opened(folder: Path, chosen: StoreSettings, now_ms: int = 0) -> Iterator[Store]:
-    """Our store on this folder from that time on; stopped cleanly when all went well."""
+    """Gantry's store in this folder, from that time on; stopped cleanly if the block raises
+    nothing."""
     disk = FolderDisk(folder)
     background = DiskBackground(disk)
     try:
@@ -69,7 +70,8 @@ def opened(folder: Path, chosen: StoreSettings, now_ms: int = 0) -> Iterator[Sto
 
 
 def fill(folder: Path, store_host: bytes, fate: Fate) -> Contents:
-    """Have a process write a store, and end it; what it has written, in the last minutes."""
+    """Let a process write a store and end; returns what it has written, dated in the last
+    minutes."""
     folder.mkdir(parents=True, exist_ok=True)
     begin_ms = time.time_ns() // 1_000_000 - 20 * 60_000
     command = [

@@ -1,4 +1,4 @@
-"""Scenarios of consuming: who gets what, and what becomes of failures."""
+"""Defines scenarios of consuming: how messages are shared, and what happens after failures."""
 
 from typing import Final
 
@@ -144,21 +144,21 @@ class SharedTopic:
         self.sent: list[Message] = []
 
     def join(self) -> None:
-        """One more member."""
+        """Add a member."""
         self._members.append(self._stage.consumer(self._topic, group=self._group))
 
     def leave(self) -> None:
-        """The oldest member goes."""
+        """Stop the oldest member."""
         member = self._members.pop(0)
         member.stop()
         self._of_those_gone |= set(bodies(member.received(0)))
 
     def bodies(self) -> set[str]:
-        """What any member has got."""
+        """The bodies that any member has received."""
         return self._of_those_gone.union(*(bodies(each.received(0)) for each in self._members))
 
     def wait_for_shares(self, *shares: int) -> None:
-        """Send to all queues until each is with one member and each member has its share."""
+        """Send to all queues until each queue has one member and each member has its share."""
         self._stage.wait_until(
             lambda: sorted(map(len, self._queues_of_a_wave())) == list(shares),
             f"the queues are shared out as {shares}",

@@ -1,4 +1,4 @@
-"""Scenarios of finding messages again, and of what brokers do besides: traces, replies, pop."""
+"""Defines scenarios of queries, and of other features: traces, replies, pop."""
 
 import json
 from typing import Final
@@ -71,7 +71,7 @@ def request_and_reply(stage: Stage) -> None:
 
 @ROWS.add("pop consumption", "pop")
 def pop(stage: Stage) -> None:
-    """The broker shares the messages out, one by one."""
+    """The broker distributes single messages."""
     topic, group = stage.topic(), stage.name("group")
     mode = {"topic": topic, "consumerGroup": group, "mode": "POP", "popShareQueueNum": 0}
     answer = stage.broker.ask(Request(SET_MESSAGE_REQUEST_MODE, body=json.dumps(mode).encode()))

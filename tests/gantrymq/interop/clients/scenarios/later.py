@@ -1,4 +1,4 @@
-"""Scenarios of messages that come later, or never: delays, timers, transactions."""
+"""Defines scenarios of messages that come later or never: delays, timers, transactions."""
 
 from typing import Final
 
@@ -7,14 +7,14 @@ from gantrymq.interop.clients.stage import Message, Stage, now_ms
 
 CHECKS: Final = 15
 UNASKED: Final = {"CHECK_IMMUNITY_TIME_IN_SECONDS": "300"}
-GIVEN_UP: Final = "TRANS_CHECK_MAX_TIME_TOPIC"  # made when it is needed first
+GIVEN_UP: Final = "TRANS_CHECK_MAX_TIME_TOPIC"  # a broker creates it at first use
 
 ROWS: Final = Rows()
 
 
 @ROWS.add("delay levels")
 def delay_levels(stage: Stage) -> None:
-    """Level 2 is two seconds here, and level 3 three."""
+    """Level 2 is two seconds in these tests, and level 3 three seconds."""
     topic = stage.topic()
     consumer = stage.consumer(topic)
     began_ms = now_ms()
@@ -27,7 +27,7 @@ def delay_levels(stage: Stage) -> None:
 
 @ROWS.add("timer messages", "properties")
 def timer_messages(stage: Stage) -> None:
-    """Their time is as exact as timerPrecisionMs, a second."""
+    """Timers have the precision of timerPrecisionMs, a second."""
     topic = stage.topic()
     consumer = stage.consumer(topic)
     due_ms = now_ms() + 4000
@@ -41,7 +41,8 @@ def timer_messages(stage: Stage) -> None:
 
 @ROWS.add("transactions: commit and roll back", "transactions", "properties")
 def commit_and_roll_back(stage: Stage) -> None:
-    """No broker asks meanwhile: a decision that crosses its question is carried out twice."""
+    """The broker checks no transaction here: a decision that crosses a check is carried out
+    twice."""
     topic = stage.topic()
     consumer, producer = stage.consumer(topic), stage.producer()
     for decision in ("ROLLBACK_MESSAGE", "COMMIT_MESSAGE"):
@@ -61,7 +62,7 @@ def decide_when_asked(stage: Stage) -> None:
     producer.transact(late, "UNKNOW", "COMMIT_MESSAGE")
     producer.transact(later, "UNKNOW", "UNKNOW", "COMMIT_MESSAGE")
     consumer.gets_exactly(["late", "later"])
-    # At least so often: a client that answers late, on a busy machine, is asked again.
+    # At least this often, because a client that answers late, on a busy machine, is asked again.
     for message, least in ((undone, 1), (late, 1), (later, 2)):
         assert producer.checks(message) >= least, message.body
 

@@ -1,7 +1,7 @@
-"""What a scenario is: a feature, what a client needs for it, and how it is played.
+"""Defines scenarios: a feature, what a client needs for it, and how it is played.
 
-A scenario is the same for every client and every broker: what a broker of Apache's makes of it is
-right by definition, and ours must make the same of it.
+A scenario is the same for every client and every broker: the result with Apache's broker is right
+by definition, and Gantry's broker must give the same.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ class Rows(list[Scenario]):
     def add(
         self, feature: str, *needs: str
     ) -> Callable[[Callable[[Stage], None]], Callable[[Stage], None]]:
-        """Enter a function; `needs` are means that not every client library has."""
+        """Add a function; `needs` are features that some client libraries lack."""
 
         def enter(play: Callable[[Stage], None]) -> Callable[[Stage], None]:
             self.append(Scenario(feature, frozenset(needs), play))
@@ -35,10 +35,10 @@ class Rows(list[Scenario]):
 
 
 def numbered(topic: str, count: int) -> list[Message]:
-    """Messages that tell each other apart."""
+    """Messages with different bodies."""
     return [Message(topic, f"{topic}/{n}") for n in range(count)]
 
 
 def bodies(messages: Iterable[Message | Delivery]) -> list[str]:
-    """What they say."""
+    """The bodies of messages."""
     return [each.body for each in messages]

@@ -1,4 +1,4 @@
-"""Scenarios of sending: what arrives, how often, and in which order."""
+"""Defines scenarios of sending: which messages arrive, how often, and in which order."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -42,7 +42,7 @@ def send_a_batch(stage: Stage) -> None:
 
 @ROWS.add("choose the queue; orderly consumption", "select", "orderly")
 def choose_the_queue(stage: Stage) -> None:
-    """Each queue's messages come in the order in which they were sent."""
+    """Each queue's messages arrive in the order in which they were sent."""
     topic = stage.topic()
     messages = sharded(topic, shards=4, count=80)
     stage.producer().send(messages, "select")
@@ -53,7 +53,7 @@ def choose_the_queue(stage: Stage) -> None:
 
 @ROWS.add("orderly consumption goes on where it failed", "select", "orderly", "local tries")
 def fail_in_order(stage: Stage) -> None:
-    """A message that fails is tried again before the next of its queue."""
+    """A message that fails is delivered again before the next message of its queue."""
     topic = stage.topic()
     messages = sharded(topic, shards=4, count=12)
     stage.producer().send(messages, "select")
@@ -63,14 +63,14 @@ def fail_in_order(stage: Stage) -> None:
 
 
 def sharded(topic: str, shards: int, count: int) -> list[Message]:
-    """Messages whose shards go to a queue each."""
+    """Messages of several shards; each shard goes to one queue."""
     return [
         Message(topic, f"{topic}/{n}", properties={"shard": str(n % shards)}) for n in range(count)
     ]
 
 
 def assert_in_order(found: Iterable[Delivery], sent: Iterable[Message]) -> None:
-    """Tries of one message count as one."""
+    """Assert the order of messages; repeated deliveries of one message count as one."""
     for shard in {each.properties["shard"] for each in sent}:
         came = [each.body for each in found if each.properties["shard"] == shard]
         expected = [each.body for each in sent if each.properties["shard"] == shard]
@@ -111,5 +111,5 @@ def namespaces(stage: Stage) -> None:
     stage.producer(namespace="room").send(messages)
     consumer = stage.consumer(topic, namespace="room")
     consumer.gets_exactly(bodies(messages))
-    # Java's client takes the namespace off what it delivers, others do not.
+    # Java's client removes the namespace from delivered topics, other clients do not.
     assert {each.topic.removeprefix("room%") for each in consumer.received(1)} == {topic}
