@@ -12,20 +12,18 @@ request until it has rules or users.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from gantrymq.acl.guard import Guard
 from gantrymq.acl.plain import plain_acl
 from gantrymq.acl.plain.accounts import Rules
 from gantrymq.acl.requests.needs import BROKER_REQUESTS
 from gantrymq.acl.signature_throttle import SignatureThrottle
+from gantrymq.acl.users.table_file import Seal
 from gantrymq.audit.refused_attempts import RefusedAttempts
 from gantrymq.broker.core.access.user_access import UserAccess
 from gantrymq.broker.core.access.user_rules import user_rules_of
 from gantrymq.broker.core.settings import BrokerSettings
-
-if TYPE_CHECKING:
-    from gantrymq.acl.users.table_file import Seal
 
 
 @final

@@ -11,16 +11,14 @@ address of the connection.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core.context import Identity
 from gantrymq.ha.protocol.proofs import PROOF_BYTES, GroupSecret, statement
 from gantrymq.store.record.send_fields import BORN_HOST
 from gantrymq.wire.command import Command
 from gantrymq.wire.java_string import utf8_bytes
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.context import Identity
 
 PROOF: Final = "gantryRelayProof"
 

@@ -9,14 +9,12 @@ Invariant: a change is in force only once config/users.json is on disk with it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import final
 
+from gantrymq.acl.guard import Guard
 from gantrymq.acl.users import table_file
 from gantrymq.acl.users.table import UserTable
-
-if TYPE_CHECKING:
-    from gantrymq.acl.guard import Guard
-    from gantrymq.acl.users.table_file import Seal
+from gantrymq.acl.users.table_file import Seal
 
 
 @final

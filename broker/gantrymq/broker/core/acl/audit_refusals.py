@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gantrymq.acl.rights.caller import Caller
 from gantrymq.acl.rights.refusal import AuthenticationFailure, Refusal, shortened
 from gantrymq.audit.actions import ACTIONS, AUTHENTICATION
 from gantrymq.audit.record import Actor, AuditOutcome, audit_record
 from gantrymq.broker.core.messages import Audit, Request
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
+from gantrymq.broker.core.state import State
 
 _GUESSES: Final = frozenset(
     {AuthenticationFailure.UNKNOWN_ACCOUNT, AuthenticationFailure.WRONG_SIGNATURE}

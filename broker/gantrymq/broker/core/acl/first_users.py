@@ -12,7 +12,7 @@ password that was changed by request.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gantrymq.acl.plain.accounts import Account, Rules
 from gantrymq.acl.rights.rights import Right
@@ -24,12 +24,10 @@ from gantrymq.acl.users.user import User, UserType
 from gantrymq.base.errors import ConfigurationError, RemoteError
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.broker.core.state import State
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.auth import PolicyEntryInfo, PolicyInfo, UserInfo
 from gantrymq.wire.jsonvalue import object_of, required_text_field, text_field
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 _SUPER: Final = UserType.SUPER.value
 _ACTIONS: Final = {Right.PUB: "Pub", Right.SUB: "Sub"}

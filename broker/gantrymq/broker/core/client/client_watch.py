@@ -12,16 +12,14 @@ queues have no consumer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.messages import Channel, CloseChannel, Tell
+from gantrymq.broker.core.state import State
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import FLAG_ONEWAY, Command
 from gantrymq.wire.headers.client import ConsumerGroupRequest
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # As in RocketMQ.
 SCAN_SECONDS: Final = 10.0

@@ -14,14 +14,12 @@ once in EVICTION_SECONDS: a flood of refused heartbeats costs little more than t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from gantrymq.base.memory_account import Kind, Overrun, Scope
 from gantrymq.base.peer_address import counted_address
 from gantrymq.broker.core.messages import Channel, CloseChannel
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
+from gantrymq.broker.core.state import State
 
 MUCH_MORE: Final = 16
 

@@ -7,15 +7,13 @@ RocketMQ would refuse.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gantrymq.broker.core.metadata.group_expiry import make_room
 from gantrymq.broker.core.names.name_rules import GROUP_CHARACTERS_MAX, RETRY_PREFIX, group_fault
+from gantrymq.broker.core.state import State
 from gantrymq.broker.core.tables.table_memory import GROUP_BYTES
 from gantrymq.wire.bodies.groups import GroupConfig
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # System groups: they are created even if autoCreateSubscriptionGroup is off, as in RocketMQ.
 SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"

@@ -18,16 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import nsmallest
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.messages import Channel, Register
 from gantrymq.broker.core.names.topic_names import dead_letter_topic, retry_topic
+from gantrymq.broker.core.state import State
 from gantrymq.broker.core.tables.groups import UNKNOWN
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
-
 
 # Between two scans for groups that expire.
 SCAN_SECONDS: Final = 60.0

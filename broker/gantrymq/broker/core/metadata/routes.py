@@ -5,20 +5,18 @@ A broker without name servers knows only its own queues.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
+from gantrymq.broker.core.state import State
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.route import TopicRouteData
 from gantrymq.wire.bodies.shared import MessageQueue, Permission
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.route import GetRouteInfoRequest
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # Java asks as often. Clients rebalance each 20 s, and each asks for each of its topics.
 FRESH_SECONDS: Final = 30.0

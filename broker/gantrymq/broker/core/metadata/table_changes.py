@@ -7,14 +7,12 @@ well, because it may repeat such a change.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import File
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
+from gantrymq.broker.core.state import State
 
 # A member that does not answer for half as long is about to leave the ISR.
 STORED_SECONDS: Final = 3.0

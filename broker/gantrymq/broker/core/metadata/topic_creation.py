@@ -10,7 +10,7 @@ Groups, which are limited too, have two more each, and an administrator may crea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
@@ -21,11 +21,9 @@ from gantrymq.broker.core.names.topic_names import (
     dead_letter_topic,
     retry_topic,
 )
+from gantrymq.broker.core.state import State
 from gantrymq.broker.core.tables.table_memory import TOPIC_BYTES
 from gantrymq.wire.bodies.shared import Permission, TopicConfig
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # Each change rewrites the whole file of the topics, and a registration names them all.
 TOPICS_MAX: Final = 50_000

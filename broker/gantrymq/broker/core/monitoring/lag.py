@@ -21,18 +21,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import Final, NamedTuple, final
 
 from gantrymq.broker.core.names import pop_handles
 from gantrymq.broker.core.names.name_rules import RETRY_PREFIX
 from gantrymq.broker.core.names.system_topics import TRANSACTION_GROUP
+from gantrymq.broker.core.state import State
 from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.lookups import store_time_of
 from gantrymq.store.read.readable_store import readable_end
 from gantrymq.wire.bodies.shared import TopicConfig
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # After so many queues the pass yields to other work: this takes less than half a millisecond.
 QUEUES_A_PIECE: Final = 32

@@ -7,18 +7,16 @@ pass gets the values of that pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.monitoring.lag import GroupLag, StoreTimes, group_lags
 from gantrymq.broker.core.names.system_topics import HALF_TOPIC
+from gantrymq.broker.core.state import State
 from gantrymq.broker.core.transaction.transactions import HALF_QUEUE
 from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.lookups import first_store_time, message_at
 from gantrymq.store.read.readable_store import unit_position
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 NONE_MS: Final = 0
 

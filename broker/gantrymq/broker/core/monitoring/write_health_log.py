@@ -7,12 +7,10 @@ counts as over. Only a master logs this, since a slave rejects all sends.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.broker.core.messages import Channel
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
+from gantrymq.broker.core.state import State
 
 # The store checks the disk as often.
 LOOK_SECONDS: Final = 1.0

@@ -6,12 +6,10 @@ these are topics too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gantrymq.broker.core.context import Context
 from gantrymq.wire.bodies.shared import Permission, TopicConfig
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.context import Context
 
 DEFAULT_TOPIC: Final = "TBW102"
 SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"

@@ -6,17 +6,15 @@ the newest message      otherwise; but 0 when the queue's first message is still
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.names import pop_handles
 from gantrymq.broker.core.pull.commits import in_memory_bytes
+from gantrymq.broker.core.state import State
 from gantrymq.broker.core.tables.in_flight import Place
 from gantrymq.store.read.readable_store import readable_end, unit_position
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 FROM_FIRST: Final = 0
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Outcome, Reply, Request
 from gantrymq.broker.core.names import pop_handles
 from gantrymq.broker.core.pop.orders import Orders
+from gantrymq.broker.core.state import State
 from gantrymq.broker.core.tables.in_flight import Place
 from gantrymq.store.read.pull import PullQuery, PullStatus, pull
 from gantrymq.store.read.readable_store import readable_end_now
@@ -20,9 +20,6 @@ from gantrymq.wire.headers.pop import (
     PeekMessageRequest,
     PopMessageResponse,
 )
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # The limit of a pop.
 MESSAGES_MAX = 32

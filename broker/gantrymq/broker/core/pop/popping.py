@@ -15,7 +15,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.broker.core.engine.tasks import Task, wait
 from gantrymq.broker.core.messages import Reply, Request
@@ -26,6 +26,7 @@ from gantrymq.broker.core.pop.pops import Pops
 from gantrymq.broker.core.pull import pulls
 from gantrymq.broker.core.pull.commits import queue_end
 from gantrymq.broker.core.pull.subscriptions import Choice
+from gantrymq.broker.core.state import State
 from gantrymq.broker.core.tables.in_flight import Place
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.read.async_reader import ReadTask
@@ -37,9 +38,6 @@ from gantrymq.wire.headers.pop import PopMessageRequest, PopMessageResponse
 from gantrymq.wire.java_string import utf8_bytes
 from gantrymq.wire.message import properties, property_names
 from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, decode_all, encode
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # The percentage of pops that begin with the retry topic: Java's popFromRetryProbability.
 RETRY_FIRST_PERCENT: Final = 20

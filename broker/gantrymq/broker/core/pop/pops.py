@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import RemoteError
@@ -26,10 +26,8 @@ from gantrymq.broker.core.messages import Channel, File
 from gantrymq.broker.core.pop.orders import Orders
 from gantrymq.broker.core.pop.revival import Revival
 from gantrymq.broker.core.pop.waiting import Waiting
+from gantrymq.broker.core.state import State
 from gantrymq.broker.core.tables.in_flight import NEVER_MS, InFlightMessage, InFlightMessages, Place
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 
 @final

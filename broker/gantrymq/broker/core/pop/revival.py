@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.bounds import INT_MAX, NEVER
 from gantrymq.broker.core.engine import tasks
@@ -28,14 +28,12 @@ from gantrymq.broker.core.names import pop_handles
 from gantrymq.broker.core.schedule.deliveries import Delivery
 from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS
 from gantrymq.broker.core.schedule.message_restore import COUNT_MAX, messages_of
+from gantrymq.broker.core.state import State
 from gantrymq.broker.core.tables.in_flight import NEVER_MS, InFlightMessage, Place
 from gantrymq.wire.java_string import utf8_bytes
 from gantrymq.wire.message import properties as codec
 from gantrymq.wire.message import property_names
 from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, Record
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # The pause after a failed read of the disk, or a failed write of the topics file.
 PAUSE_MS: Final = 5_000

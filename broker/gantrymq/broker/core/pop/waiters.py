@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
+from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.names import pop_handles
 from gantrymq.wire.codes import RequestCode
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.engine.tasks import Task
 
 ALL_QUEUES: Final = -1
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import DiskError
@@ -34,12 +34,10 @@ from gantrymq.broker.core.pop.waiters import (
     TopicWaiters,
     Waiter,
 )
+from gantrymq.broker.core.state import State
 from gantrymq.broker.core.tables.in_flight import Place
 from gantrymq.remoting.refusal import failed
 from gantrymq.wire.command import Command
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # 2 kB each. Beyond this limit clients are told to come back later.
 WAITING_MAX: Final = 50_000

@@ -15,13 +15,11 @@ master may have less of the log than consumers have read. `forget_lost` corrects
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gantrymq.broker.core.messages import Request
 from gantrymq.broker.core.names.system_topics import TRANSACTION_GROUP, TRANSACTIONS_OWN
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
+from gantrymq.broker.core.state import State
 
 # The number of groups, and of queues of a group, that log lines about a promotion name.
 NAMED_MAX: Final = 20

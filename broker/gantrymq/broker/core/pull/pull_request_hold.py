@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import DiskError
@@ -37,13 +37,11 @@ from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pull import pulls
 from gantrymq.broker.core.pull.pulls import Pull
 from gantrymq.broker.core.pull.subscriptions import Wish
+from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import failed, overloaded, rejected
 from gantrymq.store.read.pull import Pulled, PullStatus
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.pull import PullMessageRequest
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 Place: TypeAlias = tuple[str, int]
 

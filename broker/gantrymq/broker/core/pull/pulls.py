@@ -14,7 +14,7 @@ Each answer has the offset to continue from; its remark is the name of the store
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.disk import DiskError
 from gantrymq.base.limits import FRAME_BYTES_MAX
@@ -22,6 +22,7 @@ from gantrymq.broker.core.engine.tasks import Task, read
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.pull.subscriptions import Choice, choice_of, forbidden
 from gantrymq.broker.core.responses import refused
+from gantrymq.broker.core.state import State
 from gantrymq.store.read.async_reader import FilterRest, ReadTask, Wanted
 from gantrymq.store.read.pull import FOUND, Pulled, PullQuery, PullStatus, pull
 from gantrymq.store.read.readable_store import readable_end_now
@@ -30,9 +31,6 @@ from gantrymq.wire.bodies.shared import Permission, TopicConfig
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.pull import PullMessageRequest
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 MASTER_ID: Final = 0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.messages import Reply
@@ -18,6 +18,7 @@ from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.sql92.parser import CHARACTERS_MAX
 from gantrymq.broker.core.sql92.selector import Selector, selector_of
 from gantrymq.broker.core.sql92.tokens import SelectorError
+from gantrymq.broker.core.state import State
 from gantrymq.broker.core.tables.groups import READ_FORBIDDEN
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.heartbeat import EXPRESSION_TAG, SubscriptionData
@@ -26,9 +27,6 @@ from gantrymq.wire.command import Command
 from gantrymq.wire.headers.pull import PullMessageRequest
 from gantrymq.wire.message import properties, property_names, tags
 from gantrymq.wire.message.record import Record
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # Bits of a pull's sysFlag.
 HAS_SUBSCRIPTION: Final = 4

@@ -15,14 +15,12 @@ last HA address, as in RocketMQ, until it is told another one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.messages import Channel, Register
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
-    from gantrymq.wire.headers.route import RegisterBrokerResponse
+from gantrymq.broker.core.state import State
+from gantrymq.wire.headers.route import RegisterBrokerResponse
 
 # Between two requests while no master is heard. The wait doubles up to the maximum.
 ASK_SECONDS: Final = 1.0

@@ -10,16 +10,14 @@ words, where they are checked. The slave's store refuses every other append.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gantrymq.acl.rights.refusal import MASTER_DECIDES
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.responses import refused
+from gantrymq.broker.core.state import State
 from gantrymq.store.record.put import UNAVAILABLE
 from gantrymq.wire.codes import RequestCode, ResponseCode
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 _CHANGES: Final = frozenset(
     {

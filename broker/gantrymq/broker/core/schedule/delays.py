@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.bounds import INT_MAX, NEVER
 from gantrymq.broker.core.engine import tasks
@@ -31,6 +31,7 @@ from gantrymq.broker.core.messages import Channel, File
 from gantrymq.broker.core.schedule.deliveries import Delivery
 from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS, DurableProgress
 from gantrymq.broker.core.schedule.message_restore import Run, lead_away, lead_back, run_of
+from gantrymq.broker.core.state import State
 from gantrymq.store.record.dispatch_entry import SCHEDULE_TOPIC
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.shared import DataVersion
@@ -44,9 +45,6 @@ from gantrymq.wire.message.property_names import (
     TIMER_DELIVER_MS,
 )
 from gantrymq.wire.message.record import Record
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 TOPIC: Final = SCHEDULE_TOPIC.decode()
 # RocketMQ counts deliveries of the delay levels under this group.

@@ -12,16 +12,14 @@ A stored message counts as sent to its topic, as in RocketMQ.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.broker.core.engine import tasks
+from gantrymq.broker.core.state import State
 from gantrymq.store.append.pending_put import PutAnswer
 from gantrymq.store.record.put import PutStatus
 from gantrymq.wire.java_string import utf8_text
 from gantrymq.wire.message.record import Record
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # A full disk or a pause of writes lasts longer than this.
 RETRY_SECONDS: Final = 1.0

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gantrymq.base.errors import CorruptionError
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
+from gantrymq.broker.core.state import State
 from gantrymq.store.read.pull import PullQuery, pull
 from gantrymq.wire.message.record import Record, decode
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # The default limit of a pull.
 RECORDS_MAX: Final = 32

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.engine import tasks
@@ -40,10 +40,8 @@ from gantrymq.broker.core.schedule.timer_messages import (
 from gantrymq.broker.core.schedule.timer_progress import TimerProgress
 from gantrymq.broker.core.schedule.timer_spans import TimerSpans
 from gantrymq.broker.core.schedule.timers import TOPIC
+from gantrymq.broker.core.state import State
 from gantrymq.wire import javajson
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # The pause after a failed read.
 PAUSE_SECONDS: Final = 10.0

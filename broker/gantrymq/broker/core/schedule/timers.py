@@ -15,11 +15,12 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.bounds import LONG_MAX
 from gantrymq.broker.core.schedule.delays import level_of
 from gantrymq.broker.core.schedule.message_restore import lead_away
+from gantrymq.broker.core.state import State
 from gantrymq.wire import java_string
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.message import properties, sys_flag
@@ -33,9 +34,6 @@ from gantrymq.wire.message.property_names import (
     UNIQ_KEY,
 )
 from gantrymq.wire.message.record import Record
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 TIMER_TOPIC: Final = b"rmq_sys_wheel_timer"
 TOPIC: Final = TIMER_TOPIC.decode()

@@ -10,23 +10,20 @@ anything only the general path does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
+from gantrymq.broker.core.context import Identity
 from gantrymq.broker.core.messages import Channel
 from gantrymq.broker.core.names.name_rules import TOPIC_CHARACTERS_MAX, topic_fault
 from gantrymq.broker.core.names.topic_names import NOT_FOR_CLIENTS
 from gantrymq.broker.core.send import sends
+from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.broker.core.state import State
 from gantrymq.store.append.kernel import Kernel
 from gantrymq.store.append.kernel_counts import KernelCounts
+from gantrymq.store.settings import StoreSettings
 from gantrymq.wire.bodies.shared import Permission, TopicConfig, TopicFilterType
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.context import Identity
-    from gantrymq.broker.core.settings import BrokerSettings
-    from gantrymq.broker.core.state import State
-    from gantrymq.store.settings import StoreSettings
-
 
 # Topics that are judged immediately when settings or the role change (about 8 us each), and topics
 # that each later turn judges. Sends to a topic that is not judged yet take the general path.

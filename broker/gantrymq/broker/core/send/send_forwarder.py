@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.access import forward_proofs
@@ -40,6 +40,7 @@ from gantrymq.broker.core.messages import (
     Request,
 )
 from gantrymq.broker.core.responses import refused
+from gantrymq.broker.core.state import State
 from gantrymq.broker.core.tables.clients import Client
 from gantrymq.remoting.refusal import going_away
 from gantrymq.store.record.put import UNAVAILABLE
@@ -47,9 +48,6 @@ from gantrymq.store.record.send_fields import BORN_HOST
 from gantrymq.wire.codes import LanguageCode, RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.version import V5_3_1
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 # About the duration of a failover; a producer waits for three seconds.
 PARK_SECONDS: Final = 2.0

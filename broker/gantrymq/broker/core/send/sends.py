@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from gantrymq.broker.core.access import forward_proofs
 from gantrymq.broker.core.messages import Request
@@ -24,6 +24,7 @@ from gantrymq.broker.core.metadata.topic_creation import (
 )
 from gantrymq.broker.core.names.name_rules import RETRY_PREFIX, topic_fault
 from gantrymq.broker.core.names.topic_names import NOT_FOR_CLIENTS
+from gantrymq.broker.core.state import State
 from gantrymq.store.record.send_fields import BORN_HOST
 from gantrymq.wire import hosts
 from gantrymq.wire.bodies.shared import Permission, TopicConfig, TopicFilterType
@@ -33,9 +34,6 @@ from gantrymq.wire.java_string import utf8_bytes
 from gantrymq.wire.message import properties as codec
 from gantrymq.wire.message import property_names, sys_flag
 from gantrymq.wire.message.record import Record
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 SendHeader: TypeAlias = SendMessageRequest | SendMessageV2Request
 

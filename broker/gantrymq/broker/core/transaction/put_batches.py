@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
+from gantrymq.broker.core.state import State
 from gantrymq.store.append.pending_put import PutAnswer
 from gantrymq.wire.message.record import Record
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 
 def put_together(state: State, records: Sequence[Record], *, waits: bool) -> Task[PutAnswer]:

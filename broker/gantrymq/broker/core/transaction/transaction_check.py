@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import Final, NamedTuple, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import GantryError
@@ -27,6 +27,7 @@ from gantrymq.broker.core.messages import Channel, Tell
 from gantrymq.broker.core.names.system_topics import HALF_TOPIC, OP_TOPIC
 from gantrymq.broker.core.schedule.durable_progress import DurableProgress
 from gantrymq.broker.core.schedule.system_queue_reader import RECORDS_MAX, records_from
+from gantrymq.broker.core.state import State
 from gantrymq.broker.core.transaction.check_decision import Verdict, judge, why_too_soon
 from gantrymq.broker.core.transaction.put_batches import put_together
 from gantrymq.broker.core.transaction.transactions import (
@@ -47,9 +48,6 @@ from gantrymq.store.record.put import check_message
 from gantrymq.wire.message import offset_id, properties
 from gantrymq.wire.message.property_names import REAL_TOPIC
 from gantrymq.wire.message.record import Record
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 GROUP: Final = "CID_RMQ_SYS_TRANS"
 

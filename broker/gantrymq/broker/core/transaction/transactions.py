@@ -17,9 +17,10 @@ followed by a comma. 4.9 reads a single number without a comma, so that form is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gantrymq.broker.core.names.system_topics import HALF_TOPIC, OP_TOPIC
+from gantrymq.broker.core.state import State
 from gantrymq.broker.core.tables.open_halves import origin_of
 from gantrymq.wire import java_string
 from gantrymq.wire.bodies.shared import TopicConfig
@@ -41,9 +42,6 @@ from gantrymq.wire.message.property_names import (
     UNIQ_KEY,
 )
 from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, Record, encode
-
-if TYPE_CHECKING:
-    from gantrymq.broker.core.state import State
 
 GIVEN_UP_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 HALF_QUEUE: Final = 0
