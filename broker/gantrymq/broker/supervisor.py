@@ -153,7 +153,7 @@ async def give_away(client: LeaseAccess, member: int, address: str, disk: str = 
     if not isinstance(answer, Found):
         return False
     lease = answer.lease
-    is_of_disk = lease.is_of(member, disk) if disk else lease.holder == member
+    is_of_disk = lease.is_held_by(member, disk) if disk else lease.holder == member
     if not is_of_disk or lease.address != address:
         return True
     if lease.untrusted_reason is not None:  # writing it again would seal what no member wrote

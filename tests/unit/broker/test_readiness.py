@@ -75,8 +75,8 @@ def test_a_follower_that_the_master_refuses_says_what_the_master_said() -> None:
         ),
         (replace(FOLLOWER, lease=None), "the group's Lease was not read yet, or there is none"),
         (
-            replace(FOLLOWER, lease=None, last_log_line="the lease could not be reached: 403"),
-            "; the lease could not be reached: 403",
+            replace(FOLLOWER, lease=None, last_log_line="lease request failed cause=403"),
+            "; lease request failed cause=403",
         ),
         (replace(FOLLOWER, lease=replace(LEASE, fenced=frozenset({2}))), "it is fenced"),
         (
@@ -113,7 +113,7 @@ def test_a_member_that_is_not_ready_says_why(view: MemberView, told: str) -> Non
     ],
 )
 def test_a_group_without_a_master_says_what_its_members_wait_for(lease: Lease, told: str) -> None:
-    words = "not master: all members have to be heard first, and 3 are not"
+    words = "not seeking lease reason=all members must report first, missing members 3"
     view = replace(
         FOLLOWER, lease=lease, is_lease_fresh=False, follows_master=False, last_log_line=words
     )

@@ -1,8 +1,8 @@
 """Keeps the group's Service pointing to the master while this member is the master.
 
     every LOOK_SECONDS     the slice is read, and written if it was deleted or edited
-    every SURVEY_SECONDS   the Service and its other slices are read: what leads clients elsewhere
-                           is reported once, in the log and in `problems`
+    every SURVEY_SECONDS   the Service and its other slices are read: what sends clients
+                           elsewhere is reported once, in the log and in `problems`
     after a failure        the slice is tried again after AGAIN_SECONDS
 
 So a slice that was deleted or edited is repaired LOOK_SECONDS and two requests later. If its
@@ -62,13 +62,13 @@ class SliceKeeper:
 
     @property
     def problems(self) -> Sequence[str]:
-        """What keeps clients from the master, or leads some of them elsewhere."""
+        """What keeps clients from the master, or sends some of them elsewhere."""
         survey = self.survey
         found = [] if self.unpublished is None else [f"the Service: {self.unpublished}"]
         found += [] if survey.mistake is None else [survey.mistake]
         if survey.foreign is None and survey.unread:
             found.append(f"other EndpointSlices of the Service are not known: {survey.unread}")
-        found += [f"the Service also leads elsewhere: {each}" for each in survey.foreign or ()]
+        found += [f"the Service also points elsewhere: {each}" for each in survey.foreign or ()]
         return found
 
     async def keep(self, endpoint: Endpoint, published: Callable[[int, bool], None]) -> None:
@@ -80,7 +80,7 @@ class SliceKeeper:
             if not self._is_kept(endpoint):
                 return
             is_lasting = failure == self.unpublished
-            self._tell_published(failure)
+            self._log_published(failure)
             published(endpoint.epoch, failure is None)
             if failure is None or is_lasting:  # the next attempt matters more than a survey
                 await self._survey()
@@ -104,26 +104,28 @@ class SliceKeeper:
             return
         self._survey_at = now + SURVEY_SECONDS
         before, self.survey = self.survey, await self._client.survey(PORT_NAMES)
-        self._tell_survey(before, self.survey)
+        self._log_survey(before, self.survey)
 
     # ------------------------------------------------------------------ log lines
 
-    def _tell_published(self, failure: str | None) -> None:
+    def _log_published(self, failure: str | None) -> None:
         if failure == self.unpublished:
             return
         self.unpublished = failure
         if failure is None:
-            self._log.info("the Service leads here now")
+            self._log.info("published master address in the Service")
         else:
-            self._log.warning("the Service does not lead here yet", cause=failure)
+            self._log.warning("publishing master address failed", cause=failure)
 
-    def _tell_survey(self, before: Survey, now: Survey) -> None:
+    def _log_survey(self, before: Survey, now: Survey) -> None:
         if now.mistake is not None and now.mistake != before.mistake:
-            self._log.warning("clients do not get to the master by its Service", cause=now.mistake)
+            self._log.warning("Service does not point clients to the master", cause=now.mistake)
         if now.foreign is None:
             if now.unread != before.unread:
-                self._log.warning("cannot list other slices of the Service", cause=now.unread)
+                self._log.warning(
+                    "cannot list other EndpointSlices of the Service", cause=now.unread
+                )
         elif now.foreign != (before.foreign or ()):
-            told = "; ".join(now.foreign) or "none"
+            described = "; ".join(now.foreign) or "none"
             say = self._log.warning if now.foreign else self._log.info
-            say("other slices of the Service", found=told)
+            say("other EndpointSlices of the Service", found=described)

@@ -19,7 +19,7 @@ from gantrymq.ha.lease.member_id import MemberId
 
 @final
 class CandidatePolicy:
-    """The candidate policy of one member."""
+    """A member's promises, and its decisions on seeking the lease; owned by its leader elector."""
 
     __slots__ = ("_member_id", "_promised_until", "again_at")
 
@@ -29,7 +29,7 @@ class CandidatePolicy:
         self._member_id = member_id
         self._promised_until = now if is_new else now + DURATION_SECONDS
         self.again_at = NEVER
-        """When the verdict may change without another event."""
+        """When the decision may change without another event."""
 
     def promise(self, now: float) -> None:
         """Promise not to seek the lease for its duration."""
@@ -38,9 +38,9 @@ class CandidatePolicy:
     def judge(
         self, lease_state: LeaseClientState, context: ElectionContext, now: float
     ) -> Verdict | None:
-        """The verdict on seeking the lease; None if a promise forbids it."""
+        """The decision on seeking the lease; None if a promise forbids it."""
         lease = lease_state.lease
-        if lease and now < self._promised_until and self._may_others_lead(lease, context):
+        if lease and now < self._promised_until and self._may_another_lead(lease, context):
             self.again_at = self._promised_until
             return None
         view = View(
@@ -59,7 +59,7 @@ class CandidatePolicy:
         self.again_at = verdict.again_at
         return verdict
 
-    def _may_others_lead(self, lease: Lease, context: ElectionContext) -> bool:
+    def _may_another_lead(self, lease: Lease, context: ElectionContext) -> bool:
         """Whether the master that received the promise may continue. A master that released its
         lease may not, unless the lease was set back to an earlier state or edited."""
         if lease.untrusted_reason is not None or lease.epoch < context.member_report().epoch:

@@ -13,7 +13,7 @@ class ElectionContext(Protocol):
     """Implemented by the member. Each answer describes the current moment."""
 
     def member_report(self) -> MemberReport:
-        """What this member reports about its own log."""
+        """This member's report about its own log."""
 
     def received_reports(self) -> Mapping[int, ReceivedReport]:
         """The last report of each other member."""
@@ -33,8 +33,8 @@ class ElectionContext(Protocol):
 
     def flush_acknowledged(self, now: float) -> bool:
         """Start flushing the log up to its current end. Returns whether everything that may have
-        been acknowledged is already on the disk. For a master this is what it acknowledged itself;
-        the rest was flushed before it sought the lease."""
+        been acknowledged is already on the disk. For a master this is what it has acknowledged
+        itself; the rest was flushed before it sought the lease."""
 
     def has_able_successor(self) -> bool:
         """Whether an in-sync member follows this one and could accept messages as master."""

@@ -70,7 +70,7 @@ class _Progress:
 
 @final
 class InSyncReplicas:
-    """The in-sync set of one master in its epoch, owned by the member."""
+    """The in-sync set of a master in its epoch; the member owns it."""
 
     __slots__ = (
         "_disks",
@@ -78,7 +78,7 @@ class InSyncReplicas:
         "_me",
         "_progress",
         "_proposed",
-        "_sure",
+        "_trusted",
         "fenced",
         "is_shrinking",
         "persisted",
@@ -109,9 +109,9 @@ class InSyncReplicas:
         self._me = me
         self._progress = {each: _Progress(_NOTHING, now) for each in self.persisted - {me}}
         self._proposed: frozenset[int] | None = None
-        self._sure = self.persisted
-        """The members that a trusted Lease names; the rest of `persisted` is claimed by an
-        untrusted one."""
+        self._trusted = self.persisted
+        """The members that a trusted Lease names; only an untrusted Lease names the rest of
+        `persisted`."""
 
     # ------------------------------------------------------------------ disks
 
@@ -121,7 +121,7 @@ class InSyncReplicas:
         known = self._disks.get(member, "")
         return known if member in self.counted and known not in ("", disk) else None
 
-    def meets(self, member: int, disk: str) -> None:
+    def follows_with(self, member: int, disk: str) -> None:
         """Record that the member follows with this disk."""
         self._disks[member] = disk
 
@@ -131,7 +131,7 @@ class InSyncReplicas:
 
     # ------------------------------------------------------------------ reports of members
 
-    def heard(self, member: int, report: Report, log_end: int, now: float) -> None:
+    def reported(self, member: int, report: Report, log_end: int, now: float) -> None:
         """Record a report of a member. `log_end` is the end of the master's log."""
         known = self._progress.get(member)
         if known is None:
@@ -148,7 +148,7 @@ class InSyncReplicas:
 
     def _begin_to_count(self, member: int, known: _Progress, log_end: int, now: float) -> None:
         if known.report.is_refusing or member in self.fenced:
-            return  # it would soon be removed again, after all sends had waited for it
+            return  # the member would soon be removed again, after all sends had waited for it
         if member not in self.persisted and known.joins_at is None:
             known.joins_at, known.joins_by = log_end, now + JOIN_SECONDS
 
@@ -168,20 +168,20 @@ class InSyncReplicas:
             return None
         wanted = {self._me}
         for member, progress in self._progress.items():
-            is_of_it = member in self.persisted or self._has_joined(progress)
-            if is_of_it and now < self._goes_at(member, progress):
+            is_member = member in self.persisted or self._has_joined(progress)
+            if is_member and now < self._removal_at(member, progress):
                 wanted.add(member)
         return frozenset(wanted) if wanted != self.persisted else None
 
-    def _goes_at(self, member: int, progress: _Progress) -> float:
+    def _removal_at(self, member: int, progress: _Progress) -> float:
         """When the member is removed unless it makes progress; a leaving or fenced member at
         once."""
         if progress.report.is_leaving or member in self.fenced:
             return -NEVER
-        goes_at = progress.at + PROGRESS_SECONDS
+        removal_at = progress.at + PROGRESS_SECONDS
         if self._position(progress.report) < progress.goal:
-            goes_at = min(goes_at, progress.goal_at + LAG_SECONDS)
-        return goes_at
+            removal_at = min(removal_at, progress.goal_at + LAG_SECONDS)
+        return removal_at
 
     def _has_joined(self, progress: _Progress) -> bool:
         """Whether a joining member has everything that may have been acknowledged without it."""
@@ -192,7 +192,7 @@ class InSyncReplicas:
         """Stop counting joining members that have run out of time."""
         for member, progress in self._progress.items():
             has_time = now < progress.joins_by or self._has_joined(progress)
-            if not has_time or now >= self._goes_at(member, progress):
+            if not has_time or now >= self._removal_at(member, progress):
                 progress.joins_at = None
 
     def deadline(self) -> float:
@@ -200,7 +200,7 @@ class InSyncReplicas:
         due = NEVER
         for member, progress in self._progress.items():  # a loop, because each turn calls this
             if member in self.persisted:
-                at = self._goes_at(member, progress)
+                at = self._removal_at(member, progress)
             elif progress.joins_at is not None and not self._has_joined(progress):
                 at = progress.joins_by
             else:
@@ -230,12 +230,14 @@ class InSyncReplicas:
         assert self._proposed is None
         self._proposed = members
 
-    def settled(self, persisted: AbstractSet[int], claimed: AbstractSet[int] = frozenset()) -> None:
+    def confirmed(
+        self, persisted: AbstractSet[int], claimed: AbstractSet[int] = frozenset()
+    ) -> None:
         """Record the set of the lease that was read or written. Acknowledgements also wait for
         `claimed`, the members that only an untrusted lease names; those do not count towards the
         minimum."""
-        self._sure = frozenset(persisted) | {self._me}
-        self.persisted = self._sure | claimed
+        self._trusted = frozenset(persisted) | {self._me}
+        self.persisted = self._trusted | claimed
         self._proposed = None
         self.is_shrinking = False
         for progress in self._progress.values():
@@ -260,16 +262,18 @@ class InSyncReplicas:
         return self.persisted | (self._proposed or frozenset())
 
     @property
-    def sure(self) -> frozenset[int]:
+    def trusted(self) -> frozenset[int]:
         """The members of the persisted set that a trusted Lease names."""
-        return self._sure
+        return self._trusted
 
     @property
     def size(self) -> int:
         """The number of members that are certainly in the set, whichever set is the persisted
         one."""
         return (
-            len(self._sure) if self._proposed is None else min(len(self._sure), len(self._proposed))
+            len(self._trusted)
+            if self._proposed is None
+            else min(len(self._trusted), len(self._proposed))
         )
 
     # ------------------------------------------------------------------ acknowledgements

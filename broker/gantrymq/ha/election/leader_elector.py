@@ -1,14 +1,10 @@
 """Runs the leader election of one member: watches, seeks, renews and releases the Lease.
 
-    watching      another member is master, or none is; the lease is read periodically
-    seeking       a write that makes this member master is under way, or its outcome is unknown
-    leading       master: renews in time; changes of the in-sync set are part of a renewal
-    handing over  still master: rejects new requests until an in-sync member has everything
-    released      not master: the lease was released, and this process is to end
+phase.py has the states and the table of their transitions.
 
-Time. A master counts from when it *sent* a renewal (tenure.py), a watching member from when the
-answer that showed a change *arrived*. Each uses its own clock, so that the master's deadline ends
-before the lease expires for others, however long answers take.
+Time. A master counts from when it *sent* a renewal (lease_timer.py). A watching member counts from
+when the answer that showed a change *arrived*. Each uses its own clock, so the master's deadline
+ends before the lease expires for the other members, however long answers take.
 
 Invariant. A write whose outcome is unknown may still be carried out as long as the version that it
 replaces is the current one: until another version is seen, both outcomes are possible.
@@ -17,6 +13,7 @@ replaces is the current one: until another version is seen, both outcomes are po
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final, final
 
@@ -28,7 +25,18 @@ from gantrymq.ha.election.election_context import ElectionContext
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.election.lease_client_state import LeaseClientState, Outcome
 from gantrymq.ha.election.lease_timer import ASK_AFTER_SECONDS, LeaseTimer
-from gantrymq.ha.election.phase import Phase
+from gantrymq.ha.election.phase import (
+    FREE,
+    GIVE_UP,
+    HAND_OVER,
+    LEAVE,
+    LOSE,
+    PHASES,
+    SEEK,
+    STEP_DOWN,
+    WIN,
+    Phase,
+)
 from gantrymq.ha.election.switchover import Switchover
 from gantrymq.ha.lease.lease import (
     EPOCH_MAX,
@@ -43,7 +51,7 @@ from gantrymq.ha.lease.member_id import MemberId
 # A hand-over that takes longer is given up, and the master continues.
 HANDOVER_SECONDS: Final = 1.0
 
-# How often a master that cannot accept messages tries to hand over.
+# The interval between two attempts of a master that cannot accept messages to hand over.
 YIELD_SECONDS: Final = 5.0
 
 # How long a leaving follower waits to be removed from the in-sync set.
@@ -59,13 +67,13 @@ class LeaderElector:
         "_candidate_policy",
         "_chosen",
         "_handing_by",
+        "_last_text",
         "_lease_state",
         "_lease_timer",
         "_leaves_by",
         "_log_lines",
         "_member_id",
         "_proposal",
-        "_said",
         "_sought",
         "_switchover",
         "_yields",
@@ -77,33 +85,33 @@ class LeaderElector:
     )
 
     def __init__(
-        self, member_id: MemberId, now: float, *, is_new: bool, kept: Lease | None = None
+        self, member_id: MemberId, now: float, *, is_new: bool, last_lease: Lease | None = None
     ) -> None:
-        """`is_new`: this disk has never been used by a member, so it can have promised nothing.
-        `kept`: the lease that this disk has seen last."""
+        """`is_new`: this disk has never been used by a member, so it has made no promise.
+        `last_lease`: the last Lease that an earlier process on this disk has seen."""
         self._candidate_policy = CandidatePolicy(member_id, now, is_new=is_new)
         self._chosen = NO_MEMBER
-        self._lease_state = LeaseClientState(now, kept)
+        self._lease_state = LeaseClientState(now, last_lease)
         self._handing_by = NEVER
         self._leaves_by = NEVER
         self._member_id = member_id
         self._proposal: Lease | None = None
         """A write with another in-sync set whose outcome is unknown."""
-        self._said = ""
+        self._last_text = ""
         self._sought = 0
         self._switchover = Switchover(member_id.number)
         self._lease_timer = LeaseTimer(member_id)
         self._log_lines: list[WriteLogLine] = []
         self._yields = False
-        """Whether this member lets the lease go because its disk does not respond."""
+        """Whether this member hands over because its disk does not respond."""
         self._yields_at = -NEVER
         self.epoch = 0
         """The epoch of which this member is master; 0 while it is not."""
         self.in_sync: InSyncReplicas | None = None
         """The in-sync set of the epoch that this member leads; the member sets and clears it."""
         self.is_leaving = False
-        """Whether this process is about to end: it follows no other master, and its master is
-        told."""
+        """Whether this process ends soon: it follows no other master, and reports to its master
+        that it leaves."""
         self.phase = Phase.WATCHING
 
     # ------------------------------------------------------------------ state
@@ -119,7 +127,7 @@ class LeaderElector:
 
     @property
     def master(self) -> int:
-        """The member that the lease names, if that is another one than this."""
+        """The holder of the Lease; NO_MEMBER if there is none, or if it is this member."""
         lease = self.lease
         if lease is None or lease.holder == self._member_id.number:
             return NO_MEMBER
@@ -169,7 +177,7 @@ class LeaderElector:
     def lease_answered(self, number: int, answer: LeaseAnswer, now: float) -> None:
         """Process the answer to a request."""
         if isinstance(answer, Unanswered):
-            self._say(f"the lease could not be reached: {answer.text}", is_warning=True)
+            self._say(f"lease request failed cause={answer.text}", is_warning=True)
         outcome = self._lease_state.answered(number, answer, now, leads=self.epoch > 0)
         lease = self._lease_state.lease
         if outcome is Outcome.WRITTEN and lease is not None:
@@ -182,10 +190,10 @@ class LeaderElector:
         if self.phase is Phase.SEEKING and not self._has_won(lease):
             # Another holder, unless this member's write is still under way: then its next write
             # detects that.
-            self.phase = Phase.WATCHING
+            self._enter(LOSE)
         if not self.epoch:
             return
-        if lease is None or not lease.is_by(self._member_id) or lease.epoch != self.epoch:
+        if lease is None or not lease.is_written_by(self._member_id) or lease.epoch != self.epoch:
             self.step_down(_other_master(lease, self._member_id.number), now)
         elif self._proposal is None:
             self._compare_set(lease)
@@ -198,18 +206,19 @@ class LeaderElector:
         members it names can be elected until the lease is corrected."""
         in_sync, named = self.in_sync, lease.in_sync | lease.claimed
         if in_sync is not None and named | {self._member_id.number} != in_sync.persisted:
-            text = f"somebody else wrote that {sorted(lease.claimed or named)} are in sync"
-            self._say(text, is_warning=True)
+            members = _list(lease.claimed or named)
+            self._say(f"another program changed the ISR in the lease to={members}", is_warning=True)
             self._settle(lease)
 
     def _wrote(self, lease: Lease) -> None:
         """Act on a successful write."""
-        if not lease.is_by(self._member_id):
-            self.phase = Phase.RELEASED if self.is_leaving else Phase.WATCHING
+        if not lease.is_written_by(self._member_id):
+            self._enter(LEAVE if self.is_leaving else FREE)
         elif self.phase is Phase.SEEKING and self._has_won(lease):
-            self.phase, self.epoch = Phase.LEADING, lease.epoch
+            self._enter(WIN)
+            self.epoch = lease.epoch
             self._lease_timer.renew(self._lease_state.sent_at)
-            self._say(f"master in epoch {lease.epoch}; in sync: {sorted(lease.in_sync)}")
+            self._say(f"became master epoch={lease.epoch} isr={_list(lease.in_sync)}")
         elif self.epoch:
             self._lease_timer.renew(self._lease_state.sent_at)
             self._settle(lease)
@@ -217,20 +226,24 @@ class LeaderElector:
     def _has_won(self, lease: Lease | None) -> bool:
         """Whether this very process holds the lease: another process with this member's number may
         have sought the same epoch."""
-        return lease is not None and lease.is_by(self._member_id) and lease.epoch == self._sought
+        return (
+            lease is not None
+            and lease.is_written_by(self._member_id)
+            and lease.epoch == self._sought
+        )
 
     def _settle(self, lease: Lease) -> None:
         """Record that the outcome of the last proposal is known."""
         self._proposal = None
         if self.in_sync is not None:
-            self.in_sync.settled(lease.in_sync, lease.claimed)
+            self.in_sync.confirmed(lease.in_sync, lease.claimed)
 
     # ------------------------------------------------------------------ decisions
 
     def decide(self, context: ElectionContext, now: float) -> None:
         """Do everything that is due."""
         if self.epoch and now >= self.lease_deadline(context, now):
-            self.step_down("the lease could not be renewed in time", now)
+            self.step_down("the lease was not renewed in time", now)
         if self.epoch:
             self._lead(context, now)
         elif self.phase is not Phase.RELEASED:
@@ -239,8 +252,8 @@ class LeaderElector:
             self._lease_state.read(now)
 
     def _successor_at(self) -> float:
-        """When to look for a new master, which clients that still send to this member need to
-        know."""
+        """When to read the Lease for a new master. A process that ends redirects its clients to
+        the new master."""
         return NEVER if self.has_successor else self._lease_state.look_at(is_urgent=True)
 
     def deadline(self, context: ElectionContext, now: float) -> float:
@@ -252,8 +265,8 @@ class LeaderElector:
         return due
 
     def _times(self, context: ElectionContext, now: float) -> Sequence[float]:
-        """The times at which something is due. Work that was due and could not be done waits for an
-        answer."""
+        """The times at which something is due. Work that was due and could not be done waits for
+        the answer to the current request."""
         lease_state = self._lease_state
         requests = (
             ()
@@ -311,18 +324,18 @@ class LeaderElector:
         if verdict is None:
             return
         if verdict.epoch and not context.flush_acknowledged(now):
-            self._say("our log goes to our disk before we seek the lease")
+            self._say("flushing the log before seeking the lease")
         elif verdict.epoch:
             self._seek(verdict, context, now)
         elif verdict.is_missing:
-            self._make(context, now)
+            self._create(context, now)
         elif verdict.is_given_up and self.lease is not None:
-            self._release(self.lease, NO_MEMBER, now, goes=False)
+            self._release(self.lease, NO_MEMBER, now, leaves=False)
         elif not context.follows_master():
-            self._say(f"not master: {verdict.reason}")
+            self._say(f"not seeking lease reason={verdict.reason}")
 
-    def _make(self, context: ElectionContext, now: float) -> None:
-        """Create a lease that only names the group. If the group has no UUID, make one."""
+    def _create(self, context: ElectionContext, now: float) -> None:
+        """Create a Lease that only names the group. If the group has no UUID, make one."""
         known = self.lease
         blank = Lease(group=context.member_report().group or context.new_id())
         if known is not None:
@@ -330,19 +343,20 @@ class LeaderElector:
         self._lease_state.write(blank, now)
 
     def _seek(self, verdict: Verdict, context: ElectionContext, now: float) -> None:
-        """Write this member as master, with the in-sync members that are present; the others return
-        to the set once they have everything again."""
+        """Write this member as master, with the in-sync members that are present. The other members
+        return to the set once they have everything again."""
         if verdict.epoch > EPOCH_MAX:
-            self._say(f"not master: {_NO_EPOCH_LEFT}", is_warning=True)
+            self._say(f"not seeking lease reason={_NO_EPOCH_LEFT}", is_warning=True)
             return
-        self.phase, self._sought = Phase.SEEKING, verdict.epoch
-        text = f"seeking epoch {verdict.epoch}: {verdict.reason}"
+        self._enter(SEEK)
+        self._sought = verdict.epoch
+        text = f"seeking lease epoch={verdict.epoch} reason={verdict.reason}"
         self._say(text, is_warning=verdict.is_unclean)
         lease = self.lease
         assert lease is not None
         received_reports = context.received_reports()
         group = lease.group or context.member_report().group
-        if not group:  # an empty disk and an unreadable lease: others may know the group
+        if not group:  # an empty disk and an unreadable Lease: other members may know the group
             group = next(iter(groups_heard(received_reports, now)), "") or context.new_id()
         disks = {
             each: received_reports[each].member_report.disk
@@ -350,7 +364,7 @@ class LeaderElector:
         }
         disks |= {each: lease.disks[each] for each in verdict.in_sync & set(lease.disks)}
         disks[self._member_id.number] = context.member_report().disk
-        taken = lease.taken(self._member_id, verdict.epoch, verdict.in_sync, disks)
+        taken = lease.acquired(self._member_id, verdict.epoch, verdict.in_sync, disks)
         self._lease_state.write(replace(taken, group=group), now)
 
     # ------------------------------------------------------------------ leading
@@ -382,20 +396,19 @@ class LeaderElector:
         """Renew the lease, with the current in-sync set."""
         stall = context.stall(now)
         if stall is not None:
-            self._say(f"the lease is not renewed: {stall}", is_warning=True)
+            self._say(f"not renewing lease reason={stall}", is_warning=True)
         elif self._proposal is not None:
             self._renew(now, self._proposal.in_sync)
         elif (
             self._lease_state.lease is not None
             and self._lease_state.lease.untrusted_reason is not None
         ):
-            self._say(
-                f"the lease is written anew: {self._lease_state.lease.untrusted_reason}",
-                is_warning=True,
-            )
+            reason = self._lease_state.lease.untrusted_reason
+            self._say(f"overwriting untrusted lease reason={reason}", is_warning=True)
             self._renew(now)
         elif (wanted := self._wanted(context, in_sync, now)) is not None:
-            self._say(f"in sync is to be {sorted(wanted)}, was {sorted(in_sync.persisted)}")
+            change = "shrinking" if in_sync.is_shrinking else "expanding"
+            self._say(f"{change} ISR from={_list(in_sync.persisted)} to={_list(wanted)}")
             in_sync.propose(wanted)
             self._renew(now, wanted)
         elif now >= self._lease_state.tried_at + RENEW_SECONDS:
@@ -432,8 +445,8 @@ class LeaderElector:
     def step_down(self, reason: str, now: float) -> None:
         """Stop being master at once."""
         if self.epoch:
-            self._say(f"not master any more: {reason}", is_warning=True)
-        self.phase = Phase.WATCHING
+            self._say(f"stepped down epoch={self.epoch} reason={reason}", is_warning=True)
+        self._enter(STEP_DOWN)
         self.epoch = 0
         self._proposal = None
         self._lease_timer.end()
@@ -446,8 +459,8 @@ class LeaderElector:
     # ------------------------------------------------------------------ releasing the lease
 
     def leave(self, now: float) -> None:
-        """Prepare the end of this process: a master hands over, a follower has itself removed from
-        the in-sync set."""
+        """Prepare the end of this process: a master hands over, and a follower asks to be removed
+        from the in-sync set."""
         if not self.is_leaving:
             self._leaves_by = now + LEAVE_SECONDS
         self.is_leaving = True
@@ -457,20 +470,20 @@ class LeaderElector:
 
     @property
     def has_successor(self) -> bool:
-        """Whether the member to which this one handed over is master, or there was no such
+        """Whether the member to which this one handed over is master. True if there was no such
         member."""
         lease = self.lease
         return lease is None or lease.successor == NO_MEMBER or lease.holder != NO_MEMBER
 
     def _begin_handover(self, chosen: int, now: float) -> None:
-        self.phase = Phase.HANDING_OVER
+        self._enter(HAND_OVER)
         self._chosen = chosen
         self._handing_by = now + HANDOVER_SECONDS
-        self._say(f"handing over to {f'member {chosen}' if chosen else 'whoever is in sync'}")
+        self._say(f"handing over to={chosen or 'any in-sync member'}")
 
     def _can_be_taken(self, context: ElectionContext, now: float) -> bool:
-        """Whether the lease can presumably be written, so that a successor can take it: the last
-        write succeeded a moment ago. A member with a stalled disk does not renew; then the last
+        """Whether the Lease can presumably be written, so that a successor can acquire it: the last
+        write succeeded a moment ago. A member with a stalled disk does not renew; for it the last
         request decides."""
         lease_state, stalls = self._lease_state, context.stall(now) is not None
         return (
@@ -479,14 +492,14 @@ class LeaderElector:
 
     def _consider_yielding(self, context: ElectionContext, now: float) -> None:
         """Hand over to a member that can accept messages, if this one cannot. If no member can,
-        stay master even with a full disk: without a master consumers could not read on."""
+        stay master even with a full disk: without a master consumers could not read."""
         trouble = context.trouble(now)
         if trouble is None or not context.has_able_successor():
             self._yields = False
         elif now >= self._yields_at and self._can_be_taken(context, now):
             self._yields = context.stall(now) is not None
             self._yields_at = now + YIELD_SECONDS
-            self._say(f"somebody else is to be master: {trouble}", is_warning=True)
+            self._say(f"looking for another master reason={trouble}", is_warning=True)
             self._begin_handover(NO_MEMBER, now)
 
     def _consider_switch(
@@ -501,7 +514,7 @@ class LeaderElector:
             self._begin_handover(successor, now)
 
     def _hand_over(self, context: ElectionContext, now: float) -> None:
-        """Release the lease once a member has everything, or the time is over."""
+        """Release the Lease once a successor has everything, or at the time limit."""
         lease_state, lease, successor = (
             self._lease_state,
             self.lease,
@@ -512,57 +525,68 @@ class LeaderElector:
             return  # its answer shows whether the lease can be written
         can_be_taken = not is_stale and (self.is_leaving or self._can_be_taken(context, now))
         if is_over and not self.is_leaving and not (can_be_taken and successor):
-            reason = "nobody has everything" if can_be_taken else "the lease cannot be written"
-            self._hand_over_no_more(reason, now)
+            reason = "no member has everything" if can_be_taken else "the lease cannot be written"
+            self._give_up_handover(reason, now)
             return
         if lease is None or not can_be_taken or not (successor or is_over):
             return
-        goes = self.is_leaving or context.trouble(now) is not None
-        self.step_down(f"handed over to {f'member {successor}' if successor else 'nobody'}", now)
-        self._release(lease, successor, now, goes=goes)
+        leaves = self.is_leaving or context.trouble(now) is not None
+        name = f"member {successor}" if successor else "no member"
+        self.step_down(f"handed over to {name}", now)
+        self._release(lease, successor, now, leaves=leaves)
 
-    def _hand_over_no_more(self, reason: str, now: float) -> None:
-        self.phase, self._handing_by = Phase.LEADING, NEVER
+    def _give_up_handover(self, reason: str, now: float) -> None:
+        self._enter(GIVE_UP)
+        self._handing_by = NEVER
         if self._chosen != NO_MEMBER:
             self._switchover.give_up(now)
-        self._say(f"the switchover was given up: {reason}", is_warning=True)
+        self._say(f"gave up switchover reason={reason}", is_warning=True)
 
     def _leave(self, context: ElectionContext, now: float) -> None:
-        """Remove this member from the lease. If it follows a master, the master closes the
+        """Remove this member from the Lease. If it follows a master, the master closes the
         connection once no acknowledgement waits for this member."""
         lease, me, disk = self.lease, self._member_id.number, context.member_report().disk
         is_successor = lease is not None and lease.successor == me and lease.holder == NO_MEMBER
-        if lease and (lease.is_of(me, disk) or (is_successor and lease.names(me, disk))):
-            self._release(lease, NO_MEMBER, now, goes=True)
+        if lease and (lease.is_held_by(me, disk) or (is_successor and lease.names(me, disk))):
+            self._release(lease, NO_MEMBER, now, leaves=True)
         elif context.follows_master() and now < self._leaves_by:
             self._candidate_policy.again_at = self._leaves_by
         else:
-            self.phase = Phase.RELEASED
+            self._enter(LEAVE)
 
-    def _release(self, lease: Lease, successor: int, now: float, *, goes: bool) -> None:
-        """Write the lease without a holder. This member is no longer master, whatever the outcome.
+    def _release(self, lease: Lease, successor: int, now: float, *, leaves: bool) -> None:
+        """Write the Lease without a holder. This member is no longer master, whatever the outcome.
         The successor does not wait for a member that leaves or cannot follow."""
-        leaver = self._member_id.number if goes and successor else NO_MEMBER
+        leaver = self._member_id.number if leaves and successor else NO_MEMBER
         self._lease_state.write(lease.released(successor, leaver), now)
+
+    def _enter(self, event: str) -> None:
+        """Change the phase as the table says."""
+        self.phase = PHASES.next(self.phase, event)
 
     def _say(self, text: str, *, is_warning: bool = False) -> None:
         """Log a line, unless it repeats the previous one."""
-        if text != self._said:
-            self._said = text
+        if text != self._last_text:
+            self._last_text = text
             self._log_lines.append(WriteLogLine(text, is_warning=is_warning))
 
 
 _NO_EPOCH_LEFT: Final = (
-    f"the Lease has reached the highest epoch, {EPOCH_MAX}, which only an edit can cause: delete"
-    " the Lease, move the stores of all members aside, and start anew"
+    f"the Lease has reached the highest epoch, {EPOCH_MAX}, which only an edit can cause. Delete"
+    " the Lease, move the stores of all members aside, and start the group again."
 )
+
+
+def _list(members: AbstractSet[int]) -> str:
+    """Member numbers as log lines show them: [1,2,3]."""
+    return f"[{','.join(map(str, sorted(members)))}]"
 
 
 def _other_master(lease: Lease | None, me: int) -> str:
     """Describes the current master, which is another process."""
     if lease is None:
-        return "there is no lease any more"
+        return "the lease was deleted"
     if lease.holder == me:
         return f"another process of member {me} is master in epoch {lease.epoch}"
-    holder = f"member {lease.holder}" if lease.holder else "nobody"
+    holder = f"member {lease.holder}" if lease.holder else "no member"
     return f"{holder} is master in epoch {lease.epoch}"

@@ -56,15 +56,15 @@ class _Asked:
 
 @final
 class LeaseClientState:
-    """The Lease client of one member."""
+    """A member's knowledge of the Lease, and its current request; owned by its leader elector."""
 
     __slots__ = (
         "_actions",
         "_answered_at",
         "_asked",
         "_last_number",
-        "_sound",
         "_tried",
+        "_trusted",
         "changed_at",
         "is_known",
         "is_stale",
@@ -76,13 +76,13 @@ class LeaseClientState:
         "written_at",
     )
 
-    def __init__(self, now: float, kept: Lease | None = None) -> None:
-        """`kept`: the last Lease that an earlier process on this disk has seen."""
+    def __init__(self, now: float, last_lease: Lease | None = None) -> None:
+        """`last_lease`: the last Lease that an earlier process on this disk has seen."""
         self._actions: list[ReadLease | WriteLease] = []
         self._answered_at = -NEVER
         self._asked: _Asked | None = None
         self._last_number = 0
-        self._sound = kept
+        self._trusted = last_lease
         """The last trusted Lease, possibly of an earlier process on this disk."""
         self._tried = Mark()
         """The highest mark that this member has written or tried to write."""
@@ -158,7 +158,7 @@ class LeaseClientState:
             case Written(version):
                 assert asked.lease is not None
                 self.sent_at = asked.sent_at
-                self._know(self._believed(replace(asked.lease, version=version)), now)
+                self._know(self._usable(replace(asked.lease, version=version)), now)
                 self.changed_at = self.touched_at = self.written_at = now
                 return Outcome.WRITTEN
             case Conflict():
@@ -181,7 +181,7 @@ class LeaseClientState:
         self.tried_at = now
 
     def _found(self, lease: Lease | None, now: float, *, leads: bool) -> Outcome:
-        known, found = self.lease, self._believed(lease, leads=leads)
+        known, found = self.lease, self._usable(lease, leads=leads)
         if not self.is_known or _renewal(found) != _renewal(known):
             self.changed_at = now
         if not self.is_known or _version(found) != _version(known):
@@ -189,30 +189,30 @@ class LeaseClientState:
         self._know(found, now)
         return Outcome.READ
 
-    def _believed(self, found: Lease | None, *, leads: bool = False) -> Lease | None:
-        """The Lease to use: what was found, or, if that cannot be right, what was known before, to
-        be written in its place."""
-        if self._sound is None:
+    def _usable(self, found: Lease | None, *, leads: bool = False) -> Lease | None:
+        """The Lease to use: the one that was read, or, if that one is not trusted, the last trusted
+        one, which the master then writes in its place."""
+        if self._trusted is None:
             return found
-        known = self.lease or self._sound
+        known = self.lease or self._trusted
         if found is None:
-            return replace(known, version="", untrusted_reason="somebody has deleted it")
-        untrusted_reason = untrusted_reason_of(found, known, leads=leads)
-        if untrusted_reason is None:
+            return replace(known, version="", untrusted_reason="the Lease was deleted")
+        reason = untrusted_reason_of(found, known, leads=leads)
+        if reason is None:
             return found
         return replace(
             known,
             version=found.version,
             operator_requests=found.operator_requests,
             fenced=found.fenced,
-            untrusted_reason=untrusted_reason,
+            untrusted_reason=reason,
             claimed=found.in_sync,
         )
 
     def _know(self, lease: Lease | None, now: float) -> None:
         self.lease, self.is_known, self.is_stale = lease, True, False
         if lease is not None and lease.untrusted_reason is None:
-            self._sound = lease
+            self._trusted = lease
         self.read_at = now + WATCH_SECONDS
 
 

@@ -20,7 +20,7 @@ ASK_AFTER_SECONDS: Final = RENEW_SECONDS + 0.4
 
 @final
 class LeaseTimer:
-    """The renewals of one member while it is master."""
+    """The last renewal of a master, from which its deadlines count; owned by its leader elector."""
 
     __slots__ = ("_member_id", "_renewed_at")
 

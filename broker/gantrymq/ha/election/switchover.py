@@ -19,14 +19,15 @@ SWITCH_SECONDS: Final = 10.0
 
 @final
 class Switchover:
-    """The switchover state of one member while it is master."""
+    """The switchover requests that this member handles while it is master; owned by its leader
+    elector."""
 
     __slots__ = ("_me", "by")
 
     def __init__(self, me: int) -> None:
         self._me = me
         self.by = NEVER
-        """When the wait for the requested member ends."""
+        """Until when the master waits for the requested member."""
 
     def successor(self, lease: Lease, in_sync: AbstractSet[int], now: float) -> int | None:
         """The member to hand the lease to now, NO_MEMBER for any eligible member, or None for no
@@ -46,8 +47,8 @@ class Switchover:
     def granted(self, lease: Lease, now: float) -> int:
         """The number of the last switchover request that is finished: carried out or given up."""
         operator_requests = lease.operator_requests
-        is_there = operator_requests.switch_to in (NO_MEMBER, self._me)
-        if operator_requests.number > lease.granted and (is_there or now >= self.by):
+        is_done = operator_requests.switch_to in (NO_MEMBER, self._me)
+        if operator_requests.number > lease.granted and (is_done or now >= self.by):
             self.by = NEVER
             return operator_requests.number
         return lease.granted

@@ -1,11 +1,11 @@
-"""Encodes the EndpointSlice by which the master leads the group's Service to itself.
+"""Encodes the EndpointSlice with which the master points the group's Service to itself.
 
 The Service has no selector, so Kubernetes does not create a slice for it. The object is of
 discovery.k8s.io/v1:
 
     metadata.name                                <service>-master
     metadata.labels  kubernetes.io/service-name  the Service
-    metadata.annotations  gantrymq.dev/epoch     of the master that wrote it
+    metadata.annotations  gantrymq.dev/epoch     the epoch of the master that wrote it
     addressType                                  IPv4 or IPv6; immutable, so for another kind of
                                                  address the object is deleted and created anew
     endpoints                                    only the master's address; with nodeName, for
@@ -46,7 +46,7 @@ API_VERSION: Final = "discovery.k8s.io/v1"
 
 SERVICE_LABEL: Final = "kubernetes.io/service-name"
 
-# Enough to recognise them; if a Service has more than this, all have the same cause.
+# The number of slices that are reported; if a Service has more, they have the same cause.
 FOREIGN_MAX: Final = 20
 
 UNREADABLE_EPOCH: Final = 10**18
@@ -104,12 +104,12 @@ def read(data: bytes) -> EndpointSlice:
     content = object_of(javajson.loads(data, OBJECT_BYTES_MAX), "the EndpointSlice")
     kind = text_field(content, "kind")
     if kind != "EndpointSlice":
-        raise RemoteError(f"the API answered with {kind!r} where an EndpointSlice belongs")
+        raise RemoteError(f"the API answered with {kind!r} instead of an EndpointSlice")
     metadata = object_of(content.get("metadata"), "metadata")
     required_text_field(metadata, _VERSION)
     annotations = object_of(metadata.get("annotations") or {}, "annotations")
-    said = annotations.get(_EPOCH) or "0"
-    epoch = int(said) if isinstance(said, str) and _NUMBER.fullmatch(said) else UNREADABLE_EPOCH
+    text = annotations.get(_EPOCH) or "0"
+    epoch = int(text) if isinstance(text, str) and _NUMBER.fullmatch(text) else UNREADABLE_EPOCH
     return EndpointSlice(epoch, content)
 
 
@@ -148,20 +148,20 @@ def encode(
     is_newer = before is not None and before.epoch > endpoint.epoch
     if before is not None and is_newer and before.version != overruled:
         raise RemoteError(
-            f"the Service {object_name.name} leads to a master {_described(before.epoch)}, and this"
-            f" one is of epoch {endpoint.epoch}: it takes the Service over once it has renewed its"
-            " Lease"
+            f"the Service {object_name.name} points to a master {_described(before.epoch)}, and"
+            f" this one is of epoch {endpoint.epoch}: it takes the Service over once it has renewed"
+            " its Lease"
         )
     is_new = before is None or not before.can_become(endpoint)
     content: JsonObject = {} if before is None or is_new else dict(before.content)
-    said = _said(endpoint, object_of(content.get("metadata") or {}, "metadata"), object_name)
-    if not is_new and all(content.get(key) == value for key, value in said.items()):
+    fields = _fields(endpoint, object_of(content.get("metadata") or {}, "metadata"), object_name)
+    if not is_new and all(content.get(key) == value for key, value in fields.items()):
         return None
-    return javajson.dumps_standard(content | said)
+    return javajson.dumps_standard(content | fields)
 
 
 def _described(epoch: int) -> str:
-    return "of an epoch that is no number" if epoch == UNREADABLE_EPOCH else f"of epoch {epoch}"
+    return "of an epoch that is not a number" if epoch == UNREADABLE_EPOCH else f"of epoch {epoch}"
 
 
 def deletion(before: EndpointSlice) -> bytes:
@@ -172,7 +172,7 @@ def deletion(before: EndpointSlice) -> bytes:
     )
 
 
-def _said(endpoint: Endpoint, metadata: JsonObject, object_name: ObjectName) -> JsonObject:
+def _fields(endpoint: Endpoint, metadata: JsonObject, object_name: ObjectName) -> JsonObject:
     labels = object_of(metadata.get("labels") or {}, "labels")
     annotations = object_of(metadata.get("annotations") or {}, "annotations")
     ports: list[Json] = [
@@ -196,13 +196,13 @@ def _said(endpoint: Endpoint, metadata: JsonObject, object_name: ObjectName) -> 
 
 def _endpoint(endpoint: Endpoint, object_name: ObjectName) -> JsonObject:
     ready: JsonObject = {"ready": True, "serving": True, "terminating": False}
-    said: JsonObject = {"addresses": [endpoint.ip], "conditions": ready}
+    fields: JsonObject = {"addresses": [endpoint.ip], "conditions": ready}
     if endpoint.node:
-        said["nodeName"] = endpoint.node
+        fields["nodeName"] = endpoint.node
     if endpoint.pod:
         pod: JsonObject = {"kind": "Pod", "namespace": object_name.namespace, "name": endpoint.pod}
-        said["targetRef"] = pod | ({"uid": endpoint.pod_uid} if endpoint.pod_uid else {})
-    return said
+        fields["targetRef"] = pod | ({"uid": endpoint.pod_uid} if endpoint.pod_uid else {})
+    return fields
 
 
 def _address_type(ip: str) -> str:

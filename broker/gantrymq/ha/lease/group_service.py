@@ -1,8 +1,8 @@
 """Checks whether the Kubernetes Service of a group leads clients to the master.
 
-kube-proxy matches a Service with its EndpointSlices by port name, so a port with another name leads
-nowhere, without any error. And for a Service with a selector Kubernetes adds slices of its own,
-which lead clients to followers as well.
+kube-proxy matches a Service with its EndpointSlices by port name, so a port with another name has
+no endpoint, without any error. For a Service with a selector Kubernetes adds slices of its own,
+which send clients to followers as well.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ def mistake(data: bytes, name: str, ports: Collection[str]) -> str | None:
     spec = object_of(content.get("spec") or {}, "spec")
     if spec.get("selector"):
         return (
-            f"the Service {name} has a selector, so Kubernetes leads clients to followers too: take"
-            " the selector out, and the master alone says where the Service leads"
+            f"the Service {name} has a selector, so Kubernetes also sends clients to followers:"
+            " remove the selector, so that only the master determines where the Service points"
         )
     named = [object_of(each, "a port") for each in list_of(spec.get("ports") or [], "ports")]
-    strange = sorted({text_field(each, "name") or "" for each in named} - set(ports))
-    if not strange:
+    unknown = sorted({text_field(each, "name") or "" for each in named} - set(ports))
+    if not unknown:
         return None
-    names = ", ".join(repr(each) for each in strange)
+    names = ", ".join(repr(each) for each in unknown)
     return (
-        f"the Service {name} has ports called {names}, which lead nowhere: the master publishes"
-        f" ports called {', '.join(ports)}, so give the Service's ports these names"
+        f"the Service {name} has ports named {names}, which have no endpoint: the master publishes"
+        f" the ports {', '.join(ports)}, so give the Service's ports these names"
     )

@@ -9,7 +9,7 @@ The Lease changes by compare-and-set only.
     disks      the disk of each in-sync member: a member counts with this disk only
     writer     the process that is master: two processes with one number may seek the same epoch
     fenced     the members that an operator has excluded from becoming master
-    wishes     an operator's requests; the master carries them out and confirms by `granted`
+    operator_requests   what an operator asks for; the master confirms by `granted`
 
 Invariants. `version` is the API's resource version and differs after every change: a writer names
 the version that it replaces, and the write is rejected if that is not the current one. Each write
@@ -96,7 +96,7 @@ class Lease:
     """The process of the holder, as `MemberId.process`; "" if its version does not write it."""
     untrusted_reason: str | None = None
     """Why the Lease that was read is not trusted, though it is this group's. The other fields then
-    hold the last trusted content, with the version and the wishes of what was read."""
+    hold the last trusted content, with the version and the operator's requests that were read."""
     claimed: frozenset[int] = frozenset()
     """The in-sync set that the untrusted Lease names: a member that trusts it could be elected."""
 
@@ -108,16 +108,16 @@ class Lease:
         """Whether this member, with this disk, is in the in-sync set."""
         return member in self.in_sync and self.disks.get(member, "") in ("", disk)
 
-    def is_of(self, member: int, disk: str) -> bool:
+    def is_held_by(self, member: int, disk: str) -> bool:
         """Whether this member, with this disk, holds the lease; not another process with its
         number."""
         return self.holder == member and self.disks.get(member, "") in ("", disk)
 
-    def is_by(self, member_id: MemberId) -> bool:
+    def is_written_by(self, member_id: MemberId) -> bool:
         """Whether this very process wrote itself as the holder."""
         return self.holder == member_id.number and self.writer == member_id.process
 
-    def taken(
+    def acquired(
         self, by: MemberId, epoch: int, in_sync: frozenset[int], disks: Mapping[int, str] = NO_DISKS
     ) -> Lease:
         """The lease with this member as the new master."""
@@ -183,19 +183,22 @@ def untrusted_reason_of(lease: Lease, known: Lease, *, leads: bool = False) -> s
         return lease.untrusted_reason
     if lease.group != known.group and lease.group and known.group:
         # Without a master the caller decides by the group of its own disk.
-        text = f"it is of the group {lease.group}, and the master's is {known.group}"
-        return f"{text}: an edit has put it in the place of ours" if leads else None
+        text = f"it belongs to the group {lease.group}, and this master to {known.group}"
+        return f"{text}: an edit replaced this group's Lease" if leads else None
     if known.group and not lease.group:  # without a group it has no seal either
-        return "it names no group any more: its annotations were edited"
+        return "it does not name the group: its annotations were edited"
     if lease.mark < known.mark:
         return (
             f"it is older than what this member has seen: epoch {lease.epoch} renewal"
             f" {lease.renewals}, after epoch {known.epoch} renewal {known.renewals}"
         )
     if lease.mark == known.mark and not _says_the_same(lease, known):
-        return "somebody has changed it who is no member"
+        return "a program that is not a member changed it"
     if lease.epoch == known.epoch and lease.holder not in (NO_MEMBER, known.holder):
-        return f"it names member {lease.holder} in epoch {lease.epoch}, which was {known.holder}'s"
+        return (
+            f"it names member {lease.holder} as master of epoch {lease.epoch}, and the master of"
+            f" that epoch is member {known.holder}"
+        )
     return None
 
 
@@ -207,8 +210,8 @@ def _says_the_same(lease: Lease, known: Lease) -> bool:
 
 def _content(lease: Lease) -> tuple[object, ...]:
     """The fields that only members write."""
-    who = lease.holder, lease.address, lease.ha_address, lease.granted
-    return *who, lease.in_sync, dict(lease.disks), lease.successor, lease.leaver
+    by_holder = lease.holder, lease.address, lease.ha_address, lease.granted
+    return *by_holder, lease.in_sync, dict(lease.disks), lease.successor, lease.leaver
 
 
 # ---------------------------------------------------------------------- answers of the lease store

@@ -38,12 +38,12 @@ _FILE: Final = JsonFile(
 
 def is_new(lease: Lease, copy: Lease | None) -> bool:
     """Whether the lease differs from the copy in more than its renewal count."""
-    return copy is None or _said(lease) != _said(copy)
+    return copy is None or _content(lease) != _content(copy)
 
 
-def _said(lease: Lease) -> tuple[object, ...]:
-    who = lease.group, lease.epoch, lease.holder, lease.in_sync, dict(lease.disks)
-    return *who, lease.successor, lease.leaver, lease.address, lease.ha_address
+def _content(lease: Lease) -> tuple[object, ...]:
+    identity = lease.group, lease.epoch, lease.holder, lease.in_sync, dict(lease.disks)
+    return *identity, lease.successor, lease.leaver, lease.address, lease.ha_address
 
 
 def encode(lease: Lease) -> bytes:
@@ -82,20 +82,20 @@ def _object(lease: Lease) -> JsonObject:
     }
 
 
-def _parse(said: JsonObject) -> Lease:
-    disks = object_of(said.get("disks"), "disks")
-    members = list_of(said.get("inSync"), "inSync")
+def _parse(fields: JsonObject) -> Lease:
+    disks = object_of(fields.get("disks"), "disks")
+    members = list_of(fields.get("inSync"), "inSync")
     return Lease(
-        group=text_field(said, "group") or "",
-        epoch=long_field(said, "epoch"),
-        renewals=long_field(said, "renewals"),
-        granted=long_field(said, "granted"),
-        holder=long_field(said, "holder"),
-        address=text_field(said, "address") or "",
-        ha_address=text_field(said, "haAddress") or "",
+        group=text_field(fields, "group") or "",
+        epoch=long_field(fields, "epoch"),
+        renewals=long_field(fields, "renewals"),
+        granted=long_field(fields, "granted"),
+        holder=long_field(fields, "holder"),
+        address=text_field(fields, "address") or "",
+        ha_address=text_field(fields, "haAddress") or "",
         in_sync=frozenset(long_of(each, "a member") for each in members),
         disks={int(str(member)): required_text_field(disks, str(member)) for member in disks},
-        successor=long_field(said, "heir"),
-        leaver=long_field(said, "leaver"),
-        writer=text_field(said, "writer") or "",
+        successor=long_field(fields, "heir"),
+        leaver=long_field(fields, "leaver"),
+        writer=text_field(fields, "writer") or "",
     )

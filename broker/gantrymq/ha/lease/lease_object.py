@@ -2,10 +2,10 @@
 
     spec.holderIdentity          the holder's number, "" while there is none
     spec.leaseDurationSeconds    4
-    spec.acquireTime, renewTime  the writer's wall clock, for people: no member relies on them
+    spec.acquireTime, renewTime  the writer's wall clock, for humans: no member relies on them
     spec.leaseTransitions        how often a member became master
     metadata.resourceVersion     the lease's version
-    metadata.annotations         all the rest, each `gantrymq.dev/` and a name of `_OURS`, which
+    metadata.annotations         all other fields, each `gantrymq.dev/` and a name of `_OURS`, which
                                  members write, or of `_REQUESTED`, which an operator writes
 
 All other fields of the object are preserved as they were read. That includes the uid: without it
@@ -67,9 +67,9 @@ TRANSITIONS_MAX: Final = 2**31 - 1
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,15}")
 _ADDRESS: Final = re.compile(r"[\x21-\x7e]+:[0-9]{1,5}")
 
-_UNBELIEVED: Final = (
-    "it is not believed; a master at work writes the Lease anew, and without one all members of the"
-    " group have to be heard"
+_UNTRUSTED: Final = (
+    "the Lease is not trusted. A running master overwrites it; without a master all members of the"
+    " group must report before one is elected"
 )
 
 _OURS: Final = (
@@ -109,19 +109,19 @@ def read(data: bytes) -> LeaseObject:
     content = object_of(javajson.loads(data, OBJECT_BYTES_MAX), "the Lease")
     kind = text_field(content, "kind")
     if kind != "Lease":
-        raise RemoteError(f"the API answered with {kind!r} where a Lease belongs")
+        raise RemoteError(f"the API answered with {kind!r} instead of a Lease")
     metadata = object_of(content.get("metadata"), "metadata")
     version = required_text_field(metadata, "resourceVersion")
     notes = _Notes(object_of(metadata.get("annotations") or {}, "annotations"))
     spec = object_of(content.get("spec") or {}, "spec")
     operator_requests, fenced = _operator_requests(notes)
     lease = Lease(version, operator_requests=operator_requests, fenced=fenced)
-    _must_be_a_groups(spec, notes)
+    _check_is_of_group(spec, notes)
     try:
         holder = _holder(spec)
         lease = replace(_written(notes, lease), holder=holder)
-        _must_be_whole(lease)
-        _must_be_sealed(lease, notes.text(_SEAL))
+        _check_is_complete(lease)
+        _check_seal(lease, notes.text(_SEAL))
         lease = _fully_sealed(lease, notes.text(_FULL_SEAL))
     except RemoteError as error:
         lease = replace(lease, untrusted_reason=str(error))
@@ -161,15 +161,15 @@ def _operator_requests(notes: _Notes) -> tuple[OperatorRequests, frozenset[int]]
     return operator_requests, notes.requested_members("fenced")
 
 
-def _must_be_a_groups(spec: JsonObject, notes: _Notes) -> None:
+def _check_is_of_group(spec: JsonObject, notes: _Notes) -> None:
     """Raises RemoteError for the Lease of another program: it has a holder and none of the members'
     annotations. A member's Lease with an edited holder is only untrusted."""
     holder = spec.get("holderIdentity") or ""
     if not _is_member(holder) and not any(notes.has(name) for name in _OURS):
         raise RemoteError(
-            f"spec.holderIdentity is {str(holder)[:100]!r}, and no number of a member: another"
-            " program uses this Lease; give leaseName another name, or delete the Lease if nothing"
-            " needs it"
+            f"spec.holderIdentity is {str(holder)[:100]!r}, which is not the number of a member:"
+            " another program uses this Lease. Set leaseName to another name, or delete the Lease"
+            " if no program needs it."
         )
 
 
@@ -183,17 +183,17 @@ def _holder(spec: JsonObject) -> int:
     holder = spec.get("holderIdentity") or ""
     if not _is_member(holder):
         raise RemoteError(
-            f"the Lease's spec.holderIdentity is {str(holder)[:100]!r}, and no number of a member:"
-            f" {_UNBELIEVED}"
+            f"the Lease's spec.holderIdentity is {str(holder)[:100]!r}, which is not the number of"
+            f" a member: {_UNTRUSTED}"
         )
     return int(str(holder)) if holder else NO_MEMBER
 
 
-def _must_be_whole(lease: Lease) -> None:
+def _check_is_complete(lease: Lease) -> None:
     """Raises RemoteError if fields are missing: once there was a master there are an epoch and a
     set, and while there is one also its addresses."""
     if lease.epoch == 0 and (lease.holder or lease.in_sync):
-        raise _damaged("epoch", "missing, though somebody has been master")
+        raise _damaged("epoch", "missing, though the Lease names a master or in-sync members")
     if lease.epoch and not lease.in_sync:
         raise _damaged("in-sync", f"missing, though epoch {lease.epoch} has begun")
     if lease.holder and not lease.ha_address:
@@ -202,11 +202,11 @@ def _must_be_whole(lease: Lease) -> None:
         raise _damaged("address", f"missing, though member {lease.holder} is master")
 
 
-def _must_be_sealed(lease: Lease, seal: str) -> None:
+def _check_seal(lease: Lease, seal: str) -> None:
     """Raises RemoteError if the seal does not match. A Lease without a group was written by a
     version that knows neither groups nor seals."""
     if (lease.group or seal) and seal != seal_of(lease):
-        raise _damaged(_SEAL, "not that of what the Lease says: somebody has edited it")
+        raise _damaged(_SEAL, "not the digest of the Lease's fields: the Lease was edited")
 
 
 def _fully_sealed(lease: Lease, seal: str) -> Lease:
@@ -214,7 +214,7 @@ def _fully_sealed(lease: Lease, seal: str) -> Lease:
     if not lease.group or not seal.startswith(f"{seal_of(lease)}-"):
         return replace(lease, writer="")
     if seal != full_seal_of(lease):
-        raise _damaged(_FULL_SEAL, "not that of what the Lease says: somebody has edited it")
+        raise _damaged(_FULL_SEAL, "not the digest of the Lease's fields: the Lease was edited")
     return lease
 
 
@@ -237,7 +237,7 @@ def _digest(parts: Sequence[str]) -> str:
 
 
 def _damaged(name: str, what: str) -> RemoteError:
-    return RemoteError(f"the Lease's annotation {PREFIX}{name} is {what}: {_UNBELIEVED}")
+    return RemoteError(f"the Lease's annotation {PREFIX}{name} is {what}: {_UNTRUSTED}")
 
 
 @final
@@ -257,19 +257,19 @@ class _Notes:
     def text(self, name: str) -> str:
         value = self._annotations.get(PREFIX + name, "")
         if not isinstance(value, str):
-            raise _damaged(name, "no text")
+            raise _damaged(name, "not a text")
         return value
 
     def uuid(self, name: str) -> str:
         text = self.text(name)
         if text and not is_uuid(text):
-            raise _damaged(name, f"{text[:100]!r}, and no UUID")
+            raise _damaged(name, f"{text[:100]!r}, which is not a UUID")
         return text
 
     def number(self, name: str) -> int:
         text = self.text(name)
         if text and (not _NUMBER.fullmatch(text) or int(text) > NUMBER_MAX):
-            raise _damaged(name, f"{text[:100]!r}, and no number up to {NUMBER_MAX}")
+            raise _damaged(name, f"{text[:100]!r}, which is not a number up to {NUMBER_MAX}")
         return int(text or "0")
 
     def members(self, name: str) -> frozenset[int]:
@@ -278,15 +278,17 @@ class _Notes:
             return frozenset()
         parts = text.split(",", _MEMBERS_MAX)
         if len(parts) > _MEMBERS_MAX:
-            raise _damaged(name, f"of more than {_MEMBERS_MAX} members")
+            raise _damaged(name, f"a list of more than {_MEMBERS_MAX} members")
         if not all(_NUMBER.fullmatch(part) and part != "0" for part in parts):
-            raise _damaged(name, f"{text[:100]!r}, and no numbers of members, as in 1,2,3")
+            raise _damaged(
+                name, f"{text[:100]!r}, which is not a list of member numbers such as 1,2,3"
+            )
         return frozenset(map(int, parts))
 
     def address(self, name: str) -> str:
         text = self.text(name)
         if text and (len(text) > _ADDRESS_MAX or not _ADDRESS.fullmatch(text)):
-            raise _damaged(name, f"{text[:100]!r}, and no host:port")
+            raise _damaged(name, f"{text[:100]!r}, which is not host:port")
         return text
 
     def disks(self, name: str) -> dict[int, str]:
@@ -294,7 +296,9 @@ class _Notes:
         for part in filter(None, self.text(name).split(",", _MEMBERS_MAX)):
             member, _, disk = part.partition("=")
             if not (_NUMBER.fullmatch(member) and is_uuid(disk)):
-                raise _damaged(name, f"{part[:100]!r}, and no member and the UUID of its disk")
+                raise _damaged(
+                    name, f"{part[:100]!r}, which is not a member number and the UUID of its disk"
+                )
             disks[int(member)] = disk
         return disks
 
@@ -320,7 +324,7 @@ class _Notes:
             if _NUMBER.fullmatch(part.strip()) and part.strip() != "0":
                 members.add(int(part))
             else:
-                self._ignore(name, part, "numbers of members, as in 1,2,3")
+                self._ignore(name, part, "a list of member numbers such as 1,2,3")
         return frozenset(members)
 
     def _requested(self, name: str) -> str:
@@ -331,7 +335,9 @@ class _Notes:
         return value.strip()
 
     def _ignore(self, name: str, text: str, wanted: str) -> None:
-        self.ignored.append(f"{PREFIX}{name} is {text[:100]!r}, and has to be {wanted}: left out")
+        self.ignored.append(
+            f"{PREFIX}{name} is {text[:100]!r} and must be {wanted}: the request is ignored"
+        )
 
 
 # ---------------------------------------------------------------------- writing
@@ -348,18 +354,18 @@ def encode(
     names: JsonObject = {"namespace": object_name.namespace, "name": object_name.name}
     if before is not None:
         names["resourceVersion"] = lease.version
-    noted = _noted(lease) | ({} if before else _noted_requests(lease))
-    content["metadata"] = metadata | names | {"annotations": annotations | noted}
+    annotated = _member_annotations(lease) | ({} if before else _request_annotations(lease))
+    content["metadata"] = metadata | names | {"annotations": annotations | annotated}
     spec = object_of(content.get("spec") or {}, "spec")
-    content["spec"] = spec | _specified(lease, before, spec, wall_ms)
+    content["spec"] = spec | _spec_fields(lease, before, spec, wall_ms)
     return javajson.dumps_standard(content)
 
 
-def _specified(
+def _spec_fields(
     lease: Lease, before: LeaseObject | None, spec: JsonObject, wall_ms: int
 ) -> JsonObject:
     now = _time(wall_ms)
-    said: JsonObject = {
+    fields: JsonObject = {
         "holderIdentity": str(lease.holder) if lease.holder else "",
         "leaseDurationSeconds": int(DURATION_SECONDS),
         "renewTime": now,
@@ -368,23 +374,25 @@ def _specified(
         found = spec.get("leaseTransitions")
         transitions = found if isinstance(found, int) else 0
         count = min(max(transitions, 0) + 1, TRANSITIONS_MAX)
-        said |= {"acquireTime": now, "leaseTransitions": count}
-    return said
+        fields |= {"acquireTime": now, "leaseTransitions": count}
+    return fields
 
 
-def _noted(lease: Lease) -> JsonObject:
+def _member_annotations(lease: Lease) -> JsonObject:
     values = (
         str(lease.epoch), _members(lease.in_sync), lease.address, lease.ha_address,
         str(lease.successor), str(lease.leaver), str(lease.renewals), str(lease.granted),
         lease.group, _disks(lease), lease.writer,
     )  # fmt: skip
-    noted: JsonObject = {PREFIX + name: value for name, value in zip(_OURS, values, strict=True)}
+    annotated: JsonObject = {
+        PREFIX + name: value for name, value in zip(_OURS, values, strict=True)
+    }
     if not lease.group:
-        return noted
-    return noted | {PREFIX + _SEAL: seal_of(lease), PREFIX + _FULL_SEAL: full_seal_of(lease)}
+        return annotated
+    return annotated | {PREFIX + _SEAL: seal_of(lease), PREFIX + _FULL_SEAL: full_seal_of(lease)}
 
 
-def _noted_requests(lease: Lease) -> JsonObject:
+def _request_annotations(lease: Lease) -> JsonObject:
     """The requests, for a new object; in an existing object they stay as an operator wrote them."""
     requests = lease.operator_requests
     values = (

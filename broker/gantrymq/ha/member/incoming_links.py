@@ -231,7 +231,7 @@ class IncomingLinks:
             self._end(former, Ending.REPLACED, "it has come by another connection")
         link.welcome(ours, now)
         self._current[number] = link
-        reign.in_sync.meets(number, theirs.disk)
+        reign.in_sync.follows_with(number, theirs.disk)
         for name, (table, content) in reign.tables.items():
             link.table(table, name, content)
         return ()
@@ -279,7 +279,7 @@ class IncomingLinks:
         missing = link.missing_table
         reign.stored[number] = self._last_table if missing is None else missing - 1
         if self._is_sound(reign, link, report):
-            reign.in_sync.heard(number, report, self._store.log.end, now)
+            reign.in_sync.reported(number, report, self._store.log.end, now)
             self._settle()
 
     def _is_sound(self, reign: _LedEpoch, link: IncomingLink, report: Report) -> bool:
@@ -330,7 +330,7 @@ class IncomingLinks:
         """Why nothing is acknowledged now; None if enough members are in sync."""
         if in_sync.size >= self._settings.min_in_sync:
             return None
-        members = ", ".join(map(str, sorted(in_sync.sure)))
+        members = ", ".join(map(str, sorted(in_sync.trusted)))
         return (
             f"The message is stored, but too few members have it: in sync are {in_sync.size} "
             f"({members}), and minInSyncReplicas is {self._settings.min_in_sync}. A member that "

@@ -139,7 +139,7 @@ class Member:
         configured, ha_address = frozenset(addresses), addresses[number]
         member_id = MemberId(number, configured, settings.address, ha_address, process)
         self.elector = elector = LeaderElector(
-            member_id, now, is_new=known.is_new, kept=known.lease
+            member_id, now, is_new=known.is_new, last_lease=known.lease
         )
         self._dials = OutgoingLinks(
             link, addresses, nonce, known, self.member_report, elector, store, roles

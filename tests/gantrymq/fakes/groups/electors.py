@@ -171,7 +171,7 @@ def switch(life: Life, member: int, number: int = 1) -> None:
 def joined(life: Life, member: int) -> None:
     in_sync = life.elector.in_sync
     assert in_sync is not None
-    in_sync.heard(member, Report(500, 500), 500, life.now)
+    in_sync.reported(member, Report(500, 500), 500, life.now)
 
 
 def runs_beside_2(life: Life, seconds: float) -> None:

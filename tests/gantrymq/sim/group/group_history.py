@@ -201,7 +201,7 @@ class Group:
                 else Lease(untrusted_reason="there is none")
             )
             known = identity.read(node.disk) or Identity()
-            if lease.untrusted_reason is None and lease.is_of(node.seat, known.disk):
+            if lease.untrusted_reason is None and lease.is_held_by(node.seat, known.disk):
                 self.leases.write(place, guard, released(lease), lambda _: end())
             else:
                 end()

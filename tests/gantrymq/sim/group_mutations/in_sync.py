@@ -36,12 +36,12 @@ def unknown_outcome_is_taken_for_a_failure() -> None:
 
 
 def members_join_before_they_have_everything() -> None:
-    heard = InSyncReplicas.heard
+    heard = InSyncReplicas.reported
 
     def hasty(self: InSyncReplicas, member: int, report: Report, log_end: int, now: float) -> None:
         heard(self, member, report, 0, now)
 
-    PATCH.setattr(InSyncReplicas, "heard", hasty)
+    PATCH.setattr(InSyncReplicas, "reported", hasty)
     PATCH.setattr(
         InSyncReplicas, "_has_joined", lambda self, progress: progress.joins_at is not None
     )

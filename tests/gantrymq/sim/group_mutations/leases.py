@@ -25,11 +25,11 @@ def copies_are_not_kept() -> None:
 
 
 def seals_are_ignored() -> None:
-    PATCH.setattr(lease_object, "_must_be_sealed", lambda lease, seal: None)
+    PATCH.setattr(lease_object, "_check_seal", lambda lease, seal: None)
 
 
 def processes_of_a_seat_are_not_told_apart() -> None:
-    PATCH.setattr(Lease, "is_by", lambda self, place: self.holder == place.number)
+    PATCH.setattr(Lease, "is_written_by", lambda self, place: self.holder == place.number)
 
 
 def wishes_are_strict() -> None:
@@ -48,7 +48,7 @@ def wishes_are_strict() -> None:
 
 
 def the_opt_in_is_not_consulted_in_the_set() -> None:
-    torn = election._judge_torn
+    torn = election._judge_damaged
 
     def stern(
         view: View, lease: Lease, said: dict[int, object], free_at: float, now: float
@@ -56,7 +56,7 @@ def the_opt_in_is_not_consulted_in_the_set() -> None:
         operator_requests = replace(lease.operator_requests, allows_unclean=False)
         return torn(view, replace(lease, operator_requests=operator_requests), said, free_at, now)  # type: ignore[arg-type]  # as it came
 
-    PATCH.setattr(election, "_judge_torn", stern)
+    PATCH.setattr(election, "_judge_damaged", stern)
 
 
 def all_are_judged_with_a_member_missing() -> None:

@@ -106,7 +106,9 @@ async def test_an_odd_count_of_transitions_is_written_anew(bench: Bench) -> None
     bench.api.objects.patch(KEY, {"spec": {"leaseTransitions": "often"}})
     found = await bench.one.read()
     assert isinstance(found, Found)
-    answer = await bench.one.write(found.lease.taken(PLACE_OF_TWO, lease.epoch + 1, frozenset({1})))
+    answer = await bench.one.write(
+        found.lease.acquired(PLACE_OF_TWO, lease.epoch + 1, frozenset({1}))
+    )
     assert isinstance(answer, Written)
     again = await bench.one.read()
     assert isinstance(again, Found)

@@ -280,7 +280,7 @@ async def test_a_service_with_the_wrong_ports_is_told_of_once(
     async with group.running(1, minInSyncReplicas="1"):
         await until(lambda: tries.count(f"GET {SLICE[2]}") >= 3)
     await group.api.stop()
-    assert caplog.text.count("has ports called 'mq', which lead nowhere") == 1
+    assert caplog.text.count("has ports named 'mq', which have no endpoint") == 1
 
 
 async def test_members_are_ready_while_they_are_in_sync(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ async def test_a_member_of_a_group_without_a_master_says_what_it_waits_for(tmp_p
     group = HostGroup(tmp_path, 1, 2)
     await group.begin()
     async with group.running(1):
-        await until_told(group, 1, 503, "all members have to be heard first, and 2 are not")
+        await until_told(group, 1, 503, "all members must report first, missing members 2")
         await until_told(group, 1, 503, "the group's Lease was not read yet, or there is none")
     await group.api.stop()
 
@@ -327,10 +327,10 @@ async def test_a_new_master_takes_the_service_over_from_a_slice_of_a_higher_epoc
         group.api.objects.patch(SLICE, later)
         with caplog.at_level(logging.INFO):
             await group.ends[old].aclose()
-            await until(lambda: "the Service leads here now" in caplog.text)
+            await until(lambda: "published master address in the Service" in caplog.text)
         node = group.api.objects.objects[SLICE]["endpoints"][0]["nodeName"]
         assert node == f"node-{group.holder}" == f"node-{3 - old}"
-    assert caplog.text.count("the Service does not lead here yet") == 1
+    assert caplog.text.count("publishing master address failed") == 1
 
 
 async def test_a_master_that_dies_is_replaced_by_an_api_that_takes_a_second(

@@ -121,7 +121,7 @@ async def test_a_service_with_ports_of_other_names_is_noticed(bench: Bench) -> N
     bench.api.objects.post(key, service)
     told = (await bench.slices.survey(("broker",))).mistake
     assert told is not None
-    assert "ports called 'mq', which lead nowhere" in told
+    assert "ports named 'mq', which have no endpoint" in told
     bench.fault(Fault.FAIL)
     assert (await bench.slices.survey(("broker",))).mistake is None
 

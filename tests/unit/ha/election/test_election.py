@@ -132,14 +132,14 @@ def test_who_leaves_counts_and_is_not_waited_for() -> None:
     chosen = replace(FREE, successor=2, leaver=1)
     assert verdict(chosen, CHANGED_AT).in_sync == {3}
     assert verdict(chosen, me=1).epoch, "where nobody else takes it"
-    taken = chosen.taken(MemberId(2, ALL, "m2:10911", "m2:10912", "72" * 16), 5, frozenset({3}))
+    taken = chosen.acquired(MemberId(2, ALL, "m2:10911", "m2:10912", "72" * 16), 5, frozenset({3}))
     assert (taken.successor, taken.leaver) == (NO_MEMBER, NO_MEMBER)
 
 
 def test_only_who_is_in_the_set_may() -> None:
     refused = verdict(replace(FREE, in_sync=frozenset({1, 3})))
     assert refused.epoch == 0
-    assert "only 1, 3 may" in refused.reason
+    assert "only members 1, 3 may" in refused.reason
 
 
 def test_a_fenced_member_may_not() -> None:
@@ -395,7 +395,7 @@ def test_another_disk_in_a_seat_of_the_set_may_not_lead() -> None:
     assert verdict(NAMED, ours=on(OURS, member_report(500)), others=others).epoch == 5
     found = verdict(NAMED, ours=on(ANOTHER, member_report(500)), others=others)
     assert found.epoch == 0
-    assert "only 1, 2, 3 may be master" in found.reason
+    assert "only members 1, 2, 3 may be master" in found.reason
 
 
 def test_nor_does_it_count_as_heard() -> None:
@@ -409,7 +409,7 @@ def test_nor_does_it_count_as_heard() -> None:
         1: on(ANOTHER, member_report(400)),
         3: on("d3" * 16, member_report(400, electable=False)),
     }
-    assert "and 1 are not" in verdict(NAMED, ours=torn, others=swapped).reason
+    assert "missing members 1" in verdict(NAMED, ours=torn, others=swapped).reason
 
 
 def test_a_disk_of_another_group_is_not_heard() -> None:
@@ -424,7 +424,7 @@ def test_a_lease_that_somebody_has_a_newer_one_of_is_not_believed() -> None:
     assert verdict(NAMED, ours=on(OURS, member_report(500)), others=others).reason != ""
     without = {1: newer}
     found = verdict(NAMED, ours=on(OURS, member_report(500)), others=without)
-    assert "all members have to be heard first, and 3 are not" in found.reason
+    assert "all members must report first, missing members 3" in found.reason
 
 
 def test_where_it_is_doubted_each_member_has_to_be_heard_with_its_disk() -> None:
@@ -433,7 +433,7 @@ def test_where_it_is_doubted_each_member_has_to_be_heard_with_its_disk() -> None
     others = {1: on("d1" * 16, member_report(400)), 3: on("d3" * 16, member_report(400))}
     assert verdict(doubted, ours=ours, others=others).epoch == 5
     swapped = {**others, 3: on(ANOTHER, member_report(400))}
-    assert "edited it: all members have to be heard first, and 3 are not" in (
+    assert "edited it: all members must report first, missing members 3" in (
         verdict(doubted, ours=ours, others=swapped).reason
     )
 
@@ -485,7 +485,7 @@ def test_and_where_the_rest_of_the_set_is_not_heard() -> None:
     late = verdict(willing, early.again_at, ours=torn)
     assert late.epoch == 5
     assert late.is_unclean
-    assert "1, 3 are not heard" in late.reason
+    assert "members 1, 3 do not report" in late.reason
     assert verdict(NAMED, ours=torn).epoch == 0
 
 
@@ -515,7 +515,7 @@ def test_disks_of_several_groups_make_none() -> None:
         None, ours=on(OURS, member_report()), others={1: on(ANOTHER, member_report(), "cd" * 16)}
     )
     assert not found.is_missing
-    assert "members 1, 2 are of several groups" in found.reason
+    assert "members 1, 2 belong to several groups" in found.reason
 
 
 def test_the_lease_of_an_earlier_life_is_given_up_where_another_has_more() -> None:

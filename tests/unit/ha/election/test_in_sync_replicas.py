@@ -23,22 +23,22 @@ def of(*members: int, flushes: bool = False) -> InSyncReplicas:
 def test_all_members_of_the_set_have_what_is_acknowledged() -> None:
     group = of(1, 2, 3)
     assert group.acknowledged(has(100)) == 0
-    group.heard(2, has(70), 100, 0.1)
-    group.heard(3, has(90), 100, 0.1)
+    group.reported(2, has(70), 100, 0.1)
+    group.reported(3, has(90), 100, 0.1)
     assert group.acknowledged(has(100)) == 70
     assert group.acknowledged(has(50)) == 50
 
 
 def test_who_is_not_in_the_set_does_not_count() -> None:
     group = of(1, 2)
-    group.heard(2, has(100), 100, 0.1)
-    group.heard(3, has(5), 100, 0.1)
+    group.reported(2, has(100), 100, 0.1)
+    group.reported(3, has(5), 100, 0.1)
     assert group.acknowledged(has(100)) == 100
 
 
 def test_what_is_only_in_the_log_is_not_on_the_disk() -> None:
     group = of(1, 2, flushes=True)
-    group.heard(2, has(100, flushed=60), 100, 0.1)
+    group.reported(2, has(100, flushed=60), 100, 0.1)
     assert group.acknowledged(has(100, flushed=80)) == 60
     assert group.acknowledged(has(100, flushed=40)) == 40
 
@@ -46,8 +46,8 @@ def test_what_is_only_in_the_log_is_not_on_the_disk() -> None:
 def test_who_does_not_get_on_is_to_go_and_counts_until_it_is_gone() -> None:
     group = of(1, 2, 3)
     for now in (0.5, 1.0, 1.5, 2.0):
-        group.heard(2, has(50), 100, now)
-        group.heard(3, has(100), 100, now)
+        group.reported(2, has(50), 100, now)
+        group.reported(3, has(100), 100, now)
     assert group.deadline() == 0.5 + PROGRESS_SECONDS
     wanted = group.wanted(2.0)
     assert wanted == frozenset({1, 3})
@@ -55,34 +55,34 @@ def test_who_does_not_get_on_is_to_go_and_counts_until_it_is_gone() -> None:
     assert group.wanted(9.0) is None, "one at a time"
     assert group.acknowledged(has(100)) == 50
     assert group.size == 2
-    group.settled(wanted)
+    group.confirmed(wanted)
     assert group.acknowledged(has(100)) == 100
 
 
 def test_who_is_leaving_is_to_go_at_once_and_counts_until_it_is_gone() -> None:
     group = of(1, 2, 3)
-    group.heard(2, has(70), 100, 0.1)
-    group.heard(3, has(100), 100, 0.1)
-    group.heard(2, Report(80, 80, is_leaving=True), 100, 0.2)
+    group.reported(2, has(70), 100, 0.1)
+    group.reported(3, has(100), 100, 0.1)
+    group.reported(2, Report(80, 80, is_leaving=True), 100, 0.2)
     wanted = group.wanted(0.2)
     assert wanted == frozenset({1, 3})
     group.propose(wanted)
     assert group.acknowledged(has(100)) == 80
-    group.settled(wanted)
+    group.confirmed(wanted)
     assert group.acknowledged(has(100)) == 100
 
 
 def test_what_is_acknowledged_while_somebody_goes_is_on_our_own_disk() -> None:
     group = of(1, 2, 3)
     for member in (2, 3):
-        group.heard(member, has(90, flushed=0), 100, 0.1)
+        group.reported(member, has(90, flushed=0), 100, 0.1)
     ours = has(100, flushed=40)
     assert group.acknowledged(ours) == 90
     group.prepare(frozenset({1, 2}))
     assert group.acknowledged(ours) == 40
     group.propose(frozenset({1, 2}))
     assert group.acknowledged(ours) == 40
-    group.settled(frozenset({1, 2}))
+    group.confirmed(frozenset({1, 2}))
     assert group.acknowledged(ours) == 90
     for wanted in (frozenset({1, 2, 3}), None):
         group.prepare(wanted)
@@ -91,10 +91,10 @@ def test_what_is_acknowledged_while_somebody_goes_is_on_our_own_disk() -> None:
 
 def test_who_was_leaving_and_came_back_stays() -> None:
     group = of(1, 2)
-    group.heard(2, Report(100, 100, is_leaving=True), 100, 0.1)
+    group.reported(2, Report(100, 100, is_leaving=True), 100, 0.1)
     group.lost(2)
     assert group.wanted(0.1) == frozenset({1})
-    group.heard(2, has(100), 100, 0.2)
+    group.reported(2, has(100), 100, 0.2)
     assert group.wanted(0.2) is None
 
 
@@ -102,8 +102,8 @@ def test_who_is_fenced_is_to_go_at_once_and_does_not_come() -> None:
     group = of(1, 2)
     group.fenced = frozenset({2, 3})
     for member in (2, 3):
-        group.heard(member, has(100), 100, 0.1)
-        group.heard(member, has(100), 100, 0.2)
+        group.reported(member, has(100), 100, 0.1)
+        group.reported(member, has(100), 100, 0.2)
     assert group.counted == {1, 2}
     assert group.wanted(0.2) == frozenset({1})
 
@@ -111,36 +111,36 @@ def test_who_is_fenced_is_to_go_at_once_and_does_not_come() -> None:
 def test_whom_a_proposal_names_can_be_elected_and_who_only_comes_cannot() -> None:
     group = of(1, 2)
     for now in (0.1, 0.2):
-        group.heard(3, has(100), 100, now)
+        group.reported(3, has(100), 100, now)
     assert group.electable == {1, 2}
     assert group.counted == {1, 2, 3}
     group.propose(frozenset({1, 3}))
     assert group.electable == {1, 2, 3}
-    group.settled({1, 3})
+    group.confirmed({1, 3})
     assert group.electable == {1, 3}
 
 
 def test_whom_a_doubted_lease_claims_has_to_have_all_and_is_not_surely_in_sync() -> None:
     group = of(1)
-    group.settled({1}, {1, 2, 3})
-    group.heard(2, has(70), 100, 0.1)
+    group.confirmed({1}, {1, 2, 3})
+    group.reported(2, has(70), 100, 0.1)
     assert group.acknowledged(has(100)) == 0
     assert group.size == 1
-    group.settled({1})
+    group.confirmed({1})
     assert group.acknowledged(has(100)) == 100
 
 
 def test_who_is_full_does_not_come() -> None:
     group = of(1)
-    group.heard(2, Report(100, 100, is_refusing=True), 100, 0.1)
+    group.reported(2, Report(100, 100, is_refusing=True), 100, 0.1)
     assert group.counted == {1}
-    group.heard(2, has(100), 100, 0.2)
+    group.reported(2, has(100), 100, 0.2)
     assert group.counted == {1, 2}
 
 
 def test_who_comes_and_leaves_holds_nobody_up() -> None:
     group = of(1)
-    group.heard(2, Report(100, 100, is_leaving=True), 100, 0.1)
+    group.reported(2, Report(100, 100, is_leaving=True), 100, 0.1)
     group.turn(0.1)
     assert group.counted == {1}
 
@@ -148,35 +148,35 @@ def test_who_comes_and_leaves_holds_nobody_up() -> None:
 def test_who_has_nothing_to_copy_gets_on() -> None:
     group = of(1, 2)
     for now in range(10):
-        group.heard(2, has(100), 100, float(now))
+        group.reported(2, has(100), 100, float(now))
     assert group.wanted(9.5) is None
     assert group.wanted(9.0 + PROGRESS_SECONDS) == frozenset({1})
 
 
 def test_who_comes_counts_before_anybody_can_know() -> None:
     group = of(1)
-    group.heard(2, has(60), 100, 1.0)
+    group.reported(2, has(60), 100, 1.0)
     assert group.wanted(1.0) is None, "it has not caught up"
-    group.heard(2, has(100), 100, 1.1)
+    group.reported(2, has(100), 100, 1.1)
     wanted = group.wanted(1.1)
     assert wanted == frozenset({1, 2})
     group.propose(wanted)
     assert group.acknowledged(has(120)) == 100
-    group.settled({1})
+    group.confirmed({1})
     assert group.acknowledged(has(120)) == 120
 
 
 def test_who_was_lost_has_to_catch_up_again() -> None:
     group = of(1)
-    group.heard(2, has(100), 100, 1.0)
+    group.reported(2, has(100), 100, 1.0)
     group.lost(2)
-    group.heard(2, has(100), 130, 1.2)
+    group.reported(2, has(100), 130, 1.2)
     assert group.wanted(1.2) is None
 
 
 def test_members_that_the_lease_brings_count_at_once() -> None:
     group = of(1)
-    group.settled({1, 2})
+    group.confirmed({1, 2})
     assert group.acknowledged(has(100)) == 0
     assert group.wanted(5.0) == frozenset({1})
 
@@ -206,7 +206,7 @@ def test_whoever_may_be_elected_has_what_was_acknowledged(
             before = have.get(member, has(0, 0))
             received = min(end, before.received + amount)
             have[member] = has(received, min(received, before.flushed + amount // 2))
-            group.heard(member, have[member], end, now)
+            group.reported(member, have[member], end, now)
         elif what == "lost":
             group.lost(member)
         elif what == "propose" and (wanted := group.wanted(now)) is not None:
@@ -214,7 +214,7 @@ def test_whoever_may_be_elected_has_what_was_acknowledged(
             group.propose(wanted)
         elif what.startswith("settle"):
             old = new = new if what == "settle new" else old
-            group.settled(old)
+            group.confirmed(old)
         acknowledged = group.acknowledged(has(end))
         for elected in (old | new) - {ME}:
             report = have.get(elected, has(0, 0))
@@ -224,17 +224,17 @@ def test_whoever_may_be_elected_has_what_was_acknowledged(
 def test_who_keeps_up_with_a_master_that_never_rests_counts_and_is_proposed_soon() -> None:
     group = of(1)
     for step in range(1, 3):
-        group.heard(2, has(100 * step), 100 * step + 50, 0.1 * step)
+        group.reported(2, has(100 * step), 100 * step + 50, 0.1 * step)
     assert group.counted == {1, 2}
     assert group.wanted(0.2) is None, "what was acknowledged before it counted is not there yet"
-    group.heard(2, has(251), 400, 0.3)
+    group.reported(2, has(251), 400, 0.3)
     assert group.wanted(0.3) == frozenset({1, 2})
 
 
 def test_who_counts_and_does_not_get_there_holds_nobody_up_for_long() -> None:
     group = of(1)
-    group.heard(2, has(100), 150, 0.1)
-    group.heard(2, has(160), 900, 0.2)
+    group.reported(2, has(100), 150, 0.1)
+    group.reported(2, has(160), 900, 0.2)
     assert group.acknowledged(has(900)) == 160
     group.turn(group.deadline())
     assert group.acknowledged(has(900)) == 900
@@ -242,8 +242,8 @@ def test_who_counts_and_does_not_get_there_holds_nobody_up_for_long() -> None:
 
 def test_who_is_far_behind_does_not_count_though_it_reaches_where_the_log_once_ended() -> None:
     group = of(1)
-    group.heard(2, has(0), 1000, 0.0)
-    group.heard(2, has(1000), 900_000, 60.0)
+    group.reported(2, has(0), 1000, 0.0)
+    group.reported(2, has(1000), 900_000, 60.0)
     assert group.counted == {1}
 
 
@@ -251,7 +251,7 @@ def test_who_gets_on_and_is_slower_than_producers_is_to_go() -> None:
     group = of(1, 2)
     wanted = None
     for step in range(1, 50):
-        group.heard(2, has(100 * step), 1000 * step, 0.1 * step)
+        group.reported(2, has(100 * step), 1000 * step, 0.1 * step)
         wanted = group.wanted(0.1 * step)
         if wanted is not None:
             break
@@ -261,7 +261,7 @@ def test_who_gets_on_and_is_slower_than_producers_is_to_go() -> None:
 
 def test_who_has_come_and_gets_no_further_while_nothing_can_be_written_counts_no_more() -> None:
     group = of(1)
-    group.heard(2, has(100), 100, 1.0)
+    group.reported(2, has(100), 100, 1.0)
     assert group.counted == {1, 2}
     group.turn(1.0 + PROGRESS_SECONDS)
     assert group.counted == {1}

@@ -336,7 +336,7 @@ def test_of_two_processes_in_one_seat_the_one_whose_write_was_refused_does_not_l
     life.delay = 0.1
     life.run(STEP)  # it reads
     twin = replace(PLACE, process="72" * 16)
-    life.store.edit(ALONE.taken(twin, 5, frozenset({1}), {1: "02" * 16}))
+    life.store.edit(ALONE.acquired(twin, 5, frozenset({1}), {1: "02" * 16}))
     life.run(3 * STEP)
     assert life.is_in(Phase.SEEKING)
     life.run(1.0)

@@ -121,7 +121,7 @@ def test_an_epoch_that_is_no_number_is_overruled_like_a_higher_one(edited: objec
     content["metadata"] |= {"resourceVersion": "3", "annotations": {"gantrymq.dev/epoch": edited}}
     before = read(json.dumps(content).encode())
     if edited is not None:
-        with pytest.raises(RemoteError, match="of an epoch that is no number"):
+        with pytest.raises(RemoteError, match="of an epoch that is not a number"):
             encode(endpoint(5), before, SERVICE)
     data = encode(endpoint(5), before, SERVICE, overruled="3")
     assert data is not None

@@ -27,15 +27,15 @@ def test_a_service_whose_ports_have_the_right_names_is_right(names: tuple[str, .
 def test_a_port_of_another_name_leads_nowhere(name: str) -> None:
     told = mistake(service("broker", name), "orders-broker-0", PORTS)
     assert told == (
-        f"the Service orders-broker-0 has ports called {name!r}, which lead nowhere: the master"
-        " publishes ports called broker, fast, ha, so give the Service's ports these names"
+        f"the Service orders-broker-0 has ports named {name!r}, which have no endpoint: the master"
+        " publishes the ports broker, fast, ha, so give the Service's ports these names"
     )
 
 
 def test_a_selector_leads_to_followers() -> None:
     told = mistake(service(*PORTS, selector={"app": "x"}), "orders-broker-0", PORTS)
     assert told is not None
-    assert "take the selector out" in told
+    assert "remove the selector" in told
 
 
 def test_what_is_no_service_is_told() -> None:

@@ -200,9 +200,7 @@ def test_a_damaged_annotation_makes_the_lease_doubtful(annotations: dict[str, st
     ],
 )
 def test_an_edit_breaks_the_seal(annotations: dict[str, str | None]) -> None:
-    assert "somebody has edited it" in (
-        read(kept(LEASE, **annotations)).lease.untrusted_reason or ""
-    )
+    assert "the Lease was edited" in (read(kept(LEASE, **annotations)).lease.untrusted_reason or "")
 
 
 def test_another_holder_breaks_the_seal() -> None:
@@ -270,7 +268,7 @@ def test_a_group_does_not_believe_its_lease_with_an_edited_holder(edited: object
     content = json.loads(kept(LEASE))
     content["spec"]["holderIdentity"] = edited
     found = read(json.dumps(content).encode())
-    assert f"spec.holderIdentity is '{edited}', and no number of a member" in str(
+    assert f"spec.holderIdentity is '{edited}', which is not the number of a member" in str(
         found.lease.untrusted_reason
     )
     assert content_of(LEASE, found)["spec"]["holderIdentity"] == "2"
@@ -294,7 +292,7 @@ def test_a_switchover_has_a_number_that_can_be_counted_on_from() -> None:
 
 
 def test_what_is_no_lease_is_told() -> None:
-    with pytest.raises(RemoteError, match="'Status' where a Lease belongs"):
+    with pytest.raises(RemoteError, match="'Status' instead of a Lease"):
         read(b'{"kind": "Status"}')
     with pytest.raises(RemoteError):
         read(b"<html>")

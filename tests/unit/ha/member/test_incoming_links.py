@@ -165,7 +165,7 @@ def test_sends_to_a_new_master_wait_for_members_that_come_back() -> None:
     pipe.run(1)
     assert not master.turn().answers
     master.in_sync.propose(frozenset({1, 2}))
-    master.in_sync.settled({1, 2})
+    master.in_sync.confirmed({1, 2})
     master.followers.turn(master.now)
     assert [each.status for each in master.turn().answers] == [PutStatus.PUT_OK]
 
@@ -192,7 +192,7 @@ def test_below_the_minimum_nothing_is_acknowledged() -> None:
     master = master_for_a_while({1, 2})
     connected(master, Follower())
     master.in_sync.propose(frozenset({1}))
-    master.in_sync.settled({1})
+    master.in_sync.confirmed({1})
     master.round()
     master.put(1)
     (answer,) = master.turn().answers
@@ -205,7 +205,7 @@ def test_below_the_minimum_nothing_is_acknowledged() -> None:
 def test_whom_only_a_doubted_lease_names_does_not_make_the_set_large_enough() -> None:
     master = master_for_a_while({1})
     connected(master, Follower())
-    master.in_sync.settled({1}, {1, 2})
+    master.in_sync.confirmed({1}, {1, 2})
     master.round()
     master.put(1)
     (answer,) = master.turn().answers
@@ -221,7 +221,7 @@ def test_who_waits_when_the_set_gets_too_small_is_told_so_at_once() -> None:
     master.in_sync.propose(frozenset({1}))
     master.round()
     assert not master.turn().answers, "the set may stay as it is"
-    master.in_sync.settled({1})
+    master.in_sync.confirmed({1})
     master.followers.turn(master.now)
     answers = master.turn().answers
     assert [each.number for each in answers] == numbers
@@ -238,7 +238,7 @@ def test_who_waits_is_acknowledged_when_the_set_stays_large_enough() -> None:
     master.in_sync.propose(frozenset({1}))
     pipe.up()
     assert not master.turn().answers
-    master.in_sync.settled({1, 2})
+    master.in_sync.confirmed({1, 2})
     master.followers.turn(master.now)
     assert [each.status for each in master.turn().answers] == [PutStatus.PUT_OK]
 
@@ -251,7 +251,7 @@ def test_a_shrink_that_leaves_enough_acknowledges_what_waits() -> None:
     master.in_sync.propose(frozenset({1, 2}))
     master.followers.turn(master.now)
     assert not master.turn().answers
-    master.in_sync.settled({1, 2})
+    master.in_sync.confirmed({1, 2})
     master.followers.turn(master.now)
     assert [each.status for each in master.turn().answers] == [PutStatus.PUT_OK]
 
@@ -386,7 +386,7 @@ def test_the_safe_mark_never_goes_back() -> None:
     master.round()
     safe = master.followers.safe
     assert safe == master.store.log.end
-    master.in_sync.settled({1, 2})
+    master.in_sync.confirmed({1, 2})
     master.round()
     assert master.in_sync.acknowledged(Report(safe, safe)) == 0
     assert master.followers.safe == safe

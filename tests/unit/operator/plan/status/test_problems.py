@@ -45,8 +45,8 @@ def test_a_pod_that_is_not_ready_says_why_in_words_that_stay_while_the_cause_doe
 
 
 def test_what_the_master_reports_counts_while_the_group_has_one(world: World) -> None:
-    annotate(world, problems="the Service also leads elsewhere: EndpointSlice x")
-    assert problems(world) == ["the Service also leads elsewhere: EndpointSlice x"]
+    annotate(world, problems="the Service also points elsewhere: EndpointSlice x")
+    assert problems(world) == ["the Service also points elsewhere: EndpointSlice x"]
     found = world.api.get("Lease", LEASE)
     assert found is not None
     found["spec"]["holderIdentity"] = ""
