@@ -22,7 +22,8 @@ from gantrymq.runtime.storage.disk import FolderDisk
 from gantrymq.runtime.storage.disk_background import DiskBackground
 from gantrymq.store.append.kernel import Kernel
 from gantrymq.store.engine import Store
-from gantrymq.store.read.pull import Pulled, PullQuery, PullStatus, pull
+from gantrymq.store.read.pull import pull
+from gantrymq.store.read.pull_query import Pulled, PullQuery, PullStatus
 from gantrymq.store.record.put import PutStatus, Refused
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.turn import Turn

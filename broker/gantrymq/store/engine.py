@@ -54,7 +54,8 @@ from gantrymq.store.read.work_meter import WorkMeter, standing
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.put import UNAVAILABLE, PutStatus, Refused, check_batch, check_message
 from gantrymq.store.recovery.persistence import Persistence
-from gantrymq.store.recovery.recovery import Parts, Recovery, Report
+from gantrymq.store.recovery.recovery import Recovery
+from gantrymq.store.recovery.recovery_state import Parts, Report
 from gantrymq.store.retention.disk_watch import DiskWatch
 from gantrymq.store.retention.retention import Retention
 from gantrymq.store.retention.write_health import WriteHealth

@@ -14,7 +14,8 @@ from gantrymq.crash.sendings import QUEUES, Queue, key_of, messages_of, number_o
 from gantrymq.store.engine import Store
 from gantrymq.store.read.async_reader import run
 from gantrymq.store.read.lookups import messages_by_key
-from gantrymq.store.read.pull import PullQuery, PullStatus, pull
+from gantrymq.store.read.pull import pull
+from gantrymq.store.read.pull_query import PullQuery, PullStatus
 from gantrymq.wire.message.record import Record, decode_all
 
 NOTHING_MORE: Final = (

@@ -8,8 +8,9 @@ import pytest
 
 from gantrymq.fakes.brokers.broker import STORE_SETTINGS, OpenedBroker
 from gantrymq.fakes.brokers.pulls import PulledBroker, bodies, place, pull
-from gantrymq.store.read.pull import BULK_UNITS, UNITS_MAX, PullQuery
 from gantrymq.store.read.pull import pull as read
+from gantrymq.store.read.pull_batch import BULK_UNITS, UNITS_MAX
+from gantrymq.store.read.pull_query import PullQuery
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.message.record import decode_all

@@ -9,7 +9,7 @@ import pytest
 from gantrymq.broker.core.messages import HELD, Answer, Release, Reply, Request
 from gantrymq.fakes.brokers.broker import FakeChannel
 from gantrymq.fakes.brokers.pulls import SUBSCRIBES, SUSPENDS, PulledBroker, bodies, place, pull
-from gantrymq.store.read.pull import FILTERED_SECONDS
+from gantrymq.store.read.pull_batch import FILTERED_SECONDS
 from gantrymq.store.read.work_meter import TURN_SECONDS
 from gantrymq.wire.bodies.heartbeat import EXPRESSION_SQL92
 from gantrymq.wire.codes import RequestCode, ResponseCode

@@ -22,7 +22,8 @@ from gantrymq.fakes.stores.store import message
 from gantrymq.runtime.storage.disk import FolderDisk, FolderFile
 from gantrymq.runtime.storage.disk_background import DiskBackground
 from gantrymq.store.engine import Store
-from gantrymq.store.read.pull import Pulled, PullQuery, pull
+from gantrymq.store.read.pull import pull
+from gantrymq.store.read.pull_query import Pulled, PullQuery
 from gantrymq.store.settings import StoreSettings
 
 DEVICE_SECONDS = 0.1

@@ -16,7 +16,8 @@ from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.read import lookups
 from gantrymq.store.read.async_reader import run
 from gantrymq.store.read.lookups import Bounds
-from gantrymq.store.read.pull import PullQuery, PullStatus, pull
+from gantrymq.store.read.pull import pull
+from gantrymq.store.read.pull_query import PullQuery, PullStatus
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk

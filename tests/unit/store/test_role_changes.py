@@ -14,7 +14,8 @@ from gantrymq.fakes.stores.store import HOST, SETTINGS, SYNC, OpenedStore, messa
 from gantrymq.store.dispatch.dispatch_notifier import UNTOLD_MAX
 from gantrymq.store.read.async_reader import run
 from gantrymq.store.read.lookups import message_at, messages_by_key, queue_bounds
-from gantrymq.store.read.pull import PullQuery, PullStatus, pull
+from gantrymq.store.read.pull import pull
+from gantrymq.store.read.pull_query import PullQuery, PullStatus
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.dispatch_entry import of_record
 from gantrymq.store.record.property_scan import PropertyScan

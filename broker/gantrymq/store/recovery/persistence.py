@@ -21,7 +21,7 @@ from gantrymq.store.files.checkpoint import CheckpointFile
 from gantrymq.store.files.flush_positions import FlushPositions, LogPosition
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.index.index_flush import IndexFlush
-from gantrymq.store.recovery.recovery import Parts
+from gantrymq.store.recovery.recovery_state import Parts
 from gantrymq.store.settings import StoreSettings
 
 # How often flush positions and checkpoint are considered; both have intervals of their own.

@@ -13,7 +13,8 @@ from gantrymq.store.read.lookups import (
     offset_by_time,
     queue_bounds,
 )
-from gantrymq.store.read.pull import PullQuery, PullStatus, pull
+from gantrymq.store.read.pull import pull
+from gantrymq.store.read.pull_query import PullQuery, PullStatus
 from gantrymq.store.read.readable_store import ReadableStore
 from gantrymq.wire.message.record import decode_all
 

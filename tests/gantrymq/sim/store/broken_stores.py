@@ -22,7 +22,7 @@ from gantrymq.store.files import checkpoint
 from gantrymq.store.files.flush_positions import FlushPositions
 from gantrymq.store.files.segments import Segments
 from gantrymq.store.recovery.persistence import Persistence
-from gantrymq.store.recovery.recovery import Recovery
+from gantrymq.store.recovery.start_choice import StartChoice
 
 # Each is noticed by one of the first 500 today; the generator may change.
 SEEDS = range(700)
@@ -67,8 +67,8 @@ def _dispatch_shows_deleted_messages_again() -> None:
 
 
 def _recovery_trusts_in_what_was_torn() -> None:
-    take_over = Recovery._load_queues
-    PATCH.setattr(Recovery, "_load_queues", lambda self, _, count=0: take_over(self, None))
+    take_over = StartChoice._load_queues
+    PATCH.setattr(StartChoice, "_load_queues", lambda self, _, count=0: take_over(self, None))
 
 
 def _start_takes_our_store_for_javas() -> None:

@@ -32,7 +32,8 @@ from gantrymq.sim.store.store_script import (
 from gantrymq.store.append.pending_put import PutAnswer
 from gantrymq.store.engine import Store
 from gantrymq.store.layout import ABORT
-from gantrymq.store.read.pull import Pulled, PullQuery, PullStatus, pull
+from gantrymq.store.read.pull import pull
+from gantrymq.store.read.pull_query import Pulled, PullQuery, PullStatus
 from gantrymq.store.record.put import PutStatus, Refused
 from gantrymq.store.settings import FlushDiskType
 from gantrymq.store.turn import Turn

@@ -21,7 +21,7 @@ from gantrymq.fakes.brokers.pulls import (
 )
 from gantrymq.fakes.memory import shrink
 from gantrymq.store.read.async_reader import ReadTask
-from gantrymq.store.read.pull import Pulled
+from gantrymq.store.read.pull_query import Pulled
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.shared import TopicConfig

@@ -17,15 +17,10 @@ from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.read.async_reader import AsyncReader, ReadTask, Wanted
-from gantrymq.store.read.pull import (
-    GAP_BYTES,
-    RECENT_GAP_BYTES,
-    UNITS_MAX,
-    Pulled,
-    PullQuery,
-    PullStatus,
-    pull,
-)
+from gantrymq.store.read.pull import pull
+from gantrymq.store.read.pull_batch import UNITS_MAX
+from gantrymq.store.read.pull_query import Pulled, PullQuery, PullStatus
+from gantrymq.store.read.pull_units import GAP_BYTES, RECENT_GAP_BYTES
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk

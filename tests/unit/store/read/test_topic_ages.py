@@ -11,7 +11,8 @@ from gantrymq.fakes.stores.store import SETTINGS, OpenedStore
 from gantrymq.store.consumequeue.queue_times import Boundary
 from gantrymq.store.read.async_reader import run
 from gantrymq.store.read.lookups import Bounds, offset_by_time, queue_bounds
-from gantrymq.store.read.pull import PullQuery, PullStatus, pull
+from gantrymq.store.read.pull import pull
+from gantrymq.store.read.pull_query import PullQuery, PullStatus
 from gantrymq.testing.faulty_disk import FaultyDisk
 
 HOUR_MS = 3_600_000

@@ -11,7 +11,8 @@ from gantrymq.broker.core.names import pop_handles
 from gantrymq.broker.core.pop.orders import Orders
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.tables.in_flight import Place
-from gantrymq.store.read.pull import PullQuery, PullStatus, pull
+from gantrymq.store.read.pull import pull
+from gantrymq.store.read.pull_query import PullQuery, PullStatus
 from gantrymq.store.read.readable_store import readable_end_now
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command

@@ -30,7 +30,9 @@ from gantrymq.broker.core.state import State
 from gantrymq.broker.core.tables.in_flight import Place
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.read.async_reader import ReadTask
-from gantrymq.store.read.pull import FILTERED_SECONDS, Pulled, PullQuery, PullStatus, pull
+from gantrymq.store.read.pull import pull
+from gantrymq.store.read.pull_batch import FILTERED_SECONDS
+from gantrymq.store.read.pull_query import Pulled, PullQuery, PullStatus
 from gantrymq.store.read.readable_store import readable_end_now
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command

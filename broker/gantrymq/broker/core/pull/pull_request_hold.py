@@ -39,7 +39,7 @@ from gantrymq.broker.core.pull.pulls import Pull
 from gantrymq.broker.core.pull.subscriptions import Wish
 from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import failed, overloaded, rejected
-from gantrymq.store.read.pull import Pulled, PullStatus
+from gantrymq.store.read.pull_query import Pulled, PullStatus
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.pull import PullMessageRequest
 

@@ -24,7 +24,8 @@ from gantrymq.broker.core.pull.subscriptions import Choice, choice_of, forbidden
 from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.state import State
 from gantrymq.store.read.async_reader import FilterRest, ReadTask, Wanted
-from gantrymq.store.read.pull import FOUND, Pulled, PullQuery, PullStatus, pull
+from gantrymq.store.read.pull import pull
+from gantrymq.store.read.pull_query import FOUND, Pulled, PullQuery, PullStatus
 from gantrymq.store.read.readable_store import readable_end_now
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.shared import Permission, TopicConfig

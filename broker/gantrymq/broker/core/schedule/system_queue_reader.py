@@ -9,7 +9,8 @@ from gantrymq.base.errors import CorruptionError
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.state import State
-from gantrymq.store.read.pull import PullQuery, pull
+from gantrymq.store.read.pull import pull
+from gantrymq.store.read.pull_query import PullQuery
 from gantrymq.wire.message.record import Record, decode
 
 # The default limit of a pull.

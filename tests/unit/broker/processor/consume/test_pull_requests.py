@@ -18,7 +18,8 @@ from gantrymq.fakes.brokers.pulls import (
     place,
 )
 from gantrymq.store.read.async_reader import ReadTask
-from gantrymq.store.read.pull import Pulled, PullQuery, pull
+from gantrymq.store.read.pull import pull
+from gantrymq.store.read.pull_query import Pulled, PullQuery
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.heartbeat import BROADCASTING

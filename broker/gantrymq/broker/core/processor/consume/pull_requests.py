@@ -24,7 +24,7 @@ from gantrymq.broker.core.sql92.tokens import SelectorError
 from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import failed, going_away
 from gantrymq.store.read.async_reader import ReadTask
-from gantrymq.store.read.pull import Pulled
+from gantrymq.store.read.pull_query import Pulled
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.heartbeat import EXPRESSION_TAG, SubscriptionData
 from gantrymq.wire.codes import RequestCode, ResponseCode
