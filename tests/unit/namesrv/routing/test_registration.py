@@ -121,6 +121,12 @@ class TestQueuesChange:
             topics = desk.topics(Code.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)
             assert topics == kept | {"V"}
 
+    def test_an_increment_of_one_topic_removes_no_other_topic(self) -> None:
+        desk = Desk(NameServerSettings(delete_topic_with_broker_registration=True))
+        desk.registered(MASTER)
+        desk.registered(MASTER.newer(topics=("V",)))
+        assert desk.topics(Code.GET_ALL_TOPIC_LIST_FROM_NAMESERVER) == {"T", "U", "V"}
+
 
 class TestUnchanged:
     def test_the_same_body_again_is_not_even_decoded(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ The rules are Java's (5.3), in its order:
 2. An id that is held by another address with a larger stateVersion stays with that address; the
    registration is answered with success and ignored.
 3. A registration of exactly one topic is an increment; an unknown broker must register in full
-   first.
+   first. An increment removes no topics.
 4. The master decides the queues; without a master, the lowest slave that speaks 5.x. Queues change
    if the DataVersion changed, at the first registration of an id, and for topics whose queues on
    this broker are unknown. A slave that acts as master never gets the write permission.
@@ -95,8 +95,8 @@ class Registrar:
         self, registration: Registration, now: float, *, delete_topics: bool = False
     ) -> SlicedTask[Registered | Refused]:
         """Register in slices: decode the body with pauses, in which other brokers may register,
-        then apply it as a whole. With `delete_topics`, topics that the body does not list are
-        removed from the broker."""
+        then apply it as a whole. With `delete_topics`, topics that a full registration does not
+        list are removed from the broker."""
         cause = self._beyond_bounds(registration) or self._overruled(registration)
         if cause is not None:
             return Refused(cause)
@@ -251,7 +251,8 @@ class Registrar:
         routes.install(member, group)
         member.data_version = body.data_version
         says = _says_where_queues_are(group, registration)
-        member.digest = (digest, says) if len(body.topics) != 1 else None
+        is_increment = len(body.topics) == 1
+        member.digest = None if is_increment else (digest, says)
         self._update(member, group, registration, now)
         if before is None:
             self._effects.info(
@@ -262,7 +263,7 @@ class Registrar:
             routes.version += 1
         if says:
             self._place_topics(group.name, queues, everything=is_first or is_changed)
-            if delete_topics:
+            if delete_topics and not is_increment:
                 self._delete_unlisted(group.name, body)
         return _answer(
             group, registration, lowest_id_changed=registration.broker_id < lowest_before
