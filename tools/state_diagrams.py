@@ -18,11 +18,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from gantrymq.base.transitions import Transitions, state_label
+from gantrymq.client.core.flow.lifecycle import LIFECYCLE
+from gantrymq.client.core.group.queue_phase import QUEUE_PHASES
+from gantrymq.runtime.net.connection_states import CHANNEL_STATES, DIAL_STATES
 
 DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
 
 # The page, relative to docs/, and the machines that it shows. Any: each has its own type of state.
-MACHINES: Final[tuple[tuple[str, Transitions[Any]], ...]] = ()
+MACHINES: Final[tuple[tuple[str, Transitions[Any]], ...]] = (
+    ("reference/python-client.md", LIFECYCLE),
+    ("reference/python-client.md", QUEUE_PHASES),
+    ("reference/python-client.md", DIAL_STATES),
+    ("reference/python-client.md", CHANNEL_STATES),
+)
 
 PAGES: Final = tuple(sorted({page for page, _ in MACHINES}))
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.client.core.admin.administration import QUEUES
+from gantrymq.client.core.admin.topics import readable
 from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.fakes.brokers.cluster import NAME_SERVER, Cluster, gone
 from gantrymq.remoting.failures import ConnectError
+from gantrymq.wire.bodies.route import BrokerData
 from gantrymq.wire.bodies.shared import MessageQueue, TopicConfig
 from gantrymq.wire.codes import ResponseCode
 
@@ -111,3 +113,8 @@ def test_a_topic_that_one_master_does_not_make_is_an_error() -> None:
     cluster.faults[cluster.addresses[1]] = gone
     with pytest.raises(ConnectError):
         cluster.run(cluster.admin.create_topic("T"))
+
+
+def test_a_broker_without_an_address_is_a_route_error() -> None:
+    with pytest.raises(RouteError, match="broker-a without an address"):
+        readable(BrokerData("DefaultCluster", "broker-a", {}))

@@ -307,3 +307,20 @@ def test_who_lost_a_lock_neither_pulls_nor_tells_how_far_it_is() -> None:
     assert first.bodies == ["a", "b"]
     assert len(second.bodies) == 20
     assert progress == sorted(progress)
+
+
+def test_close_unlocks_a_queue_whose_reset_offset_cannot_be_persisted() -> None:
+    cluster = Cluster()
+    cluster.store("a", queue_id=0)
+    consumer = Consumer(cluster, settings=ORDERLY).start()
+    queue = MessageQueue("T", "broker-a", 0)
+    cluster.pass_time(1.0)
+    cluster.faults[RequestCode.UPDATE_CONSUMER_OFFSET] = gone
+    consumer.member.reset("T", {queue: 0})
+    consumer.close()
+    unlocked = [
+        each
+        for command in cluster.asked_of(RequestCode.UNLOCK_BATCH_MQ)
+        for each in QueuesOfClient.from_json(javajson.loads(command.body)).queues
+    ]
+    assert queue in unlocked

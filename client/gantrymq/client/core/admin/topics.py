@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, final
 
 from gantrymq.client.core.admin.asking import Asking, Each, on_each
+from gantrymq.client.core.errors import RouteError
 from gantrymq.client.core.flow.answers import accepted
 from gantrymq.client.core.instance.routes import MASTER_ID
 from gantrymq.wire import javajson
@@ -166,8 +167,14 @@ class Topics:
 
 
 def readable(broker: BrokerData) -> str:
-    """Return the address for reads: the master's, else that of the slave with the lowest id."""
+    """Return the address for reads: the master's, else that of the slave with the lowest id. Raises
+    RouteError if the name server returned the broker without an address."""
     addresses = broker.addresses
+    if not addresses:
+        raise RouteError(
+            f"The name server returned the broker {broker.broker_name} without an address. Check"
+            " with clusterList which brokers it knows."
+        )
     return addresses[MASTER_ID if MASTER_ID in addresses else min(addresses)]
 
 

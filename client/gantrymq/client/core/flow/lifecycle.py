@@ -1,15 +1,15 @@
 """Tracks the lifecycle of a producer, a consumer and the client they share: Java's four states.
 
-    CREATE_JUST -> START_FAILED (while it starts) -> RUNNING -> SHUTDOWN_ALREADY
-
-Invariant: an object that stays in START_FAILED did not finish its start; it can only be closed.
+Invariant: an object that stays in START_FAILED did not finish its start; it can only be closed. An
+object that was closed never runs again.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import final
+from typing import Final, final
 
+from gantrymq.base.transitions import Transition, Transitions
 from gantrymq.client.core.errors import StateError
 
 
@@ -22,6 +22,25 @@ class State(Enum):
     SHUTDOWN_ALREADY = "SHUTDOWN_ALREADY"
 
 
+START: Final = "start"
+STARTED: Final = "started"
+CLOSE: Final = "close"
+
+LIFECYCLE: Final = Transitions(
+    "client lifecycle",
+    State.CREATE_JUST,
+    [
+        Transition(State.CREATE_JUST, START, State.START_FAILED),
+        Transition(State.START_FAILED, STARTED, State.RUNNING),
+        Transition(State.CREATE_JUST, CLOSE, State.SHUTDOWN_ALREADY, "nothing to close"),
+        Transition(State.START_FAILED, CLOSE, State.SHUTDOWN_ALREADY),
+        Transition(State.RUNNING, CLOSE, State.SHUTDOWN_ALREADY),
+        Transition(State.SHUTDOWN_ALREADY, CLOSE, State.SHUTDOWN_ALREADY, "nothing to close"),
+        Transition(State.SHUTDOWN_ALREADY, STARTED, State.SHUTDOWN_ALREADY, "the close wins"),
+    ],
+)
+
+
 @final
 class Lifecycle:
     """The lifecycle state of one object that is started once and closed once."""
@@ -31,12 +50,13 @@ class Lifecycle:
     def __init__(self, kind: str) -> None:
         """`kind` is the name in error texts, for example "producer"."""
         self.kind = kind
-        self.state = State.CREATE_JUST
+        self.state = LIFECYCLE.initial
 
     def begin(self) -> None:
-        if self.state is not State.CREATE_JUST:
+        """Begin the start; raises StateError if it was begun before."""
+        if not LIFECYCLE.allows(self.state, START):
             raise self.was_begun
-        self.state = State.START_FAILED
+        self.state = LIFECYCLE.next(self.state, START)
 
     @property
     def was_begun(self) -> StateError:
@@ -47,13 +67,14 @@ class Lifecycle:
         )
 
     def began(self) -> None:
-        self.state = State.RUNNING
+        """End the start; an object that was closed meanwhile stays closed."""
+        self.state = LIFECYCLE.next(self.state, STARTED)
 
     def end(self) -> bool:
         """Enter SHUTDOWN_ALREADY; return whether there is anything to close."""
-        was = self.state
-        self.state = State.SHUTDOWN_ALREADY
-        return was in {State.RUNNING, State.START_FAILED}
+        was_open = self.is_open
+        self.state = LIFECYCLE.next(self.state, CLOSE)
+        return was_open
 
     @property
     def is_open(self) -> bool:

@@ -17,6 +17,7 @@ from collections import deque
 from typing import Final, final
 
 from gantrymq.client.core.flow.flow_steps import Signal
+from gantrymq.client.core.group.queue_phase import DROP, QUEUE_PHASES, RELEASE, QueuePhase
 from gantrymq.client.core.message.received import ReceivedMessage
 from gantrymq.wire.bodies.shared import MessageQueue
 
@@ -107,6 +108,7 @@ class ProcessQueue:
         "is_dropped",
         "is_moved",
         "locked_at",
+        "phase",
         "pull_trouble",
         "pulled_at",
         "queue",
@@ -121,6 +123,7 @@ class ProcessQueue:
         self.bytes = 0
         self.is_dropped = False
         self.is_moved = False
+        self.phase: QueuePhase = QUEUE_PHASES.initial
         self.pulled_at = now
         """When the last pull began, by the monotonic clock."""
         self.settled_at = now
@@ -212,9 +215,20 @@ class ProcessQueue:
         return None
 
     def drop(self) -> None:
-        """Mark the queue as no longer assigned: running work ends soon, and no new work starts."""
+        """Mark the queue as no longer assigned: running work ends soon, and no new work starts. A
+        second call does nothing more."""
+        self.note(DROP)
         self.is_dropped = True
         self.changed.fire()
+
+    def release(self) -> None:
+        """Mark the dropped queue as released: its offset is persisted."""
+        self.phase = QUEUE_PHASES.next(self.phase, RELEASE)
+
+    def note(self, event: str) -> None:
+        """Change the phase by an event of the pull loop; nothing but `release` follows a drop."""
+        if not self.is_dropped:
+            self.phase = QUEUE_PHASES.next(self.phase, event)
 
     def is_locked(self, now: float) -> bool:
         return self.locked_at is not None and now - self.locked_at <= LOCK_LIVE_S

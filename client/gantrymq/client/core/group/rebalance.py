@@ -166,6 +166,7 @@ class Rebalance:
         locked = []
         for each in gone:
             if self.queues.pop(each.queue, None) is not None:
+                each.release()
                 self._offsets.forget(each.queue)
                 if each.locked_at is not None:
                     locked.append(each.queue)
@@ -218,7 +219,12 @@ class Rebalance:
         """Release all queues, even those that a listener still uses."""
         self._is_closed = True
         await self._give_up(tuple(self.queues.values()))
+        # Queues whose offset could not be persisted are left. No further round follows, and their
+        # locks would keep the next owner waiting until they expire at the broker.
+        locked = [queue for queue, each in self.queues.items() if each.locked_at is not None]
         self.queues.clear()
+        if self._locks is not None and locked:
+            await self._locks.unlock(locked)
 
     def _log(self, line: str) -> None:
         self._instance.ports.log(line)

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.client.core.errors import BrokerError, ClientError
+from gantrymq.client.core.errors import BrokerError, ClientError, RouteError
 from gantrymq.client.core.flow.flow_steps import Ask
 from gantrymq.client.core.instance.instance import Instance
+from gantrymq.client.core.instance.routes import MASTER_ID
 from gantrymq.remoting.failures import RequestError
 from gantrymq.wire import java_string, javajson
 from gantrymq.wire.bodies.heartbeat import EXPRESSION_SQL92, EXPRESSION_TAG, SubscriptionData
@@ -130,8 +131,12 @@ async def check(instance: Instance, group: str, subscribed: Subscription) -> Non
         return
     route = await instance.route(data.topic)
     brokers = route.data.brokers
-    member = instance.routes.member(brokers[instance.ports.chance(len(brokers))].broker_name, 0)
-    assert member is not None, "a route that names brokers names their addresses"
+    broker_name = brokers[instance.ports.chance(len(brokers))].broker_name
+    member = instance.routes.member(broker_name, MASTER_ID)
+    if member is None:
+        raise RouteError(
+            f"The route of {data.topic} names the broker {broker_name} without an address."
+        )
     address = instance.vip(member[0])
     bean: JsonObject = {
         "clientId": instance.client_id,

@@ -23,6 +23,7 @@ from typing import Final, Protocol, final
 
 from gantrymq.client.core.errors import BrokerError
 from gantrymq.client.core.flow.flow_steps import Wait
+from gantrymq.client.core.group import queue_phase
 from gantrymq.client.core.group.process_queue import Limits, ProcessQueue, Slice
 from gantrymq.client.core.group.subscriptions import Subscription
 from gantrymq.client.core.instance.instance import Instance
@@ -35,11 +36,11 @@ FULL_PAUSE_S: Final = 0.05
 BUSY_PAUSE_S: Final = 0.02
 ERROR_PAUSE_S: Final = 1.0
 SUSPENDED_PAUSE_S: Final = 1.0
-UNTOLD_PAUSE_S: Final = 1.0
+UNKNOWN_PAUSE_S: Final = 1.0
 UNLOCKED_PAUSE_S: Final = 0.1
 
 # Codes of a broker that missed a heartbeat or was restarted since the last one.
-_UNTOLD: Final = frozenset(
+_UNKNOWN: Final = frozenset(
     {ResponseCode.SUBSCRIPTION_NOT_EXIST, ResponseCode.SUBSCRIPTION_NOT_LATEST}
 )
 
@@ -60,7 +61,7 @@ class Puller(Protocol):
     def committed(self, process_queue: ProcessQueue) -> int | None:
         """Return the offset to commit with the pull; None to commit nothing."""
 
-    def tell_again(self) -> None:
+    def request_heartbeat(self) -> None:
         """Send a heartbeat again, because a broker does not know the subscription."""
 
     def deliver(self, found: Slice) -> None:
@@ -109,7 +110,9 @@ class PullLoop:
                 await self._failed(process_queue, offset, error)
                 continue
             process_queue.pull_trouble = None
-            if self._is_wanted_still(subscription) and not process_queue.is_dropped:
+            if not self._is_wanted_still(subscription):
+                process_queue.note(queue_phase.FILTER_CHANGED)
+            elif not process_queue.is_dropped:
                 offset = result.next_offset
                 await self._take(process_queue, result)
 
@@ -123,31 +126,41 @@ class PullLoop:
         self, process_queue: ProcessQueue, subscription: Subscription | None
     ) -> bool:
         """Tell whether to pull now; if not, first wait until that may have changed."""
-        now = process_queue.pulled_at = self._clock.monotonic()
+        process_queue.pulled_at = self._clock.monotonic()
         if self._puller.is_suspended:
-            await Wait(now + SUSPENDED_PAUSE_S, process_queue.changed)
+            await self._pause(process_queue, queue_phase.SUSPENDED, SUSPENDED_PAUSE_S)
             return False
         if subscription is None:
-            await Wait(now + UNTOLD_PAUSE_S, process_queue.changed)
+            await self._pause(process_queue, queue_phase.UNKNOWN_FILTER, UNKNOWN_PAUSE_S)
             return False
         if not self._puller.holds(process_queue):
-            await Wait(now + UNLOCKED_PAUSE_S, process_queue.changed)
+            await self._pause(process_queue, queue_phase.UNLOCKED, UNLOCKED_PAUSE_S)
             return False
         if process_queue.excess(self._limits) is None:
+            process_queue.note(queue_phase.CLEAR)
             return True
         process_queue.wakes_at = self._limits.count
-        await Wait(now + FULL_PAUSE_S, process_queue.changed)
+        await self._pause(process_queue, queue_phase.FULL, FULL_PAUSE_S)
         process_queue.wakes_at = -1
         return False
+
+    async def _pause(self, process_queue: ProcessQueue, event: str, seconds: float) -> None:
+        """Wait for `seconds`, or until the queue changes."""
+        process_queue.note(event)
+        await Wait(self._clock.monotonic() + seconds, process_queue.changed)
+        process_queue.note(queue_phase.PAUSE_OVER)
 
     async def _take(self, process_queue: ProcessQueue, result: PullResult) -> None:
         status = result.status
         if result.messages:
+            process_queue.note(queue_phase.FOUND)
             self._puller.deliver(process_queue.put(result.messages, result.bytes))
             if self._interval_s:
                 await Wait(self._clock.monotonic() + self._interval_s, process_queue.changed)
         elif status is PullStatus.FLOW_CONTROL:
+            process_queue.note(queue_phase.BUSY)
             await Wait(self._clock.monotonic() + BUSY_PAUSE_S)
+            process_queue.note(queue_phase.PAUSE_OVER)
         elif status is PullStatus.OFFSET_ILLEGAL:
             self._instance.ports.log(
                 f"the pull request offset illegal, {process_queue.queue}: the queue has offsets"
@@ -156,6 +169,7 @@ class PullLoop:
             process_queue.move_to(result.next_offset)
             self._instance.rebalance_wanted.fire()
         else:
+            process_queue.note(queue_phase.NOTHING_NEW)
             process_queue.pass_to(result.next_offset)
 
     async def _failed(self, process_queue: ProcessQueue, offset: int, error: Exception) -> None:
@@ -167,14 +181,14 @@ class PullLoop:
         process_queue.pull_trouble = trouble
         if isinstance(error, RequestError):
             self._instance.route_refresher.add(process_queue.queue.topic)
-        if _is_forgotten(error):
-            self._puller.tell_again()
-        await Wait(self._clock.monotonic() + ERROR_PAUSE_S, process_queue.changed)
+        if _is_unknown_to_broker(error):
+            self._puller.request_heartbeat()
+        await self._pause(process_queue, queue_phase.FAILED, ERROR_PAUSE_S)
 
 
-def _is_forgotten(error: Exception) -> bool:
+def _is_unknown_to_broker(error: Exception) -> bool:
     """Tell whether the broker has forgotten this consumer, as it does when the connection
     closes."""
     if isinstance(error, BrokerError):
-        return error.code in _UNTOLD
+        return error.code in _UNKNOWN
     return isinstance(error, ConnectionLostError)

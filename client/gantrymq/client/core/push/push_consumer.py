@@ -55,7 +55,7 @@ from gantrymq.wire.jsonvalue import JsonObject
 DEFAULT_CONSUMER: Final = "DEFAULT_CONSUMER"
 
 # Minimum pause between heartbeats on request of pulls, for brokers that forgot this member.
-TELL_PAUSE_S: Final = 1.0
+HEARTBEAT_PAUSE_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ class PushGroupMember:
         self._namespace = namespace
         self._tracer = self._new_tracer()
         self._hooks = (*hooks, *filter(None, [self._tracer]))
-        self._wishes = Subscriptions()
-        self._told_at = -TELL_PAUSE_S
+        self._subscriptions = Subscriptions()
+        self._heartbeat_at = -HEARTBEAT_PAUSE_S
         self._listeners = Listeners(self._unwrapped if namespace else None)
         self._offsets = offset_store(
             instance, self.group, offset_folder if settings.broadcasting else None
@@ -116,7 +116,7 @@ class PushGroupMember:
         self._requests = ConsumerRequests(instance, self.group, self, self.consume_directly)
         self._started_ms = 0
         if not settings.broadcasting:
-            self._wishes.subscribe(retry_topic(self.group), EVERYTHING, self._now_ms())
+            self._subscriptions.subscribe(retry_topic(self.group), EVERYTHING, self._now_ms())
 
     # ------------------------------------------------------------------ construction
 
@@ -168,7 +168,7 @@ class PushGroupMember:
         await self._offsets.load()
         for topic in self.topics:
             await self._find(topic)
-        for subscribed in self._wishes.all:
+        for subscribed in self._subscriptions.all:
             await check(self._instance, self.group, subscribed)
         self._started_ms = self._now_ms()
         self._instance.add_consumer(self.group, self)
@@ -187,8 +187,8 @@ class PushGroupMember:
     async def _heartbeat(self) -> None:
         """Send a heartbeat and record what it told; then wake pulls that wait for brokers to know
         the subscription."""
-        self._told_at = self._instance.ports.clock.monotonic()
-        await self._wishes.tell(self._instance.heartbeat())
+        self._heartbeat_at = self._instance.ports.clock.monotonic()
+        await self._subscriptions.tell(self._instance.heartbeat())
         for process_queue in self._rebalance.queues.values():
             process_queue.changed.fire()
 
@@ -224,9 +224,9 @@ class PushGroupMember:
         itself."""
         if self._consumption.is_worker(running):
             raise StateError(
-                "a listener cannot wait for the end of its own consumer, which waits for the"
-                " listener: have whoever started the consumer close it (by an asyncio.Event, say),"
-                " or begin it by asyncio.create_task(consumer.close()) and return"
+                "A listener cannot wait for the close of its own consumer, because the close waits"
+                " for the listener. Close the consumer where it was started (for example when an"
+                " asyncio.Event is set), or call asyncio.create_task(consumer.close()) and return."
             )
 
     def suspend(self) -> None:
@@ -247,31 +247,31 @@ class PushGroupMember:
         """Subscribe, before or after the start; a second call for a topic replaces the first.
         Raises SubscriptionError if the expression is invalid."""
         topic = wrap(self._namespace, topic)
-        self._wishes.subscribe(topic, expression, self._now_ms())
+        self._subscriptions.subscribe(topic, expression, self._now_ms())
         group = unwrap(self._namespace, self.group)
         self._listeners.add(topic, hooked(listener, group, self._hooks, self._instance.ports))
         self._announce(topic)
 
     def unsubscribe(self, topic: str) -> None:
         topic = wrap(self._namespace, topic)
-        self._wishes.unsubscribe(topic)
+        self._subscriptions.unsubscribe(topic)
         self._listeners.remove(topic)
         self._announce(topic)
 
     def subscription(self, topic: str) -> Subscription | None:
-        return self._wishes.find(topic)
+        return self._subscriptions.find(topic)
 
-    def tell_again(self) -> None:
+    def request_heartbeat(self) -> None:
         now = self._instance.ports.clock.monotonic()
-        if self.lifecycle.state is State.RUNNING and now >= self._told_at + TELL_PAUSE_S:
-            self._told_at = now
-            self._instance.ports.start(self._heartbeat(), "tell brokers again")
+        if self.lifecycle.state is State.RUNNING and now >= self._heartbeat_at + HEARTBEAT_PAUSE_S:
+            self._heartbeat_at = now
+            self._instance.ports.start(self._heartbeat(), "requested heartbeat")
 
     def _announce(self, topic: str) -> None:
         if self.lifecycle.state is State.RUNNING:
-            self._instance.ports.start(self._tell_brokers(topic), f"subscribe {topic}")
+            self._instance.ports.start(self._announce_to_brokers(topic), f"subscribe {topic}")
 
-    async def _tell_brokers(self, topic: str) -> None:
+    async def _announce_to_brokers(self, topic: str) -> None:
         if self._instance.routes.find(topic) is None:
             await self._find(topic)
         await self._heartbeat()
@@ -281,7 +281,7 @@ class PushGroupMember:
 
     @property
     def topics(self) -> Iterable[str]:
-        return self._wishes.topics
+        return self._subscriptions.topics
 
     @property
     def data(self) -> ConsumerData:
@@ -289,7 +289,7 @@ class PushGroupMember:
             group_name=self.group,
             message_model=BROADCASTING if self.settings.broadcasting else CLUSTERING,
             consume_from_where=self.settings.consume_from.value,
-            subscriptions=tuple(each.data for each in self._wishes.all),
+            subscriptions=tuple(each.data for each in self._subscriptions.all),
             unit_mode=self._instance.settings.unit_mode,
         )
 
@@ -299,9 +299,9 @@ class PushGroupMember:
     async def _round(self) -> bool:
         changed: list[str] = []
         # Queues of a topic whose subscription no broker knows yet could not be pulled.
-        is_balanced = await self._rebalance.round(self._wishes.told, changed.append)
+        is_balanced = await self._rebalance.round(self._subscriptions.told, changed.append)
         for topic in changed:  # brokers use the subscription with the highest version
-            self._wishes.renew(topic, self._now_ms())
+            self._subscriptions.renew(topic, self._now_ms())
         if changed:
             self._divide_limits()
             await self._heartbeat()
@@ -390,7 +390,7 @@ class PushGroupMember:
             queue: running_info.queue_info(each, now, wall_ms)
             for queue, each in self._rebalance.queues.items()
         }
-        subscribed = [each.data for each in self._wishes.all]
+        subscribed = [each.data for each in self._subscriptions.all]
         return running_info.running_info(queues, properties, subscribed, self.stats.failures)
 
     async def consume_directly(self, message: ReceivedMessage) -> JsonObject:
