@@ -18,6 +18,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from gantrymq.base.transitions import Transitions, state_label
+from gantrymq.broker.core.pop.states import IN_FLIGHT_MESSAGE
+from gantrymq.broker.core.pull.states import HELD_PULL
+from gantrymq.broker.core.schedule.timer_states import TIMER_MESSAGE
+from gantrymq.broker.core.transaction.states import TRANSACTION
 from gantrymq.client.core.flow.lifecycle import LIFECYCLE
 from gantrymq.client.core.group.queue_phase import QUEUE_PHASES
 from gantrymq.runtime.net.connection_states import CHANNEL_STATES, DIAL_STATES
@@ -30,6 +34,10 @@ MACHINES: Final[tuple[tuple[str, Transitions[Any]], ...]] = (
     ("reference/python-client.md", QUEUE_PHASES),
     ("reference/python-client.md", DIAL_STATES),
     ("reference/python-client.md", CHANNEL_STATES),
+    ("concepts/state-machines.md", HELD_PULL),
+    ("concepts/state-machines.md", IN_FLIGHT_MESSAGE),
+    ("concepts/state-machines.md", TRANSACTION),
+    ("concepts/state-machines.md", TIMER_MESSAGE),
 )
 
 PAGES: Final = tuple(sorted({page for page, _ in MACHINES}))
