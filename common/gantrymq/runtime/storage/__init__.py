@@ -1,2 +1,1 @@
-"""Implements the disk ports on the file system, and the files that are written outside of the
-store."""
+"""Implements the disk ports on the file system, and writes files outside of the store."""

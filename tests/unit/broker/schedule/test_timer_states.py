@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pytest
 
 from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.broker.core.schedule import timer_service as module
-from gantrymq.broker.core.schedule.message_restore import Run
+from gantrymq.broker.core.schedule.message_restore import Run, messages_of, run_of
 from gantrymq.broker.core.schedule.timer_messages import TimedRun, timed_of
 from gantrymq.broker.core.schedule.timer_states import TIMER_MESSAGE, TimerState
 from gantrymq.broker.core.schedule.timers import TOPIC, delete_key
 from gantrymq.fakes.brokers.broker import STORE_SETTINGS, OpenedBroker
 from gantrymq.fakes.brokers.timers import accept
 
+# Any: what a read waits for, what it is sent, and what it gives.
+Read: TypeAlias = Generator[Any, Any, Any]
+
 DELAY_SECONDS: Final = 7200
 ROLL_SECONDS: Final = 3000  # more than three quarters of an hour
 TURNS: Final = 20
-
-READ: Final = module.run_of
-FIND: Final = module.messages_of
 
 
 class Case:
@@ -30,7 +30,7 @@ class Case:
 
     def __init__(self, patched: pytest.MonkeyPatch) -> None:
         self.takes = self.finds = self.is_damaged = False
-        self.finding: Callable[..., Iterator[Any]] = FIND
+        self.finding: Callable[..., Read] = messages_of
         self.broker = OpenedBroker(store_settings=replace(STORE_SETTINGS, file_reserved_time=1))
         self.service = self.broker.services.timer_service
         patched.setattr(module, "run_of", self.read_run)
@@ -39,13 +39,12 @@ class Case:
         accept(self.broker, DELAY_SECONDS, bytes(4000), UNIQ_KEY="x")
         self.turn()
 
-    # Any: what a read waits for and gives; the real reads follow.
-    def read_run(self, *arguments: Any) -> Iterator[Any]:
+    def read_run(self, *arguments: Any) -> Read:
         while not self.takes:
             yield None
-        return (yield from READ(*arguments))
+        return (yield from run_of(*arguments))
 
-    def read_messages(self, *arguments: Any) -> Iterator[Any]:
+    def read_messages(self, *arguments: Any) -> Read:
         while not self.finds:
             yield None
         return (yield from self.finding(*arguments))
@@ -109,20 +108,20 @@ class Case:
             self.find()
 
     def fail_reads(self) -> None:
-        def failing(*_: Any) -> Iterator[Any]:
+        def failing(*_: Any) -> Read:
             yield from ()
             raise DiskError(DiskFailure.BROKEN, "read", "commitlog")
 
         self.end_reads(failing)
 
     def lose(self) -> None:
-        def finding(*_: Any) -> Iterator[Any]:
+        def finding(*_: Any) -> Read:
             yield from ()
             return [None]
 
         self.end_reads(finding)
 
-    def end_reads(self, reading: Callable[..., Iterator[Any]]) -> None:
+    def end_reads(self, reading: Callable[..., Read]) -> None:
         """The read that waits, and those that follow, end like this one."""
         self.finding = reading
         self.find()
