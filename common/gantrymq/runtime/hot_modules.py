@@ -33,6 +33,7 @@ HOT_MODULES: Final = (
     "gantrymq.broker.core.pull.pulls",
     "gantrymq.broker.core.pull.subscriptions",
     "gantrymq.broker.core.replication.slave_refusals",
+    "gantrymq.broker.core.request_outcomes",
     "gantrymq.broker.core.responses",
     "gantrymq.broker.core.send.batch_sends",
     "gantrymq.broker.core.send.session_sends",

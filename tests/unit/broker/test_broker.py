@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gantrymq.broker.core.broker import LOOK_SECONDS
+from gantrymq.broker.core.broker import CHECK_SECONDS
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.messages import Answer, Channel, Request
 from gantrymq.fakes.brokers.broker import OpenedBroker
@@ -20,7 +20,7 @@ FRAME = encode(Command(SEND, ext=message().encode(), body=b"hello", version=OWN_
 
 
 class Asked:
-    """A machine that counts how often it is asked when it is due."""
+    """A service that counts how often it is asked when it is due."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -39,15 +39,15 @@ class Asked:
 
 
 def opened() -> tuple[OpenedBroker, Asked]:
-    """A broker whose only machine is this one, at rest; the kernel takes sends to its topic."""
+    """A broker whose only service is this one, at rest; the kernel takes sends to its topic."""
     broker = OpenedBroker()
     add_topic(broker)
     broker.ask(SEND, message(), b"first")
-    machine = Asked()
-    broker.broker._machines = [machine]
+    service = Asked()
+    broker.broker._periodic = [service]
     broker.settle()
-    machine.count = 0
-    return broker, machine
+    service.count = 0
+    return broker, service
 
 
 def turn_after_a_send(broker: OpenedBroker, after_seconds: float = 0.0) -> None:
@@ -59,82 +59,82 @@ def turn_after_a_send(broker: OpenedBroker, after_seconds: float = 0.0) -> None:
     broker.broker.deadline()
 
 
-def test_sends_that_nobody_waits_for_ask_no_machine() -> None:
-    broker, machine = opened()
+def test_sends_without_waiting_consumers_ask_no_service() -> None:
+    broker, service = opened()
     for _ in range(3):
         turn_after_a_send(broker)
-    assert machine.count == 0
+    assert service.count == 0
 
 
-def test_a_turn_for_a_log_that_moves_asks_no_machine() -> None:
-    broker, machine = opened()
+def test_turn_for_replication_progress_asks_no_service() -> None:
+    broker, service = opened()
     broker.broker.log_moves()
     broker.broker.turn(broker.now, broker.wall_ms)
     broker.broker.deadline()
-    assert machine.count == 0
+    assert service.count == 0
     broker.broker.turn(broker.now, broker.wall_ms)  # for something else
-    assert machine.count > 0
+    assert service.count > 0
 
 
-def test_a_machine_is_asked_when_it_is_due_though_only_sends_come() -> None:
-    broker, machine = opened()
-    machine.due = broker.now + LOOK_SECONDS / 4
+def test_service_runs_when_it_is_due_while_only_sends_arrive() -> None:
+    broker, service = opened()
+    service.due = broker.now + CHECK_SECONDS / 4
     broker.settle()
     turn_after_a_send(broker)
-    assert machine.expired == []
-    turn_after_a_send(broker, LOOK_SECONDS / 2)
-    assert machine.expired == [broker.now]
+    assert service.expired == []
+    turn_after_a_send(broker, CHECK_SECONDS / 2)
+    assert service.expired == [broker.now]
 
 
-def test_a_calendar_that_is_set_back_is_noticed_soon_though_only_sends_come() -> None:
-    broker, machine = opened()
+def test_wall_clock_that_goes_back_is_noticed_soon_while_only_sends_arrive() -> None:
+    broker, service = opened()
     turn_after_a_send(broker)
-    machine.due = 0.0  # by the calendar, which nobody told the core
-    turn_after_a_send(broker, LOOK_SECONDS / 2)
-    assert machine.expired == []
-    turn_after_a_send(broker, LOOK_SECONDS)
-    assert machine.expired == [broker.now]
+    service.due = 0.0  # by the wall clock; the core is not told
+    turn_after_a_send(broker, CHECK_SECONDS / 2)
+    assert service.expired == []
+    turn_after_a_send(broker, CHECK_SECONDS)
+    assert service.expired == [broker.now]
 
 
-def test_after_anything_else_the_machines_are_asked() -> None:
-    broker, machine = opened()
+def test_any_other_call_makes_the_core_ask_its_services() -> None:
+    broker, service = opened()
     header = GetMaxOffsetRequest(topic="T", queue_id=0)
     broker.ask(RequestCode.GET_MAX_OFFSET, header)
-    assert machine.count > 0
-    machine.count = 0
+    assert service.count > 0
+    service.count = 0
     broker.broker.turn(broker.now, broker.wall_ms)  # for the disk, or by the clock
-    assert machine.count > 0
+    assert service.count > 0
 
 
-def test_a_request_among_the_sends_has_the_machines_asked() -> None:
-    broker, machine = opened()
+def test_request_among_sends_makes_the_core_ask_its_services() -> None:
+    broker, service = opened()
     request = Request(Command(9999), broker.channel)  # answered at once, without any step
     broker.broker.handle(request, broker.now, broker.wall_ms)
     turn_after_a_send(broker)
-    assert machine.count > 0
+    assert service.count > 0
 
 
-def test_a_work_among_the_sends_that_goes_on_has_the_machines_asked() -> None:
-    broker, machine = opened()
+def test_task_that_continues_among_sends_makes_the_core_ask_its_services() -> None:
+    broker, service = opened()
     broker.broker.feed(broker.channel, FRAME, 0, broker.now, broker.wall_ms)
     results: list[object] = []
     broker.state.task_runner.start(tasks.put(record(1)), results.append, results.append)
     broker.broker.turn(broker.now, broker.wall_ms)
     assert len(results) == 1
-    assert machine.count > 0
+    assert service.count > 0
 
 
-def test_after_a_work_that_waited_goes_on_the_machines_are_asked_again() -> None:
-    broker, machine = opened()
+def test_task_that_resumes_makes_the_core_ask_its_services() -> None:
+    broker, service = opened()
     results: list[object] = []
-    due = broker.now + LOOK_SECONDS
+    due = broker.now + CHECK_SECONDS
     broker.state.task_runner.start(tasks.wait(due), results.append, results.append)
     broker.settle()
-    turn_after_a_send(broker, LOOK_SECONDS)
+    turn_after_a_send(broker, CHECK_SECONDS)
     assert len(results) == 1
-    machine.count = 0
+    service.count = 0
     turn_after_a_send(broker)
-    assert machine.count > 0
+    assert service.count > 0
 
 
 def test_what_arrives_is_given_in_the_same_turn_to_who_waits_for_it() -> None:

@@ -23,22 +23,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import partial
 from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
-from gantrymq.base.errors import GantryError, RemoteError
-from gantrymq.base.memory_account import Kind, MemoryAccount
-from gantrymq.broker.core.acl import checks, first_users
-from gantrymq.broker.core.engine import waiting_request_memory
+from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core import startup
+from gantrymq.broker.core.acl import checks
 from gantrymq.broker.core.engine.periodic_service import ArrivalListener, PeriodicService
-from gantrymq.broker.core.figures.requests import ONEWAY, UNKNOWN_CODE, RequestFigures
+from gantrymq.broker.core.figures.requests import UNKNOWN_CODE, RequestFigures
 from gantrymq.broker.core.messages import (
     HELD,
-    SILENT,
-    Answer,
     Channel,
-    CloseChannel,
     Effect,
     File,
     Held,
@@ -48,15 +43,14 @@ from gantrymq.broker.core.messages import (
     Request,
     Silent,
 )
-from gantrymq.broker.core.metadata import reserve_times, system_topic_creation
-from gantrymq.broker.core.processor.handler import Handler, carry_out_later
+from gantrymq.broker.core.processor.handler import Handler
 from gantrymq.broker.core.processor.requests import handlers_by_code
-from gantrymq.broker.core.pull import commits
 from gantrymq.broker.core.replication import slave_refusals
+from gantrymq.broker.core.request_outcomes import RequestOutcomes
 from gantrymq.broker.core.send.send_forwarder import SENDS
 from gantrymq.broker.core.services import Services
 from gantrymq.broker.core.state import State
-from gantrymq.remoting.refusal import failed, not_supported, overloaded
+from gantrymq.remoting.refusal import failed, not_supported
 from gantrymq.store.append.kernel import Fed
 from gantrymq.store.engine import Store
 from gantrymq.store.turn import Turn
@@ -68,18 +62,13 @@ from gantrymq.wire.headers.route import RegisterBrokerResponse
 # Metrics count sends that the kernel takes under this code, which clients use most.
 _KERNEL_CODE: Final = int(RequestCode.SEND_MESSAGE_V2)
 _SUCCESS: Final = int(ResponseCode.SUCCESS)
-_BUSY: Final = int(ResponseCode.SYSTEM_BUSY)
-
-# Limit of requests that wait for the store, a client or a file, over all connections. The session
-# of each connection has its own limit.
-WORKS_MAX: Final = 50_000
 
 # Limit of the messages that one turn writes. Larger writes are no faster, and delay later requests.
 GROUP_BYTES_MAX: Final = 8 << 20
 
 # The longest time between two checks of all services: some use the wall clock, which may be set
 # back at any time.
-LOOK_SECONDS: Final = 0.1
+CHECK_SECONDS: Final = 0.1
 
 # The listener two ports below the broker's refuses the request codes below, as in RocketMQ.
 FAST_LISTENER: Final = "fast"
@@ -113,21 +102,21 @@ class Broker:
     """The core of one broker. It owns the state; the host owns sockets, files and the clock."""
 
     __slots__ = (
+        "_arrival_listeners",
         "_born_hosts",
+        "_check_by",
         "_fed",
         "_figures",
         "_group_bytes_max",
         "_handlers",
         "_is_settled",
         "_log_moves",
-        "_look_by",
-        "_machines",
-        "_machines_due",
-        "_memory",
-        "_readers",
+        "_outcomes",
+        "_periodic",
         "_senders",
+        "_services_due",
         "_store",
-        "_topic_readers",
+        "_topic_listeners",
         "services",
         "state",
     )
@@ -138,21 +127,20 @@ class Broker:
         self._handlers: dict[int, Handler] = handlers_by_code(self.services)
         self._group_bytes_max: int = group_bytes_max
         self._figures: RequestFigures = state.request_figures
-        self._machines: Sequence[PeriodicService] = self.services.periodic
-        self._readers: Sequence[ArrivalListener] = self.services.arrival_listeners
-        self._topic_readers: Mapping[str, ArrivalListener] = self.services.topic_listeners
+        self._periodic: Sequence[PeriodicService] = self.services.periodic
+        self._arrival_listeners: Sequence[ArrivalListener] = self.services.arrival_listeners
+        self._topic_listeners: Mapping[str, ArrivalListener] = self.services.topic_listeners
         self._store: Store = state.store
+        self._outcomes: RequestOutcomes = RequestOutcomes(state)
         self._fed: dict[int, _Sends] = {}
-        self._memory: MemoryAccount = state.memory
         self._born_hosts: dict[Channel, bytes] = {}
         self._is_settled: bool = False
         """Whether no service's deadline can have changed since the services were last asked."""
-        self._machines_due: float = 0.0
+        self._services_due: float = 0.0
         self._log_moves: bool = False
         """Whether the next turn has only log writes to do: it need not ask the services."""
-        self._look_by: float = 0.0
+        self._check_by: float = 0.0
         self._senders: dict[Channel, None] = {}
-        state.task_runner.dropped = self._dropped
 
     # ------------------------------------------------------------------ life
 
@@ -160,39 +148,13 @@ class Broker:
     def loaders(self) -> Mapping[File, Callable[[bytes], None]]:
         """The function that loads the content of each configuration file, to call before
         `begin`."""
-        state, services = self.state, self.services
-        users = state.access.users
-        return {
-            **({} if users is None else {File.USERS: users.load}),
-            File.TOPICS: state.topics.load,
-            File.GROUPS: state.groups.load,
-            File.OFFSETS: state.offsets.load,
-            File.DELAYS: services.delay_service.load,
-            File.TIMERS: services.timer_service.load,
-            File.SETTINGS: state.configuration.load,
-            File.FILTERS: state.filters.load,
-            File.MODES: state.request_modes.load,
-            File.POPS: state.in_flight.load,
-            File.MISSING: services.metadata_replication.load,
-            File.QUOTAS: state.quotas.load,
-        }
+        return startup.loaders(self.state, self.services)
 
     def begin(self, now: float, wall_ms: int) -> None:
         """Prepare for requests, once the store is open and the files are loaded."""
-        state, services = self.state, self.services
+        state = self.state
         state.now, state.wall_ms = now, wall_ms
-        if state.identity.is_master:
-            commits.forget_lost(state)
-        if state.identity.is_elected and (
-            state.store.report.was_truncated or state.store.log.is_empty
-        ):
-            services.metadata_replication.lose()
-        first_users.begin(state)
-        system_topic_creation.make_missing(state)
-        services.timer_service.begin_anew()
-        services.pops.begin()
-        reserve_times.begin(state)
-        services.kernel_eligibility.open()
+        startup.begin(state, self.services)
 
     def wind_down(self, now: float, wall_ms: int) -> None:
         """Answer all held pulls and pops without messages, because the broker is stopping."""
@@ -240,17 +202,10 @@ class Broker:
         (paused, with no send unanswered), clients that understand GO_AWAY are redirected instead of
         disconnected: Java clients may lose requests on a connection that breaks.
         """
-        state = self._begin_call(now, wall_ms)
-        effects, forwarder = state.effects, self.services.send_forwarder
-        undone = effects.take()
-        told = {channel for channel in map(_told_of_a_send, undone) if channel is not None}
-        is_done = state.is_paused and not self._fed and self._store.waiters.is_empty
-        for channel in {**self._born_hosts, **self._senders}:
-            stays = forwarder.holds(channel) or (is_done and forwarder.leads(channel))
-            if channel in told or not stays:
-                effects.add(CloseChannel(channel, "this broker is not master any more"))
-        for effect in undone:
-            effects.add(effect)
+        self._begin_call(now, wall_ms)
+        is_complete = self.state.is_paused and not self._fed and self._store.waiters.is_empty
+        producers = {**self._born_hosts, **self._senders}
+        self.services.send_forwarder.close_producers(producers, is_handover=is_complete)
         self._senders.clear()
         self.services.role_controller.follow()
 
@@ -335,101 +290,30 @@ class Broker:
         handler = self._handlers.get(code)
         is_fast = request.channel.listener == FAST_LISTENER
         if handler is None or (is_fast and code in _NOT_FAST):
-            return self._counted(request, Reply(not_supported(code)), UNKNOWN_CODE)
+            return self._outcomes.counted(request, Reply(not_supported(code)), UNKNOWN_CODE)
         refusal = checks.refuse(state, request) or slave_refusals.refuse(state, request)
         if refusal is not None:
             if state.quotas.is_on:
                 state.quotas.gate.note_denied(request)
-            return self._counted(request, refusal, code)
+            return self._outcomes.counted(request, refusal, code)
         if state.identity.is_elected and code in SENDS:
             forwarder = self.services.send_forwarder
             if forwarder.wants(request):
                 return forwarder.take(request)
             self._senders[request.channel] = None
-        admitted = self._admitted(request, handler)
+        admitted = self._outcomes.admitted(request, handler)
         if isinstance(admitted, Reply):
-            return self._counted(request, admitted, code)
+            return self._outcomes.counted(request, admitted, code)
         try:
             outcome = admitted(state, request)
         except RemoteError as error:
             outcome = Reply(failed(str(error)))
         if isinstance(outcome, (Reply, Held, Silent)):
-            return self._counted(request, outcome, code)
-        kept_bytes = waiting_request_memory.kept_of(request)
-        if kept_bytes:
-            self._memory.add(request.channel, Kind.BODIES, kept_bytes)
-        state.task_runner.start(
-            outcome,
-            lambda result: self._worked(request, result, now),
-            lambda error: self._broke(request, error, now),
-            request,
-        )
+            return self._outcomes.counted(request, outcome, code)
+        self._outcomes.start(request, outcome, now)
         if request.command.body:
             self._write_if_much(now, wall_ms)
         return HELD
-
-    def _admitted(self, request: Request, handler: Handler) -> Handler | Reply:
-        """The handler of the request, delayed if its quota says so; or the refusal."""
-        state = self.state
-        if state.quotas.is_on:
-            admitted = state.quotas.gate.admit(request)
-            if isinstance(admitted, Reply):
-                return admitted
-            if admitted is not None:
-                handler = partial(carry_out_later, handler=handler, hold=admitted)
-        if len(state.task_runner) >= WORKS_MAX:
-            return Reply(overloaded("the store", 0))
-        kept_bytes = waiting_request_memory.kept_of(request)
-        if kept_bytes:
-            overrun = self._memory.overrun(request.channel, Kind.BODIES, kept_bytes)
-            if overrun is not None:
-                return Reply(waiting_request_memory.no_room_for_bodies(overrun.text))
-        return handler
-
-    def _worked(self, request: Request, outcome: object, began: float) -> None:
-        """Answer a request whose task has ended."""
-        self._give_back(request)
-        if isinstance(outcome, Reply):
-            self._counted(request, outcome, request.command.code, self.state.now - began)
-            self.state.effects.answer(request, outcome.command)
-        elif outcome is SILENT:
-            self.state.effects.release(request)
-        else:
-            assert outcome is HELD, f"{outcome!r} is no outcome"
-
-    def _give_back(self, request: Request) -> None:
-        """Release the memory charged for the request."""
-        kept_bytes = waiting_request_memory.kept_of(request)
-        if kept_bytes:
-            self._memory.add(request.channel, Kind.BODIES, -kept_bytes)
-
-    def _broke(self, request: Request, error: Exception, began: float) -> None:
-        self._give_back(request)
-        code = request.command.code
-        if not isinstance(error, GantryError):
-            self.state.effects.broken(f"a request of code {code} broke its handler", error)
-        text = str(error) if isinstance(error, RemoteError) else f"{type(error).__name__}: {error}"
-        reply = Reply(failed(text))
-        self._counted(request, reply, code, self.state.now - began)
-        self.state.effects.answer(request, reply.command)
-
-    def _dropped(self, request: Request) -> None:
-        """Release a read-only request that was cancelled because its connection closed."""
-        self._give_back(request)
-        self.state.effects.release(request)
-
-    def _counted(
-        self, request: Request, outcome: Outcome, code: int, seconds: float = 0.0
-    ) -> Outcome:
-        if isinstance(outcome, Reply):
-            answer = outcome.command
-            if answer.code == _BUSY:
-                self._figures.note_refusal(answer.remark)
-            if request.command.is_oneway:
-                self._figures.note(code, answer.code, seconds, ONEWAY)
-                return SILENT
-            self._figures.note(code, answer.code, seconds)
-        return outcome
 
     # ------------------------------------------------------------------ time and answers
 
@@ -451,39 +335,39 @@ class Broker:
         self._take_answers(turn, now)
         if turn.arrived:
             self._arrived(turn.arrived)
-        if not self._is_settled or now >= self._look_by:
-            self._look(now)
+        if not self._is_settled or now >= self._check_by:
+            self._run_due(now)
 
     def _arrived(self, queues: Sequence[tuple[str, int]]) -> None:
         """Notify the arrival listeners that consumers can read more of these queues."""
-        for reader in self._readers:
-            if reader.arrived(queues):
+        for listener in self._arrival_listeners:
+            if listener.arrived(queues):
                 self._is_settled = False
         for queue in queues:
-            reader_of_it = self._topic_readers.get(queue[0])
-            if reader_of_it is not None and reader_of_it.arrived([queue]):
+            topic_listener = self._topic_listeners.get(queue[0])
+            if topic_listener is not None and topic_listener.arrived([queue]):
                 self._is_settled = False
 
-    def _look(self, now: float) -> None:
+    def _run_due(self, now: float) -> None:
         """Run the tasks and services that are due, and begin the file writes that are due."""
         state = self.state
         is_settled = state.task_runner.deadline() > now
         state.task_runner.expire(now)
         stalls, began = state.stalls, state.stalls.now()
         due = NEVER
-        for machine in self._machines:
-            deadline = machine.deadline()
+        for service in self._periodic:
+            deadline = service.deadline()
             if deadline <= now:
-                machine.expire(now)
-                began = stalls.ended(began, type(machine).__name__)
+                service.expire(now)
+                began = stalls.ended(began, type(service).__name__)
                 is_settled = False  # its work may have changed another service's deadline
             elif deadline < due:
                 due = deadline
         for save in state.files.take_due(now):
             state.effects.add(save)
         stalls.ended(began, "contents of files to save")
-        self._machines_due = min(due, state.task_runner.deadline(), state.files.deadline())
-        self._look_by = min(self._machines_due, now + LOOK_SECONDS)
+        self._services_due = min(due, state.task_runner.deadline(), state.files.deadline())
+        self._check_by = min(self._services_due, now + CHECK_SECONDS)
         self._is_settled = is_settled
 
     def stored(self, turn: Turn, now: float, wall_ms: int) -> None:
@@ -492,17 +376,17 @@ class Broker:
         self._take_answers(turn, now)
 
     def _take_answers(self, turn: Turn, now: float) -> None:
-        works = self.state.task_runner
+        task_runner = self.state.task_runner
         for answer in turn.answers:
             sends = self._fed.pop(answer.number, None)
             if sends is not None:
                 self._reply(sends, answer.replies, now)
             else:
                 self._is_settled = False
-                works.put_answered(answer)
+                task_runner.put_answered(answer)
         for finished in turn.finished_reads:
             self._is_settled = False
-            works.reading_finished(finished)
+            task_runner.reading_finished(finished)
 
     def _reply(self, sends: _Sends, replies: bytes, now: float) -> None:
         state = self.state
@@ -513,9 +397,9 @@ class Broker:
     def deadline(self) -> float:
         """When `turn` has something to do, unless another call comes first."""
         if self._is_settled:
-            return min(self._store.deadline(), self._machines_due)
+            return min(self._store.deadline(), self._services_due)
         state = self.state
-        deadlines = [machine.deadline() for machine in self._machines]
+        deadlines = [service.deadline() for service in self._periodic]
         deadlines += (self._store.deadline(), state.task_runner.deadline(), state.files.deadline())
         return min(deadlines)
 
@@ -558,18 +442,9 @@ class Broker:
         self._senders.pop(channel, None)
         self.state.access.throttle.closed(channel)
         self.state.task_runner.closed(channel)
-        for machine in self._machines:
-            machine.closed(channel)
+        for service in self._periodic:
+            service.closed(channel)
 
     def take_effects(self) -> list[Effect]:
         """The effects that are pending, in order; each is returned once."""
         return self.state.effects.take()
-
-
-def _told_of_a_send(effect: Effect) -> Channel | None:
-    """The connection to which the effect sends the answer to a send; None for other effects."""
-    if isinstance(effect, Replies):
-        return effect.channel
-    if isinstance(effect, Answer) and effect.request.command.code in SENDS:
-        return effect.request.channel
-    return None

@@ -198,7 +198,7 @@ class AskedMachine:
 
     def __init__(self, core: Broker) -> None:
         self.count = 0
-        core._machines = [*core._machines, self]
+        core._periodic = [*core._periodic, self]
 
     def deadline(self) -> float:
         self.count += 1

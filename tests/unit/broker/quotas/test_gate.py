@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gantrymq.broker.core.broker import WORKS_MAX
 from gantrymq.broker.core.messages import HELD, Request
+from gantrymq.broker.core.request_outcomes import TASKS_MAX
 from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.brokers.pulls import PulledBroker, bodies, pull
 from gantrymq.fakes.brokers.quotas import CONSUME, PRODUCE, REQUESTS, limit, quota
@@ -177,7 +177,7 @@ def test_pulls_that_wait_for_quotas_leave_room_for_other_requests(
 def test_pull_that_the_broker_is_too_busy_for_is_not_charged() -> None:
     consumers = pulled()
     consumers.ask(max_msg_nums=2)
-    others: dict[int, Any] = dict.fromkeys(range(-WORKS_MAX, 0))
+    others: dict[int, Any] = dict.fromkeys(range(-TASKS_MAX, 0))
     requests_in_progress = consumers.state.task_runner._putting
     requests_in_progress.update(others)
     assert consumers.ask(max_msg_nums=1).code == ResponseCode.SYSTEM_BUSY

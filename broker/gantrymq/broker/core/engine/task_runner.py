@@ -85,13 +85,13 @@ def _release_nothing(request: Request) -> None:
 
 @final
 class _RunningTask:
-    """A running task."""
+    """A generator of steps, and what is called when it ends. `TaskRunner` owns it."""
 
-    __slots__ = ("failed", "is_held", "is_over", "number", "request", "steps", "then")
+    __slots__ = ("failed", "generator", "is_held", "is_over", "number", "request", "then")
 
     def __init__(
         self,
-        steps: Task[object],
+        generator: Task[object],
         then: Then,
         failed: Failed,
         request: Request | None = None,
@@ -103,7 +103,7 @@ class _RunningTask:
         self.number: int = 0
         """The number of the step that it waits for."""
         self.request: Request | None = request
-        self.steps: Task[object] = steps
+        self.generator: Task[object] = generator
         self.then: Then = then
         self.failed: Failed = failed
 
@@ -160,7 +160,7 @@ class TaskRunner:
 
     def start(
         self,
-        steps: Task[object],
+        generator: Task[object],
         then: Then,
         failed: Failed,
         request: Request | None = None,
@@ -172,61 +172,61 @@ class TaskRunner:
         The task is carried out for `request`. If `is_held`, an owner releases the request when its
         connection ends.
         """
-        self._go_on(_RunningTask(steps, then, failed, request, is_held=is_held), None)
+        self._resume(_RunningTask(generator, then, failed, request, is_held=is_held), None)
 
-    def start_in_role(self, steps: Task[object], then: Then, failed: Failed) -> None:
+    def start_in_role(self, generator: Task[object], then: Then, failed: Failed) -> None:
         """Start a task of the broker's role, as master or as slave."""
-        work = _RunningTask(steps, then, failed)
-        self._in_role[work] = None
-        self._go_on(work, None)
+        task = _RunningTask(generator, then, failed)
+        self._in_role[task] = None
+        self._resume(task, None)
 
     def end_role(self) -> None:
         """Drop the tasks of the role, because it changes."""
-        works, self._in_role = self._in_role, {}
-        for work in works:
-            work.is_over = True
-            work.steps.close()
+        tasks, self._in_role = self._in_role, {}
+        for task in tasks:
+            task.is_over = True
+            task.generator.close()
 
     # ------------------------------------------------------------------ answers
 
     def put_answered(self, answer: PutAnswer) -> None:
         """Continue the task that put this."""
-        self._go_on(self._putting.pop(answer.number), answer)
+        self._resume(self._putting.pop(answer.number), answer)
 
     def reading_finished(self, finished: Finished) -> None:
         """Continue the task that started this reading, unless it was dropped."""
-        work = self._reading.pop(finished.key, None)
-        if work is not None:
-            self._forget_reader(work)
-            self._go_on_measured(work, finished.result, finished.error)
+        task = self._reading.pop(finished.key, None)
+        if task is not None:
+            self._forget_reader(task)
+            self._resume_measured(task, finished.result, finished.error)
 
     def closed(self, channel: Channel) -> None:
         """Drop the reading tasks of a connection that has ended."""
-        for work in list(self._reading_for.get(channel, ())):
-            del self._reading[work.number]
-            self._store.reader.cancel(work.number)
-            self._forget_reader(work)
-            work.is_over = True
-            work.steps.close()
-            assert work.request is not None, "works without a request are not kept by connection"
-            if not work.is_held:
-                self.dropped(work.request)
+        for task in list(self._reading_for.get(channel, ())):
+            del self._reading[task.number]
+            self._store.reader.cancel(task.number)
+            self._forget_reader(task)
+            task.is_over = True
+            task.generator.close()
+            assert task.request is not None, "only tasks with a request are kept by connection"
+            if not task.is_held:
+                self.dropped(task.request)
 
     def client_answered(self, number: int, response: Command | None) -> None:
-        work = self._asking.pop(number, None)
-        if work is not None:
-            self._go_on_measured(work, response)
+        task = self._asking.pop(number, None)
+        if task is not None:
+            self._resume_measured(task, response)
 
     def broker_answered(self, number: int, answer: Command | str) -> None:
         """Continue with another broker's response, or with the reason why there is none."""
-        work = self._asking.pop(number, None)
-        if work is not None:
-            self._go_on_measured(work, answer)
+        task = self._asking.pop(number, None)
+        if task is not None:
+            self._resume_measured(task, answer)
 
     def written(self, file: File, failure: str | None) -> None:
         """Continue the tasks that waited for this write of the file."""
         for number in self._files.written(file, failure):
-            self._go_on_measured(self._saving.pop(number), failure)
+            self._resume_measured(self._saving.pop(number), failure)
 
     def deadline(self) -> float:
         return self._waiting[0][0] if self._waiting else NEVER
@@ -236,13 +236,13 @@ class TaskRunner:
         due = []
         while self._waiting and self._waiting[0][0] <= now:
             due.append(heappop(self._waiting)[2])
-        for work in due:
-            self._go_on_measured(work, None)
+        for task in due:
+            self._resume_measured(task, None)
 
     # ------------------------------------------------------------------ inside
 
-    def _go_on_measured(
-        self, work: _RunningTask, answer: object, error: GantryError | None = None
+    def _resume_measured(
+        self, task: _RunningTask, answer: object, error: GantryError | None = None
     ) -> None:
         """Continue a task, and record it if it holds the event loop for too long.
 
@@ -251,96 +251,96 @@ class TaskRunner:
         """
         stalls = self._stalls
         began = stalls.now()
-        self._go_on(work, answer, error)
+        self._resume(task, answer, error)
         seconds = stalls.now() - began
         if seconds >= STALL_SECONDS:
-            request = work.request
+            request = task.request
             if request is None:
                 stalls.note("work of the broker's own", "", seconds)
             else:
                 name = request_name(request.command.code)
                 stalls.note(name, request.channel.peer, seconds)
 
-    def _go_on(self, work: _RunningTask, answer: object, error: GantryError | None = None) -> None:
+    def _resume(self, task: _RunningTask, answer: object, error: GantryError | None = None) -> None:
         """Run the task up to the next step that is not answered at once."""
-        if work.is_over:
+        if task.is_over:
             return
         while True:
             try:
-                step = work.steps.send(answer) if error is None else work.steps.throw(error)
+                step = task.generator.send(answer) if error is None else task.generator.throw(error)
             except StopIteration as stop:
-                self._in_role.pop(work, None)
-                self._end(work, stop.value)
+                self._in_role.pop(task, None)
+                self._end(task, stop.value)
                 return
             except Exception as failure:
-                self._in_role.pop(work, None)
-                work.failed(failure)
+                self._in_role.pop(task, None)
+                task.failed(failure)
                 return
             error = None
-            answer = self._begin(work, step)
+            answer = self._begin(task, step)
             if answer is None:
                 return
 
-    def _end(self, work: _RunningTask, result: object) -> None:
+    def _end(self, task: _RunningTask, result: object) -> None:
         try:
-            work.then(result)
+            task.then(result)
         except (AssertionError, SyncFailedError):
             raise
         except Exception as failure:
-            self._effects.broken("a defect ended what follows a work", failure)
+            self._effects.broken("the callback of a task raised an exception", failure)
 
-    def _begin(self, work: _RunningTask, step: Step) -> object:
+    def _begin(self, task: _RunningTask, step: Step) -> object:
         """Begin a step; return its answer if there is one at once, else None."""
         self._last_number += 1
         number = self._last_number
         if isinstance(step, Put):
-            return self._put(work, step)
+            return self._put(task, step)
         if isinstance(step, Read):
-            self._reading[number] = work
-            self._read(work, number, step)
+            self._reading[number] = task
+            self._read(task, number, step)
         elif isinstance(step, Ask):
-            self._asking[number] = work
+            self._asking[number] = task
             self._effects.add(AskClient(number, step.channel, step.command, step.timeout_seconds))
         elif isinstance(step, AskNameServers):
-            self._asking[number] = work
+            self._asking[number] = task
             self._effects.add(messages.AskNameServers(number, step.command, step.timeout_seconds))
         elif isinstance(step, AskBroker):
-            self._asking[number] = work
+            self._asking[number] = task
             seconds = step.timeout_seconds
             self._effects.add(messages.AskBroker(number, step.address, step.command, seconds))
         elif isinstance(step, Told):
-            self._asking[number] = work
+            self._asking[number] = task
             self._effects.add(AwaitRegistration(number))
         elif isinstance(step, Save):
-            self._saving[number] = work
+            self._saving[number] = task
             self._files.wait(step.file, number)
         elif isinstance(step, Wait):
-            heappush(self._waiting, (step.until, number, work))
+            heappush(self._waiting, (step.until, number, task))
         else:
             raise LocalError(f"{step!r} is no step")
         return None
 
-    def _read(self, work: _RunningTask, number: int, step: Read) -> None:
-        request = work.request
+    def _read(self, task: _RunningTask, number: int, step: Read) -> None:
+        request = task.request
         if request is None:
             self._store.reader.start(number, step.reading)
             return
         channel = request.channel
         if request.command.code in ONLY_READ:
-            work.number = number
-            self._reading_for.setdefault(channel, {})[work] = None
+            task.number = number
+            self._reading_for.setdefault(channel, {})[task] = None
         self._store.reader.start(number, step.reading, channel)
 
-    def _forget_reader(self, work: _RunningTask) -> None:
-        request = work.request
-        works = None if request is None else self._reading_for.get(request.channel)
-        if request is None or works is None:
+    def _forget_reader(self, task: _RunningTask) -> None:
+        request = task.request
+        tasks = None if request is None else self._reading_for.get(request.channel)
+        if request is None or tasks is None:
             return
-        works.pop(work, None)
-        if not works:
+        tasks.pop(task, None)
+        if not tasks:
             del self._reading_for[request.channel]
 
-    def _put(self, work: _RunningTask, step: Put) -> PutAnswer | None:
+    def _put(self, task: _RunningTask, step: Put) -> PutAnswer | None:
         if step.session is not None:
             taken = self._store.put_session(
                 step.messages, step.session, is_batch=step.is_batch, waits=step.waits
@@ -354,5 +354,5 @@ class TaskRunner:
         if isinstance(taken, Refused):
             return PutAnswer(0, taken.status, remark=taken.text)
         self.has_new_puts = True
-        self._putting[taken] = work
+        self._putting[taken] = task
         return None

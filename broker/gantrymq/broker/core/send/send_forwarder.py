@@ -23,7 +23,7 @@ its connection's time is over, closes the connection.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final, final
 
@@ -33,9 +33,12 @@ from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.messages import (
     HELD,
     SILENT,
+    Answer,
     Channel,
     CloseChannel,
+    Effect,
     Outcome,
+    Replies,
     Reply,
     Request,
 )
@@ -126,6 +129,23 @@ class SendForwarder:
         client = state.clients.client_of(channel)
         is_led = bool(state.identity.group_address)
         return is_led and client is not None and knows_go_away(client)
+
+    def close_producers(self, channels: Iterable[Channel], *, is_handover: bool) -> None:
+        """Close the connections of producers, since this broker is not master any more.
+
+        The connections are closed before the pending answers are sent. A connection stays open if
+        it waits only for the new master's answer to a forwarded send, or, after a complete handover
+        (`is_handover`), if its client moves on GO_AWAY.
+        """
+        effects = self._state.effects
+        pending = effects.take()
+        answered = {_producer_of(effect) for effect in pending}
+        for channel in channels:
+            stays = self.holds(channel) or (is_handover and self.leads(channel))
+            if channel in answered or not stays:
+                effects.add(CloseChannel(channel, "this broker is not master any more"))
+        for effect in pending:
+            effects.add(effect)
 
     def take(self, request: Request) -> Outcome:
         """Hold the send for the master, or refuse it if another member forwarded it to this one."""
@@ -262,6 +282,15 @@ class SendForwarder:
                 self._under_way.pop(request, None)
                 self._bytes -= len(request.command.body)
                 self._state.effects.release(request)
+
+
+def _producer_of(effect: Effect) -> Channel | None:
+    """The connection to which the effect sends the answer to a send; None for other effects."""
+    if isinstance(effect, Replies):
+        return effect.channel
+    if isinstance(effect, Answer) and effect.request.command.code in SENDS:
+        return effect.request.channel
+    return None
 
 
 def knows_go_away(client: Command | Client) -> bool:
