@@ -15,7 +15,7 @@ from gantrymq.broker.core.pull.states import HELD_PULL, HeldPullState
 from gantrymq.broker.core.state import State
 from gantrymq.fakes.brokers.pulls import SUBSCRIBES, SUSPENDS, PulledBroker
 from gantrymq.store.read.async_reader import ReadTask
-from gantrymq.store.read.pull import Pulled, PullStatus
+from gantrymq.store.read.pull_query import Pulled, PullStatus
 from gantrymq.wire.bodies.groups import GroupConfig
 
 FOUND: Final = Pulled(PullStatus.FOUND, 1, 0, 1, (b"",), 1, 1)
