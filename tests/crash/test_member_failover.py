@@ -221,7 +221,7 @@ def test_what_a_master_had_alone_is_cut_when_another_one_leads(
         group.wait_until_well()
         work(group, sender)
     group.check(sender)
-    assert old.said("the log is cut at") == 1
+    assert old.said("truncating log") == 1
     assert old.said("boot success") == 2, "it starts anew in the same process"
     [tail] = (old.folder / "store" / TAILS).iterdir()
     assert b"in one log alone" in tail.read_bytes(), "what was cut is kept"

@@ -1,16 +1,12 @@
 """Implements the master's end of a link between members: handshake, log, tables and reports.
 
-    meeting      the peer has proved nothing; only a few bytes are kept
-    met          the peer is a member; the owner decides whether it may follow
-    following    it is sent the log from the end of its own log on, if this log continues there;
-                 from the beginning if its own is empty; otherwise nothing: it has to truncate its
-                 log first, and then reconnects
+link_phase.py has the phases of a link and the table of their transitions.
 
-A follower's reports are bounded by what it was sent on this connection: a report of more than that,
-or of less than before, ends the connection and acknowledges nothing.
+A follower cannot report more than the master has sent on this connection: a report of more than
+that, or of less than before, ends the connection and acknowledges nothing.
 
-Tables are sent when they have changed, with the newest content of each: content that was replaced
-before it was sent is skipped. Waiting for a table means waiting for its number: `missing_table`.
+The master sends a table when it has changed, with its newest content: content that was replaced
+before it was sent is skipped. A change of a table waits for its number: `missing_table`.
 
 Bounds. Output is made only while the network accepts it, `OUTPUT_BYTES_MAX` of it and one table at
 a time; cold bytes are read ahead `COLD_BYTES` at a time; at most UNSTORED_MAX tables are sent but
@@ -22,11 +18,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import RemoteError
+from gantrymq.ha.member.link_phase import (
+    IDENTIFY,
+    LINK_PHASES,
+    REFUSE,
+    SEND_REFUSAL,
+    WELCOME,
+    LinkPhase,
+)
 from gantrymq.ha.member.link_settings import HEARTBEAT_SECONDS, SILENCE_SECONDS
 from gantrymq.ha.member.member_events import Identified, IncomingLinkEvent, Reported
 from gantrymq.ha.protocol import handshake
@@ -49,34 +52,23 @@ from gantrymq.store.engine import Store
 # A follower that copies the whole log costs few iterations of the event loop, and a megabyte.
 COLD_BYTES: Final = 1 << 20
 
-# Consumers at slaves wait for the safe position: no longer than this, but it is not sent for each
-# message separately.
+# Consumers at slaves wait for the safe position, at most this long: the master does not send it for
+# each message separately.
 NEWS_SECONDS: Final = 0.02
 
-# Beside other output a beat costs no extra write, but not every write needs one.
+# Beside other output a heartbeat costs no extra write, but not every write needs one.
 BESIDE_SECONDS: Final = 0.005
 
-# A follower that stores nothing is sent no more; there are some ten tables.
+# A follower that stores no table gets no more of them; a broker has some ten tables.
 UNSTORED_MAX: Final = 64
 
 # The letter expected after each letter of a handshake.
 _NEXT: Final = {Kind.HELLO: Kind.PROOF, Kind.PROOF: Kind.JOINING}
 
 
-class Phase(Enum):
-    """The phases of a link."""
-
-    MEETING = 0
-    MET = 1
-    FOLLOWING = 2
-    REFUSED = 3
-    TOLD = 4
-    """Refused, and the network has accepted the refusal."""
-
-
 @final
 @dataclass(slots=True)
-class _Owed:
+class _UnsentTable:
     """A table that is not sent yet: its current content, and the owner's number of its first unsent
     change."""
 
@@ -92,15 +84,15 @@ class IncomingLink:
         "_handshake",
         "_has_beat",
         "_heard_at",
+        "_last_beat",
         "_last_table",
         "_news_at",
         "_output",
         "_output_bytes",
-        "_owed",
         "_rate",
         "_reader",
         "_store",
-        "_told",
+        "_unsent",
         "_unstored",
         "address",
         "has_reported",
@@ -130,12 +122,12 @@ class IncomingLink:
         self.is_over = False
         self.log_start = 0
         """The start of the follower's log; set once it follows."""
-        self.phase = Phase.MEETING
+        self.phase = LinkPhase.HANDSHAKE
         self.has_reported = False
         """Whether `report` was sent by the follower, rather than derived from the handshake."""
         self.report = Report(0, 0)
         self.member_report: MemberReport | None = None
-        """The follower's standing at the handshake."""
+        """What the follower reported about its log in the handshake."""
         self.stream = LogStream(number, store.log, store.log_reader, COLD_BYTES)
         self._has_beat = False
         """Whether the output contains a beat that was not taken yet."""
@@ -146,11 +138,11 @@ class IncomingLink:
         """When a beat with news is due."""
         self._output: list[bytes] = []
         self._output_bytes = 0
-        self._owed: dict[str, _Owed] = {}
+        self._unsent: dict[str, _UnsentTable] = {}
         self._rate = Rate(now)
         self._reader = MemberReader(Kind.HELLO)
         self._store = store
-        self._told: tuple[Heartbeat, float] | None = None
+        self._last_beat: tuple[Heartbeat, float] | None = None
         """The last beat, and when it was made."""
         self._unstored: deque[tuple[int, int]] = deque()
         """Of each table that was sent and not stored: its number on this link, and the owner's
@@ -163,13 +155,13 @@ class IncomingLink:
 
     @property
     def is_following(self) -> bool:
-        return self.phase is Phase.FOLLOWING and not self.is_over
+        return self.phase is LinkPhase.FOLLOWING and not self.is_over
 
     # ------------------------------------------------------------------ the link
 
     def receive(self, data: bytes, now: float) -> Sequence[IncomingLinkEvent]:
         """Process received bytes; after `Identified` the owner calls `welcome` or `refuse`."""
-        if self.is_over or self.phase in (Phase.REFUSED, Phase.TOLD):
+        if self.is_over or self.phase in (LinkPhase.REFUSED, LinkPhase.REFUSAL_SENT):
             return ()
         if self.is_following:
             self._heard_at = now
@@ -177,14 +169,14 @@ class IncomingLink:
         before = self.report
         for frame in self._reader.feed(data):
             if isinstance(frame, HandshakeFrame):
-                events += self._meet(frame)
+                events += self._take_handshake(frame)
             else:
                 assert isinstance(frame, Report), "the reader was not told to expect it"
-                events += self._hear(frame)
+                events += self._take_report(frame)
             if events and isinstance(events[-1], Ended):
                 return events[-1:]
         if self._reader.failure:
-            return [self.end(Ending.GARBAGE, f"it is no member: {self._reader.failure}")]
+            return [self.end(Ending.GARBAGE, f"the peer is not a member: {self._reader.failure}")]
         if self.report is not before:
             events.append(Reported(self.report))
         return events
@@ -193,8 +185,7 @@ class IncomingLink:
         """Accept the follower. `member_report` describes this master's log."""
         theirs = self.member_report
         assert theirs is not None
-        assert self.phase is Phase.MET
-        self.phase = Phase.FOLLOWING
+        self._enter(WELCOME)
         self._heard_at = now
         self._output.append(handshake.welcome(member_report))
         self._reader.expect(Kind.REPORT)
@@ -206,10 +197,9 @@ class IncomingLink:
         self.report = Report(0 if theirs.is_empty else theirs.sure_end, 0)
 
     def refuse(self, reason: str, words: str, member_report: MemberReport) -> None:
-        """Refuse the follower. The link ends once the refusal was taken: the connection has to be
-        closed, not aborted."""
-        assert self.phase is Phase.MET
-        self.phase = Phase.REFUSED
+        """Refuse the follower. The link ends once the network has accepted the refusal: the owner
+        closes the connection and does not abort it."""
+        self._enter(REFUSE)
         self._reader.expect()
         self._output.append(handshake.refusal(reason, words, member_report))
 
@@ -217,31 +207,35 @@ class IncomingLink:
         """The bytes to send. The caller takes them only when it can send them."""
         output, self._output, self._output_bytes = self._output, [], 0
         self._has_beat = False
-        if self.phase is Phase.REFUSED:
-            self.phase = Phase.TOLD
+        if self.phase is LinkPhase.REFUSED:
+            self._enter(SEND_REFUSAL)
         return output
 
     def deadline(self) -> float:
         """When `expire` or `beat` has something to do."""
         silent = self._heard_at + SILENCE_SECONDS
-        if self.phase is Phase.TOLD:
+        if self.phase is LinkPhase.REFUSAL_SENT:
             return float("-inf")
         if not self.is_following or self._cannot_beat:
             return silent
-        if self._told is None:
+        if self._last_beat is None:
             return float("-inf")
-        return min(silent, self._told[1] + HEARTBEAT_SECONDS, self._news_at)
+        return min(silent, self._last_beat[1] + HEARTBEAT_SECONDS, self._news_at)
 
     def expire(self, now: float) -> Sequence[IncomingLinkEvent]:
         """End the link if it is silent, or its refusal was sent."""
         if self.is_over:
             return ()
-        if self.phase is Phase.TOLD:
-            return [self.end(Ending.REFUSED, "it was told why")]
+        if self.phase is LinkPhase.REFUSAL_SENT:
+            return [self.end(Ending.REFUSED, "refused, and the reason was sent")]
         if now >= self._heard_at + SILENCE_SECONDS:
-            silence = f"nothing was heard of it for {SILENCE_SECONDS:g} s"
+            silence = f"the follower sent nothing for {SILENCE_SECONDS:g} s"
             return [self.end(Ending.SILENT, silence)]
         return ()
+
+    def _enter(self, event: str) -> None:
+        """Change the phase as the table says."""
+        self.phase = LINK_PHASES.next(self.phase, event)
 
     def end(self, ending: Ending, text: str) -> Ended:
         """End the link; the owner has to close the connection."""
@@ -253,7 +247,7 @@ class IncomingLink:
         self.is_over = True
         self.stream.close()
         self._output.clear()
-        self._owed.clear()
+        self._unsent.clear()
 
     # ------------------------------------------------------------------ sending
 
@@ -261,7 +255,9 @@ class IncomingLink:
     def has_room(self) -> bool:
         """Whether more can be sent, and there is more."""
         return (
-            self.is_following and not self._is_full and (self.stream.is_ready or self._owes_table)
+            self.is_following
+            and not self._is_full
+            and (self.stream.is_ready or self._has_table_to_send)
         )
 
     @property
@@ -274,13 +270,13 @@ class IncomingLink:
         return self.is_held_up or self._has_beat
 
     @property
-    def _owes_table(self) -> bool:
-        return bool(self._owed) and len(self._unstored) < UNSTORED_MAX
+    def _has_table_to_send(self) -> bool:
+        return bool(self._unsent) and len(self._unstored) < UNSTORED_MAX
 
     def fill(self, now: float) -> Sequence[IncomingLinkEvent]:
         """Make output from the tables and the bytes in memory, up to the bound."""
         while self.has_room:
-            if self._owes_table:
+            if self._has_table_to_send:
                 self._put_table()
                 continue
             data = self.stream.next(OUTPUT_BYTES_MAX - self._output_bytes)
@@ -292,40 +288,40 @@ class IncomingLink:
         return [self.end(*self.stream.failure)]
 
     def beat(self, epoch: int, safe: int, asked: int, now: float) -> None:
-        """Send a beat if one is due; called each turn after `fill`. It is due each
+        """Send a heartbeat if one is due; called each turn after `fill`. It is due each
         HEARTBEAT_SECONDS, at once with a new question, and soon after the safe position has moved,
         sooner beside other output."""
         if not self.is_following or self._cannot_beat:
             return
-        if self._told is not None:
-            told, at = self._told
+        if self._last_beat is not None:
+            last, at = self._last_beat
             due_at = at + HEARTBEAT_SECONDS
-            if safe > told.safe:
+            if safe > last.safe:
                 self._news_at = at + NEWS_SECONDS
                 due_at = at + (BESIDE_SECONDS if self._output else NEWS_SECONDS)
-            if now < due_at and asked <= told.asked:
+            if now < due_at and asked <= last.asked:
                 return
         beat = Heartbeat(epoch, self._store.log.end, safe, asked)
-        self._told = beat, now
+        self._last_beat = beat, now
         self._news_at = NEVER
         self._has_beat = True
         self._put((encode(beat),))
 
     def table(self, number: int, name: str, content: bytes) -> None:
         """Replace the table of this name; the owner's numbers rise with each change."""
-        owed = self._owed.get(name)
-        if owed is None:
-            self._owed[name] = _Owed(number, content)
+        unsent = self._unsent.get(name)
+        if unsent is None:
+            self._unsent[name] = _UnsentTable(number, content)
         else:
-            owed.content = content
+            unsent.content = content
 
     @property
     def missing_table(self) -> int | None:
         """The owner's lowest number of a change that the follower has not stored; None if it has
         all."""
-        if not self._owed and not self._unstored:
+        if not self._unsent and not self._unstored:
             return None  # a shortcut, as each report calls this
-        firsts = [owed.first for owed in self._owed.values()]
+        firsts = [unsent.first for unsent in self._unsent.values()]
         firsts += [first for _, first in self._unstored]
         return min(firsts, default=None)
 
@@ -333,12 +329,12 @@ class IncomingLink:
         return self._rate.per_second(now)
 
     def _put_table(self) -> None:
-        name = next(iter(self._owed))
-        owed = self._owed.pop(name)
+        name = next(iter(self._unsent))
+        unsent = self._unsent.pop(name)
         self._last_table += 1
-        self._unstored.append((self._last_table, owed.first))
-        head = encode_table_head(self._last_table, name, len(owed.content))
-        self._put((head, owed.content))
+        self._unstored.append((self._last_table, unsent.first))
+        head = encode_table_head(self._last_table, name, len(unsent.content))
+        self._put((head, unsent.content))
 
     def _put(self, output: Sequence[bytes]) -> None:
         self._output += output
@@ -346,7 +342,7 @@ class IncomingLink:
 
     # ------------------------------------------------------------------ receiving
 
-    def _meet(self, frame: HandshakeFrame) -> Sequence[IncomingLinkEvent]:
+    def _take_handshake(self, frame: HandshakeFrame) -> Sequence[IncomingLinkEvent]:
         try:
             said, member_report = self._handshake.take(frame)
         except RemoteError as error:
@@ -356,17 +352,17 @@ class IncomingLink:
         if member_report is None:
             self._reader.expect(_NEXT[frame.kind])
             return ()
-        self.phase = Phase.MET
+        self._enter(IDENTIFY)
         self.member_report = member_report
         self._reader.expect()
         return [Identified(self.member, member_report)]
 
-    def _hear(self, report: Report) -> Sequence[IncomingLinkEvent]:
+    def _take_report(self, report: Report) -> Sequence[IncomingLinkEvent]:
         """Process a report. A follower that first has to truncate its log sends none that
         counts."""
         if not self.stream.is_open:
             return ()
-        last, asked = self.report, self._told[0].asked if self._told else 0
+        last, asked = self.report, self._last_beat[0].asked if self._last_beat else 0
         if not (
             last.received <= report.received <= self.stream.sent
             and last.flushed <= report.flushed <= report.received
@@ -374,8 +370,10 @@ class IncomingLink:
             and last.stored <= report.stored <= self._last_table
             and last.is_leaving <= report.is_leaving
         ):
-            text = f"{report} cannot be: before it was {last}, and it was sent the log up to "
-            return [self.end(Ending.GARBAGE, f"{text}{self.stream.sent}")]
+            text = (
+                f"{report} is impossible: the last report was {last}, and the master has sent the"
+            )
+            return [self.end(Ending.GARBAGE, f"{text} log up to {self.stream.sent}")]
         self.report, self.has_reported = report, True
         while self._unstored and self._unstored[0][0] <= report.stored:
             self._unstored.popleft()

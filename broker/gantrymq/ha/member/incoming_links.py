@@ -1,6 +1,6 @@
 """Manages a member's incoming links; feeds the in-sync set and the store with their reports.
 
-    opened  ->  heard from ...  ->  closed         each connection
+    opened  ->  received ...    ->  closed         each connection
     lead    ->  turn ...        ->  retire         each epoch led; otherwise all are refused
     turn                                           once a turn, after the store's
 
@@ -17,7 +17,7 @@ is too small, waiting sends are answered at once. A new master first lets them w
 its set often contains only itself until the others have connected.
 
 Bounds: `LINKS_MAX` connections, of which one that has not proved itself makes room for the next;
-member_follower.py has those of each.
+incoming_link.py has those of each.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from typing import Final, final
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import LocalError
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
-from gantrymq.ha.member.incoming_link import IncomingLink, Phase
+from gantrymq.ha.member.incoming_link import IncomingLink
+from gantrymq.ha.member.link_phase import LinkPhase
 from gantrymq.ha.member.link_settings import LinkSettings
 from gantrymq.ha.member.member_events import Identified, IncomingLinksEvent, NewerEpoch, Reported
 from gantrymq.ha.member.seat_conflicts import SeatConflicts
@@ -66,7 +67,7 @@ class _LedEpoch:
     tables_at: float
     safe: int
     held: int
-    """The position up to which all members of the set have had the log."""
+    """The position up to which all in-sync members have had the log."""
     returns_by: float
     """Until when sends wait for members to return to a set that is too small; NEVER: they are
     answered at once."""
@@ -85,16 +86,16 @@ class _LedEpoch:
 
 @final
 class IncomingLinks:
-    """The incoming links of one member whose store is open."""
+    """The incoming links of a member whose store is open; the member owns them."""
 
     __slots__ = (
         "_current",
         "_last_table",
+        "_led",
         "_links",
         "_member_report",
         "_nonce",
         "_over",
-        "_reign",
         "_settings",
         "_store",
     )
@@ -114,8 +115,8 @@ class IncomingLinks:
         self._links: dict[int, IncomingLink] = {}
         self._nonce = nonce
         self._over: list[tuple[IncomingLink, Ended]] = []
-        """Links that were ended, and that the owner does not know of yet."""
-        self._reign: _LedEpoch | None = None
+        """Links that have ended, and that the next turn reports to the owner."""
+        self._led: _LedEpoch | None = None
         self._settings = settings
         self._member_report = member_report
         self._store = store
@@ -123,28 +124,28 @@ class IncomingLinks:
     # ------------------------------------------------------------------ epochs led
 
     def lead(self, epoch: int, in_sync: InSyncReplicas, now: float) -> None:
-        """Become master. The position that consumers of the store can read up to now is safe."""
-        assert self._reign is None
+        """Become master. The log is safe up to the position that consumers can already read."""
+        assert self._led is None
         store = self._store
         safe = self._dispatched if store.safe is None else store.safe
         waits = self._settings.waits
         held, returns_by = (safe, now + RETURN_SECONDS) if waits else (0, NEVER)
-        self._reign = _LedEpoch(epoch, in_sync, now, safe, held, returns_by)
+        self._led = _LedEpoch(epoch, in_sync, now, safe, held, returns_by)
         store.waiters.for_members = waits
-        self._settle()
+        self._update_safe_position()
 
     def retire(self, now: float) -> None:
         """Stop being master: all links are closed, and nothing is acknowledged."""
         del now
-        self._reign = None
+        self._led = None
         for link in self._links.values():
-            self._end(link, Ending.CLOSED, "we are not master any more")
+            self._end(link, Ending.CLOSED, "this member is no longer master")
         self._current.clear()
 
     @property
     def safe(self) -> int:
         """The position up to which consumers may read; 0 unless this member is master."""
-        return 0 if self._reign is None else self._reign.safe
+        return 0 if self._led is None else self._led.safe
 
     # ------------------------------------------------------------------ connections
 
@@ -152,31 +153,37 @@ class IncomingLinks:
         """Add a connection with this number, which was never used before. None if there are too
         many and it has to be closed."""
         if len(self._links) >= LINKS_MAX:
-            stranger = self._stranger()
-            if stranger is None:
+            unproven = self._displaced()
+            if unproven is None:
                 return None
-            self._end(stranger, Ending.CLOSED, "it said nothing, and others came")
-            del self._links[stranger.number]
+            self._end(
+                unproven,
+                Ending.CLOSED,
+                "the peer sent no proof, and its place was needed for another connection",
+            )
+            del self._links[unproven.number]
         settings = self._settings
         peer_handshake = IncomingHandshake(settings.me, settings.secret, self._nonce())
         link = IncomingLink(number, address, peer_handshake, self._store, now)
         self._links[number] = link
         return link
 
-    def _stranger(self) -> IncomingLink | None:
+    def _displaced(self) -> IncomingLink | None:
         """The link that makes room: of the links without proof the oldest of the address that has
         most of them, so that a flood from one address displaces only its own links."""
-        peer_handshake = [each for each in self._links.values() if each.phase is Phase.MEETING]
+        peer_handshake = [
+            each for each in self._links.values() if each.phase is LinkPhase.HANDSHAKE
+        ]
         hosts = [each.address.rpartition(":")[0] for each in peer_handshake]
-        crowds = [hosts.count(host) for host in hosts]
-        pairs = zip(crowds, peer_handshake, strict=True)
-        most = max((crowd for crowd, each in pairs if not each.is_over), default=0)
-        for crowd, each in zip(crowds, peer_handshake, strict=True):
-            if crowd == most and not each.is_over:
+        counts = [hosts.count(host) for host in hosts]
+        pairs = zip(counts, peer_handshake, strict=True)
+        most = max((count for count, each in pairs if not each.is_over), default=0)
+        for count, each in zip(counts, peer_handshake, strict=True):
+            if count == most and not each.is_over:
                 return each
         return None
 
-    def heard(self, link: IncomingLink, data: bytes, now: float) -> Sequence[IncomingLinksEvent]:
+    def received(self, link: IncomingLink, data: bytes, now: float) -> Sequence[IncomingLinksEvent]:
         """Process received bytes; sends that this acknowledges are answered in the store's next
         turn."""
         events: list[IncomingLinksEvent] = []
@@ -201,55 +208,57 @@ class IncomingLinks:
     def _answer(
         self, link: IncomingLink, member: Member, theirs: MemberReport, now: float
     ) -> Sequence[NewerEpoch]:
-        """Accept or refuse a peer that has proved to be a member of the group."""
-        ours, reign = self._member_report(), self._reign
+        """Accept or refuse a peer that has proved that it is a member of the group."""
+        ours, led = self._member_report(), self._led
         me, number = self._settings.me.number, member.number
         if number not in self._settings.members:
             names = ", ".join(map(str, sorted(self._settings.members)))
-            words = f"member {number} is not configured here: members of the group are {names}"
-            link.refuse("unknown-member", words, ours)
+            text = f"member {number} is not in groupMembers of this member, which has {names}"
+            link.refuse("unknown-member", text, ours)
             return ()
         if theirs.group and ours.group and theirs.group != ours.group:
-            words = f"the disk of member {number} is of the group {theirs.group}, not {ours.group}"
-            link.refuse("other-group", words, ours)
+            text = (
+                f"the disk of member {number} belongs to the group {theirs.group}, not {ours.group}"
+            )
+            link.refuse("other-group", text, ours)
             return ()
         if theirs.epoch > ours.epoch and (ours.group or not theirs.group):
-            words = f"member {number} knows epoch {theirs.epoch}, and member {me} {ours.epoch} only"
-            link.refuse("stale", words, ours)
+            text = f"member {number} knows epoch {theirs.epoch}, and member {me} only {ours.epoch}"
+            link.refuse("stale", text, ours)
             # A disk that has not taken this group's UUID may have the epochs of another group.
             return [NewerEpoch(theirs.epoch)] if theirs.group == ours.group else ()
-        if reign is None:
+        if led is None:
             link.refuse("not-master", f"member {me} is not master", ours)
             return ()
         former = self._current.get(number)
-        taken = self._seat_of(reign, number, theirs.disk, former)
-        if taken is not None:
-            reign.conflicts.refused(number, taken, now)
-            link.refuse("seat-taken", taken, ours)
+        conflict = self._seat_conflict(led, number, theirs.disk, former)
+        if conflict is not None:
+            led.conflicts.refused(number, conflict, now)
+            link.refuse("seat-taken", conflict, ours)
             return ()
         if former is not None:
-            self._end(former, Ending.REPLACED, "it has come by another connection")
+            self._end(former, Ending.REPLACED, "the member has opened another connection")
         link.welcome(ours, now)
         self._current[number] = link
-        reign.in_sync.follows_with(number, theirs.disk)
-        for name, (table, content) in reign.tables.items():
+        led.in_sync.follows_with(number, theirs.disk)
+        for name, (table, content) in led.tables.items():
             link.table(table, name, content)
         return ()
 
-    def _seat_of(
-        self, reign: _LedEpoch, number: int, disk: str, former: IncomingLink | None
+    def _seat_conflict(
+        self, led: _LedEpoch, number: int, disk: str, former: IncomingLink | None
     ) -> str | None:
         """Why a process with this disk may not follow as this member; None if it may."""
-        counted = reign.in_sync.other_disk(number, disk)
+        counted = led.in_sync.other_disk(number, disk)
         if counted is not None:
             return (
-                f"member {number} counts with the disk {counted}, and this is {disk or 'another'}:"
-                " it may follow once that one is out of the in-sync set"
+                f"member {number} is in sync with the disk {counted}, and this process has the disk"
+                f" {disk or 'unknown'}: it may follow once the other disk has left the in-sync set"
             )
         if former is None or former.member_report is None or former.member_report.disk == disk:
             return None
         return (
-            f"two processes say that they are member {number}: {former.address} follows with the"
+            f"two processes claim to be member {number}: {former.address} follows with the"
             f" disk {former.member_report.disk}, so stop this one, which has the disk"
             f" {disk or 'none'}"
         )
@@ -265,58 +274,58 @@ class IncomingLinks:
         if link.member_report is None or self._current.get(link.member.number) is not link:
             return
         del self._current[link.member.number]
-        if self._reign is not None:
-            self._reign.in_sync.lost(link.member.number)
+        if self._led is not None:
+            self._led.in_sync.lost(link.member.number)
 
     # ------------------------------------------------------------------ reports
 
     def _count(self, link: IncomingLink, report: Report, now: float) -> None:
         """Record a report of a follower."""
-        reign, number = self._reign, link.member.number
-        assert reign is not None
+        led, number = self._led, link.member.number
+        assert led is not None
         assert self._current[number] is link, "a link that was replaced is over"
-        reign.promised[number] = max(report.promised, reign.promised.get(number, 0))
+        led.promised[number] = max(report.promised, led.promised.get(number, 0))
         missing = link.missing_table
-        reign.stored[number] = self._last_table if missing is None else missing - 1
-        if self._is_sound(reign, link, report):
-            reign.in_sync.reported(number, report, self._store.log.end, now)
-            self._settle()
+        led.stored[number] = self._last_table if missing is None else missing - 1
+        if self._counts_for_isr(led, link, report):
+            led.in_sync.reported(number, report, self._store.log.end, now)
+            self._update_safe_position()
 
-    def _is_sound(self, reign: _LedEpoch, link: IncomingLink, report: Report) -> bool:
+    def _counts_for_isr(self, led: _LedEpoch, link: IncomingLink, report: Report) -> bool:
         """Whether the follower's log counts for the in-sync set. An in-sync member that comes back
         with less than all members had has lost data: unless it soon catches up, it is removed
         instead of delaying all sends. A member outside the set needs the whole log from its
         beginning on, while an in-sync member may lack what its own retention has deleted there. A
         member outside the set also needs all changes of tables that were confirmed without it."""
-        if link.member.number in reign.in_sync.persisted:
+        if link.member.number in led.in_sync.persisted:
             has = report.flushed if self._settings.flushes else report.received
-            return has >= reign.held
-        if reign.answered is None or reign.stored[link.member.number] < reign.answered:
+            return has >= led.held
+        if led.answered is None or led.stored[link.member.number] < led.answered:
             return False
         return link.log_start <= self._store.log.start
 
-    def _settle(self) -> None:
+    def _update_safe_position(self) -> None:
         """Pass the acknowledged and the safe position to the store, which answers the waiting
         sends."""
-        reign, settings, store = self._reign, self._settings, self._store
-        if reign is None:
+        led, settings, store = self._led, self._settings, self._store
+        if led is None:
             return
         marks = Report(store.log.end, store.flushed)
-        acknowledged = reign.in_sync.acknowledged(marks)
-        reign.held = max(reign.held, acknowledged)
+        acknowledged = led.in_sync.acknowledged(marks)
+        led.held = max(led.held, acknowledged)
         if not settings.waits:
             safe = min(self._dispatched, store.flushed) if settings.flushes else self._dispatched
-            reign.safe = max(reign.safe, safe)
+            led.safe = max(led.safe, safe)
             store.safe = None
             return
-        store.safe = reign.safe = max(reign.safe, acknowledged)
-        missing = self._missing(reign.in_sync)
+        store.safe = led.safe = max(led.safe, acknowledged)
+        missing = self._missing(led.in_sync)
         if missing is None:
             store.waiters.missing = None
             store.waiters.replicated(acknowledged)
-        elif reign.returns_by < NEVER:
+        elif led.returns_by < NEVER:
             store.waiters.missing = None
-        elif len(reign.in_sync.persisted) < settings.min_in_sync:
+        elif len(led.in_sync.persisted) < settings.min_in_sync:
             store.waiters.miss(missing)
         else:  # the removal may fail, and the present set may still acknowledge
             store.waiters.missing = missing
@@ -342,21 +351,21 @@ class IncomingLinks:
     def turn(self, now: float) -> Sequence[tuple[IncomingLink, Ended]]:
         """Make output for all followers that are behind. Returns the links that have to be
         closed."""
-        reign = self._reign
-        if reign is not None:
-            reign.in_sync.turn(now)
-            self._close_leaving(reign)
-            if now >= reign.returns_by:
-                reign.returns_by = NEVER
-        self._settle()
+        led = self._led
+        if led is not None:
+            led.in_sync.turn(now)
+            self._close_leaving(led)
+            if now >= led.returns_by:
+                led.returns_by = NEVER
+        self._update_safe_position()
         if self._store.log_reader.is_due:
             streams = {number: each.stream for number, each in self._links.items()}
             log_stream.turn(self._store.log_reader, streams)
         for link in self._links.values():
             events = link.expire(now)
-            if reign is not None and link.is_following:
+            if led is not None and link.is_following:
                 events = link.fill(now)
-                link.beat(reign.epoch, reign.safe, reign.asked, now)
+                link.beat(led.epoch, led.safe, led.asked, now)
             for event in events:
                 assert isinstance(event, Ended)
                 self._lose(link)
@@ -364,11 +373,15 @@ class IncomingLinks:
         over, self._over = self._over, []
         return over
 
-    def _close_leaving(self, reign: _LedEpoch) -> None:
+    def _close_leaving(self, led: _LedEpoch) -> None:
         """Close the links of leaving members that no acknowledgement waits for any more."""
         for number, link in list(self._current.items()):
-            if link.report.is_leaving and number not in reign.in_sync.counted:
-                self._end(link, Ending.CLOSED, f"member {number} leaves, and nobody waits for it")
+            if link.report.is_leaving and number not in led.in_sync.counted:
+                self._end(
+                    link,
+                    Ending.CLOSED,
+                    f"member {number} leaves, and no acknowledgement waits for it",
+                )
 
     @property
     def is_due(self) -> bool:
@@ -384,10 +397,10 @@ class IncomingLinks:
         """When `turn` or `tables` has something to do."""
         if self.is_due:
             return float("-inf")
-        reign = self._reign
+        led = self._led
         due = self.tables_at
-        if reign is not None and reign.returns_by < due:
-            due = reign.returns_by
+        if led is not None and led.returns_by < due:
+            due = led.returns_by
         for link in self._links.values():
             if not link.is_over:
                 due = min(due, link.deadline())
@@ -397,23 +410,23 @@ class IncomingLinks:
 
     def ask_promise(self, number: int, now: float) -> None:
         """Ask all followers to promise not to seek the lease; numbers rise."""
-        reign = self._reign
-        if reign is None or number <= reign.asked:
+        led = self._led
+        if led is None or number <= led.asked:
             return
-        reign.asked = number
-        reign.questions.append((number, now))
+        led.asked = number
+        led.questions.append((number, now))
         for link in self._current.values():
-            link.beat(reign.epoch, reign.safe, number, now)
+            link.beat(led.epoch, led.safe, number, now)
 
     def promised_since(self, members: AbstractSet[int]) -> float | None:
         """When the last question was sent that all of these members have answered; None if there is
         none."""
-        reign = self._reign
-        if reign is None:
+        led = self._led
+        if led is None:
             return None
         others = members - {self._settings.me.number}
-        answered = min((reign.promised.get(each, 0) for each in others), default=reign.asked)
-        times = (sent_at for number, sent_at in reversed(reign.questions) if number <= answered)
+        answered = min((led.promised.get(each, 0) for each in others), default=led.asked)
+        times = (sent_at for number, sent_at in reversed(led.questions) if number <= answered)
         return next(times, None)
 
     # ------------------------------------------------------------------ tables
@@ -421,56 +434,56 @@ class IncomingLinks:
     @property
     def tables_at(self) -> float:
         """When `tables` has to be called next."""
-        reign = self._reign
-        return NEVER if reign is None or not self._current else reign.tables_at
+        led = self._led
+        return NEVER if led is None or not self._current else led.tables_at
 
     def tables(self, content: Mapping[str, bytes], now: float) -> int:
         """Send the tables that have changed to all followers. `content`: all tables that are
         replicated with the log. Returns the number that `stored_by` reaches once all of this is
         stored."""
-        reign = self._reign
-        if reign is None:
+        led = self._led
+        if led is None:
             return self._last_table
-        reign.tables_at = now + TABLES_SECONDS
+        led.tables_at = now + TABLES_SECONDS
         for name, data in content.items():
-            known = reign.tables.get(name)
+            known = led.tables.get(name)
             if known is not None and known[1] == data:
                 continue
             if len(data) > TABLE_BYTES_MAX // 2:
-                raise LocalError(f"the table {name} of {len(data)} bytes is too large to be sent")
+                raise LocalError(f"the table {name} of {len(data)} bytes is too large to replicate")
             self._last_table += 1
-            reign.tables[name] = self._last_table, data
+            led.tables[name] = self._last_table, data
             for link in self._current.values():
                 link.table(self._last_table, name, data)
-        if reign.answered is None:
-            reign.answered = self._last_table
+        if led.answered is None:
+            led.answered = self._last_table
         return self._last_table
 
     def lacking(self, number: int) -> Sequence[int]:
         """The members that may become master and have not stored all tables up to this number. If
         there are none, the change is confirmed, and a member that enters the set later has to have
         it as well."""
-        reign = self._reign
-        if reign is None:
+        led = self._led
+        if led is None:
             return ()
-        lacking = [each for each in reign.in_sync.counted if self.stored_by({each}) < number]
+        lacking = [each for each in led.in_sync.counted if self.stored_by({each}) < number]
         if not lacking:
-            reign.answered = max(number, reign.answered or 0)
+            led.answered = max(number, led.answered or 0)
         return sorted(lacking)
 
     @property
     def held(self) -> int:
         """The position up to which all members that may become master have had the log in this
         epoch."""
-        return 0 if self._reign is None else self._reign.held
+        return 0 if self._led is None else self._led.held
 
     def stored_by(self, members: AbstractSet[int]) -> int:
         """The number up to which all of these members have stored all tables."""
-        reign = self._reign
-        if reign is None:
+        led = self._led
+        if led is None:
             return 0
         others = members - {self._settings.me.number}
-        return min((reign.stored.get(each, 0) for each in others), default=self._last_table)
+        return min((led.stored.get(each, 0) for each in others), default=self._last_table)
 
     # ------------------------------------------------------------------ metrics and status
 
@@ -491,12 +504,12 @@ class IncomingLinks:
     def conflicts(self, now: float) -> Sequence[str]:
         """The member numbers that two processes claim at the same time; empty unless this is the
         master."""
-        return () if self._reign is None else self._reign.conflicts.lasting(now)
+        return () if self._led is None else self._led.conflicts.lasting(now)
 
     def statuses(self, now: float) -> Sequence[FollowerStatus]:
         """The status of each follower."""
-        reign, end = self._reign, self._store.log.end
-        if reign is None:
+        led, end = self._led, self._store.log.end
+        if led is None:
             return ()
         return [
             FollowerStatus(
@@ -504,7 +517,7 @@ class IncomingLinks:
                 link.report.received,
                 max(0, end - link.report.received),
                 link.bytes_per_second(now),
-                is_in_sync=number in reign.in_sync.persisted,
+                is_in_sync=number in led.in_sync.persisted,
             )
             for number, link in sorted(self._current.items())
         ]

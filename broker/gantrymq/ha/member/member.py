@@ -4,7 +4,7 @@
     opened, connected, received ...    network events
     lease_answered, published          answers of the lease store
     take_actions, take_output          what the I/O layer has to do
-    authority_until                    acknowledgements leave before it, or not at all
+    lease_deadline                     acknowledgements leave before it, or not at all
 
 Invariants. A new epoch is recorded on disk before anything is done in it. Nothing is appended once
 a higher epoch was seen than the one in which this member appends. Roles change only here, within
@@ -51,11 +51,12 @@ PUBLISH_SECONDS: Final = 0.5
 
 
 _DECIDE: Final = (
-    "it has no part in it, and nothing on it is touched. Where all members of the group say so, the"
-    " Lease was replaced and the disks are right: restore the Lease, or delete it and restart the"
-    " members. Where this member alone does, run `gantry store archive` on this store, and the"
-    " member begins empty beside what it had; or `gantry store adopt --group` with the Lease's UUID"
-    " where its messages are this group's"
+    "the member does not take part in the group, and does not change this disk. If all members of"
+    " the group report this, the Lease was replaced and the disks are right: restore the Lease, or"
+    " delete it and restart the members. If only this member reports it, run `gantry store archive`"
+    " on this store, and the member begins with an empty store and keeps the old one beside it; or"
+    " run `gantry store adopt --group` with the Lease's UUID if the messages on this disk belong to"
+    " this group"
 )
 
 
@@ -71,6 +72,11 @@ class MemberSettings:
     """Where this broker accepts requests."""
 
 
+def _member_id(settings: MemberSettings, process: str) -> MemberId:
+    number, addresses = settings.link.me.number, settings.ha_addresses
+    return MemberId(number, frozenset(addresses), settings.address, addresses[number], process)
+
+
 @final
 class Member:
     """The core of one member, owned by its host. It is created when the store is open as a copy,
@@ -81,15 +87,15 @@ class Member:
         "_ask_at",
         "_asked",
         "_conflicts",
-        "_dials",
-        "_followers",
         "_in_sync",
+        "_incoming",
         "_incoming_by_number",
         "_is_paused",
         "_last_incoming",
         "_led",
         "_nonce",
         "_noted",
+        "_outgoing",
         "_publish_at",
         "_replica_state",
         "_roles",
@@ -111,13 +117,12 @@ class Member:
     ) -> None:
         """`boot` differs after each start of the machine."""
         link = settings.link
-        number = link.me.number
         self._actions: list[Action] = []
         self._ask_at = NEVER
         self._asked = 0
         self._replica_state = ReplicaState(disk, store, boot)
         process = nonce().hex()
-        self._replica_state.identify(process)  # names a new disk: this UUID is unique
+        self._replica_state.identify(process)  # a new disk gets this unique value as its UUID
         self._conflicts: Sequence[str] = ()
         """The conflicts that were logged last."""
         self._incoming_by_number: dict[int, IncomingLink] = {}
@@ -136,15 +141,13 @@ class Member:
         """The table number that a successor has to store, and until when the hand-over waits for
         it."""
         addresses, known = settings.ha_addresses, self._replica_state
-        configured, ha_address = frozenset(addresses), addresses[number]
-        member_id = MemberId(number, configured, settings.address, ha_address, process)
         self.elector = elector = LeaderElector(
-            member_id, now, is_new=known.is_new, last_lease=known.lease
+            _member_id(settings, process), now, is_new=known.is_new, last_lease=known.lease
         )
-        self._dials = OutgoingLinks(
+        self._outgoing = OutgoingLinks(
             link, addresses, nonce, known, self.member_report, elector, store, roles
         )
-        self._followers = IncomingLinks(store, link, self.member_report, nonce)
+        self._incoming = IncomingLinks(store, link, self.member_report, nonce)
         store.safe = store.log.start  # until a master reports the safe position
 
     # ------------------------------------------------------------------ state
@@ -184,7 +187,7 @@ class Member:
 
     def take_actions(self) -> Sequence[Action]:
         """The actions to carry out now, in order."""
-        actions = [*self._actions, *self._dials.take_actions(), *self.elector.take_actions()]
+        actions = [*self._actions, *self._outgoing.take_actions(), *self.elector.take_actions()]
         self._actions.clear()
         return actions
 
@@ -192,18 +195,18 @@ class Member:
 
     def turn(self, now: float, wall_ms: int) -> None:
         """Do everything that is due; called after the store's turn."""
-        self._dials.wall_ms = wall_ms
-        self._dials.is_foreign = self.foreign_reason() is not None
+        self._outgoing.wall_ms = wall_ms
+        self._outgoing.is_foreign = self.foreign_reason() is not None
         self.elector.decide(self, now)
         self._apply_role(now, wall_ms)
         if self._has_paused(now, wall_ms):
             self.elector.decide(self, now)  # a member may have become a possible successor
             self._apply_role(now, wall_ms)
-        self._dials.turn(now)
+        self._outgoing.turn(now)
         if self._led:
             self._continue_leading(now)
-        for guest, ended in self._followers.turn(now):
-            self._end(guest, ended)
+        for incoming, ended in self._incoming.turn(now):
+            self._end(incoming, ended)
         if now >= self._publish_at and self._led:
             self._publish_at = now + PUBLISH_SECONDS
             self._actions.append(Publish(self._led))
@@ -212,8 +215,8 @@ class Member:
         """When `turn` has something to do, if no event occurs before."""
         return min(
             self.elector.deadline(self, now),
-            self._dials.deadline(now),
-            self._followers.deadline(),
+            self._outgoing.deadline(now),
+            self._incoming.deadline(),
             self._ask_at,
             self._publish_at,
             self._tables[1] if now < self._tables[1] else NEVER,
@@ -222,10 +225,10 @@ class Member:
     @property
     def is_due(self) -> bool:
         """Whether a turn has something to do at once."""
-        return self._followers.is_due
+        return self._incoming.is_due
 
     def _apply_role(self, now: float, wall_ms: int) -> None:
-        """Take the role that the leader elector has decided on."""
+        """Give the broker the role that the leader elector has decided on."""
         elector = self.elector
         if self._led and elector.epoch != self._led:
             self._step_down(now, wall_ms)
@@ -262,7 +265,7 @@ class Member:
         """Become master: from the first record of this epoch on, the other members follow."""
         elector = self.elector
         assert elector.lease is not None
-        self._dials.leave_all("we are master")
+        self._outgoing.close_all("this member is master")
         self._replica_state.begin(epoch)
         link = self._settings.link
         lease = elector.lease
@@ -274,7 +277,7 @@ class Member:
         self._asked, self._ask_at = 0, NEVER
         self._publish_at = now
         # First the in-sync set, then the role: the broker may write held-back messages at once.
-        self._followers.lead(epoch, in_sync, now)
+        self._incoming.lead(epoch, in_sync, now)
         self._roles.lead(epoch, now, wall_ms)
 
     def _step_down(self, now: float, wall_ms: int) -> None:
@@ -282,7 +285,7 @@ class Member:
         self._led, self._is_paused = 0, False
         self.elector.in_sync = self._in_sync = None
         self._ask_at = self._publish_at = NEVER
-        self._followers.retire(now)
+        self._incoming.retire(now)
         self._roles.follow(now, wall_ms)
         self._roles.master_is("", now, wall_ms)
 
@@ -294,20 +297,20 @@ class Member:
             self._ask_at = NEVER
         elif self._ask_at == NEVER or now >= self._ask_at:
             self._asked += 1
-            self._followers.ask_promise(self._asked, now)
+            self._incoming.ask_promise(self._asked, now)
             self._ask_at = now + ASK_SECONDS
-        if now >= self._followers.tables_at:
-            self._followers.tables(self._roles.tables(), now)
+        if now >= self._incoming.tables_at:
+            self._incoming.tables(self._roles.tables(), now)
 
     # ------------------------------------------------------------------ tables
 
     def spread(self, now: float) -> int:
         """Have all members store the current tables. Returns a number for `lacking`."""
-        return self._followers.tables(self._roles.tables(), now)
+        return self._incoming.tables(self._roles.tables(), now)
 
     def lacking(self, number: int) -> Sequence[str]:
         """The members that may become master and have not stored the tables of this number."""
-        return [f"member {each}" for each in self._followers.lacking(number)]
+        return [f"member {each}" for each in self._incoming.lacking(number)]
 
     # ------------------------------------------------------------------ called by the elector
 
@@ -325,14 +328,14 @@ class Member:
         number = self._settings.link.me.number
         if ours.group:
             return (
-                f"the disk of member {number} is of the group {ours.group}, and the Lease is of"
-                f" {lease.group}: {_DECIDE}"
+                f"the disk of member {number} belongs to the group {ours.group}, and the Lease to"
+                f" the group {lease.group}: {_DECIDE}"
             )
         if self._replica_state.is_of_no_group or lease.disks.get(number, "") in ("", ours.disk):
             return None
         return (
-            f"the disk of member {number} has messages and names no group, and the Lease of"
-            f" {lease.group} knows another disk of this member: {_DECIDE}"
+            f"the disk of member {number} has messages and names no group, and the Lease of the"
+            f" group {lease.group} names another disk for this member: {_DECIDE}"
         )
 
     @property
@@ -346,7 +349,7 @@ class Member:
         return self._replica_state.identity
 
     def received_reports(self) -> Mapping[int, ReceivedReport]:
-        return self._dials.received_reports
+        return self._outgoing.received_reports
 
     def stall(self, now: float) -> str | None:
         return self._store.stall(now)
@@ -357,21 +360,21 @@ class Member:
     def flush_acknowledged(self, now: float) -> bool:
         store = self._store
         store.flush_soon(now)
-        return store.flushed >= (self._followers.held if self._led else store.log.end)
+        return store.flushed >= (self._incoming.held if self._led else store.log.end)
 
     def has_able_successor(self) -> bool:
         lease = self.elector.lease
         if self._in_sync is None or lease is None:
             return False
         others = self._in_sync.persisted - lease.fenced
-        return any(self._followers.accepts_messages(each) for each in others)
+        return any(self._incoming.accepts_messages(each) for each in others)
 
     def follows_master(self) -> bool:
-        return self._dials.follows_master
+        return self._outgoing.follows_master
 
     def promised_since(self) -> float | None:
         members = self.elector.must_promise()
-        return None if members is None else self._followers.promised_since(members)
+        return None if members is None else self._incoming.promised_since(members)
 
     def successor(self, chosen: int, now: float) -> int:
         """The in-sync member whose log ends where this one's does. Until the time limit it also has
@@ -381,14 +384,14 @@ class Member:
             return NO_MEMBER
         if not self._store.waiters.is_empty and self._store.stall(now) is None:
             return NO_MEMBER
-        complete = {each for each in in_sync.persisted if self._followers.has_all(each)}
+        complete = {each for each in in_sync.persisted if self._incoming.has_all(each)}
         able = complete - lease.fenced
         tables, until = self._tables
         if now < until:
-            able = {each for each in able if self._followers.stored_by({each}) >= tables}
+            able = {each for each in able if self._incoming.stored_by({each}) >= tables}
         if chosen != NO_MEMBER:
             return chosen if chosen in able else NO_MEMBER
-        takers = {each for each in able if self._followers.accepts_messages(each)}
+        takers = {each for each in able if self._incoming.accepts_messages(each)}
         has_to_go = self.elector.is_leaving or self._settings.link.me.number in lease.fenced
         if takers or not has_to_go:
             able = takers
@@ -399,28 +402,28 @@ class Member:
 
     def statuses(self, now: float) -> Sequence[FollowerStatus]:
         """The status of each follower."""
-        return self._followers.statuses(now)
+        return self._incoming.statuses(now)
 
     def conflicts(self, now: float) -> Sequence[str]:
         """The member numbers that two processes claim at the same time; empty unless this is the
         master."""
-        return self._followers.conflicts(now)
+        return self._incoming.conflicts(now)
 
     @property
     def refusal(self) -> str:
         """Why the master refuses this member, if only an operator can remove the cause; ""
         otherwise."""
-        return self._dials.refusal
+        return self._outgoing.refusal
 
     @property
     def followed(self) -> str:
         """The HA address of the master that this member follows; "" if there is none."""
-        return self._dials.followed
+        return self._outgoing.followed
 
     @property
     def behind_bytes(self) -> int:
         """How much is missing of the log that the master had when it accepted this member."""
-        return self._dials.behind_bytes
+        return self._outgoing.behind_bytes
 
     # ------------------------------------------------------------------ the lease store
 
@@ -440,33 +443,33 @@ class Member:
         """A peer connected to the HA port. Returns the number of the link; None if it has to be
         closed."""
         number = self._last_incoming + 2
-        guest = self._followers.opened(number, address, now)
-        if guest is None:
+        incoming = self._incoming.opened(number, address, now)
+        if incoming is None:
             return None
         self._last_incoming = number
-        self._incoming_by_number[number] = guest
+        self._incoming_by_number[number] = incoming
         return number
 
     def connected(self, link: int, now: float) -> None:
         """An outgoing link is connected."""
-        self._dials.connected(link, now)
+        self._outgoing.connected(link, now)
 
     def received(self, link: int, data: bytes, now: float) -> None:
         """Process received bytes; the caller runs a turn next."""
-        guest = self._incoming_by_number.get(link)
-        if guest is None:
-            self._dials.received(link, data, now)
+        incoming = self._incoming_by_number.get(link)
+        if incoming is None:
+            self._outgoing.received(link, data, now)
             return
-        for event in self._followers.heard(guest, data, now):
+        for event in self._incoming.received(incoming, data, now):
             match event:
                 case Identified(member, member_report):
-                    self._dials.saw(member.number, member_report, now)
+                    self._outgoing.record_report(member.number, member_report, now)
                     self._log_conflicts(now)
                 case NewerEpoch(epoch):
                     self._replica_state.see(epoch)
                     self.elector.saw(epoch, now)
                 case Ended():
-                    self._end(guest, event)
+                    self._end(incoming, event)
 
     def _log_conflicts(self, now: float) -> None:
         """Log each conflict once. Called when a process connects, as refused processes do
@@ -479,29 +482,29 @@ class Member:
 
     def closed(self, link: int, now: float) -> None:
         """A link was closed, or could not be connected."""
-        guest = self._incoming_by_number.pop(link, None)
-        if guest is not None:
-            self._followers.closed(guest)
+        incoming = self._incoming_by_number.pop(link, None)
+        if incoming is not None:
+            self._incoming.closed(incoming)
         else:
-            self._dials.closed(link, now)
+            self._outgoing.closed(link, now)
 
     def is_held_up(self, link: int, *, is_held_up: bool) -> None:
         """The network stopped or resumed accepting bytes."""
-        guest = self._incoming_by_number.get(link)
-        if guest is not None:
-            guest.is_held_up = is_held_up
+        incoming = self._incoming_by_number.get(link)
+        if incoming is not None:
+            incoming.is_held_up = is_held_up
 
     def take_output(self, link: int) -> Sequence[bytes]:
         """The bytes to send on this link."""
-        guest = self._incoming_by_number.get(link)
-        return self._dials.take_output(link) if guest is None else guest.take_output()
+        incoming = self._incoming_by_number.get(link)
+        return self._outgoing.take_output(link) if incoming is None else incoming.take_output()
 
     @property
     def links(self) -> Sequence[int]:
         """All links, including those that are still connecting."""
-        return [*self._incoming_by_number, *self._dials.numbers]
+        return [*self._incoming_by_number, *self._outgoing.numbers]
 
-    def _end(self, guest: IncomingLink, ended: Ended) -> None:
-        if self._incoming_by_number.pop(guest.number, None) is not None:
-            self._followers.closed(guest)
-            self._actions.append(Disconnect(guest.number, ended.text))
+    def _end(self, incoming: IncomingLink, ended: Ended) -> None:
+        if self._incoming_by_number.pop(incoming.number, None) is not None:
+            self._incoming.closed(incoming)
+            self._actions.append(Disconnect(incoming.number, ended.text))

@@ -67,7 +67,7 @@ class OutgoingLink:
         "_rate",
         "_reader",
         "_report",
-        "_spoke_at",
+        "_reported_at",
         "_table",
         "is_over",
         "is_welcome",
@@ -92,7 +92,7 @@ class OutgoingLink:
         self._rate = Rate(now)
         self._reader = MemberReader(Kind.CHALLENGE)
         self._report = Report(0 if member_report.is_empty else member_report.sure_end, 0)
-        self._spoke_at = now
+        self._reported_at = now
         self._member_report = member_report
         self._table = 0
         """The number of the last table received."""
@@ -111,9 +111,9 @@ class OutgoingLink:
             if events and isinstance(events[-1], Ended | Refused):
                 return events
         if self._reader.failure:
-            self._end(Ending.GARBAGE, f"it is no member: {self._reader.failure}", events)
+            self._end(Ending.GARBAGE, f"the peer is not a member: {self._reader.failure}", events)
             return events
-        self._hand_on(events, now)
+        self._flush_pieces(events, now)
         if self._beat is not None:
             events.append(HeartbeatReceived(self._beat))
             self._beat = None
@@ -130,7 +130,7 @@ class OutgoingLink:
     def deadline(self) -> float:
         """When `expire` has something to do."""
         silent = self._heard_at + SILENCE_SECONDS
-        return min(silent, self._spoke_at + HEARTBEAT_SECONDS) if self.is_welcome else silent
+        return min(silent, self._reported_at + HEARTBEAT_SECONDS) if self.is_welcome else silent
 
     def expire(self, now: float) -> Sequence[OutgoingLinkEvent]:
         """Send a heartbeat if one is due, or end a silent link."""
@@ -138,10 +138,10 @@ class OutgoingLink:
         if self.is_over:
             return events
         if now >= self._heard_at + SILENCE_SECONDS:
-            silence = f"nothing was heard of it for {SILENCE_SECONDS:g} s"
+            silence = f"the peer sent nothing for {SILENCE_SECONDS:g} s"
             self._end(Ending.SILENT, silence, events)
-        elif self.is_welcome and now >= self._spoke_at + HEARTBEAT_SECONDS:
-            self._speak(now)
+        elif self.is_welcome and now >= self._reported_at + HEARTBEAT_SECONDS:
+            self._schedule_report(now)
         return events
 
     def closed(self) -> None:
@@ -180,11 +180,11 @@ class OutgoingLink:
             or is_refusing != last.is_refusing
         ):
             self._report = Report(received, flushed, promised, stored, is_leaving, is_refusing)
-            self._speak(now)
+            self._schedule_report(now)
 
-    def _speak(self, now: float) -> None:
+    def _schedule_report(self, now: float) -> None:
         self._is_due = True
-        self._spoke_at = now
+        self._reported_at = now
 
     # ------------------------------------------------------------------ receiving
 
@@ -195,18 +195,20 @@ class OutgoingLink:
             case Heartbeat():
                 self._beat = frame
             case Table(number, name, content):
-                self._hand_on(events, now)
+                self._flush_pieces(events, now)
                 if number == self._table + 1:
                     self._table = number
                     events.append(TableReceived(number, name, content))
                 else:
-                    text = f"table {number} comes behind table {self._table}"
+                    text = f"table {number} does not follow table {self._table}"
                     self._end(Ending.GARBAGE, text, events)
             case _:
                 assert isinstance(frame, HandshakeFrame), "the reader was not told to expect it"
-                self._meet(frame, events, now)
+                self._take_handshake(frame, events, now)
 
-    def _meet(self, frame: HandshakeFrame, events: list[OutgoingLinkEvent], now: float) -> None:
+    def _take_handshake(
+        self, frame: HandshakeFrame, events: list[OutgoingLinkEvent], now: float
+    ) -> None:
         peer_handshake = self._handshake
         try:
             said, member_report = peer_handshake.take(frame)
@@ -232,7 +234,7 @@ class OutgoingLink:
         begins = resume_position(ours, theirs)
         self.is_welcome = True
         self._heard_at = now
-        self._speak(now)
+        self._schedule_report(now)
         if begins is None:
             self._reader.expect(Kind.BEAT, Kind.TABLE)
         else:
@@ -248,11 +250,11 @@ class OutgoingLink:
             self._expected += len(data)
             self._pieces.append(data)
             return
-        self._hand_on(events, now)
-        text = f"it goes on at {position}, but our log wants {self._expected}"
+        self._flush_pieces(events, now)
+        text = f"the master continues at {position}, and this log expects {self._expected}"
         self._end(Ending.DIVERGED, text, events)
 
-    def _hand_on(self, events: list[OutgoingLinkEvent], now: float) -> None:
+    def _flush_pieces(self, events: list[OutgoingLinkEvent], now: float) -> None:
         """Pass on the bytes of the log that have arrived."""
         if not self._pieces:
             return

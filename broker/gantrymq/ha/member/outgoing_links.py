@@ -1,8 +1,10 @@
 """Manages a member's outgoing links: to the master, or to all other members while there is none.
 
-    the master     the member that the lease names, to follow it; redialed until connected, and
-                   disconnected as soon as another member is named or its epoch turns out to be old
-    enquiries      each other member every ENQUIRY_SECONDS: its report is kept, and the link closed
+    to the master    this member follows the member that the lease names. It reconnects until it is
+                     accepted, and disconnects as soon as the lease names another member or the
+                     master's epoch is old
+    to the others    without a master this member connects to each other member every
+                     ENQUIRY_SECONDS, stores its report, and closes the link
 
 If the master's log does not continue this member's log, the latter is truncated where the two
 diverge, or copied anew; both take a restart. A part of the log that may be damaged is received
@@ -37,18 +39,18 @@ REDIAL_SECONDS: Final = 0.3
 ENQUIRY_SECONDS: Final = 0.25
 
 # Refusals that last until an operator removes their cause: this member logs them too.
-REASONS_SAID: Final = frozenset({"other-group", "seat-taken", "unknown-member"})
+LOGGED_REASONS: Final = frozenset({"other-group", "seat-taken", "unknown-member"})
 
 
 @final
-class _Dialed:
-    """A connection that this member opened."""
+class _Connection:
+    """A connection that this member opened, and its link once it is established."""
 
-    __slots__ = ("address", "following", "is_welcome", "member")
+    __slots__ = ("address", "is_welcome", "link", "member")
 
     def __init__(self, member: int, address: str) -> None:
         self.address = address
-        self.following: OutgoingLink | None = None
+        self.link: OutgoingLink | None = None
         """Set once the connection is established."""
         self.is_welcome = False
         self.member = member
@@ -56,7 +58,8 @@ class _Dialed:
 
 @final
 class OutgoingLinks:
-    """The outgoing links of one member. They have odd numbers, incoming links even ones."""
+    """The outgoing links of a member; the member owns them. They have odd numbers, incoming links
+    even ones."""
 
     __slots__ = (
         "_actions",
@@ -64,6 +67,7 @@ class OutgoingLinks:
         "_elector",
         "_goal",
         "_last_number",
+        "_last_text",
         "_links",
         "_master",
         "_member_report",
@@ -72,11 +76,10 @@ class OutgoingLinks:
         "_promised",
         "_replica_state",
         "_roles",
-        "_said",
         "_settings",
         "_store",
         "_stored",
-        "_taken",
+        "_unconfirmed_tables",
         "is_foreign",
         "received_reports",
         "refusal",
@@ -103,25 +106,25 @@ class OutgoingLinks:
         """The end of the master's log in its first beat on this link: once this member's log
         reaches it, it has what was acknowledged without it."""
         self._last_number = -1
-        self._links: dict[int, _Dialed] = {}
+        self._links: dict[int, _Connection] = {}
         self._master = NO_MEMBER
         self._next: dict[int, float] = {}
         """When each member may be dialed again."""
         self._nonce = nonce
         self._promised = 0
         self._roles = roles
-        self._said = ""
+        self._last_text = ""
         self._settings = settings
         self._store = store
         self._member_report = member_report
         self._stored = 0
-        self._taken: deque[tuple[int, str]] = deque()
+        self._unconfirmed_tables: deque[tuple[int, str]] = deque()
         """Received tables that are not known to be on this member's disk."""
         self.wall_ms = 0
         self.refusal = ""
         """Why the master refuses this member, if only an operator can remove the cause."""
         self.is_foreign = False
-        """Whether this disk belongs to another group: then this member dials no other member."""
+        """Whether this disk belongs to another group: then this member opens no links."""
         self.received_reports: dict[int, ReceivedReport] = {}
 
     # ------------------------------------------------------------------ state
@@ -141,7 +144,7 @@ class OutgoingLinks:
         """How much is missing of the log that the master had when this link began."""
         return 0 if self._goal is None else max(0, self._goal - self._store.log.end)
 
-    def saw(self, member: int, member_report: MemberReport, now: float) -> None:
+    def record_report(self, member: int, member_report: MemberReport, now: float) -> None:
         """Record the report of another member, whichever side opened the link."""
         known = self.received_reports.get(member)
         if known is None or not self._counts(known, member, member_report, now):
@@ -169,28 +172,28 @@ class OutgoingLinks:
     def turn(self, now: float) -> None:
         """Open the links that are wanted, send reports, and close silent links."""
         elector = self._elector
-        self._turn_to(NO_MEMBER if elector.epoch or self.is_foreign else elector.master, now)
+        self._set_master(NO_MEMBER if elector.epoch or self.is_foreign else elector.master, now)
         wanted = self._wanted(now)
         if not wanted and not self._links:
             return
-        for number, link in list(self._links.items()):
-            if link.member not in wanted:
-                self._disconnect(number, "it is not needed any more")
-        dialed = {link.member for link in self._links.values()}
+        for number, connection in list(self._links.items()):
+            if connection.member not in wanted:
+                self._disconnect(number, "the link is no longer needed")
+        dialed = {connection.member for connection in self._links.values()}
         for member in sorted(wanted - dialed):
             if now >= self._next.get(member, now):
                 self._dial(member, now)
-        for number, link in list(self._links.items()):
-            self._attend(number, link, now)
+        for number, connection in list(self._links.items()):
+            self._serve(number, connection, now)
 
     def deadline(self, now: float) -> float:
         """When `turn` has something to do, if no event occurs before."""
         due = NEVER
         missing = self._wanted(now)
-        for link in self._links.values():
-            missing -= {link.member}
-            if link.following is not None:
-                due = min(due, link.following.deadline())
+        for connection in self._links.values():
+            missing -= {connection.member}
+            if connection.link is not None:
+                due = min(due, connection.link.deadline())
         for member in missing:
             due = min(due, self._next.get(member, -NEVER))
         return due
@@ -207,18 +210,18 @@ class OutgoingLinks:
             return frozenset({self._master})
         return frozenset(self._addresses) - {self._settings.me.number}
 
-    def _turn_to(self, master: int, now: float) -> None:
+    def _set_master(self, master: int, now: float) -> None:
         """Record a change of the master; NO_MEMBER if there is none."""
         if master == self._master:
             return
-        for number, link in list(self._links.items()):
-            if link.is_welcome or link.member == master:
-                self._disconnect(number, "somebody else is master")
+        for number, connection in list(self._links.items()):
+            if connection.is_welcome or connection.member == master:
+                self._disconnect(number, "the lease names another master")
         self._master = master
         self.refusal = ""
         self._next[master] = now
         if master not in self._addresses and master != NO_MEMBER:
-            text = f"member {master} is master, and groupMembers does not name it: add it here"
+            text = f"groupMembers does not name the master member={master}: add this member to it"
             self._actions.append(WriteLogLine(text, is_warning=True))
         lease = self._elector.lease
         address = lease.address if lease and master else ""
@@ -234,21 +237,21 @@ class OutgoingLinks:
         if not address:
             return  # groupMembers does not name this master, and its lease has no address
         self._last_number += 2
-        self._links[self._last_number] = _Dialed(member, address)
+        self._links[self._last_number] = _Connection(member, address)
         self._actions.append(Connect(self._last_number, address))
 
     def _disconnect(self, number: int, reason: str) -> None:
-        if self._take_out(number):
+        if self._remove(number):
             self._actions.append(Disconnect(number, reason))
 
-    def _take_out(self, number: int) -> bool:
+    def _remove(self, number: int) -> bool:
         """Whether the number was that of an outgoing link."""
-        link = self._links.pop(number, None)
-        if link is None:
+        connection = self._links.pop(number, None)
+        if connection is None:
             return False
-        if link.following is not None:
-            link.following.closed()
-        if link.is_welcome:
+        if connection.link is not None:
+            connection.link.closed()
+        if connection.is_welcome:
             self._forget_link()
         return True
 
@@ -256,16 +259,16 @@ class OutgoingLinks:
         """Discard the state of the master's link: it does not apply to another link."""
         self._goal = None
         self._promised = self._stored = 0
-        self._taken.clear()
+        self._unconfirmed_tables.clear()
 
-    def _attend(self, number: int, link: _Dialed, now: float) -> None:
-        following = link.following
-        if following is None:
+    def _serve(self, number: int, connection: _Connection, now: float) -> None:
+        outgoing = connection.link
+        if outgoing is None:
             return
-        if link.is_welcome:
+        if connection.is_welcome:
             self._note_stored()
             end = self._replica_state.sure_end
-            following.report(
+            outgoing.report(
                 end,
                 min(end, self._store.flushed),
                 self._promised,
@@ -274,56 +277,54 @@ class OutgoingLinks:
                 is_leaving=self._elector.is_leaving,
                 is_refusing=self._store.trouble(now) is not None,
             )
-        if following.deadline() <= now:
-            self._see(number, link, following.expire(now), now)
+        if outgoing.deadline() <= now:
+            self._process(number, connection, outgoing.expire(now), now)
 
     def _note_stored(self) -> None:
         """Advance the number up to which all tables are on this member's disk."""
         unstored = self._roles.unstored_tables
-        while self._taken and self._taken[0][1] not in unstored:
-            self._stored, _ = self._taken.popleft()
+        while self._unconfirmed_tables and self._unconfirmed_tables[0][1] not in unstored:
+            self._stored, _ = self._unconfirmed_tables.popleft()
 
     # ------------------------------------------------------------------ network events
 
-    def holds(self, number: int) -> bool:
-        """Whether this is an outgoing link."""
-        return number in self._links
-
     def connected(self, number: int, now: float) -> None:
-        link = self._links.get(number)
-        if link is not None:
+        connection = self._links.get(number)
+        if connection is not None:
             settings, member_report = self._settings, self._member_report()
-            link.following = OutgoingLink(
+            connection.link = OutgoingLink(
                 settings.me, settings.secret, self._nonce(), member_report, now
             )
 
     def received(self, number: int, data: bytes, now: float) -> None:
-        link = self._links.get(number)
-        if link is not None and link.following is not None:
-            self._see(number, link, link.following.receive(data, now), now)
+        connection = self._links.get(number)
+        if connection is not None and connection.link is not None:
+            self._process(number, connection, connection.link.receive(data, now), now)
 
     def closed(self, number: int, now: float) -> None:
         """The connection was closed or could not be established."""
-        if self._take_out(number):
+        if self._remove(number):
             self._elector.look(now)
 
     @property
     def numbers(self) -> Sequence[int]:
         return list(self._links)
 
-    def leave_all(self, reason: str) -> None:
+    def close_all(self, reason: str) -> None:
         """Close all outgoing links."""
         for number in list(self._links):
             self._disconnect(number, reason)
         self._master = NO_MEMBER
 
     def take_output(self, number: int) -> Sequence[bytes]:
-        link = self._links.get(number)
-        return link.following.take_output() if link and link.following else ()
+        connection = self._links.get(number)
+        return connection.link.take_output() if connection and connection.link else ()
 
     # ------------------------------------------------------------------ received frames
 
-    def _see(self, number: int, link: _Dialed, events: Sequence[object], now: float) -> None:
+    def _process(
+        self, number: int, connection: _Connection, events: Sequence[object], now: float
+    ) -> None:
         for event in events:
             if number not in self._links:
                 return
@@ -331,59 +332,62 @@ class OutgoingLinks:
                 case Copied(position, data):
                     self._copy(number, position, data, now)
                 case HeartbeatReceived(beat):
-                    self._beaten(number, beat, now)
+                    self._heartbeat(number, beat, now)
                 case TableReceived(table, name, content):
                     self._roles.take_table(name, content, now, self.wall_ms)
-                    self._taken.append((table, name))
+                    self._unconfirmed_tables.append((table, name))
                 case Welcomed():
-                    self._welcomed(number, link, event, now)
+                    self._welcomed(number, connection, event, now)
                 case Refused(member, reason, words, member_report):
-                    self.saw(member.number, member_report, now)
-                    if reason in REASONS_SAID:
-                        if link.member == self._master:
+                    self.record_report(member.number, member_report, now)
+                    if reason in LOGGED_REASONS:
+                        if connection.member == self._master:
                             self.refusal = words
                         self._say(words)
-                    self._disconnect(number, "it said what it has")
+                    self._disconnect(number, "received the peer's report")
                 case Ended(_, text):
                     self._disconnect(number, text)
                     self._elector.look(now)
 
     def _say(self, text: str) -> None:
         """Log a line, unless it repeats the previous one."""
-        if text != self._said:
-            self._said = text
+        if text != self._last_text:
+            self._last_text = text
             self._actions.append(WriteLogLine(text, is_warning=True))
 
-    def _welcomed(self, number: int, link: _Dialed, said: Welcomed, now: float) -> None:
+    def _welcomed(self, number: int, connection: _Connection, said: Welcomed, now: float) -> None:
         """Follow the master that accepted this member. That needs no readable lease, unless this
         member knows a newer epoch: the master's own clock limits what it may still acknowledge."""
         if said.member_report.epoch < max(self._replica_state.epoch, self._elector.lease_epoch):
             self._elector.look(now)
             self._disconnect(
-                number, f"a master of epoch {said.member_report.epoch}: there is a newer one"
+                number,
+                f"this master has epoch {said.member_report.epoch}, and there is a newer epoch",
             )
             return
         group, theirs = self._replica_state.identity.group, said.member_report.group
         if group and theirs and group != theirs:
-            self._disconnect(number, f"a master of the group {theirs}, and our disk is of {group}")
+            self._disconnect(
+                number, f"this master belongs to the group {theirs}, and this disk to {group}"
+            )
             return
         self._replica_state.see(said.member_report.epoch)
-        self._said = ""
+        self._last_text = ""
         if self.follows_master:
-            self._disconnect(number, "another master has taken us in")
+            self._disconnect(number, "another master has accepted this member")
             return
         if said.begins is not None:
             self._replica_state.adopt(said.member_report.epochs)
             self._store.begin_copy()
-            link.is_welcome = True
+            connection.is_welcome = True
             self.refusal = ""
             if said.member_report.epoch > self._elector.lease_epoch:
                 self._elector.look(now)  # the lease says where this master accepts requests
             return
-        self._part(said.divergence, said.member_report, now)
-        self._disconnect(number, "our logs have parted")
+        self._resolve_divergence(said.divergence, said.member_report, now)
+        self._disconnect(number, "the logs diverge")
 
-    def _part(self, divergence: int | None, master: MemberReport, now: float) -> None:
+    def _resolve_divergence(self, divergence: int | None, master: MemberReport, now: float) -> None:
         """Remove what the master's log does not have, if that is allowed."""
         log = self._store.log
         if divergence is not None and divergence > log.start and divergence >= master.start:
@@ -394,20 +398,20 @@ class OutgoingLinks:
         if is_old or lease is None or self._settings.me.number in lease.in_sync:
             self._next[self._master] = now + 2 * REDIAL_SECONDS
             self._elector.look(now)
-            text = "the log is copied anew once this member is out of the in-sync set"
+            text = "the log is copied again once this member has left the in-sync set"
             self._actions.append(WriteLogLine(text, is_warning=True))
             return
         self._replica_state.copy_anew(divergence or 0)
         self._actions.append(
             Restart(
-                f"the log is copied anew: it ends at {log.end}, and the master's, which begins at "
-                f"{master.start}, does not go on there"
+                f"copying the whole log again: this log ends at {log.end}, and the master's log,"
+                f" which begins at {master.start}, does not continue there"
             )
         )
 
     def _cut(self, position: int) -> None:
         self._replica_state.cut(position)
-        text = f"the log is cut at {position}: behind it the master has another one"
+        text = f"truncating log to={position}: the master's log differs from there on"
         self._actions.append(Restart(text))
 
     def _copy(self, number: int, position: int, data: bytes, now: float) -> None:
@@ -426,13 +430,15 @@ class OutgoingLinks:
         try:
             ours = self._store.log.segments.read(position, len(theirs))
         except DiskError as error:
-            self._disconnect(number, f"our own log cannot be read: {error}")
+            self._disconnect(number, f"this member's log cannot be read: {error}")
             return False
         if ours == theirs:
             self._replica_state.compared(position + len(theirs))
             return True
         self._cut(position + _common(ours, theirs))
-        self._disconnect(number, "our log is damaged where it was not surely on the disk")
+        self._disconnect(
+            number, "this log is damaged in the part that was not known to be on the disk"
+        )
         return False
 
     def _append(self, number: int, position: int, data: bytes, now: float) -> None:
@@ -441,9 +447,12 @@ class OutgoingLinks:
             self._disconnect(number, refused.text)
             self._next[self._master] = now + 1.0
 
-    def _beaten(self, number: int, beat: Heartbeat, now: float) -> None:
+    def _heartbeat(self, number: int, beat: Heartbeat, now: float) -> None:
         if beat.epoch < self._replica_state.epoch:
-            self._disconnect(number, f"a master of epoch {beat.epoch}: a newer one was seen")
+            self._disconnect(
+                number,
+                f"this master has epoch {beat.epoch}, and this member has seen a newer epoch",
+            )
             return
         store, end = self._store, self._replica_state.sure_end
         store.safe = max(store.safe or 0, min(beat.safe, end))

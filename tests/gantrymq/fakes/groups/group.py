@@ -166,7 +166,7 @@ class Pipe:
         """What the follower says gets there."""
         self.follower.report()
         for piece in self._cut(b"".join(self.follower.link.take_output())):
-            self.told_master += self.master.followers.heard(self.link, piece, self.master.now)
+            self.told_master += self.master.followers.received(self.link, piece, self.master.now)
 
     def down(self) -> None:
         """What the master says gets there."""

@@ -79,7 +79,7 @@ def parked_sends_come_before_the_set() -> None:
         self._store.waiters.for_members = False
 
     def later(self: IncomingLinks, now: float) -> Sequence[tuple[IncomingLink, Ended]]:
-        if self._reign is not None:
+        if self._led is not None:
             self._store.waiters.for_members = True
         return turn(self, now)
 
@@ -120,7 +120,7 @@ def epochs_are_written_after_the_first_append() -> None:
 
 def members_of_the_set_copy_anew() -> None:
     """They do not wait until they are out of it."""
-    part = OutgoingLinks._part
+    part = OutgoingLinks._resolve_divergence
 
     def hasty(
         self: OutgoingLinks, divergence: int | None, master: MemberReport, now: float
@@ -133,4 +133,4 @@ def members_of_the_set_copy_anew() -> None:
         part(self, divergence, master, now)
         lease_state.lease = lease
 
-    PATCH.setattr(OutgoingLinks, "_part", hasty)
+    PATCH.setattr(OutgoingLinks, "_resolve_divergence", hasty)

@@ -81,7 +81,7 @@ def test_a_member_has_one_link_and_the_newest_counts() -> None:
     over = master.followers.turn(master.now)
     assert [(link, ended.ending) for link, ended in over] == [(former.link, Ending.REPLACED)]
     late.report(0, 0, 0, 0, 9.0)
-    assert not master.followers.heard(former.link, b"".join(late.take_output()), master.now)
+    assert not master.followers.received(former.link, b"".join(late.take_output()), master.now)
     master.followers.closed(former.link)
     newer.run()
     assert newer.link.is_following
@@ -114,12 +114,12 @@ def test_strangers_change_nothing() -> None:
     master = filled(Master({1}), 3)
     before = master.in_sync.counted, master.followers.safe
     link = master.opened()
-    (ended,) = master.followers.heard(link, b"\0" * 64, master.now)
+    (ended,) = master.followers.received(link, b"\0" * 64, master.now)
     assert isinstance(ended, Ended)
     secret, member_report = GroupSecret(b"another"), Follower().member_report()
     stranger = OutgoingLink(member(2), secret, b"x" * 16, member_report, 0.0)
     link = master.opened()
-    master.followers.heard(link, b"".join(stranger.take_output()), master.now)
+    master.followers.received(link, b"".join(stranger.take_output()), master.now)
     (told,) = stranger.receive(b"".join(link.take_output()), 0.0)
     assert isinstance(told, Ended)
     assert (master.in_sync.counted, master.followers.safe) == before
@@ -571,9 +571,9 @@ def test_nothing_is_acknowledged_that_the_set_was_not_sent(
         elif what == "lie":
             follower.link.report(amount * 20, amount * 10, amount, amount, follower.now)
             data = b"".join(follower.link.take_output())
-            master.followers.heard(pipe.link, data, master.now)
+            master.followers.received(pipe.link, data, master.now)
         elif what == "garbage":
-            master.followers.heard(pipe.link, amount.to_bytes(2) * 9, master.now)
+            master.followers.received(pipe.link, amount.to_bytes(2) * 9, master.now)
         elif what == "cut":
             sent[number] = max(sent[number], pipe.link.stream.sent)
             master.followers.closed(pipe.link)

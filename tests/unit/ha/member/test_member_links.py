@@ -184,7 +184,7 @@ def test_any_damaged_byte_does_no_harm(data: st.DataObject) -> None:
         if to_master and at < len(said):
             said[at] ^= flip
         before = pipe.link.stream.sent
-        master.followers.heard(pipe.link, bytes(said), master.now)
+        master.followers.received(pipe.link, bytes(said), master.now)
         assert pipe.link.report.received <= max(before, had)
         master.round()
         heard = bytearray(b"".join(pipe.link.take_output()))

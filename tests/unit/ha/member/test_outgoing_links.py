@@ -48,14 +48,14 @@ def test_a_follower_shows_only_what_its_master_calls_safe() -> None:
 def test_without_a_lease_a_seats_disk_that_knows_the_group_counts_before_an_empty_one() -> None:
     """By the word of empty disks a group would be made that has none of its messages."""
     group = Group(1, 2)
-    dials = group.nodes[1].member._dials
+    links = group.nodes[1].member._outgoing
     empty = group.nodes[2].member.member_report()
     knows = empty._replace(disk="a" * 32, group="b" * 32)
-    dials.saw(2, knows, 10.0)
-    dials.saw(2, empty, 10.1)
-    assert dials.received_reports[2].member_report == knows
-    dials.saw(2, empty, 10.0 + UNCLEAN_SECONDS)
-    assert dials.received_reports[2].member_report == empty, "the other one was not heard for long"
+    links.record_report(2, knows, 10.0)
+    links.record_report(2, empty, 10.1)
+    assert links.received_reports[2].member_report == knows
+    links.record_report(2, empty, 10.0 + UNCLEAN_SECONDS)
+    assert links.received_reports[2].member_report == empty, "the other one was not heard for long"
 
 
 def test_a_master_of_yesterday_is_left() -> None:
@@ -64,7 +64,7 @@ def test_a_master_of_yesterday_is_left() -> None:
     group.off_lease.update(group.numbers)  # nobody hears of it by the lease
     follower.member._replica_state.see(follower.member.seen_epoch + 1)
     group.run(0.7)
-    assert any("a newer one was seen" in word for word in follower.words)
+    assert any("has seen a newer epoch" in word for word in follower.words)
 
 
 def test_a_member_of_the_set_leaves_it_before_it_copies_its_log_anew() -> None:
@@ -82,7 +82,7 @@ def test_a_member_of_the_set_leaves_it_before_it_copies_its_log_anew() -> None:
         lease = group.lease.lease
         assert lease is not None
     assert late.number not in lease.in_sync
-    assert any("once this member is out of the in-sync set" in word for word in late.words)
+    assert any("once this member has left the in-sync set" in word for word in late.words)
     group.until("well")
     assert late.bodies() == [0, 1, 2]
 
@@ -95,7 +95,7 @@ def test_a_master_that_the_settings_do_not_name_is_followed_where_the_lease_says
     group.numbers = tuple({*group.numbers} - {master_of(group).number})
     node.start()
     group.until("well")
-    assert any("groupMembers does not name it" in word for word in node.words)
+    assert any("groupMembers does not name the master" in word for word in node.words)
     assert node.bodies() == [0, 1, 2]
 
 
@@ -106,7 +106,7 @@ def test_a_master_that_neither_settings_nor_the_lease_place_is_waited_for() -> N
     group.lease.edit(replace(lease, holder=4, epoch=lease.epoch + 1, address="", ha_address=""))
     group.run(1.0)
     for node in group.nodes.values():
-        assert sum("groupMembers does not name it" in word for word in node.words) == 1
+        assert sum("groupMembers does not name the master" in word for word in node.words) == 1
     lease = group.lease.lease
     assert lease is not None
     group.lease.edit(replace(lease, holder=NO_MEMBER))
