@@ -1,4 +1,4 @@
-"""Who gets in. The same is asked of Java in tests/interop/test_acl_side_by_side.py."""
+"""Tests which requests the guard admits; tests/interop/security asks Java's broker the same."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def admitted(code: int, ext: dict[str, str], body: bytes = b"") -> set[str]:
         *((code, {}, ADMIN) for code in sorted(set(Code) - BROKER_REQUESTS.keys())),
     ],
 )
-def test_what_a_request_needs(code: int, ext: dict[str, str], who: set[str]) -> None:
+def test_rights_that_a_request_needs(code: int, ext: dict[str, str], who: set[str]) -> None:
     assert admitted(code, ext) == who
 
 
@@ -127,12 +127,12 @@ def test_what_a_request_needs(code: int, ext: dict[str, str], who: set[str]) -> 
         if row.plain is Plain.RIGHTS and not row.may_name_nothing
     ),
 )
-def test_request_that_names_nothing_is_refused_to_those_with_rights_alone(code: int) -> None:
+def test_request_without_a_name_needs_an_administrator(code: int) -> None:
     ext = {"topic": "", "consumerGroup": ""}
     assert admitted(code, ext, b'{"acks":[]}') <= {"the-admin"}
 
 
-def test_a_heartbeat_needs_all_that_it_consumes() -> None:
+def test_heartbeat_needs_rights_to_all_its_topics_and_groups() -> None:
     assert admitted(Code.HEART_BEAT, {}, json.dumps(HEARTBEAT).encode()) == BOTH
     without = json.dumps({**HEARTBEAT, "consumerDataSet": []}).encode()
     assert admitted(Code.HEART_BEAT, {}, without) == set(ALL)
@@ -142,15 +142,13 @@ def test_a_heartbeat_needs_all_that_it_consumes() -> None:
     ("code", "body"),
     [(Code.LOCK_BATCH_MQ, LOCKS), (Code.UNLOCK_BATCH_MQ, LOCKS), (Code.BATCH_ACK_MESSAGE, ACKS)],
 )
-def test_a_body_that_names_topics_and_groups_needs_all_of_them(
-    code: int, body: dict[str, object]
-) -> None:
+def test_body_needs_rights_to_all_its_topics_and_groups(code: int, body: dict[str, object]) -> None:
     assert admitted(code, {}, json.dumps(body).encode()) == BOTH
     foreign = json.dumps(body).replace('"G"', '"H"').encode()
     assert admitted(code, {}, foreign) == T_SUB & H_SUB
 
 
-def test_what_a_message_turns_out_to_need_is_asked_of_the_same_account() -> None:
+def test_rights_found_in_a_message_are_checked_for_the_same_account() -> None:
     guard = Guard(RULES, BROKER_REQUESTS)
 
     def more(key: str, peer: str = FAR) -> str | None:
@@ -165,18 +163,18 @@ def test_what_a_message_turns_out_to_need_is_asked_of_the_same_account() -> None
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"clientID":[]}'])
-def test_a_heartbeat_that_nobody_understands_is_refused(body: bytes) -> None:
+def test_malformed_heartbeat_is_refused(body: bytes) -> None:
     assert (refusal(Code.HEART_BEAT, {}, body, key="sends-T") or "").startswith(PREFIX)
 
 
 @pytest.mark.parametrize("code", sorted(set(Code) - NAME_SERVER_REQUESTS.keys()))
-def test_a_name_server_takes_brokers_and_values_from_administrators(code: int) -> None:
+def test_name_server_accepts_registrations_and_values_from_administrators(code: int) -> None:
     guard = Guard(RULES, NAME_SERVER_REQUESTS)
     admitted = {key for key in ALL if refusal(code, {}, key=key, guard=guard) is None}
     assert admitted == ADMIN
 
 
-def test_a_name_server_tells_routes_to_everybody_who_signs() -> None:
+def test_name_server_gives_routes_to_every_signed_request() -> None:
     guard = Guard(RULES, NAME_SERVER_REQUESTS)
     ext = {"topic": "T"}
     assert refusal(Code.GET_ROUTEINFO_BY_TOPIC, ext, key="nothing", guard=guard) is None
@@ -192,12 +190,12 @@ def test_a_name_server_tells_routes_to_everybody_who_signs() -> None:
         ("No default permission for topic:U; PUB is needed", {"key": "sends-T"}),
     ],
 )
-def test_a_refusal_begins_as_javas(remark: str, asked: dict[str, str]) -> None:
+def test_refusal_begins_with_javas_text(remark: str, asked: dict[str, str]) -> None:
     ext = {"topic": "U"}
     assert (refusal(10, ext, **asked) or "").startswith(PREFIX + remark)  # type: ignore[arg-type]  # texts all
 
 
-def test_whoever_is_no_administrator_is_told() -> None:
+def test_refusal_says_that_the_account_is_no_administrator() -> None:
     wanted = "Need admin permission for request code=17, but accessKey=sends-T is not"
     assert (refusal(17, {}, key="sends-T") or "").startswith(PREFIX + wanted)
 
@@ -214,22 +212,22 @@ def test_an_address_of_an_account_needs_no_signature_but_its_name() -> None:
     assert refusal(17, {}, peer=near) is not None
 
 
-def test_an_administrator_with_rights_of_its_own_is_held_to_them() -> None:
+def test_administrator_with_own_rights_is_limited_to_them() -> None:
     assert refusal(10, {"topic": "U"}, key="bound-admin") is not None
     assert refusal(10, {"topic": "U"}, key="the-admin") is None
 
 
-def test_without_rules_nobody_gets_in() -> None:
+def test_no_client_is_admitted_without_rules() -> None:
     guard = Guard(Rules(), BROKER_REQUESTS)
     assert all(refusal(10, key=key, guard=guard) is not None for key in ALL)
 
 
-def test_new_rules_count_at_once() -> None:
+def test_new_rules_apply_at_once() -> None:
     guard = Guard(Rules(), BROKER_REQUESTS)
     guard.replace(RULES)
     assert refusal(10, {"topic": "T"}, key="sends-T", guard=guard) is None
 
 
-def test_a_name_of_a_peers_is_cut_in_the_refusal() -> None:
+def test_long_name_is_shortened_in_the_refusal() -> None:
     assert len(refusal(10, {"topic": "x" * 100_000}, key="sends-T") or "") < 1000
     assert len(refusal(10, key="x" * 100_000) or "") < 1000

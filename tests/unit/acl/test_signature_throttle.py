@@ -1,4 +1,4 @@
-"""Failed authentication costs the peer that failed, and no other."""
+"""Tests that failed authentication delays only the peer that failed."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def throttled(refused: Refusal | None) -> bool:
     return refused is not None and refused.failure is AuthenticationFailure.THROTTLED
 
 
-def test_a_few_wrong_signatures_cost_nothing() -> None:
+def test_first_failures_cause_no_delay() -> None:
     site = Site()
     site.fail("c", FREE_FAILURES)
     assert site.ask("c") is None
 
 
-def test_a_connection_with_many_has_to_wait_longer_each_time() -> None:
+def test_delay_of_a_connection_grows_with_each_failure() -> None:
     site, now, waited = Site(), 0.0, []
     site.fail("c", FREE_FAILURES)
     for _ in range(10):
@@ -82,7 +82,7 @@ def test_a_connection_with_many_has_to_wait_longer_each_time() -> None:
     assert waited[-1] == LONGEST_SECONDS
 
 
-def test_while_it_waits_even_its_right_signature_is_not_checked() -> None:
+def test_valid_signature_is_not_checked_during_the_delay() -> None:
     """Else one read of a thousand guesses would find the right one."""
     site = Site()
     site.fail("c", FREE_FAILURES + 1)
@@ -95,14 +95,14 @@ def test_while_it_waits_even_its_right_signature_is_not_checked() -> None:
 
 
 @pytest.mark.parametrize("peer", [HERE, THERE])
-def test_another_connection_with_the_right_signature_is_let_in(peer: str) -> None:
+def test_other_connection_with_a_valid_signature_is_admitted(peer: str) -> None:
     """A stranger cannot lock an account out: from its address neither, be it a shared one."""
     site = Site()
     site.fail("c", 50)
     assert site.ask("d", peer=peer) is None
 
 
-def test_each_new_connection_has_one_try() -> None:
+def test_each_new_connection_has_one_attempt() -> None:
     site = Site()
     site.fail("c", 20)
     for number in range(20):
@@ -112,7 +112,7 @@ def test_each_new_connection_has_one_try() -> None:
         assert throttled(site.ask(number, now=1500.0))
 
 
-def test_other_accounts_of_the_connection_go_on() -> None:
+def test_other_accounts_of_the_connection_are_not_delayed() -> None:
     site = Site()
     site.fail("c", FREE_FAILURES + 3)
     assert site.ask("c", account="billing") is None
@@ -173,7 +173,7 @@ def test_failures_are_counted_by_their_kind() -> None:
     }
 
 
-def test_lines_of_the_log_get_rarer() -> None:
+def test_log_lines_become_rarer() -> None:
     site, logged = Site(), []
     for number in range(1, 1025):
         refused = site.ask(number, key="wrong")

@@ -1,4 +1,4 @@
-"""Users at the guard: authentication and authorization of RocketMQ 5, beside accounts."""
+"""Tests users at the guard: authentication and authorization of RocketMQ 5, beside accounts."""
 
 from __future__ import annotations
 
@@ -87,16 +87,16 @@ def asked(
         ("sender", "87654321", "check signature failed."),
     ],
 )
-def test_refusal_begins_with_words_of_java(key: str | None, secret: str, words: str) -> None:
+def test_refusal_begins_with_javas_text(key: str | None, secret: str, words: str) -> None:
     remark = asked(guard_of(), Code.SEND_MESSAGE, {"topic": "T"}, key=key, secret=secret)
     assert (remark or "").startswith(words)
 
 
-def test_user_does_what_its_policies_allow() -> None:
+def test_user_may_do_what_its_policies_allow() -> None:
     assert asked(guard_of(), Code.SEND_MESSAGE, {"topic": "T"}, key="sender") is None
 
 
-def test_user_does_nothing_else() -> None:
+def test_user_may_do_nothing_else() -> None:
     remark = asked(guard_of(), Code.SEND_MESSAGE, {"topic": "U"}, key="sender")
     assert (remark or "").startswith(
         "User:sender has no permission to access Topic:U from 10.1.1.1, no matched policies."
@@ -123,8 +123,8 @@ def _is_of_server(code: int) -> bool:
 
 
 @pytest.mark.parametrize("code", sorted(Code))
-def test_user_without_policies_gets_no_further_than_a_producer_without_topics(code: int) -> None:
-    """By no request: what is let in is judged by its message, or is about nothing."""
+def test_user_without_policies_is_refused_where_rights_are_needed(code: int) -> None:
+    """A request that is admitted is checked by its message, or names no resource."""
     guard = guard_of()
     guard.replace_users(UserTable().created(user("bare")))
     is_open = asked(guard, code, {}, key="bare") is None
@@ -133,7 +133,7 @@ def test_user_without_policies_gets_no_further_than_a_producer_without_topics(co
 
 @pytest.mark.parametrize("code", sorted(ACCOUNT_REQUESTS))
 def test_accounts_are_changed_by_administrators_alone(code: int) -> None:
-    """Whatever is on beside users, and from whatever address a request comes."""
+    """With every combination of settings, and from every address."""
     for rules in (BOTH_ON, UserRules(authenticates=True)):
         guard = guard_of(rules, ACCOUNTS)
         near = Caller("10.9.9.9:1", NOW_MS)
@@ -155,14 +155,14 @@ def test_without_authorization_users_do_everything_but_change_accounts() -> None
     assert asked(guard, Code.AUTH_CREATE_USER, {"username": "x"}, key="sender") is not None
 
 
-def test_name_that_both_have_means_the_account() -> None:
+def test_name_of_account_and_user_means_the_account() -> None:
     accounts = plain_acl.read(b"accounts:\n- {accessKey: operator, secretKey: 87654321}\n")
     guard = guard_of(BOTH_ON, accounts)
     command = signed(Command(Code.GET_BROKER_CONFIG), Credentials("operator", SECRET))
     assert guard.check(command, Caller(PEER, NOW_MS)) is not None
 
 
-def test_white_list_of_requests_needs_no_signature() -> None:
+def test_whitelisted_request_needs_no_signature() -> None:
     open_codes = frozenset({int(Code.GET_BROKER_RUNTIME_INFO)})
     rules = UserRules(
         authenticates=True,
@@ -174,7 +174,7 @@ def test_white_list_of_requests_needs_no_signature() -> None:
     assert asked(guard_of(rules), Code.GET_BROKER_CONFIG) is not None
 
 
-def test_unsigned_request_is_of_no_user_whatever_it_says() -> None:
+def test_unsigned_request_belongs_to_no_user() -> None:
     """Java takes the access key of a request in authenticationWhitelist for proven."""
     rules = UserRules(
         authenticates=True, authorizes=True, needs_no_signature=frozenset({int(Code.SEND_MESSAGE)})
@@ -185,12 +185,12 @@ def test_unsigned_request_is_of_no_user_whatever_it_says() -> None:
 
 
 @pytest.mark.parametrize("text", ["3001", "10, 54", "x", "99999"])
-def test_white_list_cannot_open_what_changes_accounts(text: str) -> None:
+def test_requests_that_change_accounts_cannot_be_whitelisted(text: str) -> None:
     with pytest.raises(ConfigurationError, match="authenticationWhitelist"):
         codes_of("authenticationWhitelist", text)
 
 
-def test_both_passwords_sign_while_one_is_exchanged() -> None:
+def test_both_passwords_are_valid_during_a_change() -> None:
     update = UserInfo(username="sender", password="new-one", old_password_seconds=60)
     guard = guard_of()
     guard.replace_users(USERS.updated(update, NOW_MS))
@@ -218,7 +218,7 @@ def test_certificate_stands_for_its_account() -> None:
     assert asked(guard, Code.SEND_MESSAGE, {"topic": "T"}, caller=other) is not None
 
 
-def test_wrong_signature_is_refused_whatever_the_certificate_says() -> None:
+def test_wrong_signature_is_refused_despite_a_certificate() -> None:
     rules = UserRules(authenticates=True, certificate_rules=parse_rules("CN:orders=sender"))
     known = Caller(PEER, NOW_MS, ("CN:orders",))
     remark = asked(guard_of(rules), Code.SEND_MESSAGE, {}, key="root", secret="wrong", caller=known)
@@ -234,14 +234,14 @@ accounts:
 
 @pytest.mark.parametrize("code", sorted(ACCOUNT_REQUESTS))
 @pytest.mark.parametrize("name", ["plain-white", "plain-chief"])
-def test_address_of_an_account_does_not_open_what_changes_users(name: str, code: int) -> None:
+def test_address_of_an_account_does_not_permit_changes_of_users(name: str, code: int) -> None:
     guard = guard_of(accounts=WHITE_ACCOUNT)
     unsigned = Command(code, ext={"AccessKey": name, "username": "mine", "subject": "User:mine"})
 
     assert guard.check(unsigned, Caller(PEER, NOW_MS)) is not None
 
 
-def test_address_of_an_account_opens_all_else() -> None:
+def test_address_of_an_account_permits_other_requests() -> None:
     guard = guard_of(accounts=WHITE_ACCOUNT)
     unsigned = Command(Code.GET_MAX_OFFSET, ext={"AccessKey": "plain-white", "topic": "T"})
 

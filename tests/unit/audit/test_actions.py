@@ -1,4 +1,4 @@
-"""Every request that a server serves is audited, or there is a reason why it is not."""
+"""Tests that every served request is audited, or that a reason says why it is not."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PRIVILEGED_READS = {"GET_BROKER_CLUSTER_ACL_CONFIG", "GET_NAMESRV_CONFIG", "QUER
 PRIVILEGED_PRESENCE = {"REGISTER_BROKER", "BROKER_HEARTBEAT"}
 
 
-def test_each_served_request_stands_in_one_of_the_tables() -> None:
+def test_each_served_request_is_in_one_table() -> None:
     assert not {*ACTIONS} & {*NOT_AUDITED}
     assert {*ACTIONS} | {*NOT_AUDITED} >= SERVED
 
 
-def test_what_needs_an_administrator_is_audited() -> None:
+def test_administrators_requests_are_audited() -> None:
     privileged = {*BROKER_ADMIN} | ({*NAME_SERVER_REQUESTS} - {*FOR_CLIENTS})
     unaudited = privileged & {*NOT_AUDITED}
     names = {RequestCode(code).name for code in unaudited}

@@ -1,4 +1,4 @@
-"""Entries have no secrets, and are bounded whatever a peer sent."""
+"""Tests that audit entries contain no secrets and are bounded, whatever a peer sent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def record(old: dict[str, Json], new: dict[str, Json]) -> AuditRecord:
     return audit_record("topic.update", 17, ACTOR, AuditOutcome.DONE, old=old, new=new)
 
 
-def test_an_entry_says_who_did_what_and_the_values_before_and_after() -> None:
+def test_entry_has_account_action_and_values_before_and_after() -> None:
     made = record({"Orders": {"perm": 6}}, {"Orders": {"perm": 4}})
     assert json.loads(javajson.dumps_standard(made.to_json())) == {
         "action": "topic.update",
@@ -40,7 +40,7 @@ def test_an_entry_says_who_did_what_and_the_values_before_and_after() -> None:
     }
 
 
-def test_without_values_there_are_only_names() -> None:
+def test_entry_without_values_has_only_names() -> None:
     value = record({"Orders": None}, {"Orders": None}).to_json()
     assert "old" not in value
     assert value["objects"] == ["Orders"]
@@ -54,7 +54,7 @@ def test_without_values_there_are_only_names() -> None:
         (None, "second-secret", "***"),
     ],
 )
-def test_secrets_are_hidden_and_a_change_of_them_is_not(
+def test_secrets_are_hidden_but_their_change_is_shown(
     old: str | None, new: str, shown: str
 ) -> None:
     before: Json = None if old is None else {"secretKey": old, "admin": True}

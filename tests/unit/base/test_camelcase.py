@@ -1,4 +1,4 @@
-"""Names as Java spells them."""
+"""Tests the conversion of names to Java's spelling."""
 
 from __future__ import annotations
 

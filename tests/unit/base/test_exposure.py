@@ -1,4 +1,4 @@
-"""What a server says of ports that any client may use."""
+"""Tests the sentences about ports that any client may use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def port(address: str, *lacks: str) -> OpenPort:
         ("broker-1", "on broker-1"),
     ],
 )
-def test_an_open_port_is_told_with_its_address_and_what_it_lacks(address: str, where: str) -> None:
+def test_open_port_is_named_with_address_and_missing_protection(address: str, where: str) -> None:
     assert statements([port(address, "authentication", "TLS")]) == (
         (
             f"listenPort=10911 is open {where} without authentication and TLS: any client may"
@@ -31,10 +31,10 @@ def test_an_open_port_is_told_with_its_address_and_what_it_lacks(address: str, w
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost"])
-def test_what_only_this_machine_reaches_is_not_told(address: str) -> None:
+def test_loopback_port_is_not_named(address: str) -> None:
     assert is_loopback(address)
     assert statements([port(address, "authentication")]) == ()
 
 
-def test_a_protected_port_is_not_told() -> None:
+def test_protected_port_is_not_named() -> None:
     assert statements([port("0.0.0.0")]) == ()

@@ -1,4 +1,4 @@
-"""Fingerprints: the same everywhere, and no hint at the secret's text."""
+"""Tests that fingerprints are the same everywhere and reveal nothing of the secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A class made late is what the standard library makes at once."""
+"""Tests that a lazily completed class equals the standard library's dataclass."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_values_and_defaults() -> None:
     assert repr(point) == "Point(first=1, second='x', rest=[])"
 
 
-def test_one_that_is_not_frozen_changes_and_has_no_hash() -> None:
+def test_class_that_is_not_frozen_changes_and_has_no_hash() -> None:
     open_one = Open(name="x")
     open_one.name = "y"
 
@@ -66,14 +66,14 @@ def test_one_that_is_not_frozen_changes_and_has_no_hash() -> None:
         hash(open_one)
 
 
-def test_what_cannot_be_built() -> None:
+def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'first'"):
         Point()  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="takes 1 positional argument"):
         Named("x")  # type: ignore[call-arg]
 
 
-def test_it_does_not_change_and_has_slots_alone() -> None:
+def test_frozen_class_does_not_change_and_has_only_slots() -> None:
     named = Named(name="x")
 
     with pytest.raises(FrozenInstanceError):
@@ -84,7 +84,7 @@ def test_it_does_not_change_and_has_slots_alone() -> None:
     assert hash(named) == hash(Named(name="x"))
 
 
-def test_the_library_knows_it_before_the_first_instance() -> None:
+def test_fields_are_known_before_the_first_instance() -> None:
     @dataclass(frozen=True, slots=True)
     class Fresh(Base):
         more: int = 3
@@ -106,7 +106,7 @@ def test_the_methods_wait_for_the_first_instance() -> None:
     assert "__eq__" in vars(Fresh)
 
 
-def test_threads_may_come_first_together() -> None:
+def test_threads_may_create_the_first_instance_together() -> None:
     for _ in range(20):
 
         @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def modules() -> Iterator[ModuleType]:
             yield importlib.import_module(found.name)
 
 
-def test_every_header_and_body_can_be_made() -> None:
+def test_every_header_and_body_can_be_created() -> None:
     """A mistake in a class made late would be found by the first peer that needs it."""
     made = [
         each

@@ -1,11 +1,11 @@
-"""How many lines an event gets in a log."""
+"""Tests how many log lines an event gets."""
 
 from __future__ import annotations
 
 from gantrymq.base.log_budget import LINES_MAX, SECONDS, LogBudget
 
 
-def test_so_many_events_get_a_line_in_each_interval() -> None:
+def test_number_of_lines_per_interval_is_bounded() -> None:
     budget = LogBudget()
     noted = [budget.note(5.0) for _ in range(LINES_MAX + 3)]
     assert noted == [0] * LINES_MAX + [None] * 3

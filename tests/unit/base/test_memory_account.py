@@ -1,4 +1,4 @@
-"""The memory account: what counts where, and what is too much."""
+"""Tests the memory account: which share holds what, and when a limit is exceeded."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_limit_is_a_share_of_memory_within_bounds(memory: int, limit: int) -
     assert limit_of(1, memory) == 32 * MIB
 
 
-def test_what_is_kept_counts_by_kind_and_connection_until_it_is_given_back() -> None:
+def test_held_memory_counts_by_kind_and_connection_until_released() -> None:
     made, one, other = account(), Peer(), Peer("10.0.0.2:1")
     made.add(one, Kind.BODIES, 100)
     made.add(one, Kind.CLIENTS, 10)
@@ -100,7 +100,7 @@ def test_tables_count_without_a_connection() -> None:
     assert made.overrun(None, Kind.TABLES, 1) is None
 
 
-def test_tables_beyond_their_share_take_no_room_from_what_connections_hold() -> None:
+def test_tables_beyond_their_share_leave_the_share_of_connections() -> None:
     made = account()
     made.set_table(Kind.TABLES, 1 << 30)
     assert (made.held_of(Kind.TABLES), made.held) == (1 << 30, 64 * MIB)
@@ -125,7 +125,7 @@ def test_the_largest_is_of_the_address_that_holds_the_most() -> None:
     assert made.held == 10
 
 
-def test_what_is_given_back_by_a_connection_that_was_written_off_counts_once() -> None:
+def test_release_by_a_written_off_connection_counts_once() -> None:
     made, one = account(), Peer()
     made.add(one, Kind.CLIENTS, 7)
     made.add(one, Kind.PULLS, 3)
@@ -153,7 +153,7 @@ steps = st.lists(
 
 
 @given(steps)
-def test_the_sums_agree_whatever_is_added_and_given_back(
+def test_sums_agree_after_any_sequence_of_changes(
     changes: list[tuple[int, Kind, int, bool]],
 ) -> None:
     made = account()

@@ -1,4 +1,4 @@
-"""Properties text against what java.util.Properties makes of it, and files people wrote."""
+"""Tests properties text against java.util.Properties, and against files written by hand."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_broken_unicode_escape_is_refused_with_its_line() -> None:
         parse_properties("a=b\n# \\u\nc=\\u12x4\n")
 
 
-def test_files_are_utf8_or_what_java_takes_them_for() -> None:
+def test_files_are_utf8_or_latin1_as_in_java() -> None:
     assert decode_properties("a=é".encode()) == "a=é"
     assert decode_properties("a=é".encode("iso-8859-1")) == "a=é"
 
@@ -82,7 +82,7 @@ def test_plain_values_are_written_as_java_writes_them() -> None:
 
 
 @given(st.dictionaries(st.text(), st.text()))
-def test_what_is_written_is_read_back(values: dict[str, str]) -> None:
+def test_written_values_are_read_back(values: dict[str, str]) -> None:
     assert parse_properties(format_properties(values)) == values
 
 
@@ -117,7 +117,7 @@ def test_a_value_that_stays_keeps_its_spelling() -> None:
     assert update_properties(FILE, changes) == FILE
 
 
-def test_of_several_lines_with_one_key_the_one_that_counts_changes() -> None:
+def test_effective_line_of_a_repeated_key_changes() -> None:
     assert update_properties("a=1\na=2\n", {"a": "3"}) == "a=1\na=3\n"
 
 
@@ -134,6 +134,6 @@ TEXTS = st.text(alphabet="ab=: \t#!\\\n\r", max_size=30)
 
 
 @given(TEXTS, st.dictionaries(st.text("abc", min_size=1), st.text(), max_size=3))
-def test_changes_arrive_and_nothing_else_moves(text: str, changes: dict[str, str]) -> None:
+def test_update_changes_only_the_given_values(text: str, changes: dict[str, str]) -> None:
     changed = parse_properties(update_properties(text, changes))
     assert changed == parse_properties(text) | changes

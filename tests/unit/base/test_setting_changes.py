@@ -1,4 +1,4 @@
-"""Which settings a request may change, and what of saved changes a start can use."""
+"""Tests which settings a request may change, and which saved changes a start uses."""
 
 from __future__ import annotations
 

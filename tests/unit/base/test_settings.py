@@ -1,4 +1,5 @@
-"""Binding settings: which layer wins, what is refused, what is only warned of."""
+"""Tests how settings are bound: which layer wins, what is refused, and what only causes a
+warning."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ class Unusable:
 FILE = file_layer("listenPort = 1001 \nbrokerIP1=10.0.0.1", "/etc/gantry.conf")
 
 
-def test_without_layers_all_is_default() -> None:
+def test_settings_without_layers_are_the_defaults() -> None:
     bound = bind(Sample, [])
     assert bound.settings == Sample()
     assert bound.source("listenPort") is Source.DEFAULT
@@ -90,15 +91,13 @@ def test_variables_are_named_after_the_field() -> None:
         ("flushDiskType=SOMETIMES", "one of ASYNC_FLUSH, SYNC_FLUSH"),
     ],
 )
-def test_a_value_that_is_not_allowed_is_refused_with_all_there_is_to_know(
-    line: str, allowed: str
-) -> None:
+def test_error_names_key_value_source_and_allowed_values(line: str, allowed: str) -> None:
     with pytest.raises(ConfigurationError) as error:
         bind(Sample, [file_layer(line, "/etc/gantry.conf")])
     assert str(error.value) == f"{line} (file /etc/gantry.conf, line 1): must be {allowed}"
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_one_error_lists_all_faults() -> None:
     layers = [
         file_layer("listenPort=x\norderMessageEnable=maybe", "f"),
         environment_layer(Sample, {"GANTRY_MAX_OFFSET": "-1"}),
@@ -114,7 +113,7 @@ def test_all_faults_are_told_at_once() -> None:
     assert "(flag)" in lines[3]
 
 
-def test_unknown_keys_are_kept_and_told() -> None:
+def test_unknown_keys_are_kept_with_a_warning() -> None:
     bound = bind(Sample, [file_layer("listenport=1\nfleetSize=2", "f")])
     assert bound.settings == Sample()
     assert bound.unknown == {"listenport": "1", "fleetSize": "2"}
@@ -125,7 +124,7 @@ def test_unknown_keys_are_kept_and_told() -> None:
     )
 
 
-def test_the_line_that_counts_is_told() -> None:
+def test_error_names_the_effective_line() -> None:
     text = "# ours\nlistenPort=1\nbrokerIP1=\\\n  a\nlistenPort=x\n"
     with pytest.raises(ConfigurationError, match=r"^listenPort=x \(file f, line 5\): "):
         bind(Sample, [file_layer(text, "f")])
@@ -133,7 +132,7 @@ def test_the_line_that_counts_is_told() -> None:
     assert str(refused) == "brokerIP1=a (file f, line 2): no"
 
 
-def test_what_was_saved_at_run_time_is_a_layer_like_others() -> None:
+def test_changes_saved_at_run_time_are_a_layer() -> None:
     saved = file_layer("listenPort=1005", "overrides.properties", Source.SAVED)
     bound = bind(Sample, [FILE, saved])
     assert (bound.settings.listen_port, bound.source("listenPort")) == (1005, Source.SAVED)
@@ -152,7 +151,7 @@ def test_all_settings_are_printed_as_java_prints_them() -> None:
     )
 
 
-def test_what_is_printed_binds_to_the_same() -> None:
+def test_printed_settings_bind_to_the_same_values() -> None:
     settings = Sample(1, LONG_MAX, True, "\\host\\x", FlushDiskType.SYNC_FLUSH)
     assert bind(Sample, [file_layer(format_settings(settings), "f")]).settings == settings
 
@@ -164,7 +163,7 @@ def test_fields_document_themselves() -> None:
 
 
 @pytest.mark.parametrize("value", ["tcp://10.0.0.1:5557", "udp://10.0.0.1:53", "tcp://fd00::1:80"])
-def test_the_variable_of_a_service_is_no_setting_and_is_warned_of(value: str) -> None:
+def test_variable_of_a_service_link_is_ignored_with_a_warning(value: str) -> None:
     bound = bind(Sample, [FILE, environment_layer(Sample, {"GANTRY_LISTEN_PORT": value})])
     assert bound.settings.listen_port == 1001
     [warning] = bound.warnings
@@ -175,11 +174,11 @@ def test_the_variable_of_a_service_is_no_setting_and_is_warned_of(value: str) ->
 
 
 @pytest.mark.parametrize("value", ["http://10.0.0.1:80", "tcp://10.0.0.1", "10.0.0.1:5557"])
-def test_a_variable_that_is_no_service_link_is_refused_as_ever(value: str) -> None:
+def test_variable_that_is_no_service_link_is_refused(value: str) -> None:
     with pytest.raises(ConfigurationError, match="GANTRY_LISTEN_PORT"):
         bind(Sample, [environment_layer(Sample, {"GANTRY_LISTEN_PORT": value})])
 
 
-def test_a_type_that_cannot_be_bound_is_our_mistake() -> None:
+def test_type_that_cannot_be_bound_is_a_programming_error() -> None:
     with pytest.raises(LocalError, match="setting ratio: no text can be bound to"):
         bind(Unusable, [Layer(Source.FILE, {})])

@@ -1,4 +1,4 @@
-"""Token buckets that are charged after the fact."""
+"""Tests token buckets that are charged after the fact."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_debt_is_paid_off_at_the_rate() -> None:
     assert bucket.delay(7.5) == 0.0
 
 
-def test_saved_up_allowance_is_bounded_by_the_burst() -> None:
+def test_saved_allowance_is_bounded_by_the_burst() -> None:
     bucket = TokenBucket(100.0, now=0.0)
     bucket.charge(101, 1000.0)
     assert bucket.delay(1000.0) == pytest.approx(0.01)

@@ -1,4 +1,4 @@
-"""The proxy in front of the API server, between real sockets on loopback."""
+"""Tests the proxy in front of the API server between real sockets on loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading and writing of image archives."""
+"""Tests reading and writing of image archives."""
 
 from __future__ import annotations
 

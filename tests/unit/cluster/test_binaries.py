@@ -1,4 +1,4 @@
-"""The cache key, the pinned versions and the linker flags of the cluster's binaries."""
+"""Tests the cache key, the pinned versions and the linker flags of the cluster's binaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much the cache of binaries and base images keeps."""
+"""Tests how much the cache of binaries and base images keeps."""
 
 from __future__ import annotations
 

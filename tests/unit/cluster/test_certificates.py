@@ -1,4 +1,4 @@
-"""The certificates that the cluster's components identify themselves by."""
+"""Tests the certificates of the cluster's components."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which files of which hierarchy freeze, admit and remove a node, on both versions.
+"""Tests which control group files freeze, admit and remove a node, on both versions.
 
-The folders are plain ones: what the kernel does with them is the smoke test's business.
+The folders are plain ones: the smoke test checks the kernel's behaviour.
 """
 
 from __future__ import annotations

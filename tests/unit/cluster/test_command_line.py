@@ -1,4 +1,4 @@
-"""The verbs of `python -m cluster`."""
+"""Tests the verbs of `python -m cluster`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rendered configuration of the components."""
+"""Tests the generated configuration of the components."""
 
 from __future__ import annotations
 

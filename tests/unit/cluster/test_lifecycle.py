@@ -1,4 +1,4 @@
-"""What the cluster leaves on the host, and what makes two clusters the same."""
+"""Tests what the cluster leaves on the host, and when two clusters are the same."""
 
 from __future__ import annotations
 
@@ -41,12 +41,14 @@ def test_folders_are_removed_if_they_are_empty(layout: Layout, tmp_path: Path) -
     assert [path.name for path in (tmp_path / "log").iterdir()] == ["another"]
 
 
-def test_other_binaries_make_another_cluster(layout: Layout) -> None:
+def test_cluster_with_other_binaries_is_another_cluster(layout: Layout) -> None:
     one, two = Path("/cache/bin/1"), Path("/cache/bin/2")
     assert lifecycle.configuration_key(layout, one) == lifecycle.configuration_key(layout, one)
     assert lifecycle.configuration_key(layout, one) != lifecycle.configuration_key(layout, two)
 
 
-def test_no_cluster_is_told_plainly(layout: Layout, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_without_a_cluster_says_so(
+    layout: Layout, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert lifecycle.status(layout) is False
     assert "no local cluster runs on this machine: make cluster-up" in capsys.readouterr().out

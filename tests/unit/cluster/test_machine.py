@@ -1,4 +1,4 @@
-"""What keeps a machine from running the cluster, and what it lacks."""
+"""Tests which obstacles keep a machine from running the cluster."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_go_is_not_needed_where_the_binaries_are_cached() -> None:
     assert machine.obstacles(replace(GOOD, has_go=False)) == []
 
 
-def test_all_obstacles_are_told_at_once() -> None:
+def test_all_obstacles_are_listed_at_once() -> None:
     assert len(machine.obstacles(replace(GOOD, distribution="", has_overlay=False))) == 2
 
 

@@ -1,4 +1,4 @@
-"""When the host's firewall needs a rule for the cluster's bridge."""
+"""Tests when the host's firewall needs a rule for the cluster's bridge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue of images, and what a node lacks of it."""
+"""Tests the catalogue of images, and which images a node lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real processes that are started, found, frozen and ended."""
+"""Tests real processes that are started, found, frozen and ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the volume provisioner decides from the claims and volumes that it sees."""
+"""Tests what the volume provisioner decides from claims and volumes."""
 
 from __future__ import annotations
 

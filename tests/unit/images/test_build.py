@@ -1,4 +1,4 @@
-"""The commit that the images' labels name."""
+"""Tests the commit that the images' labels name."""
 
 from __future__ import annotations
 

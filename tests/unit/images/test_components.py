@@ -1,4 +1,4 @@
-"""The list of images, against the Dockerfiles and the names that users see."""
+"""Tests the list of images against the Dockerfiles and the names that users see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which builder is used, and how the images it has are read."""
+"""Tests which builder is used, and how its list of images is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which packages each image gets, and what of them is left out."""
+"""Tests which packages each image gets, and which of their files are left out."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_module_with_a_library_needs_no_bytecode(tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*.pyc")) == []
 
 
-def test_source_that_is_no_python_is_told(tmp_path: Path) -> None:
+def test_invalid_python_source_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("def\n")
     with pytest.raises(ClusterError, match="do not compile"):
         payload.add_bytecode(tmp_path)

@@ -1,4 +1,4 @@
-"""Sizes of images: layers are compressed one by one, and shared ones once."""
+"""Tests sizes of images: each layer is compressed alone, and shared layers once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The snapshot that images are built from: complete, compiled, and named by its content."""
+"""Tests the snapshot that images are built from: complete, compiled, named by its content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entrypoint of the image `spark`: what Spark's scheduler asks for becomes a command."""
+"""Tests the entrypoint of the image `spark`: it turns the scheduler's arguments into a command."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_driver_is_submitted_in_client_mode_at_its_pods_address() -> None:
     ]  # fmt: skip
 
 
-def test_an_executor_is_told_everything_by_its_environment() -> None:
+def test_executor_is_configured_by_its_environment() -> None:
     words = command(["executor"], EXECUTOR_ENVIRONMENT)
     at = words.index(EXECUTOR)
     assert words[:at] == [

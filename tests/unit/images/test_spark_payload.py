@@ -1,4 +1,4 @@
-"""What the image `spark` has beyond Gantry: pinned jars, packages that agree with the others."""
+"""Tests the additional content of the image `spark`: pinned jars and compatible packages."""
 
 from __future__ import annotations
 

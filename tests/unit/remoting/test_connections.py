@@ -1,4 +1,4 @@
-"""Which connections a server takes, and which it closes in their place."""
+"""Tests which connections a server accepts, and which ones it closes to make room."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def gate(total: int = 4, own: int = 2, exempt: str = "") -> ConnectionGate[Peer]
     )
 
 
-def test_an_address_has_its_share_until_one_of_its_connections_leaves() -> None:
+def test_share_of_an_address_is_full_until_one_connection_closes() -> None:
     made = gate()
     first = Peer()
     assert made.enter(first, 0.0) is None
@@ -51,13 +51,13 @@ def test_exempt_addresses_and_sockets_without_one_are_not_bounded(peer: str) -> 
     assert [made.enter(Peer(peer), 0.0) for _ in range(3)] == [None] * 3
 
 
-def test_connections_of_a_load_balancer_count_in_all_alone() -> None:
+def test_connections_of_a_load_balancer_count_only_in_the_total() -> None:
     made = gate(total=3, own=1)
     assert [made.enter(Peer(), 0.0, is_proxied=True) for _ in range(3)] == [None] * 3
     assert isinstance(made.enter(Peer(), 0.0, is_proxied=True), str)
 
 
-def test_the_oldest_that_has_asked_nothing_gives_its_place_up() -> None:
+def test_oldest_connection_without_a_request_is_closed_to_make_room() -> None:
     made = gate(total=3, own=9)
     busy, silent, young = Peer(requests_seen=1), Peer(), Peer()
     made.enter(busy, 0.0)
@@ -69,7 +69,7 @@ def test_the_oldest_that_has_asked_nothing_gives_its_place_up() -> None:
     assert refusal == "3 connections are open, as maxConnections allows"
 
 
-def test_where_each_has_asked_something_the_new_one_is_refused() -> None:
+def test_new_connection_is_refused_if_all_others_sent_requests() -> None:
     made = gate(total=2, own=9)
     for _ in range(2):
         made.enter(Peer(requests_seen=1), 0.0)
@@ -77,7 +77,7 @@ def test_where_each_has_asked_something_the_new_one_is_refused() -> None:
     assert len(made) == 3
 
 
-def test_who_asks_nothing_is_named_when_its_time_is_over() -> None:
+def test_connection_without_a_request_expires() -> None:
     made = gate()
     silent, busy = Peer(), Peer("10.0.0.2:1")
     made.enter(silent, 0.0)
@@ -89,7 +89,7 @@ def test_who_asks_nothing_is_named_when_its_time_is_over() -> None:
     assert made.silent_too_long(61.0) == []
 
 
-def test_what_is_no_network_is_told() -> None:
+def test_invalid_network_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match=r"10\.0\.0/33 is no address"):
         parse_networks("127.0.0.1, 10.0.0/33")
 

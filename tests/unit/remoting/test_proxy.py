@@ -40,7 +40,7 @@ HEADERS = {
 
 
 @pytest.mark.parametrize(("header", "source"), HEADERS.items())
-def test_a_header_is_taken_off_whole(header: bytes, source: str | None) -> None:
+def test_whole_header_is_removed(header: bytes, source: str | None) -> None:
     proxy = ProxyHeader()
 
     assert proxy.feed(header + FRAME) == FRAME
@@ -48,7 +48,7 @@ def test_a_header_is_taken_off_whole(header: bytes, source: str | None) -> None:
 
 
 @pytest.mark.parametrize(("header", "source"), HEADERS.items())
-def test_a_header_is_taken_off_byte_by_byte(header: bytes, source: str | None) -> None:
+def test_header_that_arrives_byte_by_byte_is_removed(header: bytes, source: str | None) -> None:
     proxy = ProxyHeader()
     stream = header + FRAME
     for position in range(len(stream)):
@@ -75,7 +75,7 @@ def test_a_header_is_taken_off_byte_by_byte(header: bytes, source: str | None) -
         version_2(0x11, TCP4[16:], more=bytes(5000)),
     ],
 )
-def test_nonsense_is_refused(nonsense: bytes) -> None:
+def test_malformed_header_is_refused(nonsense: bytes) -> None:
     with pytest.raises(RemoteError):
         ProxyHeader().feed(nonsense)
 

@@ -35,7 +35,7 @@ def test_refusals_keep_rocketmq_s_prefixes(refusal: Command, code: int, prefix: 
     assert refusal.remark.startswith(prefix)
 
 
-def test_an_overload_names_the_slow_stage_and_its_delay() -> None:
+def test_overload_refusal_names_the_slow_stage_and_its_delay() -> None:
     assert "append takes 250 ms" in (overloaded("append", 250).remark or "")
 
 

@@ -1,4 +1,4 @@
-"""Two sessions joined in memory: `carry` is the network, time is a number."""
+"""Tests two sessions that are joined in memory: `carry` is the network, and time is a number."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_response_finds_its_request_in_the_encoding_of_the_question(encoding: 
     assert client.requests_out == server.requests_in == 0
 
 
-def test_both_ends_ask_at_the_same_time_with_the_same_numbers() -> None:
+def test_both_ends_may_use_the_same_opaques_at_the_same_time() -> None:
     client, server = pair()
     ours = client.request(Command(34), 0.0, 3.0)
     theirs = server.request(Command(307), 0.0, 3.0)
@@ -147,7 +147,7 @@ def test_an_answer_to_a_forgotten_request_is_ignored() -> None:
     assert client.requests_out == 0
 
 
-def test_answering_twice_is_our_own_bug() -> None:
+def test_answering_twice_is_a_programming_error() -> None:
     client, server = pair()
     client.request(Command(105), 0.0, 3.0)
     [request] = requests(carry(client, server))
@@ -157,7 +157,7 @@ def test_answering_twice_is_our_own_bug() -> None:
         server.respond(request, Command(0))
 
 
-def test_a_released_request_gives_its_place_back_without_an_answer() -> None:
+def test_released_request_frees_its_slot_without_a_response() -> None:
     client, server = pair()
     client.request(Command(105), 0.0, 3.0)
     [request] = requests(carry(client, server))
@@ -168,7 +168,7 @@ def test_a_released_request_gives_its_place_back_without_an_answer() -> None:
     assert server.take_output() == []
 
 
-def test_opaques_wrap_around_within_int32_and_skip_what_is_pending() -> None:
+def test_opaques_wrap_within_int32_and_skip_pending_requests() -> None:
     client, _ = pair()
     client._next_opaque = 0x7FFFFFFF
     last = client.request(Command(105), 0.0, 3.0)
@@ -206,7 +206,7 @@ def test_a_lost_request_times_out_once() -> None:
     assert client.requests_out == 0
 
 
-def test_the_shortest_timeout_comes_first_whatever_the_order_of_asking() -> None:
+def test_shortest_timeout_expires_first() -> None:
     client, _ = pair()
     slow = client.request(Command(105), 0.0, 30.0)
     quick = client.request(Command(105), 0.0, 1.0)
@@ -229,7 +229,7 @@ def test_timeouts_of_answered_requests_leave_nothing_behind() -> None:
     assert client.expire(0.5) == [TimedOut(keeper)]
 
 
-def test_silence_ends_the_session_and_each_sign_of_life_starts_anew() -> None:
+def test_silence_ends_the_session_and_received_bytes_restart_the_timeout() -> None:
     _, server = pair()
     assert server.deadline() == 120.0
     server.receive(some_requests(1), 100.0)
@@ -240,7 +240,7 @@ def test_silence_ends_the_session_and_each_sign_of_life_starts_anew() -> None:
     assert server.receive(some_requests(1), 221.0) == []
 
 
-def test_a_half_open_connection_ends_by_idleness_and_fails_what_was_pending() -> None:
+def test_half_open_connection_is_closed_as_idle_and_fails_pending_requests() -> None:
     client, _ = pair()
     opaque = client.request(Command(105), 0.0, 600.0)
     drop(client)
@@ -276,7 +276,7 @@ def test_a_frame_must_complete_in_its_time() -> None:
     assert server.expire(15.1) == [Ended(Reason.SLOW_FRAME, "only 20 bytes of a frame arrived")]
 
 
-def test_trickled_bytes_do_not_buy_time() -> None:
+def test_trickled_bytes_do_not_extend_the_frame_timeout() -> None:
     _, server = pair()
     stream = some_requests(1, body=bytes(4096))
     now, sent = 0.0, 0
@@ -288,7 +288,7 @@ def test_trickled_bytes_do_not_buy_time() -> None:
     assert now == pytest.approx(11.0)
 
 
-def test_an_honest_slow_link_gets_a_large_frame_through() -> None:
+def test_slow_link_can_send_a_large_frame() -> None:
     _, server = pair()
     stream = some_requests(1, body=bytes(1024 * 1024))
     events: list[Event] = []
@@ -302,7 +302,7 @@ def test_an_honest_slow_link_gets_a_large_frame_through() -> None:
     assert not server.is_over
 
 
-def test_the_next_frame_has_its_own_time() -> None:
+def test_next_frame_has_its_own_timeout() -> None:
     _, server = pair()
     stream = some_requests(2)
     half = len(stream) // 2
@@ -313,7 +313,7 @@ def test_the_next_frame_has_its_own_time() -> None:
     assert len(requests(server.receive(stream[half + 5 :], 18.9))) == 1
 
 
-def test_a_frame_is_not_blamed_for_the_time_we_did_not_read() -> None:
+def test_paused_reading_does_not_count_towards_the_frame_timeout() -> None:
     _, server = pair()
     server.receive(some_requests(1)[:20], 0.0)
     server.hold()
@@ -358,7 +358,7 @@ def test_garbage_ends_the_session_after_the_good_requests_before_it(garbage: byt
 
 
 @given(st.binary(max_size=300))
-def test_whatever_comes_ends_or_waits_within_bounds(data: bytes) -> None:
+def test_any_bytes_end_the_session_or_wait_within_bounds(data: bytes) -> None:
     server = Session(LIMITS, 0.0)
 
     events = server.receive(data, 0.0)
@@ -368,7 +368,7 @@ def test_whatever_comes_ends_or_waits_within_bounds(data: bytes) -> None:
 
 
 @given(position=st.integers(0, 90), damage=st.integers(1, 255))
-def test_a_damaged_byte_never_breaks_the_session_itself(position: int, damage: int) -> None:
+def test_damaged_byte_raises_no_error_in_the_session(position: int, damage: int) -> None:
     stream = bytearray(some_requests(2, body=b"body"))
     stream[position] ^= damage
     server = Session(LIMITS, 0.0)
@@ -383,7 +383,7 @@ def test_a_damaged_byte_never_breaks_the_session_itself(position: int, damage: i
 # ---------------------------------------------------------------------- bounds
 
 
-def test_our_requests_in_flight_are_bounded() -> None:
+def test_own_requests_in_flight_are_bounded() -> None:
     client, server = pair(SMALL)
     client.request(Command(105), 0.0, 3.0)
     client.request(Command(105), 0.0, 3.0)
@@ -421,7 +421,7 @@ def test_few_large_requests_saturate_it_as_well() -> None:
     assert server.has_room
 
 
-def test_a_long_header_weighs_as_much_as_a_body() -> None:
+def test_long_header_counts_like_a_body() -> None:
     server = Session(SMALL, 0.0)
     long = Command(11, ext={"subscription": "x" * 64 * 1024})
     [request] = requests(server.receive(encode(long), 0.0))
@@ -443,7 +443,7 @@ def test_a_flood_of_oneway_requests_saturates_it_until_half_of_it_is_served() ->
     assert server.has_room
 
 
-def test_oneway_requests_are_served_though_the_session_drains() -> None:
+def test_oneway_requests_are_served_while_the_session_drains() -> None:
     server = Session(LIMITS, 0.0)
     server.drain()
     [request] = requests(server.receive(encode(Command(40, flag=2, version=500)), 0.0))
@@ -455,7 +455,7 @@ def test_oneway_requests_are_served_though_the_session_drains() -> None:
 
 
 @pytest.mark.parametrize("body_bytes", [4096, JOIN_BYTES_MAX])
-def test_an_answer_longer_than_the_peer_takes_is_refused_with_its_size(body_bytes: int) -> None:
+def test_response_longer_than_the_peer_accepts_is_refused_with_its_size(body_bytes: int) -> None:
     server = Session(SessionLimits(frame_bytes_max=4096), 0.0)
     client = Session(LIMITS, 0.0)
     opaque = client.request(Command(206, encoding=Encoding.BINARY), 0.0, 3.0)
@@ -472,7 +472,7 @@ def test_an_answer_longer_than_the_peer_takes_is_refused_with_its_size(body_byte
     assert server.requests_in == 0
 
 
-def test_a_frame_of_exactly_the_bound_is_sent_and_taken() -> None:
+def test_frame_of_the_maximal_size_is_sent_and_accepted() -> None:
     overhead = len(encode(Command(0, flag=1, version=OWN_VERSION)))
     limits = SessionLimits(frame_bytes_max=overhead + 1000)
     client, server = pair(limits)
@@ -486,7 +486,7 @@ def test_a_frame_of_exactly_the_bound_is_sent_and_taken() -> None:
     assert len(answered.response.body) == 1000
 
 
-def test_a_request_of_ours_longer_than_the_peer_takes_is_our_own_fault() -> None:
+def test_own_request_longer_than_the_peer_accepts_is_a_local_error() -> None:
     client = Session(SessionLimits(frame_bytes_max=4096), 0.0)
 
     with pytest.raises(LocalError, match="4096 are allowed"):
@@ -496,7 +496,7 @@ def test_a_request_of_ours_longer_than_the_peer_takes_is_our_own_fault() -> None
     assert client.take_output() == []
 
 
-def test_output_nobody_takes_overflows() -> None:
+def test_output_that_the_peer_does_not_read_overflows() -> None:
     server = Session(SMALL, 0.0)
     first, second, *_ = requests(server.receive(some_requests(4), 0.0))
 
@@ -539,7 +539,7 @@ def test_small_output_leaves_as_one_piece_and_large_bodies_are_not_copied() -> N
 # ---------------------------------------------------------------------- draining
 
 
-def test_draining_finishes_what_is_in_flight_and_takes_nothing_new() -> None:
+def test_draining_finishes_requests_in_flight_and_accepts_no_new_ones() -> None:
     client, server = pair()
     client.request(Command(105), 0.0, 3.0)
     [request] = requests(carry(client, server))

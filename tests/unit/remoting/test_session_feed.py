@@ -1,4 +1,4 @@
-"""Frames that are taken before they become commands."""
+"""Tests frames that the owner consumes before they become commands."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def frames(codes: list[int]) -> bytes:
     st.lists(st.sampled_from([SEND, SEND, OTHER]), max_size=12),
     st.lists(st.integers(1, 90), min_size=1, max_size=8),
 )
-def test_however_the_stream_is_cut_each_request_comes_once_and_in_order(
+def test_each_request_comes_once_and_in_order_for_every_cut(
     codes: list[int], cuts: list[int]
 ) -> None:
     session = Session(SessionLimits(), 0.0)
@@ -76,7 +76,7 @@ def test_however_the_stream_is_cut_each_request_comes_once_and_in_order(
     assert session.requests_in == len(codes)
 
 
-def test_what_was_taken_counts_until_it_is_answered() -> None:
+def test_consumed_frames_count_until_they_are_answered() -> None:
     session = Session(SessionLimits(requests_in_max=2), 0.0)
     taker = Taker(session)
     data = frames([SEND, SEND])
@@ -87,7 +87,7 @@ def test_what_was_taken_counts_until_it_is_answered() -> None:
     assert session.take_output() == [b"replies"]
 
 
-def test_a_session_that_drains_takes_nothing_as_it_comes() -> None:
+def test_draining_session_consumes_no_frames() -> None:
     session = Session(SessionLimits(), 0.0)
     taker = Taker(session)
     session.drain()
@@ -95,7 +95,7 @@ def test_a_session_that_drains_takes_nothing_as_it_comes() -> None:
     assert taker.opaques == []
 
 
-def test_garbage_in_pieces_fails_the_session_as_ever() -> None:
+def test_garbage_in_pieces_ends_the_session() -> None:
     session = Session(SessionLimits(), 0.0)
     taker = Taker(session)
     session.receive(b"\x00\x00", 0.0, taker.feed)

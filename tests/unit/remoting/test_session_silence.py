@@ -1,4 +1,4 @@
-"""Peers that say nothing while they are asked, and what that is told."""
+"""Tests sessions whose peer sends nothing while a request waits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def pair() -> tuple[Session, Session]:
     return Session(SessionLimits(silence_seconds=0.5), 0.0), Session(SessionLimits(), 0.0)
 
 
-def test_a_request_for_which_nothing_came_ends_the_session() -> None:
+def test_request_without_any_received_byte_ends_the_session() -> None:
     """What else waits is not worth waiting for."""
     client, _ = pair()
     held = client.request(Command(11), 0.0, 30.0)
@@ -26,7 +26,7 @@ def test_a_request_for_which_nothing_came_ends_the_session() -> None:
     assert client.closed(Reason.SILENT, 4.0) == [Abandoned(held, Reason.SILENT)]
 
 
-def test_a_peer_that_says_anything_lives() -> None:
+def test_any_received_byte_keeps_the_session() -> None:
     """Be it an answer to somebody else, or half of one."""
     client, server = pair()
     asked = client.request(Command(105), 0.0, 3.0)
@@ -40,14 +40,14 @@ def test_a_peer_that_says_anything_lives() -> None:
     assert not client.is_over
 
 
-def test_a_short_timeout_proves_nothing() -> None:
+def test_short_timeout_does_not_end_the_session() -> None:
     client, _ = pair()
     asked = client.request(Command(105), 0.0, 0.4)
 
     assert client.expire(0.4) == [TimedOut(asked)]
 
 
-def test_servers_bear_silent_clients() -> None:
+def test_server_tolerates_silent_clients() -> None:
     _, server = pair()
     asked = server.request(Command(220), 0.0, 10.0)
 

@@ -87,7 +87,7 @@ def test_no_value_can_forge_a_line(value: str) -> None:
         assert " " not in text
 
 
-def test_a_key_may_write_its_lines_and_the_rest_is_counted(
+def test_lines_of_a_key_are_bounded_and_the_rest_is_counted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     quiet = QuietLog(Log("q"), lines_max=2, interval_s=10.0)
@@ -101,7 +101,7 @@ def test_a_key_may_write_its_lines_and_the_rest_is_counted(
     assert messages(caplog)[3:] == ["… and 3 more kind=garbage within=10s", "closed"]
 
 
-def test_counts_are_told_when_nothing_more_comes(caplog: pytest.LogCaptureFixture) -> None:
+def test_counts_are_logged_when_no_more_events_come(caplog: pytest.LogCaptureFixture) -> None:
     quiet = QuietLog(Log("q"), lines_max=1, interval_s=10.0)
     for _ in range(3):
         quiet.warning("garbage", 0.0, "closed")
@@ -179,7 +179,7 @@ def test_as_json_a_traceback_is_a_field_of_its_line(
     assert line["traceback"].endswith("'wrong'")
 
 
-def test_an_unknown_format_is_told_and_the_console_taken(stream: io.StringIO) -> None:
+def test_unknown_format_is_logged_and_console_is_used(stream: io.StringIO) -> None:
     configure("INFO", stream, "xml")
     assert stream.getvalue().endswith("logs unknown log format given=xml used=console\n")
 

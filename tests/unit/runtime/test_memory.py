@@ -1,4 +1,4 @@
-"""How much memory a process may use, by the files of both kinds of cgroups."""
+"""Tests how the memory of a process is found from the files of both cgroup versions."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_a_thread_that_hangs_does_not_keep_a_process_that_was_given_up() -> None
     assert "not stopped in time" in errors
 
 
-def test_a_failed_task_stops_the_process_loudly() -> None:
+def test_failed_task_stops_the_process_with_an_error() -> None:
     code, errors = outcome("""
         async def scan():
             raise ValueError("a bug")
@@ -126,7 +126,7 @@ def test_a_failed_program_is_a_bug_with_its_traceback() -> None:
     assert "ValueError: a bug" in errors
 
 
-def test_a_setting_that_cannot_be_used_is_one_line_and_no_traceback() -> None:
+def test_unusable_setting_is_one_line_without_traceback() -> None:
     code, errors = outcome("""
         async def program(process):
             raise ConfigurationError("listenPort=abc is no number")
@@ -169,7 +169,7 @@ async def test_owned_tasks_are_cancelled_and_may_clean_up() -> None:
     assert not process.is_stopping
 
 
-async def test_a_task_that_ends_by_itself_is_nothing_special() -> None:
+async def test_task_that_ends_normally_is_ignored() -> None:
     process = Process(Log("test"))
 
     async def work() -> None: ...
@@ -202,7 +202,7 @@ async def test_a_task_that_ignores_its_cancellation_is_named(
     await task
 
 
-def test_what_a_round_frees_is_there_for_the_next_one() -> None:
+def test_memory_freed_in_one_round_is_reused_in_the_next() -> None:
     code, errors = outcome("""
         import resource
         def faults():

@@ -1,4 +1,4 @@
-"""What is said to run is what runs."""
+"""Tests that the reported implementation is the one that runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broker in the test's own process, asked by clients' links and flows, in a time of its own."""
+"""Tests the embedded broker with clients' links and flows, in virtual time."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def test_a_delay_of_two_hours_passes_at_once(broker: EmbeddedBroker) -> No
     assert broker.now == 7202.0
 
 
-async def test_a_pull_waits_for_what_comes(broker: EmbeddedBroker) -> None:
+async def test_pull_waits_for_a_message(broker: EmbeddedBroker) -> None:
     broker.create_topic("orders", queues=1)
     both = links(broker)
     pulling = asyncio.create_task(both.connection(BROKER).request(pull("orders", seconds=15), 30.0))
@@ -110,7 +110,7 @@ async def test_a_pull_waits_for_what_comes(broker: EmbeddedBroker) -> None:
     assert empty.code == ResponseCode.SUCCESS
 
 
-async def test_what_is_due_happens_in_order(broker: EmbeddedBroker) -> None:
+async def test_due_events_happen_in_order(broker: EmbeddedBroker) -> None:
     order: list[tuple[str, float]] = []
 
     async def tick(name: str, period: float) -> None:
@@ -138,7 +138,7 @@ async def test_flows_of_clients_go_by_its_clock(broker: EmbeddedBroker) -> None:
     await client.leave()
 
 
-async def test_what_a_broker_asks_reaches_the_client(broker: EmbeddedBroker) -> None:
+async def test_request_of_the_broker_reaches_the_client(broker: EmbeddedBroker) -> None:
     heard: list[Command] = []
     first, second = links(broker, heard), links(broker)
     await join_group(first.connection(BROKER), "one")
@@ -149,7 +149,7 @@ async def test_what_a_broker_asks_reaches_the_client(broker: EmbeddedBroker) -> 
     assert all(command.is_oneway for command in heard)
 
 
-async def test_silence_ends_by_the_timeout_and_the_link_by_its_end(broker: EmbeddedBroker) -> None:
+async def test_request_ends_by_its_timeout_or_with_its_link(broker: EmbeddedBroker) -> None:
     broker.create_topic("orders", queues=1)
     own = links(broker)
     with pytest.raises(RequestTimeoutError, match=r"did not answer in 2 s"):
@@ -161,7 +161,7 @@ async def test_silence_ends_by_the_timeout_and_the_link_by_its_end(broker: Embed
         await waiting
 
 
-async def test_a_broker_nobody_reaches(broker: EmbeddedBroker) -> None:
+async def test_unreachable_broker(broker: EmbeddedBroker) -> None:
     own = links(broker)
     with broker.unreachable(), pytest.raises(ConnectError):
         await send(own.connection(BROKER), "orders", b"lost")
@@ -188,7 +188,7 @@ async def test_progress_of_a_group(broker: EmbeddedBroker) -> None:
     assert broker.progress("G", "orders").lag == 0
 
 
-async def test_a_failed_expectation_says_what_is_where(broker: EmbeddedBroker) -> None:
+async def test_failed_expectation_lists_the_messages_found(broker: EmbeddedBroker) -> None:
     link = links(broker).connection(BROKER)
     await send(link, "orders", b"late", DELAY="5")
     await send(link, "orders", b"later", TIMER_DELAY_MS="90000")
@@ -203,7 +203,7 @@ async def test_a_failed_expectation_says_what_is_where(broker: EmbeddedBroker) -
     await broker.expect("orders", [b"late"], within_s=60)
 
 
-async def test_order_counts_where_it_is_asked_for(broker: EmbeddedBroker) -> None:
+async def test_order_is_checked_if_requested(broker: EmbeddedBroker) -> None:
     link = links(broker).connection(BROKER)
     for body in (b"a", b"b", b"b"):
         await send(link, "orders", body)
@@ -215,12 +215,12 @@ async def test_order_counts_where_it_is_asked_for(broker: EmbeddedBroker) -> Non
         await broker.expect("orders", [b"a", b"b"])
 
 
-async def test_run_says_when_something_never_ends(broker: EmbeddedBroker) -> None:
+async def test_run_reports_work_that_never_ends(broker: EmbeddedBroker) -> None:
     with pytest.raises(AssertionError, match="has not ended after 60 s"):
         await broker.run(asyncio.Event().wait(), seconds_max=60)
 
 
-async def test_a_task_that_never_waits_is_told(
+async def test_task_that_never_waits_is_reported(
     broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gantrymq.testing.idleness.ROUNDS_MAX", 100)
@@ -235,7 +235,7 @@ async def test_a_task_that_never_waits_is_told(
     task.cancel()
 
 
-async def test_a_test_that_waits_for_time_nobody_lets_pass_is_told(
+async def test_test_that_waits_for_time_that_does_not_pass_is_warned(
     broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gantrymq.testing.stall.STALL_SECONDS", 0.0)
@@ -248,7 +248,7 @@ async def test_a_test_that_waits_for_time_nobody_lets_pass_is_told(
 
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_settling_waits_for_what_wakes_what(
+def test_settling_waits_for_chains_of_wakeups(
     broker: EmbeddedBroker, new_loop: Callable[[], asyncio.AbstractEventLoop]
 ) -> None:
     """Gathers, shields and groups of them take rounds of the loop in which no task can go on."""
@@ -273,7 +273,7 @@ def test_settling_waits_for_what_wakes_what(
         runner.run(scenario())
 
 
-def test_a_topic_that_cannot_be_is_refused(broker: EmbeddedBroker) -> None:
+def test_invalid_topic_is_refused(broker: EmbeddedBroker) -> None:
     with pytest.raises(LocalError, match="illegal"):
         broker.create_topic("no blanks allowed")
     assert broker.messages("nowhere") == []

@@ -1,4 +1,4 @@
-"""The faulty disk: what a power cut may and may not take, and what breaks on request."""
+"""Tests the faulty disk: what a power cut may lose, and which calls fail on request."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def outcomes(history: Callable[[FaultyDisk], object]) -> set[bytes]:
 
 
 @given(st.data())
-def test_what_was_synced_is_there(data: st.DataObject) -> None:
+def test_synced_data_survives(data: st.DataObject) -> None:
     def choose(count: int) -> int:
         return data.draw(st.integers(0, count - 1))
 
@@ -57,7 +57,7 @@ def test_what_was_synced_is_there(data: st.DataObject) -> None:
     assert content(disk) == AFTER
 
 
-def test_what_was_not_synced_may_be_lost_or_kept() -> None:
+def test_unsynced_data_may_be_lost_or_kept() -> None:
     for choose, expected in [(lose_all, BEFORE), (keep_all, AFTER)]:
         disk = synced(choose)
         disk.open("a").write(0, [AFTER])
@@ -95,7 +95,7 @@ def test_a_later_write_may_survive_an_earlier_one() -> None:
     assert any(b"first" in some and b"s" not in some.replace(b"first", b"") for some in left)
 
 
-def test_a_sync_covers_the_writes_before_it_was_asked_for() -> None:
+def test_sync_covers_earlier_writes_only() -> None:
     disk = synced(lose_all)
     background = MemoryBackground(disk)
     file = disk.open("a")
@@ -122,7 +122,7 @@ def test_names_need_their_folder_synced() -> None:
     assert names(disk.crash()) == [], "the folder's own name was not synced"
 
 
-def test_a_removed_name_may_be_back_with_its_content() -> None:
+def test_removed_name_may_return_with_its_content() -> None:
     disk = synced(lose_all)
     disk.remove("a")
     assert content(disk.crash()) == BEFORE
@@ -132,7 +132,7 @@ def test_a_removed_name_may_be_back_with_its_content() -> None:
     assert names(disk.crash()) == []
 
 
-def test_a_rename_happened_or_did_not() -> None:
+def test_rename_is_atomic() -> None:
     for seed in SEEDS:
         disk = synced(random.Random(seed).randrange)
         new = disk.create("new")
@@ -189,7 +189,7 @@ def test_after_a_power_cut_nothing_is_cached_or_locked() -> None:
     disk.lock("lock")
 
 
-def test_a_killed_process_loses_nothing_until_the_power_goes() -> None:
+def test_killed_process_loses_nothing_before_a_power_cut() -> None:
     disk = synced(lose_all)
     disk.open("a").write(0, [AFTER])
     disk.lock("lock")
@@ -199,7 +199,7 @@ def test_a_killed_process_loses_nothing_until_the_power_goes() -> None:
     assert content(disk.crash()) == BEFORE
 
 
-def test_a_failed_sync_may_lose_what_a_later_one_seems_to_save() -> None:
+def test_failed_sync_may_lose_data_although_a_later_sync_succeeds() -> None:
     disk = synced(keep_all)
     file = disk.open("a")
     file.write(0, [AFTER])

@@ -1,4 +1,4 @@
-"""The disk in memory: what a test sets by hand, beyond the port's contract."""
+"""Tests the disk in memory: what a test sets by hand, beyond the port's contract."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_locks_end_with_their_process() -> None:
         disk.lock("lock")
 
 
-def test_a_ticket_ends_when_it_is_told_to_in_the_order_it_is_told() -> None:
+def test_tickets_end_when_and_in_the_order_that_the_test_says() -> None:
     disk = MemoryDisk()
     background = MemoryBackground(disk)
     file = disk.create("a")

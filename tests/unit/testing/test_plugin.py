@@ -1,4 +1,4 @@
-"""The pytest plugin, in runs of pytest of its own."""
+"""Tests the pytest plugin in pytest runs of its own."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def test_a_server_for_all_tests_of_a_run(pytester: pytest.Pytester) -> None:
     run(pytester, SERVER, *_SYNC).assert_outcomes(passed=2)
 
 
-def test_fixtures_are_listed_with_what_they_are(pytester: pytest.Pytester) -> None:
+def test_fixtures_are_listed_with_their_description(pytester: pytest.Pytester) -> None:
     listed = run(pytester, PLAIN, *_SYNC, "--fixtures").stdout
     listed.fnmatch_lines(["*gantry_broker*", "*A broker for this test alone*"])
 
 
-def test_a_run_that_asks_for_nothing_loads_nothing(pytester: pytest.Pytester) -> None:
+def test_run_without_the_fixtures_loads_nothing(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(LOADED)
     done = pytester.runpytest_subprocess(*_QUIET, *_SYNC, "-p", "no:hypothesispytest")
     done.assert_outcomes(passed=1)

@@ -1,4 +1,4 @@
-"""Producers and consumers on the broker of the plugin: hours that pass in a moment."""
+"""Tests producers and consumers on the plugin's broker, where hours pass in a moment."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_a_delay_of_two_hours(gantry_broker: EmbeddedBroker) -> None:
         await gantry_broker.expect_consumed("readers", "orders")
 
 
-async def test_a_transaction_is_asked_after(gantry_broker: EmbeddedBroker) -> None:
+async def test_open_transaction_is_checked(gantry_broker: EmbeddedBroker) -> None:
     asked: list[float] = []
 
     def check(message: ReceivedMessage) -> TransactionState:
@@ -67,7 +67,7 @@ async def test_a_transaction_is_asked_after(gantry_broker: EmbeddedBroker) -> No
         assert len(asked) == 2
 
 
-async def test_what_is_refused_again_and_again_is_a_dead_letter(
+async def test_message_that_always_fails_becomes_a_dead_letter(
     gantry_broker: EmbeddedBroker, gantry_topic: MakeTopic
 ) -> None:
     tries: list[tuple[float, int]] = []
@@ -85,7 +85,7 @@ async def test_what_is_refused_again_and_again_is_a_dead_letter(
     assert tries == [(0.0, 0), (10.0, 1), (40.0, 2), (100.0, 3)]
 
 
-async def test_a_broadcast_keeps_its_progress_in_the_world(gantry_broker: EmbeddedBroker) -> None:
+async def test_broadcast_offsets_are_kept_in_the_environment(gantry_broker: EmbeddedBroker) -> None:
     consumer = PushConsumer("readers", broadcasting=True, **client_keywords(gantry_broker))
     consumer.subscribe("orders", "*", lambda _: None)
     async with Producer("writers", **client_keywords(gantry_broker)) as producer:
@@ -113,13 +113,13 @@ async def history(broker: EmbeddedBroker) -> list[tuple[float, bytes, int, int]]
     return heard
 
 
-async def test_no_run_differs_from_the_next() -> None:
+async def test_every_run_is_the_same() -> None:
     first, second = await history(EmbeddedBroker()), await history(EmbeddedBroker())
     assert len(first) == 20
     assert first == second
 
 
-async def test_a_consumer_that_was_there_before_its_topic_has_it_at_the_next_round(
+async def test_consumer_started_before_its_topic_gets_it_at_the_next_rebalance(
     gantry_broker: EmbeddedBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The broker of a topic that is new hears of the group before it is asked for its members."""

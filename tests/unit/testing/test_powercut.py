@@ -1,4 +1,4 @@
-"""The power-cut file system, under the real disk: what is lost is what was not synced."""
+"""Tests the power-cut file system under the real disk: only unsynced data is lost."""
 
 from __future__ import annotations
 
@@ -56,9 +56,7 @@ def saved(disk: FolderDisk, path: str, data: bytes) -> File:
     return file
 
 
-def test_what_was_synced_survives_and_what_was_not_does_not(
-    mount: Mount, power_on: PowerOn
-) -> None:
+def test_synced_data_survives_and_unsynced_data_does_not(mount: Mount, power_on: PowerOn) -> None:
     disk = power_on(mount)
     file = saved(disk, "a", b"synced")
     file.write(6, [b"not synced"])
@@ -67,7 +65,7 @@ def test_what_was_synced_survives_and_what_was_not_does_not(
     assert content(power_on(mount), "a") == b"synced"
 
 
-def test_a_kind_device_had_written_all_of_it(mount: Mount, power_on: PowerOn) -> None:
+def test_kind_device_keeps_everything(mount: Mount, power_on: PowerOn) -> None:
     disk = power_on(mount)
     saved(disk, "a", b"synced").write(6, [b"not synced"])
     mount.cut("keep_all")
@@ -124,11 +122,11 @@ def appended_after_each_cut(mount: Mount, power_on: PowerOn, sync: Callable[[Fil
     return losses
 
 
-def test_fifty_power_cuts_take_nothing_that_was_synced(mount: Mount, power_on: PowerOn) -> None:
+def test_fifty_power_cuts_lose_no_synced_data(mount: Mount, power_on: PowerOn) -> None:
     assert appended_after_each_cut(mount, power_on, lambda file: file.sync()) == 0
 
 
-def test_the_same_cuts_tell_who_does_not_sync(mount: Mount, power_on: PowerOn) -> None:
+def test_same_cuts_reveal_a_writer_that_does_not_sync(mount: Mount, power_on: PowerOn) -> None:
     assert appended_after_each_cut(mount, power_on, lambda _: None) > CUTS // 4
 
 
@@ -196,7 +194,9 @@ def test_a_full_partition_refuses_until_there_is_space(mount: Mount, power_on: P
     file.close()
 
 
-def test_a_failed_sync_is_told_once_and_its_bytes_are_gone(mount: Mount, power_on: PowerOn) -> None:
+def test_failed_sync_is_reported_once_and_its_bytes_are_lost(
+    mount: Mount, power_on: PowerOn
+) -> None:
     disk = power_on(mount)
     file = saved(disk, "a", b"old")
     file.write(0, [b"new"])
@@ -210,7 +210,7 @@ def test_a_failed_sync_is_told_once_and_its_bytes_are_gone(mount: Mount, power_o
     file.close()
 
 
-def test_without_the_means_it_says_what_is_missing(tmp_path: Path) -> None:
+def test_missing_requirements_are_named(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="its tests need root"):
         Mount(tmp_path / "missing")
 

@@ -1,4 +1,4 @@
-"""Layouts and dumps of file formats."""
+"""Tests layouts and dumps of file formats."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_dump_has_every_byte_and_what_it_says() -> None:
     assert [int(line[:6]) for line in lines] == [8, 10, 12, 20]
 
 
-def test_a_long_run_of_zeros_is_told_not_shown() -> None:
+def test_long_run_of_zeros_is_summarized() -> None:
     part = Part("rest", (Field("zeros", "bytes", "", "z"),))
     (line,) = [*Example(bytes(99), [Piece(part, {"z": 99})]).lines()][1:]
     assert "(99 bytes of 00)" in line

@@ -1,4 +1,4 @@
-"""The newest PySpark is installed once for a locked version, and never by half."""
+"""Tests that the newest PySpark is installed once for a locked version, or not at all."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import pytest
 from tools import newest_spark
 
 
-def test_an_installation_that_is_there_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_existing_installation_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     locked = tmp_path / "locked.txt"
     locked.write_text("pyspark==1\n")
     asked: list[Path] = []

@@ -1,4 +1,4 @@
-"""The script for diagrams: from the cache, and only the expected bytes."""
+"""Tests that the script for diagrams comes from the cache with the expected bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue of stages fits the Makefile and this machine."""
+"""Tests that the catalogue of stages fits the Makefile and this machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_stage_that_needs_nothing_can_run() -> None:
     assert missing_tools("a stage of another list") is None
 
 
-def test_what_is_missing_is_told_with_its_package_and_the_switch(
+def test_missing_tool_is_named_with_its_package_and_the_switch(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -40,5 +40,5 @@ def test_what_is_missing_is_told_with_its_package_and_the_switch(
     assert missing_tools("interop-clients") is None
 
 
-def test_an_entry_needs_nothing_unless_it_says_so() -> None:
+def test_entry_needs_nothing_by_default() -> None:
     assert Entry("counts to three").needs == ()

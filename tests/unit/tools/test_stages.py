@@ -1,4 +1,5 @@
-"""Stages run in two lanes, a failure ends the run, and the report names what was not run."""
+"""Tests that stages run in two lanes, a failure ends the run, and the report lists what did not
+run."""
 
 from __future__ import annotations
 
@@ -109,7 +110,7 @@ def reported(
     return code, capsys.readouterr().out
 
 
-def test_the_report_ends_with_what_was_left_out_and_the_runners_closing_lines(
+def test_report_ends_with_stages_left_out_and_last_lines_of_runners(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, text = reported(monkeypatch, capsys, "good", "--left-out", "crash")
@@ -149,7 +150,7 @@ def test_a_stage_without_its_tools_is_left_out_and_in_ci_nothing_runs(
     assert "good |" not in text
 
 
-def test_the_table_is_kept_where_that_is_asked_for(
+def test_table_is_written_to_the_requested_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("GANTRY_STAGES_FILE", str(tmp_path / "stages"))

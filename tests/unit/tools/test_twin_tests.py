@@ -1,4 +1,4 @@
-"""The tests that are run uncompiled, too, are those that name a compiled module."""
+"""Tests that only tests which name a compiled module are run uncompiled as well."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tools.speedups import ROOT
 from tools.twin_tests import imported, twin_tests
 
 
-def test_every_form_of_import_is_seen() -> None:
+def test_every_form_of_import_is_found() -> None:
     source = "import a.b\nfrom c.d import e\ndef f():\n    from g import h\n"
     assert set(imported(source)) == {"a.b", "c.d", "c.d.e", "g", "g.h"}
 

@@ -1,4 +1,4 @@
-"""The numbers of the protocol against what real peers sent."""
+"""Tests the numbers of the protocol against what real peers sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands as values."""
+"""Tests commands as values: flags, equality and text."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def test_every_field_counts_for_equality() -> None:
         assert Command(0) != other, name
 
 
-def test_a_command_is_no_key() -> None:
+def test_command_is_not_hashable() -> None:
     with pytest.raises(TypeError, match="unhashable"):
         hash(Command(0))
 
 
-def test_its_text_does_not_spill_the_body() -> None:
+def test_text_of_a_command_does_not_contain_the_body() -> None:
     text = repr(Command(310, opaque=7, ext={"a": "PG"}, body=b"secret"))
     assert text.startswith("Command(code=310, opaque=7,")
     assert "6 bytes" in text

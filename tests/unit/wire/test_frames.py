@@ -1,4 +1,4 @@
-"""The stream decoder against frames of real Java peers, cut and damaged in every way."""
+"""Tests the stream decoder with frames of real Java peers, cut and damaged in every way."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_recorded_traffic_is_read_and_written_byte_for_byte() -> None:
 
 
 @pytest.mark.parametrize("step", [1, 3, 7, 8, 9, 1400])
-def test_however_the_stream_is_cut_the_commands_are_the_same(step: int) -> None:
+def test_commands_are_the_same_for_every_cut_of_the_stream(step: int) -> None:
     frames = [bytes.fromhex(vector["frame"]) for vector in golden()]
     stream = b"".join(frames)
     reader = FrameReader()
@@ -145,7 +145,9 @@ LIES = [
 
 
 @pytest.mark.parametrize(("prefix", "reason"), LIES)
-def test_a_lie_fails_the_reader_and_spares_what_was_before(prefix: str, reason: str) -> None:
+def test_wrong_length_fails_the_reader_after_the_commands_before_it(
+    prefix: str, reason: str
+) -> None:
     good = encode(Command(7))
     reader = FrameReader()
     assert reader.feed(good + bytes.fromhex(prefix) + good) == [Command(7)]
@@ -158,7 +160,7 @@ def test_a_lie_fails_the_reader_and_spares_what_was_before(prefix: str, reason: 
 
 
 @pytest.mark.parametrize(("prefix", "reason"), LIES)
-def test_a_lie_that_comes_byte_by_byte_fails_it_too(prefix: str, reason: str) -> None:
+def test_wrong_length_that_arrives_byte_by_byte_fails_the_reader(prefix: str, reason: str) -> None:
     reader = FrameReader()
     for byte in bytes.fromhex(prefix):
         assert reader.failure is None
@@ -183,7 +185,7 @@ def test_a_header_of_exactly_the_allowed_size_passes() -> None:
     assert "header" in str(strict.failure)
 
 
-def test_it_tells_of_a_frame_that_has_begun() -> None:
+def test_reader_reports_a_frame_that_has_begun() -> None:
     frame = encode(Command(7))
     reader = FrameReader()
     assert not reader.is_mid_frame
@@ -195,7 +197,7 @@ def test_it_tells_of_a_frame_that_has_begun() -> None:
     assert (reader.is_mid_frame, reader.buffered_bytes) == (False, 0)
 
 
-def test_nothing_fed_is_nothing_begun() -> None:
+def test_empty_input_begins_no_frame() -> None:
     reader = FrameReader()
     assert reader.feed(b"") == []
     assert not reader.is_mid_frame
@@ -216,7 +218,7 @@ def test_chunks_of_a_large_frame_are_never_joined_again() -> None:
     assert command.body == piece * 1000
 
 
-def test_a_frame_that_drips_in_keeps_few_objects() -> None:
+def test_frame_in_tiny_pieces_keeps_few_objects() -> None:
     frame = encode(Command(7, body=bytes(20_000)))
     reader = FrameReader()
     for position in range(0, len(frame) - 2, 2):
@@ -232,11 +234,11 @@ def test_parts_do_not_copy_the_body() -> None:
     assert b"".join(parts) == encode(command)
 
 
-def test_an_encoding_nobody_knows_is_our_mistake() -> None:
+def test_unknown_encoding_is_a_programming_error() -> None:
     with pytest.raises(LocalError, match="encoding 2 is neither"):
         encode(Command(7, encoding=2))
 
 
-def test_a_header_longer_than_its_length_can_say_is_our_mistake() -> None:
+def test_header_longer_than_its_length_field_is_a_programming_error() -> None:
     with pytest.raises(LocalError, match="no frame holds that"):
         encode(Command(7, remark="x" * (1 << 24)))

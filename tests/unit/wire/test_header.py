@@ -1,4 +1,4 @@
-"""The mechanism: one small header shows every rule."""
+"""Tests the conversion of typed headers with one small header that shows every rule."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def test_names_become_camel_case_unless_told_otherwise() -> None:
     assert required_names(Sample) == {"topic", "queueId"}
 
 
-def test_decode_gives_typed_values_and_ignores_what_it_does_not_know() -> None:
+def test_decode_returns_typed_values_and_ignores_unknown_fields() -> None:
     ext = {"topic": "T", "queueId": "-3", "isOrder": "true", "bname": "b", "newer": "x"}
     assert Sample.decode(ext) == Sample(topic="T", queue_id=-3, is_order=True, broker_name="b")
 
 
-def test_encode_leaves_out_what_is_none() -> None:
+def test_encode_leaves_out_none() -> None:
     header = Sample(topic="", queue_id=0, is_order=False)
     assert header.encode() == {"topic": "", "queueId": "0", "isOrder": "false"}
 
 
-def test_no_ext_fields_at_all_are_as_good_as_none_of_them() -> None:
+def test_missing_ext_equals_empty_ext() -> None:
     with pytest.raises(HeaderError, match=r"the custom field <topic> is null \(Sample\)"):
         Sample.decode(None)
 
@@ -77,7 +77,7 @@ def test_ints_are_read_as_java_reads_them(text: str, number: int) -> None:
     "text",
     ["", " 1", "1 ", "1_0", "1.0", "1e3", "0x1", "+", "-", "--1", "٣", "²", "null", "9" * 99],
 )
-def test_what_java_refuses_is_refused(text: str) -> None:
+def test_text_that_java_refuses_is_refused(text: str) -> None:
     for parse in (parse_int32, parse_int64):
         with pytest.raises(ValueError, match="not a"):
             parse(text)
@@ -93,12 +93,12 @@ def test_integers_end_at_their_width(bits: int) -> None:
             parse(str(beyond))
 
 
-def test_the_error_shows_a_long_value_cut_short() -> None:
+def test_error_shortens_a_long_value() -> None:
     with pytest.raises(HeaderError) as error:
         Sample.decode({"topic": "T", "queueId": "x" * 100_000})
     assert len(str(error.value)) < 150
 
 
-def test_a_type_that_cannot_travel_is_our_mistake() -> None:
+def test_type_without_an_encoding_is_a_programming_error() -> None:
     with pytest.raises(LocalError, match="no ext field can be of type"):
         Unusable.decode({"ratio": "1.5"})

@@ -1,4 +1,4 @@
-"""Binary headers: round trips, and lengths that lie."""
+"""Tests binary headers: round trips, and wrong lengths."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def header_of(remark_length: int, remark: bytes, ext_length: int, ext: bytes) ->
 
 
 @given(COMMANDS)
-def test_what_is_written_is_read_again(command: Command) -> None:
+def test_written_header_is_read_back(command: Command) -> None:
     assert decode(header_binary.encode(command)) == command
 
 
 @given(COMMANDS, st.data())
-def test_damage_is_read_or_refused_but_never_escapes(command: Command, data: st.DataObject) -> None:
+def test_damaged_header_is_read_or_refused(command: Command, data: st.DataObject) -> None:
     header = bytearray(header_binary.encode(command))
     header[data.draw(st.integers(0, len(header) - 1))] = data.draw(st.integers(0, 255))
     try:
@@ -67,7 +67,7 @@ def test_a_header_is_read_out_of_the_middle_of_a_buffer() -> None:
     assert header_binary.decode(b"??" + header + b"??", 2, 2 + len(header)).ext == {"a": "b"}
 
 
-def test_empty_and_missing_are_one_for_remark_and_ext() -> None:
+def test_empty_and_missing_remark_and_ext_are_the_same() -> None:
     command = decode(header_binary.encode(Command(7, remark="", ext={}, encoding=1)))
     assert (command.remark, command.ext) == (None, None)
 
@@ -104,7 +104,7 @@ def test_bytes_that_are_not_utf8_are_replaced() -> None:
         (header_of(0, b"", 8, b"\x00\x01a\x80\x00\x00\x01z"), "ext value has -2147483647 bytes"),
     ],
 )
-def test_a_length_that_lies_is_refused_with_its_reason(header: bytes, reason: str) -> None:
+def test_wrong_length_is_refused_with_the_reason(header: bytes, reason: str) -> None:
     with pytest.raises(RemoteError, match=reason):
         decode(header)
 
@@ -119,11 +119,11 @@ def test_a_length_that_lies_is_refused_with_its_reason(header: bytes, reason: st
         (Command(1, ext={"k" * 32768: ""}), "length of an ext name 32768 does not fit"),
     ],
 )
-def test_what_the_form_cannot_hold_is_our_mistake(command: Command, reason: str) -> None:
+def test_value_beyond_the_binary_form_is_a_programming_error(command: Command, reason: str) -> None:
     with pytest.raises(LocalError, match=reason):
         header_binary.encode(command)
 
 
-def test_half_a_surrogate_pair_of_ours_is_written_as_javas_question_mark() -> None:
+def test_lone_surrogate_is_written_as_a_question_mark() -> None:
     command = decode(header_binary.encode(Command(0, remark="\ud800", ext={"\udc00": "\ud800"})))
     assert (command.remark, command.ext) == ("?", {"?": "?"})

@@ -1,4 +1,4 @@
-"""JSON headers: what Java accepts we accept, what Java writes we write."""
+"""Tests that JSON headers are read and written as in Java."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def decode_text(header: str) -> Command:
 
 
 @given(COMMANDS)
-def test_what_is_written_is_read_again(command: Command) -> None:
+def test_written_header_is_read_back(command: Command) -> None:
     header = header_json.encode(command)
     assert decode(header) == command
     assert header_json.parse(header) == command
 
 
 @given(COMMANDS)
-def test_what_is_written_is_json_with_sorted_keys(command: Command) -> None:
+def test_written_header_is_json_with_sorted_keys(command: Command) -> None:
     fields = json.loads(header_json.encode(command))
     assert list(fields) == sorted(fields)
     assert fields["serializeTypeCurrentRPC"] == "JSON"
@@ -118,7 +118,7 @@ def test_an_unknown_language_is_other(value: str, language: LanguageCode) -> Non
         ('""', ""),
     ],
 )
-def test_an_ext_value_that_is_no_text_becomes_its_json(value: str, text: str) -> None:
+def test_ext_value_that_is_no_text_is_read_as_its_json(value: str, text: str) -> None:
     assert decode_text(f'{{"extFields":{{"a":{value}}}}}').ext == {"a": text}
 
 
@@ -165,22 +165,22 @@ def test_texts_are_read_as_java_reads_them(header: bytes, remark: str) -> None:
         ('{"extFields":"x"}', "extFields is a str"),
     ],
 )
-def test_nonsense_is_refused_with_its_reason(header: str, reason: str) -> None:
+def test_malformed_header_is_refused_with_the_reason(header: str, reason: str) -> None:
     with pytest.raises(RemoteError, match=reason) as refusal:
         decode_text(header)
     assert len(str(refusal.value)) < 300
 
 
-def test_half_a_surrogate_pair_of_ours_is_written_as_javas_question_mark() -> None:
+def test_lone_surrogate_is_written_as_a_question_mark() -> None:
     assert decode(header_json.encode(Command(0, remark="a\ud800b"))).remark == "a?b"
 
 
-def test_an_unknown_language_of_ours_is_written_as_other() -> None:
+def test_unknown_language_is_written_as_other() -> None:
     assert b'"language":"OTHER"' in header_json.encode(Command(0, language=99))
 
 
 @pytest.mark.parametrize("field", ["code", "opaque", "flag", "version"])
-def test_numbers_beyond_32_bits_are_our_mistake(field: str) -> None:
+def test_numbers_beyond_32_bits_are_a_programming_error(field: str) -> None:
     command = Command(0)
     setattr(command, field, 1 << 31)
     with pytest.raises(LocalError, match="2147483648 does not fit"):

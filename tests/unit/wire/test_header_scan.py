@@ -1,4 +1,4 @@
-"""The quick reader: where it answers, it answers what the thorough one answers."""
+"""Tests that the quick header reader gives the same answers as the thorough one, or none."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def golden_headers() -> list[bytes]:
 
 
 @pytest.mark.parametrize("header", golden_headers())
-def test_what_java_writes_is_not_odd(header: bytes) -> None:
+def test_headers_written_by_java_are_scanned(header: bytes) -> None:
     command = scan(header)
     assert command is not None
     assert command == parse(header)
 
 
 @given(HEADERS, st.booleans(), st.booleans())
-def test_it_agrees_with_the_thorough_reader(
+def test_scan_agrees_with_the_thorough_reader(
     fields: dict[str, object], is_ascii: bool, is_compact: bool
 ) -> None:
     separators = (",", ":") if is_compact else None
@@ -83,7 +83,7 @@ def test_it_agrees_with_the_thorough_reader(
 
 
 @given(st.data())
-def test_it_agrees_on_damaged_headers(data: st.DataObject) -> None:
+def test_scan_agrees_on_damaged_headers(data: st.DataObject) -> None:
     header = bytearray(data.draw(st.sampled_from(golden_headers())))
     for _ in range(data.draw(st.integers(1, 3))):
         position = data.draw(st.integers(0, len(header) - 1))
@@ -99,11 +99,11 @@ def test_it_agrees_on_damaged_headers(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("cut", range(200))
-def test_a_header_cut_short_is_odd(cut: int) -> None:
+def test_truncated_header_is_not_scanned(cut: int) -> None:
     assert scan(golden_headers()[0][:cut]) is None
 
 
-def test_it_stays_inside_of_its_part_of_the_buffer() -> None:
+def test_scan_stays_inside_of_its_part_of_the_buffer() -> None:
     data = b'{"code":7,"remark":"\\u0041"}'
     for end in range(len(data)):
         assert header_scan.scan(data, 0, end) is None

@@ -1,4 +1,4 @@
-"""The declared headers against real Java: its header classes, and traffic it exchanged.
+"""Tests the declared headers against Java's header classes and recorded traffic.
 
 java_headers.json holds the header classes of 5.3.3 (and the access control ones of 4.9.8) as
 reflection over the released jars shows them: fields, types, and which are marked CFNotNull.
@@ -135,7 +135,7 @@ def test_short_and_long_send_headers_have_the_same_attributes() -> None:
 
 
 @pytest.mark.parametrize("header", ALL_HEADERS)
-def test_each_required_field_is_missed_by_name(header: type[Header]) -> None:
+def test_missing_required_field_is_named(header: type[Header]) -> None:
     sample = {"s": "text", "i": "1", "l": "1", "b": "true"}
     whole = {name: sample[kind] for name, kind in field_kinds(header).items()}
     header.decode(whole)
@@ -150,7 +150,7 @@ def test_each_required_field_is_missed_by_name(header: type[Header]) -> None:
 
 
 @pytest.mark.parametrize("header", ALL_HEADERS)
-def test_each_number_is_checked_by_name(header: type[Header]) -> None:
+def test_invalid_number_is_named(header: type[Header]) -> None:
     sample = {"s": "text", "i": "1", "l": "1", "b": "true"}
     too_big = {"i": str(1 << 31), "l": str(1 << 63)}
     whole = {name: sample[kind] for name, kind in field_kinds(header).items()}

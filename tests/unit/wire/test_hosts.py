@@ -1,4 +1,4 @@
-"""Hosts: packed, parsed and printed as Java does."""
+"""Tests that hosts are packed, parsed and formatted as in Java."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_parses_and_prints_as_java(text: str, packed: str, java: str) -> None:
 
 
 @given(addresses, st.integers(0, 65535))
-def test_hosts_survive(address: bytes, port: int) -> None:
+def test_hosts_survive_the_round_trip(address: bytes, port: int) -> None:
     host = hosts.pack(address, port)
     assert hosts.unpack(host) == (address, port)
     assert hosts.parse(hosts.text(host)) == host
@@ -51,7 +51,7 @@ def test_other_texts_are_refused(text: str) -> None:
 
 
 @given(st.text("0123456789abcdef.:[]/% "))
-def test_nonsense_is_refused_or_reads_back(text: str) -> None:
+def test_any_text_is_refused_or_reads_back(text: str) -> None:
     try:
         host = hosts.parse(text)
     except RemoteError:
@@ -60,12 +60,12 @@ def test_nonsense_is_refused_or_reads_back(text: str) -> None:
 
 
 @pytest.mark.parametrize("packed", [b"", bytes(7), bytes(19), b"\x7f\x00\x00\x01\x00\x01\x00\x00"])
-def test_packed_nonsense_is_refused(packed: bytes) -> None:
+def test_malformed_packed_host_is_refused(packed: bytes) -> None:
     with pytest.raises(RemoteError):
         hosts.unpack(packed)
 
 
-def test_packing_nonsense_is_our_fault() -> None:
+def test_packing_an_invalid_host_is_a_programming_error() -> None:
     with pytest.raises(LocalError):
         hosts.pack(bytes(5), 1)
     with pytest.raises(LocalError):

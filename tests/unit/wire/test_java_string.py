@@ -1,4 +1,4 @@
-"""Java strings: hashes of every kind of character, and text that is no UTF-8."""
+"""Tests Java's string hashes for every kind of character, and text that is not UTF-8."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HASHES = json.loads((VECTORS / "functions-5.3.3.json").read_text())["stringHash"
 
 
 @pytest.mark.parametrize("item", HASHES)
-def test_hashes_as_java(item: dict[str, Any]) -> None:  # Any: mixed JSON
+def test_hashes_equal_javas(item: dict[str, Any]) -> None:  # Any: mixed JSON
     assert java_string.hash_code(item["s"]) == item["hashCode"]
 
 
@@ -28,7 +28,7 @@ def test_lone_surrogates_count_as_themselves() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=[])))
-def test_is_the_polynomial_over_utf16_units_in_32_bits(text: str) -> None:
+def test_hash_is_the_polynomial_over_utf16_units_in_32_bits(text: str) -> None:
     encoded = text.encode("utf-16-le", "surrogatepass")
     units = [int.from_bytes(encoded[i : i + 2], "little") for i in range(0, len(encoded), 2)]
     total = sum(unit * 31**power for power, unit in enumerate(reversed(units)))

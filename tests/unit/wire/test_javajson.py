@@ -1,4 +1,4 @@
-"""fastjson's dialect against texts that Java wrote, and its reader against damaged ones."""
+"""Tests fastjson's dialect with texts that Java wrote, and its reader with damaged texts."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_doubles_are_written_as_java_writes_them(number: float, text: str) -> No
         (r'"a\ud83d"', "a?"),
     ],
 )
-def test_what_fastjson_tolerates_is_read(text: str, value: Json) -> None:
+def test_text_that_fastjson_tolerates_is_read(text: str, value: Json) -> None:
     assert loads(text) == value
 
 
@@ -243,7 +243,7 @@ def test_what_fastjson_tolerates_is_read(text: str, value: Json) -> None:
         ("9" * 5000, 0),
     ],
 )
-def test_what_it_does_not_is_refused_with_its_position(text: str, position: int) -> None:
+def test_text_that_fastjson_refuses_is_refused_with_the_position(text: str, position: int) -> None:
     with pytest.raises(JsonError, match=f"JSON at character {position}: ") as error:
         loads(text)
     assert error.value.position == position
@@ -254,7 +254,7 @@ def test_bytes_that_are_no_utf8_are_read_as_java_reads_them() -> None:
     assert loads(b'{"a":"\xff"}') == {"a": "\ufffd"}
 
 
-def test_what_was_read_can_always_be_written() -> None:
+def test_read_values_can_be_written() -> None:
     assert dumps_fastjson(loads(b'"\\ud800 \xed\xa0\x80"'))
     assert dumps_fastjson("\ud800") == b'"?"'
 
@@ -298,7 +298,7 @@ def test_a_frame_full_of_small_values_is_refused_before_it_is_read(
 @pytest.mark.parametrize(
     ("text", "values"), [("[+1,2,3]", 4), ("[+1,[2],[3]]", 6), (r"['\n\n\n']", 5)]
 )
-def test_values_of_the_dialect_are_bounded_on_their_own(text: str, values: int) -> None:
+def test_values_of_the_dialect_have_their_own_bound(text: str, values: int) -> None:
     read_tolerantly(text, values)
     with pytest.raises(JsonError, match=f"more than {values - 1} values in what is no standard"):
         read_tolerantly(text, values - 1)
@@ -314,7 +314,7 @@ def test_standard_parts_of_a_document_count_as_one_value() -> None:
         loads(text, dialect_values_max=4)
 
 
-def test_parts_are_tried_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_parts_are_tried_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
     read = javajson_reader.read_standard
 
@@ -328,7 +328,7 @@ def test_parts_are_tried_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("member", ["{b:1}", '"\\ud800"'])
-def test_a_standard_part_is_read_as_the_whole_would_be(member: str) -> None:
+def test_standard_part_has_the_value_of_the_tolerant_reader(member: str) -> None:
     deep = "[" * (DEPTH_MAX - 1) + "]" * (DEPTH_MAX - 1)
     text = f'{{"x":[{member}],"deep":{deep},"y":[{member},NaN]}}'
     assert loads(text) == read_tolerantly(text)

@@ -1,4 +1,4 @@
-"""A table within a JSON text is read in pieces, with the result of reading it at once."""
+"""Tests that a table within a JSON text, read in pieces, has the value of reading it at once."""
 
 from __future__ import annotations
 

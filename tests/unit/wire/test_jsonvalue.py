@@ -1,4 +1,4 @@
-"""How bean properties are read: leniently as fastjson does, and never beyond Java's types."""
+"""Tests how bean properties are read: leniently as in fastjson, and within Java's types."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ QUEUE = ObjectKey((("queueId", 1),))
 @pytest.mark.parametrize(
     ("value", "text"), [("a", "a"), (5, "5"), (True, "true"), (False, "false"), (None, None)]
 )
-def test_text_takes_numbers_and_booleans_too(value: Json, text: str | None) -> None:
+def test_text_field_accepts_numbers_and_booleans(value: Json, text: str | None) -> None:
     assert text_field({"p": value}, "p") == text
 
 
 @pytest.mark.parametrize("value", [5, "5", "+5", 5.0, "005"])
-def test_integers_take_texts_too(value: Json) -> None:
+def test_integer_field_accepts_texts(value: Json) -> None:
     assert int_field({"p": value}, "p") == 5
     assert long_field({"p": value}, "p") == 5
 
 
 @pytest.mark.parametrize("value", [None, "", "null"])
-def test_nothing_is_the_default(value: Json) -> None:
+def test_empty_value_gives_the_default(value: Json) -> None:
     assert int_field({"p": value}, "p", 7) == 7
     assert long_field({}, "p", 7) == 7
 
 
 @pytest.mark.parametrize("value", ["x", " 5", "5_0", 5.5, [], {}, True, "9" * 30, 1 << 63])
-def test_what_is_no_integer_is_refused_by_name(value: Json) -> None:
+def test_invalid_integer_is_refused_by_name(value: Json) -> None:
     for read in (int_field, long_field):
         with pytest.raises(RemoteError, match=r"^perm is .* where a whole number"):
             read({"perm": value}, "perm")
@@ -75,12 +75,12 @@ def test_an_absent_boolean_is_its_default() -> None:
 
 
 @pytest.mark.parametrize("value", ["yes", 2, [], {}])
-def test_what_is_no_boolean_is_refused(value: Json) -> None:
+def test_invalid_boolean_is_refused(value: Json) -> None:
     with pytest.raises(RemoteError, match=r"^p is .* where true or false belongs"):
         bool_field({"p": value}, "p")
 
 
-def test_doubles_take_integers_and_texts_too() -> None:
+def test_double_field_accepts_integers_and_texts() -> None:
     bean: dict[str | int | ObjectKey, Json] = {"a": 1, "b": "1.5", "c": None, "d": []}
     assert [float_field(bean, name, 9.0) for name in "abcx"] == [1.0, 1.5, 9.0, 9.0]
     with pytest.raises(RemoteError, match="d is an array where a number belongs"):
@@ -104,7 +104,7 @@ def test_text_maps_drop_nulls_and_spell_everything_as_text() -> None:
         text_map_field({"p": 5}, "p")
 
 
-def test_containers_are_what_they_must_be() -> None:
+def test_wrong_container_is_refused() -> None:
     assert object_of({}, "body") == {}
     assert list_of(None, "queueDatas") == []
     with pytest.raises(RemoteError, match="body is None where an object belongs"):

@@ -1,4 +1,4 @@
-"""Ordinals of releases against the names Java gives them."""
+"""Tests ordinals of releases against the names that Java gives them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ JAVA: dict[str, int] = {
 
 
 @pytest.mark.parametrize(("name", "ordinal"), JAVA.items())
-def test_ordinals_are_javas(name: str, ordinal: int) -> None:
+def test_ordinals_equal_javas(name: str, ordinal: int) -> None:
     assert version.version_ordinal(name) == ordinal
     assert version.version_name(ordinal) == name
 
 
-def test_the_named_constants_are_javas_too() -> None:
+def test_named_constants_equal_javas() -> None:
     constants = {name: value for name, value in vars(version).items() if name in JAVA}
     assert len(constants) >= 8
     assert constants == {name: JAVA[name] for name in constants}
@@ -35,7 +35,7 @@ def test_every_ordinal_has_a_name_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("ordinal", [-1, 613, 32767])
-def test_what_is_beyond_the_last_release_is_higher(ordinal: int) -> None:
+def test_ordinals_beyond_the_last_release_are_higher(ordinal: int) -> None:
     assert version.version_name(ordinal) == "HIGHER_VERSION"
 
 
@@ -43,5 +43,5 @@ def test_an_unknown_name_has_no_ordinal() -> None:
     assert version.version_ordinal("V9_9_9") is None
 
 
-def test_our_commands_claim_the_release_we_follow() -> None:
+def test_own_commands_carry_the_followed_release() -> None:
     assert version.version_name(version.OWN_VERSION) == "V5_3_3"

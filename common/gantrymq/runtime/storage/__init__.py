@@ -1,1 +1,1 @@
-"""Implements the disk ports on the file system, and writes files outside of the store."""
+"""Implements the disk ports on the file system, and files outside of the store."""

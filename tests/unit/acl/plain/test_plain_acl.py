@@ -1,4 +1,4 @@
-"""plain_acl.yml, read and written."""
+"""Tests how plain_acl.yml is read and written."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_the_sample_is_read() -> None:
 
 
 @given(st.lists(accounts, max_size=3), st.lists(patterns, max_size=3), st.integers(0, 2**62))
-def test_what_is_written_is_read_as_it_was(
+def test_written_rules_are_read_back(
     listed: list[Account], white: list[AddressPattern], counter: int
 ) -> None:
     by_key = {each.access_key: each for each in listed}
@@ -121,18 +121,18 @@ def test_what_is_written_is_read_as_it_was(
         (b"dataVersion: [{counter: x}]", "counter: x must be a number"),
     ],
 )
-def test_what_cannot_be_used_says_what_and_where(content: bytes, why: str) -> None:
+def test_error_names_the_value_and_its_place(content: bytes, why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         plain_acl.read(content)
 
 
-def test_a_secret_is_in_no_error() -> None:
+def test_errors_contain_no_secret() -> None:
     with pytest.raises(ConfigurationError) as caught:
         plain_acl.read(account(secretKey="short"))
     assert "short" not in str(caught.value)
 
 
-def test_what_java_passes_over_is_passed_over_and_said() -> None:
+def test_content_that_java_ignores_is_ignored_with_a_warning() -> None:
     content = account(topicPerm="[A=PUB]", defaultGroupPerm="sub", groupPerms="[G=ANY]")
     rules = plain_acl.read(content + b"\n- accessKey: RocketMQ\n  secretKey: 87654321\n")
     assert rules.accounts["RocketMQ"] == Account(
@@ -146,13 +146,13 @@ def test_what_java_passes_over_is_passed_over_and_said() -> None:
     ]
 
 
-def test_an_empty_file_lets_nobody_in_and_says_so() -> None:
+def test_empty_file_admits_no_client_and_warns() -> None:
     rules = plain_acl.read(b"")
     assert rules == Rules()
     assert "no client is admitted" in rules.warnings[0]
 
 
-def test_credentials_are_read_as_tools_of_java_have_them() -> None:
+def test_credentials_are_read_as_javas_tools_write_them() -> None:
     content = b"accessKey: rocketmq2\nsecretKey: 12345678\n"
     assert plain_acl.read_credentials(content) == Credentials("rocketmq2", "12345678")
     with pytest.raises(ConfigurationError, match="secretKey"):
@@ -175,7 +175,7 @@ accounts:
 
 
 @pytest.mark.parametrize("until", ["tomorrow", "2023-11-15", "2023-11-15T00:00:00"])
-def test_moment_that_is_none_is_refused(until: str) -> None:
+def test_invalid_time_is_refused(until: str) -> None:
     content = (
         "accounts: [{accessKey: somebody, secretKey: 12345678, oldSecretKey: 87654321,"
         f" oldSecretKeyUntil: '{until}'}}]"

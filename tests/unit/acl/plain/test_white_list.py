@@ -1,4 +1,4 @@
-"""Patterns of addresses."""
+"""Tests the patterns of client addresses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def lets_in(pattern: str, peer: str) -> bool:
         ("2001:1-f::{1,a}", "[2001:c::a]:1"),
     ],
 )
-def test_an_address_that_is_meant(pattern: str, peer: str) -> None:
+def test_matching_address(pattern: str, peer: str) -> None:
     assert lets_in(pattern, peer)
 
 
@@ -52,7 +52,7 @@ def test_an_address_that_is_meant(pattern: str, peer: str) -> None:
         ("10.1.2.*", ""),
     ],
 )
-def test_an_address_that_is_not_meant(pattern: str, peer: str) -> None:
+def test_address_that_does_not_match(pattern: str, peer: str) -> None:
     assert not lets_in(pattern, peer)
 
 
@@ -74,7 +74,7 @@ def test_an_address_that_is_not_meant(pattern: str, peer: str) -> None:
         ),
     ],
 )
-def test_what_is_no_pattern_is_refused(text: str) -> None:
+def test_invalid_pattern_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         AddressPattern.parse(text)
 
@@ -89,7 +89,7 @@ def test_every_address_is_its_own_pattern(number: int) -> None:
 
 
 @given(st.integers(0, 2**128 - 1))
-def test_and_so_is_every_one_of_ipv6(number: int) -> None:
+def test_every_ipv6_address_is_its_own_pattern(number: int) -> None:
     address = IPv6Address(number)
     if address.ipv4_mapped is not None:
         return
@@ -99,7 +99,7 @@ def test_and_so_is_every_one_of_ipv6(number: int) -> None:
 
 
 @given(st.text(alphabet="0123456789abcf.:*-{},", max_size=24))
-def test_nonsense_is_a_pattern_or_refused(text: str) -> None:
+def test_any_text_is_a_pattern_or_is_refused(text: str) -> None:
     try:
         pattern = AddressPattern.parse(text)
     except ValueError:

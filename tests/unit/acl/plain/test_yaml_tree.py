@@ -1,4 +1,4 @@
-"""YAML, no more of it than an honest file has."""
+"""Tests the YAML reader, which accepts only what a file of accounts needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_texts_stay_as_they_are_written() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\n# nothing\n", b"\xef\xbb\xbf"])
-def test_nothing_is_nothing(content: bytes) -> None:
+def test_empty_text_is_none(content: bytes) -> None:
     assert yaml_tree.read(content) is None
 
 
@@ -37,12 +37,12 @@ def test_nothing_is_nothing(content: bytes) -> None:
         (b"#" * (YAML_BYTES_MAX + 1), "at most"),
     ],
 )
-def test_what_is_more_or_less_than_that_is_refused(content: bytes, why: str) -> None:
+def test_other_yaml_is_refused(content: bytes, why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         yaml_tree.read(content)
 
 
-def test_tags_make_nothing() -> None:
+def test_tags_create_no_objects() -> None:
     assert yaml_tree.read(b"a: !!python/object/apply:os.system [x]") == {"a": ["x"]}
 
 

@@ -1,4 +1,4 @@
-"""Rules by which certificates stand for accounts."""
+"""Tests the rules that map certificates to accounts."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def test_first_rule_that_matches_decides(rules: str, names: list[str], account: 
 @pytest.mark.parametrize(
     "text", ["orders=o", "CN:=o", "CN:orders=", "XX:a=b", "CN:*.*=a", "CN:a=*"]
 )
-def test_rule_that_says_nothing_is_refused(text: str) -> None:
+def test_incomplete_rule_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError):
         parse_rules(text)

@@ -1,4 +1,4 @@
-"""Signatures that cover the request code, and are good once."""
+"""Tests signatures that cover the request code and are valid once."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def admin_guard(rules: UserRules | None = None) -> Guard:
     return Guard(accounts, BROKER_REQUESTS, rules or UserRules())
 
 
-def test_both_signatures_of_a_request_are_good() -> None:
+def test_both_signatures_of_a_request_are_valid() -> None:
     command = signer().signed(request(), NOW_MS)
     assert full_signature.is_signed(command, "12345678")
     assert not full_signature.is_signed(command, "87654321")
 
 
-def test_server_of_java_finds_its_own_signature() -> None:
+def test_java_server_accepts_its_own_signature() -> None:
     """It signs the values of all fields but Signature, this one's too."""
     command = signer().signed(request(), NOW_MS)
     ext = dict(command.ext or {})
@@ -69,7 +69,7 @@ def test_server_of_java_finds_its_own_signature() -> None:
     assert (again.ext or {})[SIGNATURE] == ext[SIGNATURE]
 
 
-def test_captured_signature_is_no_use_for_another_code() -> None:
+def test_captured_signature_is_invalid_for_another_code() -> None:
     """RocketMQ's is: a look at a topic, sent as 215, deletes it."""
     captured = signer().signed(request(), NOW_MS)
     as_delete = Command(Code.DELETE_TOPIC_IN_BROKER, ext=captured.ext, body=captured.body)
@@ -94,7 +94,7 @@ def test_body_is_covered() -> None:
     )
 
 
-def test_request_signed_both_ways_is_not_good_without_the_full_signature() -> None:
+def test_request_with_both_signatures_needs_the_full_one() -> None:
     """RocketMQ's covers values run together: a captured one could be cut in other places."""
     ext = dict(signer().signed(request(), NOW_MS).ext or {})
     moved = {**ext, "GantrySignaturf": ext.pop(FULL_SIGNATURE)}
@@ -105,7 +105,7 @@ def test_request_signed_both_ways_is_not_good_without_the_full_signature() -> No
     assert not is_signed(Command(Code.DELETE_TOPIC_IN_BROKER, ext=cut), "12345678")
 
 
-def test_request_is_good_once() -> None:
+def test_request_is_accepted_once() -> None:
     guard, command = admin_guard(), signer().signed(request(), NOW_MS)
     assert guard.check(command, Caller(PEER, NOW_MS)) is None
     refused = guard.check(command, Caller(PEER, NOW_MS))
@@ -113,14 +113,14 @@ def test_request_is_good_once() -> None:
     assert "seen before" in refused.remark
 
 
-def test_request_that_had_to_wait_is_judged_again() -> None:
+def test_request_that_waited_is_checked_again() -> None:
     guard, command = admin_guard(), signer().signed(request(), NOW_MS)
     assert guard.check(command, Caller(PEER, NOW_MS)) is None
     assert guard.check(command, Caller(PEER, NOW_MS, was_admitted=True)) is None
 
 
 @pytest.mark.parametrize("apart_ms", [-APART_MS_MAX - 1, APART_MS_MAX + 1])
-def test_request_of_another_time_is_refused(apart_ms: int) -> None:
+def test_request_signed_at_another_time_is_refused(apart_ms: int) -> None:
     command = signer().signed(request(), NOW_MS)
     refused = admin_guard().check(command, Caller(PEER, NOW_MS + apart_ms))
     assert refused is not None
@@ -133,7 +133,7 @@ def test_full_signature_can_be_required() -> None:
     assert guard.check(signer().signed(request(), NOW_MS), Caller(PEER, NOW_MS)) is None
 
 
-def test_requests_may_pass_each_other() -> None:
+def test_requests_may_arrive_out_of_order() -> None:
     table, one = ReplayTable(), signer()
     commands = [one.signed(request(), NOW_MS) for _ in range(WINDOW + 1)]
     assert table.fault(commands[-1], NOW_MS) is None
@@ -150,7 +150,7 @@ def requests_of_invented_signers(count: int, account: str, signed_ms: int) -> It
         yield Command(10, ext={ACCESS_KEY: account, FULL_SIGNATURE: stamp})
 
 
-def test_table_of_signers_is_bounded_and_forgets_nothing_that_could_be_sent_again() -> None:
+def test_table_of_signers_is_bounded_and_keeps_replayable_requests() -> None:
     table = ReplayTable()
     first = signer("f" * 16).signed(request(), NOW_MS)
     assert table.fault(first, NOW_MS) is None
@@ -159,7 +159,7 @@ def test_table_of_signers_is_bounded_and_forgets_nothing_that_could_be_sent_agai
     assert table.fault(first, NOW_MS) is not None
 
 
-def test_account_that_invents_signers_keeps_no_other_account_out() -> None:
+def test_account_with_many_signers_does_not_block_other_accounts() -> None:
     """It signs ahead of time as well: what is forgotten of it counts as seen until then."""
     table, service = ReplayTable(), signer()
     assert table.fault(service.signed(request(), NOW_MS), NOW_MS) is None
@@ -171,7 +171,7 @@ def test_account_that_invents_signers_keeps_no_other_account_out() -> None:
     assert table.fault(newcomer.signed(request(), NOW_MS + 1), NOW_MS + 1) is None
 
 
-def test_full_table_makes_room_at_the_account_with_the_most_signers() -> None:
+def test_full_table_evicts_from_the_account_with_most_signers() -> None:
     table, service = ReplayTable(), signer()
     before = service.signed(request(), NOW_MS)
     assert table.fault(before, NOW_MS) is None
@@ -186,7 +186,7 @@ def test_full_table_makes_room_at_the_account_with_the_most_signers() -> None:
     "text",
     ["", "x", f"{MARK}:1:{16 * 'a'}:1", f"{MARK}:x:{16 * 'a'}:1:y", f"{MARK}:1:short:1:y"],
 )
-def test_stamp_that_is_none_is_refused(text: str) -> None:
+def test_malformed_stamp_is_refused(text: str) -> None:
     command = Command(10, ext={FULL_SIGNATURE: text})
     assert ReplayTable().fault(command, NOW_MS) is not None
     assert not full_signature.is_signed(command, "12345678")

@@ -1,4 +1,4 @@
-"""Signatures as Java's clients make them and its servers check them."""
+"""Tests signatures as Java's clients make them and its servers check them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def request(**ext: str) -> Command:
     return Command(10, ext=ext, body=b"hello")
 
 
-def test_it_is_javas() -> None:
+def test_signature_equals_javas() -> None:
     body = JAVAS["body"].encode()
     assert signature(JAVAS["ext"], body, JAVAS["secretKey"]) == JAVAS["signature"]
 
 
-def test_what_java_signed_is_signed() -> None:
+def test_request_signed_by_java_is_valid() -> None:
     ext = {**JAVAS["ext"], "Signature": JAVAS["signature"]}
     assert is_signed(Command(10, ext=ext, body=JAVAS["body"].encode()), JAVAS["secretKey"])
 
@@ -35,24 +35,24 @@ def test_what_java_signed_is_signed() -> None:
     ext=st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=5),
     body=st.binary(max_size=20),
 )
-def test_what_is_signed_here_is_signed(ext: dict[str, str], body: bytes) -> None:
+def test_request_signed_by_gantry_is_valid(ext: dict[str, str], body: bytes) -> None:
     assert is_signed(signed(Command(10, ext=ext, body=body), ME), ME.secret_key)
 
 
-def test_another_key_is_no_key() -> None:
+def test_signature_with_another_key_is_invalid() -> None:
     assert not is_signed(signed(request(a="b"), ME), "12345679")
 
 
 @pytest.mark.parametrize("text", ["", "é", "AAAA", "\ud800"])
-def test_any_other_signature_is_none(text: str) -> None:
+def test_other_signature_is_invalid(text: str) -> None:
     assert not is_signed(request(AccessKey="RocketMQ", Signature=text), ME.secret_key)
 
 
-def test_no_signature_is_none() -> None:
+def test_missing_signature_is_invalid() -> None:
     assert not is_signed(Command(10), ME.secret_key)
 
 
-def test_what_was_changed_on_its_way_is_not_signed() -> None:
+def test_changed_request_is_invalid() -> None:
     for changed in ({"b": "other"}, {"c": "more"}):
         command = signed(request(a="1", b="2"), ME)
         assert command.ext is not None
@@ -72,7 +72,7 @@ def test_a_query_by_unique_key_may_be_signed_before_or_after_that_is_said() -> N
     assert is_signed(signed(request(topic="T", _UNIQUE_KEY_QUERY="true"), ME), ME.secret_key)
 
 
-def test_the_request_is_otherwise_as_it_was() -> None:
+def test_signing_adds_only_the_signature_fields() -> None:
     plain = Command(10, flag=FLAG_ONEWAY, language=3, version=7, body=b"x", encoding=1)
     sent = signed(plain, ME)
     assert plain.ext is None

@@ -1,4 +1,4 @@
-"""What policies allow: which entry decides."""
+"""Tests which policy entry decides about a request."""
 
 from __future__ import annotations
 
@@ -80,11 +80,13 @@ def test_default_entries_count_only_where_no_custom_entry_matches() -> None:
         ("unknown", None),
     ],
 )
-def test_entry_with_addresses_counts_for_those_alone(peer: str, wanted: str | None) -> None:
+def test_entry_with_addresses_applies_to_these_addresses_only(
+    peer: str, wanted: str | None
+) -> None:
     assert said(PUB_A, "Allow Topic:* Pub 10.0.0.0/8 2001:db8::/32", peer=peer) == wanted
 
 
-def test_any_of_the_actions_that_a_request_asks_for_is_enough() -> None:
+def test_one_of_the_needed_actions_is_enough() -> None:
     need = group_need("g").by(Action.SUB | Action.GET)
     assert said(need, "Allow Group:g Get") == "Allow"
     assert said(need, "Allow Group:g Update") is None

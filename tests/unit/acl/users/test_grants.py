@@ -1,4 +1,4 @@
-"""Roles are added to policies, and taken from them."""
+"""Tests how roles are added to policies and removed from them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_second_role_adds_actions_to_the_entry_of_the_first() -> None:
     )
 
 
-def test_role_that_a_user_has_changes_nothing() -> None:
+def test_granting_a_role_twice_changes_nothing() -> None:
     assert granted(acl(entry("topic:A", "All")), wanted("producer", ["A"], [])) == PolicyChange()
     assert PolicyChange().policies == ()
 
@@ -68,12 +68,12 @@ def test_role_does_not_widen_the_addresses_of_an_entry() -> None:
     )
 
 
-def test_role_is_taken_and_other_actions_stay() -> None:
+def test_revoked_role_leaves_other_actions() -> None:
     before = acl(entry("Topic:A", "Pub", "Sub", "Update", "Get"), entry("Group:g", "Sub", "Get"))
     change = revoked(before, wanted("consumer", ["A"], ["g"]))
     assert change == PolicyChange((entry("Topic:A", "Pub"),), ("Group:g",))
 
 
-def test_role_that_a_user_lacks_is_taken_without_a_change() -> None:
+def test_revoking_a_role_that_the_user_lacks_changes_nothing() -> None:
     assert revoked(None, wanted("producer", ["A"], [])) == PolicyChange()
     assert revoked(acl(entry("Topic:A", "Get")), wanted("producer", ["A"], [])) == PolicyChange()

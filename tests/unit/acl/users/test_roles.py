@@ -1,4 +1,4 @@
-"""Roles as templates of policies: what a user of each may do."""
+"""Tests roles as templates of policies: what a user with each role may do."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def done_by(name: str) -> set[str]:
         ("observer", {"query", "look", "settings"}),
     ],
 )
-def test_user_of_a_role_does_what_its_name_says(name: str, done: set[str]) -> None:
+def test_user_with_a_role_may_do_what_its_name_says(name: str, done: set[str]) -> None:
     assert done_by(name) == done
 
 
@@ -81,7 +81,7 @@ def test_role_is_given_the_names_it_needs_and_no_others() -> None:
 
 
 @pytest.mark.parametrize("name", ROLES)
-def test_docs_say_of_each_role_what_it_allows(name: str) -> None:
+def test_docs_describe_each_role(name: str) -> None:
     role = ROLES[name]
     cells = [_cell(each) for each in (role.on_topics, role.on_groups, role.on_all)]
     row = f"| {name} | {role.about} | {role.user_type.value} | {' | '.join(cells)} |"

@@ -1,4 +1,4 @@
-"""Passwords at rest."""
+"""Tests the encryption of passwords in the file of users."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from gantrymq.base.errors import ConfigurationError, RemoteError
 KEY = b"k" * KEY_BYTES_MIN
 
 
-def test_what_is_closed_is_opened_by_the_same_key() -> None:
+def test_sealed_password_is_opened_with_the_same_key() -> None:
     closed = PasswordSeal(KEY).close("pässword", "orders")
     assert "ssword" not in closed
     assert PasswordSeal(KEY).open(closed, "orders") == "pässword"
 
 
-def test_members_with_one_key_write_the_same() -> None:
+def test_brokers_with_the_same_key_write_the_same_text() -> None:
     assert PasswordSeal(KEY).close("a", "u") == PasswordSeal(KEY).close("a", "u")
 
 
-def test_password_opens_neither_by_another_key_nor_for_another_user() -> None:
+def test_password_opens_only_with_its_key_and_for_its_user() -> None:
     closed = PasswordSeal(KEY).close("password", "orders")
     for seal, owner in (
         (PasswordSeal(b"x" * KEY_BYTES_MIN), "orders"),
@@ -31,7 +31,7 @@ def test_password_opens_neither_by_another_key_nor_for_another_user() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "####"])
-def test_text_that_was_never_closed_is_refused(text: str) -> None:
+def test_text_that_was_never_sealed_is_refused(text: str) -> None:
     with pytest.raises(RemoteError, match="cannot be decrypted"):
         PasswordSeal(KEY).open(text, "orders")
 

@@ -1,4 +1,4 @@
-"""Users and policies as a value: RocketMQ's rules for changes, and Gantry's bounds."""
+"""Tests users and policies as a value: RocketMQ's rules for changes, and Gantry's bounds."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def test_new_user_is_normal_and_enabled() -> None:
         (UserInfo(username="other", password="a\nb"), "password can not be used"),
     ],
 )
-def test_user_that_cannot_be_is_refused(info: UserInfo, words: str) -> None:
+def test_invalid_user_is_refused(info: UserInfo, words: str) -> None:
     with pytest.raises(RefusedChangeError, match=words):
         TABLE.created(info)
 
 
-def test_update_changes_what_it_names_alone() -> None:
+def test_update_changes_only_the_named_fields() -> None:
     table = TABLE.updated(UserInfo(username="orders", user_type="super"), NOW_MS)
     user = table.users["orders"]
     assert (user.type, user.status, user.password) == (
@@ -65,12 +65,12 @@ def test_update_of_missing_user_is_refused() -> None:
         TABLE.updated(UserInfo(username="other", password="p"), NOW_MS)
 
 
-def test_password_that_is_replaced_ends_at_once_unless_the_update_says_otherwise() -> None:
+def test_replaced_password_is_invalid_at_once_by_default() -> None:
     table = TABLE.updated(UserInfo(username="orders", password="new"), NOW_MS)
     assert table.users["orders"].old_key is None
 
 
-def test_old_password_stays_valid_for_as_long_as_the_update_says() -> None:
+def test_old_password_stays_valid_for_the_requested_time() -> None:
     update = UserInfo(username="orders", password="new", old_password_seconds=60)
     old_key = TABLE.updated(update, NOW_MS).users["orders"].old_key
     assert old_key is not None
@@ -93,7 +93,7 @@ def test_old_password_cannot_stay_for_years() -> None:
         TABLE.updated(update, NOW_MS)
 
 
-def test_answer_shows_no_password() -> None:
+def test_response_contains_no_password() -> None:
     update = UserInfo(username="orders", password="new-secret", old_password_seconds=60)
     shown = TABLE.updated(update, NOW_MS).users["orders"].to_info()
     assert shown.password is None
@@ -116,13 +116,13 @@ def test_policies_of_both_types_are_kept_apart() -> None:
     assert resources_of(removed, PolicyType.DEFAULT) == ["Topic:A"]
 
 
-def test_last_entry_takes_the_policies_with_it() -> None:
+def test_policies_are_removed_with_their_last_entry() -> None:
     table = TABLE.with_policies("orders", [policy("Topic:A")])
     removed = table.without_policies("orders", PolicyType.CUSTOM, ResourcePattern.parse("Topic:A"))
     assert removed.acl_of("orders") is None
 
 
-def test_deleted_user_takes_its_policies_with_it() -> None:
+def test_policies_are_removed_with_their_user() -> None:
     table = TABLE.with_policies("orders", [policy("Topic:A")]).without_user("orders")
     again = table.created(UserInfo(username="orders", password="12345678"))
     assert again.acl_of("orders") is None
@@ -146,12 +146,12 @@ def test_deleted_user_takes_its_policies_with_it() -> None:
         ),
     ],
 )
-def test_entry_that_says_nothing_is_refused(entry: PolicyEntryInfo, words: str) -> None:
+def test_incomplete_entry_is_refused(entry: PolicyEntryInfo, words: str) -> None:
     with pytest.raises(RefusedChangeError, match=words):
         TABLE.with_policies("orders", [PolicyInfo(entries=(entry,))])
 
 
-def test_policies_of_nothing_are_refused() -> None:
+def test_policies_without_a_resource_are_refused() -> None:
     with pytest.raises(RefusedChangeError, match="The policies is empty"):
         TABLE.with_policies("orders", [PolicyInfo()])
 

@@ -1,4 +1,4 @@
-"""The file of users: what is written is read again, and nothing else is taken for it."""
+"""Tests the file of users: it is read as it was written, and other content is refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TABLE = (
 )
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_written_table_is_read_back() -> None:
     assert table_file.read(table_file.write(TABLE)) == TABLE
 
 
@@ -74,13 +74,13 @@ def test_password_that_looks_sealed_is_refused() -> None:
         {"users": [{"name": "a", "type": "Normal", "status": "enable"}]},
     ],
 )
-def test_file_that_is_not_understood_is_refused(change: dict[str, object]) -> None:
+def test_file_of_unknown_content_is_refused(change: dict[str, object]) -> None:
     bean = json.loads(table_file.write(TABLE)) | change
     with pytest.raises(RemoteError):
         table_file.read(json.dumps(bean).encode())
 
 
-def test_table_that_members_would_not_take_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_beyond_the_size_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_file, "BYTES_MAX", 100)
     with pytest.raises(RemoteError, match="full"):
         table_file.write(TABLE)

@@ -1,4 +1,4 @@
-"""Targets of the store: which figures they speak of, and when they are met."""
+"""Tests the targets of the store: which figures have one, and when they are met."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_killed_store_opens_faster_than_javas(ours: float, verdict: str) -> No
     assert target.measured == f"{ours / 5.0:.2f}x its CPU time (2.00x by the clock)"
 
 
-def test_what_java_did_not_do_is_not_met() -> None:
+def test_target_without_javas_figure_is_not_met() -> None:
     assert only([row(KILLED, 1.0), row(f"{KILLED}, CPU", 1.0)]).verdict == "FAIL"
 
 
@@ -61,6 +61,6 @@ def test_latencies_are_compared_with_those_at_rest() -> None:
     }
 
 
-def test_other_rows_promise_nothing() -> None:
+def test_other_rows_have_no_target() -> None:
     others = ["append 128 B, 64 queues, groups of 64", f"{KILLED}, CPU", "read 1 KB, cached"]
     assert not judge([row(what, 1.0, 1.0) for what in others])

@@ -52,7 +52,7 @@ async def test_a_process_is_alive_even_when_not_ready(get: Get, readiness: Readi
     assert await get("/health/live") == (200, "alive\n")
 
 
-async def test_it_is_ready_when_no_check_objects(get: Get, readiness: Readiness) -> None:
+async def test_process_is_ready_if_all_checks_pass(get: Get, readiness: Readiness) -> None:
     missing: dict[str, str] = {"routes": "warming up for 12 s"}
     readiness.add("routes", lambda: missing.get("routes"))
     readiness.add("disk", lambda: None)
@@ -104,7 +104,7 @@ async def test_metrics_under_other_names_have_a_path_of_their_own() -> None:
     await server.stop()
 
 
-async def test_a_long_page_arrives_whole() -> None:
+async def test_long_page_arrives_complete() -> None:
     metrics = Metrics(shows_process=False)
     rows: list[Row] = [((f"T{number}",), number) for number in range(20_000)]
     metrics.add(lambda: [Samples(SENT, rows)])
@@ -117,7 +117,7 @@ async def test_a_long_page_arrives_whole() -> None:
     await server.stop()
 
 
-async def test_two_who_ask_at_once_are_both_answered() -> None:
+async def test_two_simultaneous_requests_are_both_answered() -> None:
     asked = asyncio.Event()
     answered = asyncio.Event()
     metrics = Metrics(shows_process=False)
@@ -177,7 +177,7 @@ async def test_scrapes_beyond_the_bound_are_refused_and_the_others_share_one_pag
     await server.stop()
 
 
-async def test_a_scraper_that_goes_before_its_answer_is_no_error_of_the_server(
+async def test_scraper_that_disconnects_early_is_no_error(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     asked, answered = asyncio.Event(), asyncio.Event()
@@ -211,7 +211,7 @@ async def _answer(session: ClientSession, url: str) -> tuple[int, str]:
         return reply.status, await reply.text()
 
 
-async def test_a_page_that_is_being_made_does_not_hold_up_the_end() -> None:
+async def test_page_in_progress_does_not_delay_the_stop() -> None:
     asked = asyncio.Event()
     metrics = Metrics()
 
@@ -325,7 +325,7 @@ async def cut_old(server: HealthServer) -> None:
     await server._there(cut())
 
 
-async def test_half_a_request_has_its_time_and_no_more(
+async def test_incomplete_request_times_out(
     served: tuple[HealthServer, str, int],
 ) -> None:
     server, host, port = served
@@ -413,7 +413,7 @@ def hold(pulse: Pulse | None, port: int, path: str) -> tuple[int, str]:
         return pool.submit(asked_by_a_thread, port, path).result()
 
 
-async def test_it_is_alive_while_its_loop_recovers_a_store(
+async def test_process_is_alive_while_its_loop_recovers_a_store(
     served: tuple[HealthServer, str, int],
 ) -> None:
     server, _, port = served
@@ -423,7 +423,7 @@ async def test_it_is_alive_while_its_loop_recovers_a_store(
     assert (status, text.startswith("not ready\nbusy: recovering for ")) == (503, True)
 
 
-async def test_metrics_that_the_loop_cannot_give_are_told_as_such(
+async def test_metrics_of_a_blocked_loop_are_an_error_that_says_so(
     served: tuple[HealthServer, str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gantrymq.runtime.http.health.SCRAPE_SECONDS", 0.05)
@@ -432,7 +432,7 @@ async def test_metrics_that_the_loop_cannot_give_are_told_as_such(
     assert (status, text.startswith("the event loop has not turned for ")) == (503, True)
 
 
-async def test_questions_that_wait_for_the_loop_are_under_way_once(
+async def test_waiting_questions_are_submitted_to_the_loop_once(
     served: tuple[HealthServer, str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gantrymq.runtime.http.health.READY_SECONDS", 0.01)
@@ -442,7 +442,7 @@ async def test_questions_that_wait_for_the_loop_are_under_way_once(
     assert len(server._questions) == 1
 
 
-async def test_a_failing_check_is_an_error_and_no_hang(get: Get, readiness: Readiness) -> None:
+async def test_check_that_raises_is_an_error_response(get: Get, readiness: Readiness) -> None:
     def fail() -> str:
         raise ValueError("a bug")
 

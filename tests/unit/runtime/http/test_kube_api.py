@@ -1,4 +1,4 @@
-"""How a pod reaches its cluster's API: by TLS, with an account whose files the kubelet replaces."""
+"""Tests how a pod reaches its cluster's API: by TLS, with a token that the kubelet replaces."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ async def test_a_token_that_is_replaced_is_read_anew(tmp_path: Path, account: Pa
         await api.close()
 
 
-async def test_an_api_that_the_account_does_not_know_is_told_nothing(
+async def test_no_request_is_sent_to_an_api_with_an_unknown_authority(
     tmp_path: Path, account: Path
 ) -> None:
     other = tmp_path / "other"
@@ -117,7 +117,7 @@ async def test_an_api_that_the_account_does_not_know_is_told_nothing(
         await api.close()
 
 
-async def test_files_that_are_gone_send_nothing(account: Path) -> None:
+async def test_no_request_is_sent_if_the_files_are_missing(account: Path) -> None:
     api = KubeApi(ApiPlace("https://127.0.0.1:1", account), 1000)
     (account / "token").unlink()
     with pytest.raises(UnansweredError, match=r"the request was not sent: .*token cannot be read"):
@@ -137,7 +137,7 @@ async def test_a_damaged_token_is_not_sent(account: Path, token: bytes) -> None:
     await api.close()
 
 
-async def test_an_endless_answer_is_none(tmp_path: Path, account: Path) -> None:
+async def test_endless_response_is_an_error(tmp_path: Path, account: Path) -> None:
     async with api_of(tmp_path) as port:
         (account / "ca.crt").write_bytes((tmp_path / "cert.pem").read_bytes())
         api = KubeApi(place_of_pod(environment(port), account), 5)
@@ -146,14 +146,14 @@ async def test_an_endless_answer_is_none(tmp_path: Path, account: Path) -> None:
         await api.close()
 
 
-def test_where_the_api_is(account: Path) -> None:
+def test_address_of_the_api(account: Path) -> None:
     assert place_of_pod(environment("443"), account) == ApiPlace("https://127.0.0.1:443", account)
     six = {"KUBERNETES_SERVICE_HOST": "fd00::1"}
     assert place_of_pod(six, account).url == "https://[fd00::1]:443"
     assert namespace_of_pod(account) == "mq"
 
 
-def test_no_pod_is_told(account: Path) -> None:
+def test_process_outside_of_a_pod_is_an_error(account: Path) -> None:
     with pytest.raises(ConfigurationError, match="no pod of a Kubernetes cluster"):
         place_of_pod({}, account)
     (account / "token").unlink()

@@ -87,7 +87,7 @@ def exporter_to(url: str, headers: str = "", timeout_ms: int = 3000) -> OtlpExpo
     return OtlpExporter(target, metrics, {"service.name": "s"}, 1000)
 
 
-async def test_everything_arrives_again_and_again(
+async def test_all_metrics_arrive_at_each_interval(
     receiver: Receiver, exporters: list[OtlpExporter]
 ) -> None:
     exporters.append(exporter_to(receiver.url, "Tenant: one"))
@@ -99,7 +99,7 @@ async def test_everything_arrives_again_and_again(
 
 
 @pytest.mark.parametrize("trouble", ["refuses", "hangs"])
-async def test_a_collector_in_trouble_is_told_once_and_asked_again(
+async def test_failing_collector_is_logged_once_and_retried(
     trouble: str,
     receiver: Receiver,
     exporters: list[OtlpExporter],
@@ -115,7 +115,7 @@ async def test_a_collector_in_trouble_is_told_once_and_asked_again(
     assert caplog.text.count("cannot push metrics") == 1
 
 
-async def test_a_collector_that_is_not_there_holds_nothing_up(
+async def test_missing_collector_delays_nothing(
     exporters: list[OtlpExporter], caplog: pytest.LogCaptureFixture
 ) -> None:
     exporters.append(exporter_to("127.0.0.1:1"))
@@ -136,6 +136,6 @@ def test_targets_are_addresses_or_urls(given: str, url: str) -> None:
 
 
 @pytest.mark.parametrize("given", ["grpc://collector:1", "http://", "collector:4317"])
-def test_targets_that_cannot_be_are_refused(given: str) -> None:
+def test_invalid_targets_are_refused(given: str) -> None:
     with pytest.raises(ConfigurationError, match="metricsGrpcExporterTarget"):
         OtlpTarget.of(given, "", 1000, 1000)

@@ -1,4 +1,4 @@
-"""A timeout that follows the latency of a server."""
+"""Tests a timeout that follows the latency of a server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_fast_server_keeps_the_timeout_at_its_minimum() -> None:
 
 
 @pytest.mark.parametrize(("latency", "failures"), [(0.75, 1), (1.0, 1), (1.4, 1), (2.0, 2)])
-def test_a_slow_server_is_waited_for_after_few_failures(latency: float, failures: int) -> None:
+def test_timeout_reaches_a_slow_server_after_few_failures(latency: float, failures: int) -> None:
     timeout = AdaptiveTimeout(0.7, 3.0)
     outcomes = [asked(timeout, latency) for _ in range(100)]
     assert outcomes.count(False) == failures

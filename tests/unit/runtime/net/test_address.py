@@ -33,21 +33,21 @@ def test_addresses(text: str, target: tuple[str, int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "host", "host:", ":1", "host:0", "host:70000", "host:-1"])
-def test_an_address_that_is_none_is_a_configuration_error(text: str) -> None:
+def test_invalid_address_is_a_configuration_error(text: str) -> None:
     with pytest.raises(ConfigurationError, match="host:port"):
         parse_address(text)
 
 
 @pytest.mark.parametrize("text", ["broker-1", "a.b", "mq_1.example.org.", "1a", "localhost"])
-def test_names_of_machines(text: str) -> None:
+def test_valid_host_names(text: str) -> None:
     assert is_host_name(text)
 
 
 @pytest.mark.parametrize("text", ["", "10.1", "1", "a:1", "a b", "-a", "a/b", "a" * 254, "ä"])
-def test_what_is_no_name_of_a_machine(text: str) -> None:
+def test_invalid_host_names(text: str) -> None:
     assert not is_host_name(text)
 
 
-def test_the_address_of_a_name() -> None:
+def test_resolved_address_of_a_name() -> None:
     assert resolve_address("localhost") in ("127.0.0.1", "::1")
     assert resolve_address("too-long-for-a-label" * 4) is None

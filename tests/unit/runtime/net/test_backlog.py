@@ -1,4 +1,4 @@
-"""What does not fit into a turn waits, in its order, fairly, and not without bound."""
+"""Tests that requests which do not fit into a turn wait in order, fairly and within bounds."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_short_requests_are_served_at_once() -> None:
     assert not sender.is_held_up
 
 
-def test_a_read_has_its_milliseconds_and_the_rest_waits_for_the_next_turns() -> None:
+def test_requests_beyond_the_time_share_of_a_read_wait_for_later_turns() -> None:
     bench, sender = Bench(), Sender()
     bench.take(sender, *[SLOW] * (3 * STRIDE))
     assert len(bench.served) == STRIDE
@@ -142,7 +142,7 @@ def test_a_short_request_of_another_connection_does_not_wait() -> None:
     assert bench.served[-1] == (other, SHORT)
 
 
-def test_a_long_one_waits_and_what_follows_it_waits_behind_it() -> None:
+def test_long_request_waits_and_later_requests_wait_behind_it() -> None:
     bench, sender = Bench(), Sender()
     bench.take(sender, SHORT, LONG, SHORT)
     bench.take(sender, SLOW)
@@ -155,7 +155,7 @@ def test_a_long_one_waits_and_what_follows_it_waits_behind_it() -> None:
     assert bench.served[2:] == [(sender, SHORT), (sender, SLOW)]
 
 
-def test_one_long_one_is_served_in_a_turn() -> None:
+def test_one_long_request_is_served_per_turn() -> None:
     bench, sender = Bench(), Sender()
     bench.take(sender, LONG, LONG)
 
@@ -164,7 +164,7 @@ def test_one_long_one_is_served_in_a_turn() -> None:
     assert bench.served == [(sender, LONG)]
 
 
-def test_what_goes_through_all_topics_is_long_whatever_its_size() -> None:
+def test_request_over_all_topics_counts_as_long() -> None:
     bench, askers = Bench(), [Sender(), Sender()]
     for asker in askers:
         bench.take(asker, Command(206))
@@ -182,7 +182,7 @@ def test_a_connection_that_closes_is_served_no_more() -> None:
     assert bench.backlog.is_empty
 
 
-def test_what_waits_for_a_closing_connection_is_dropped() -> None:
+def test_waiting_requests_of_a_closing_connection_are_dropped() -> None:
     bench, gone, closing = Bench(), Sender(), Sender()
     bench.take(gone, LONG, SHORT)
     bench.take(closing, LONG, SHORT)
@@ -196,7 +196,7 @@ def test_what_waits_for_a_closing_connection_is_dropped() -> None:
     assert bench.backlog.weight == 0
 
 
-def test_all_that_waits_is_weighed_and_weighs_nothing_when_served() -> None:
+def test_waiting_requests_are_accounted_until_they_are_served() -> None:
     bench, sender = Bench(), Sender()
     bench.take(sender, LONG, Command(105, ext={"topic": "T"}))
     assert bench.backlog.weight == 2 * REQUEST_OVERHEAD_BYTES + LONG_BYTES + FIELD_BYTES
@@ -208,7 +208,7 @@ def test_all_that_waits_is_weighed_and_weighs_nothing_when_served() -> None:
     assert bench.backlog.weight == 0
 
 
-def test_beyond_the_bound_the_connection_with_the_most_waiting_is_closed() -> None:
+def test_connection_with_most_waiting_bytes_is_closed_beyond_the_bound() -> None:
     bench, modest, greedy = Bench(), Sender(), Sender()
     bench.take(modest, LONG)
     flood = [LONG, *[SHORT] * (BYTES_MAX // 2 // REQUEST_OVERHEAD_BYTES)]
@@ -224,7 +224,7 @@ def test_beyond_the_bound_the_connection_with_the_most_waiting_is_closed() -> No
     assert bench.served == [(modest, LONG)]
 
 
-def test_a_stall_of_a_request_is_counted_by_its_name_and_told_with_its_peer() -> None:
+def test_stall_of_a_request_is_counted_by_name_and_logged_with_its_peer() -> None:
     bench, sender = Bench(), Sender()
     told: list[tuple[str, str]] = []
     bench.stalls.report = lambda work, peer, seconds: told.append((work, peer))
@@ -276,7 +276,7 @@ def test_others_are_served_between_the_pieces_of_a_long_request() -> None:
     assert bench.backlog.weight == 0
 
 
-def test_a_request_that_is_under_way_ends_with_its_connection() -> None:
+def test_request_in_progress_ends_with_its_connection() -> None:
     for closes_itself in (False, True):
         bench, sender = Bench(), Sender()
         bench.take(sender, CUT)

@@ -22,7 +22,7 @@ class Member:
         self.expired.set()
 
 
-async def test_only_what_is_due_expires_and_the_next_look_is_at_the_earliest_deadline() -> None:
+async def test_only_due_members_expire_and_the_timer_is_set_to_the_earliest_deadline() -> None:
     clock = VirtualClock()
     due, soon, late, idle = Member(1.0), Member(1.5), Member(99.0), Member(None)
     sweep = DeadlineTimer(lambda: [due, soon, late, idle], clock.monotonic)
@@ -37,7 +37,7 @@ async def test_only_what_is_due_expires_and_the_next_look_is_at_the_earliest_dea
     assert sweep.sweep(2.0) == 2.0 + SWEEP_SECONDS
 
 
-async def test_an_announced_deadline_is_kept_though_the_sweep_was_due_later() -> None:
+async def test_announced_earlier_deadline_is_kept() -> None:
     member = Member(time.monotonic() + 0.005)
     sweep = DeadlineTimer(lambda: [member], time.monotonic)
     sweep.start()
@@ -48,7 +48,7 @@ async def test_an_announced_deadline_is_kept_though_the_sweep_was_due_later() ->
     sweep.stop()
 
 
-async def test_each_sweep_ends_with_the_owner_s_own_duty_and_arms_the_next() -> None:
+async def test_each_run_calls_the_owner_and_sets_the_timer_again() -> None:
     done = asyncio.Event()
     sweep = DeadlineTimer(list, time.monotonic, lambda now: done.set())
 
@@ -82,7 +82,7 @@ async def said() -> list[object]:
     return told
 
 
-async def test_a_member_that_raises_keeps_no_other_from_its_end(said: list[object]) -> None:
+async def test_member_that_raises_does_not_keep_others_from_expiring(said: list[object]) -> None:
     member = Member(1.0)
     sweep = DeadlineTimer(lambda: [Broken(), member], VirtualClock().monotonic)
 
@@ -92,7 +92,7 @@ async def test_a_member_that_raises_keeps_no_other_from_its_end(said: list[objec
     assert [type(error) for error in said] == [ZeroDivisionError]
 
 
-async def test_whatever_raises_the_next_sweep_is_armed(said: list[object]) -> None:
+async def test_timer_is_set_again_after_any_error(said: list[object]) -> None:
     clock = VirtualClock()
     sweep = DeadlineTimer(lambda: [BrokenDeadline()], clock.monotonic)
     sweep.wake_by(0.0)
@@ -105,7 +105,7 @@ async def test_whatever_raises_the_next_sweep_is_armed(said: list[object]) -> No
     sweep.stop()
 
 
-async def test_a_stopped_sweep_stays_stopped() -> None:
+async def test_stopped_timer_stays_stopped() -> None:
     member = Member(0.0)
     sweep = DeadlineTimer(lambda: [member], time.monotonic)
     sweep.start()

@@ -88,7 +88,7 @@ async def test_a_oneway_request_arrives(start_server: StartServer, dialer: Diale
     assert (command.body, command.is_oneway) == (b"news", True)
 
 
-async def test_no_answer_in_time_is_a_timeout_and_the_connection_stays(
+async def test_timeout_of_a_request_keeps_the_connection(
     start_server: StartServer, dialer: Dialer
 ) -> None:
     server = await start_server(Peer())
@@ -101,7 +101,7 @@ async def test_no_answer_in_time_is_a_timeout_and_the_connection_stays(
     assert server.counters.accepted == {"internal": 1}
 
 
-async def test_silence_ends_the_connection_where_that_is_wanted(start_server: StartServer) -> None:
+async def test_silence_ends_the_connection_if_configured(start_server: StartServer) -> None:
     """Whoever else waits for an answer there need not wait any longer."""
     peer = Peer()
     server = await start_server(peer)
@@ -120,7 +120,7 @@ async def test_silence_ends_the_connection_where_that_is_wanted(start_server: St
     await dialer.close()
 
 
-async def test_what_the_server_asks_is_refused_by_default(
+async def test_requests_of_the_server_are_refused_by_default(
     start_server: StartServer, dialer: Dialer
 ) -> None:
     peer = Peer()
@@ -135,7 +135,7 @@ async def test_what_the_server_asks_is_refused_by_default(
     await asking
 
 
-async def test_too_many_requests_in_flight_are_our_own_fault(start_server: StartServer) -> None:
+async def test_too_many_requests_in_flight_are_a_local_error(start_server: StartServer) -> None:
     peer = Peer()
     server = await start_server(peer)
     dialer = Dialer(settings=DialerSettings(session=SessionLimits(requests_out_max=1)))
@@ -177,7 +177,7 @@ async def test_a_name_that_no_host_can_have_is_a_failed_connect(host: str, diale
         await dialer.connection(f"{host}:9876").request(Command(ECHO), 5.0)
 
 
-async def test_each_of_many_that_wait_gets_an_exception_of_its_own(dialer: Dialer) -> None:
+async def test_each_waiting_caller_gets_its_own_exception(dialer: Dialer) -> None:
     server = Server(Peer())
     await server.start([Listener("internal", "127.0.0.1", 0)])
     connection = dialer.connection(address(server))
@@ -192,7 +192,7 @@ async def test_each_of_many_that_wait_gets_an_exception_of_its_own(dialer: Diale
     assert dialer.backoff.failures(connection.address) == 1
 
 
-async def test_it_connects_again_when_the_back_off_is_over(start_server: StartServer) -> None:
+async def test_dialer_reconnects_after_the_back_off(start_server: StartServer) -> None:
     clock = VirtualClock()
     dialer = Dialer(clock=clock, chance=lambda: 0.0)
     server = await start_server(Peer())
@@ -208,7 +208,7 @@ async def test_it_connects_again_when_the_back_off_is_over(start_server: StartSe
     await dialer.close()
 
 
-async def test_a_lost_connection_fails_what_is_in_flight_and_the_next_request_reconnects(
+async def test_lost_connection_fails_requests_in_flight_and_the_next_one_reconnects(
     start_server: StartServer, dialer: Dialer
 ) -> None:
     peer = Peer()
@@ -257,7 +257,7 @@ async def test_a_tls_client_of_a_server_that_hangs_up_fails_to_connect(
 # ---------------------------------------------------------------------- cancelling
 
 
-async def test_a_cancelled_request_disturbs_nobody(
+async def test_cancelled_request_does_not_affect_others(
     start_server: StartServer, dialer: Dialer
 ) -> None:
     peer = Peer()
@@ -276,7 +276,7 @@ async def test_a_cancelled_request_disturbs_nobody(
     assert own_end.unmatched_responses == 1
 
 
-async def test_cancelling_one_of_two_that_wait_for_the_connection_leaves_the_other(
+async def test_cancelling_one_of_two_waiting_callers_leaves_the_other(
     start_server: StartServer, dialer: Dialer
 ) -> None:
     connection = dialer.connection(address(await start_server(Peer())))
@@ -292,7 +292,7 @@ async def test_cancelling_one_of_two_that_wait_for_the_connection_leaves_the_oth
         await first
 
 
-async def test_closing_while_connecting_fails_those_who_wait(
+async def test_close_while_connecting_fails_waiting_callers(
     start_server: StartServer, dialer: Dialer
 ) -> None:
     connection = dialer.connection(address(await start_server(Peer())))
@@ -319,7 +319,7 @@ async def test_a_timeout_while_connecting_leaves_the_attempt_to_the_others(
     assert (await patient).code == 0
 
 
-async def test_closing_fails_what_is_in_flight(start_server: StartServer, dialer: Dialer) -> None:
+async def test_close_fails_requests_in_flight(start_server: StartServer, dialer: Dialer) -> None:
     peer = Peer()
     connection = dialer.connection(address(await start_server(peer)))
     asking = asyncio.create_task(connection.request(Command(KEEP), 30.0))

@@ -1,4 +1,4 @@
-"""Connections on which a peer's silence is noticed; tests/cycles cuts real ones."""
+"""Tests the keepalive options of connections; tests/cycles cuts real connections."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def options(of: socket.socket) -> dict[tuple[int, int], int]:
     return {option: of.getsockopt(*option) for option in WANTED}
 
 
-def test_the_system_asks_an_idle_peer_and_gives_up(connection: socket.socket) -> None:
+def test_system_probes_an_idle_peer_and_gives_up(connection: socket.socket) -> None:
     assert options(connection) != WANTED
     notice_silence(connection)
     assert options(connection) == WANTED
 
 
-def test_what_a_system_does_not_know_is_left_out(
+def test_options_that_the_system_lacks_are_left_out(
     connection: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(socket, "TCP_KEEPIDLE")
@@ -45,7 +45,7 @@ def test_what_a_system_does_not_know_is_left_out(
     assert connection.getsockopt(socket.IPPROTO_TCP, 4) != 3, "Linux's number of it"
 
 
-async def test_a_dialled_connection_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_outgoing_connection_has_keepalive(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[dict[tuple[int, int], int]] = []
 
     def noted(made: socket.socket) -> None:

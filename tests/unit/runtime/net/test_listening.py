@@ -40,7 +40,7 @@ class Greeter(asyncio.Protocol):
 
 
 @pytest.mark.parametrize("host", ADDRESSES)
-async def test_where_it_listens(host: str) -> None:
+async def test_listening_addresses(host: str) -> None:
     servers = await listen(Greeter, host, 0)
     port = servers[0].sockets[0].getsockname()[1]
     assert await reached(port) == ADDRESSES[host]
@@ -48,7 +48,7 @@ async def test_where_it_listens(host: str) -> None:
         server.close()
 
 
-async def test_where_one_kind_is_taken_neither_listens() -> None:
+async def test_neither_family_listens_if_one_port_is_taken() -> None:
     with socket.create_server(("0.0.0.0", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match="in use"):

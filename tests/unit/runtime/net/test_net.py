@@ -55,7 +55,7 @@ async def test_each_request_knows_the_listener_it_came_in_on(start_server: Start
 
 
 @pytest.mark.parametrize("header", [b"PROXY TCP4 10.0.0.7 10.0.0.1 51234 9876\r\n", b""])
-async def test_a_listener_behind_a_load_balancer_knows_for_whom_it_speaks(header: bytes) -> None:
+async def test_listener_behind_a_load_balancer_knows_the_clients_address(header: bytes) -> None:
     recorder = Recorder()
     server = Server(recorder)
     await server.start([Listener("internal", "127.0.0.1", 0, proxy_protocol=True)])
@@ -125,7 +125,7 @@ async def test_answering_a_client_that_is_gone_does_nothing(
 # ---------------------------------------------------------------------- asking the client
 
 
-async def test_the_server_asks_its_client(start_server: StartServer) -> None:
+async def test_server_sends_a_request_to_its_client(start_server: StartServer) -> None:
     recorder = Recorder()
     client = await Client.to(await start_server(recorder))
     channel = await recorder.opened_channels.get()
@@ -154,7 +154,7 @@ async def test_a_client_that_does_not_answer_times_out_and_stays_connected(
     await client.close()
 
 
-async def test_a_cancelled_question_is_forgotten(start_server: StartServer) -> None:
+async def test_cancelled_request_is_forgotten(start_server: StartServer) -> None:
     recorder = Recorder()
     client = await Client.to(await start_server(recorder))
     channel = await recorder.opened_channels.get()
@@ -182,7 +182,7 @@ async def test_a_port_in_use_is_a_configuration_error_that_names_it() -> None:
             await server.start([Listener("internal", "127.0.0.1", port)])
 
 
-async def test_stopping_finishes_what_is_in_flight(start_server: StartServer) -> None:
+async def test_stop_finishes_requests_in_flight(start_server: StartServer) -> None:
     recorder = Recorder()
     server = await start_server(recorder)
     busy, idle = await Client.to(server), await Client.to(server)

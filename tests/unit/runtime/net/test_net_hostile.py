@@ -1,4 +1,4 @@
-"""Peers that mean no good: each costs itself its connection, and us next to nothing."""
+"""Tests hostile peers: each loses only its own connection and costs the server little."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def room_for(held_bytes: int) -> MemoryAccount:
     [b"GET / HTTP/1.1\r\n\r\n", b"PROXY TCP4 ", b"\x7f\xff\xff\xff" + bytes(9)],
     ids=["http", "proxy", "length"],
 )
-async def test_garbage_is_answered_by_a_closed_connection_and_a_line(
+async def test_garbage_closes_the_connection_and_writes_one_log_line(
     garbage: bytes, start_server: StartServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     recorder = Recorder()
@@ -74,7 +74,7 @@ async def test_good_requests_in_front_of_garbage_are_answered(start_server: Star
     await client.close()
 
 
-async def test_a_hundred_nonsense_peers_cause_a_handful_of_lines(
+async def test_hundred_malformed_peers_cause_few_log_lines(
     start_server: StartServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     recorder = Recorder()
@@ -142,7 +142,7 @@ async def test_a_client_that_never_reads_is_cut_off(start_server: StartServer) -
     await client.close()
 
 
-async def test_a_client_that_reads_late_gets_everything_and_is_not_read_meanwhile(
+async def test_client_that_reads_late_gets_all_output_and_is_not_read_before(
     start_server: StartServer,
 ) -> None:
     recorder = Recorder(answer_bytes=1024 * 1024)
@@ -187,7 +187,7 @@ async def test_a_flood_of_unanswered_requests_is_left_in_the_socket(
     client.writer.transport.abort()
 
 
-async def test_a_handler_that_raises_costs_its_own_connection_only(
+async def test_handler_that_raises_closes_only_its_connection(
     start_server: StartServer,
 ) -> None:
     stray: list[object] = []
@@ -233,7 +233,7 @@ async def test_connections_beyond_the_bound_are_closed_at_once(
         await client.close()
 
 
-async def test_many_incomplete_frames_cost_the_greediest_its_connection(
+async def test_many_incomplete_frames_close_the_connection_with_most_memory(
     start_server: StartServer,
 ) -> None:
     recorder = Recorder()
@@ -281,7 +281,7 @@ async def stuck(recorder: Recorder, server: Server, unsent_bytes: int) -> tuple[
     return client, transport
 
 
-async def test_output_that_was_sent_meanwhile_is_not_held_against_anybody(
+async def test_output_that_was_sent_in_between_does_not_count(
     start_server: StartServer,
 ) -> None:
     recorder = Recorder()
@@ -302,7 +302,7 @@ async def test_output_that_was_sent_meanwhile_is_not_held_against_anybody(
     await second.close()
 
 
-async def test_the_little_that_was_just_written_is_not_held_against_anybody(
+async def test_small_output_that_was_just_written_does_not_count(
     start_server: StartServer,
 ) -> None:
     recorder = Recorder()
@@ -316,7 +316,7 @@ async def test_the_little_that_was_just_written_is_not_held_against_anybody(
         await client.close()
 
 
-async def test_little_that_many_do_not_take_costs_the_greediest_its_connection(
+async def test_small_unread_output_of_many_closes_the_connection_with_most(
     start_server: StartServer,
 ) -> None:
     recorder = Recorder()
@@ -332,7 +332,7 @@ async def test_little_that_many_do_not_take_costs_the_greediest_its_connection(
     await modest.close()
 
 
-async def test_who_is_held_up_is_not_read_until_told_to_go_on(start_server: StartServer) -> None:
+async def test_paused_connection_is_not_read_until_resumed(start_server: StartServer) -> None:
     recorder = Recorder()
     client = await Client.to(await start_server(recorder))
     channel = await recorder.opened_channels.get()
@@ -388,7 +388,7 @@ async def test_connection_that_ends_while_it_is_delayed_leaves_nothing_behind(
     channel.delay(1.0)  # the core may say so before it hears of the end
 
 
-async def test_an_address_has_its_share_of_connections_and_the_line_names_the_setting(
+async def test_share_of_an_address_is_enforced_and_logged_with_the_setting(
     start_server: StartServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     recorder = Recorder()
@@ -405,7 +405,7 @@ async def test_an_address_has_its_share_of_connections_and_the_line_names_the_se
     await first.close()
 
 
-async def test_a_connection_that_asks_nothing_is_closed_and_one_that_asked_stays(
+async def test_connection_without_a_request_is_closed_and_others_stay(
     start_server: StartServer,
 ) -> None:
     recorder, clock = Recorder(), VirtualClock()
@@ -423,7 +423,7 @@ async def test_a_connection_that_asks_nothing_is_closed_and_one_that_asked_stays
     await client.close()
 
 
-async def test_what_a_closed_connection_had_read_of_a_frame_is_not_kept(
+async def test_partial_frame_of_a_closed_connection_is_released(
     start_server: StartServer,
 ) -> None:
     recorder = Recorder()

@@ -1,4 +1,5 @@
-"""Channels with output are written to once a round of the loop, whatever becomes of one of them."""
+"""Tests that channels with output are flushed once a round of the loop, even if one of them
+fails."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class Noted:
             raise self._error
 
 
-async def test_all_who_have_output_are_flushed_in_the_next_round_in_their_order() -> None:
+async def test_channels_with_output_are_flushed_in_order_in_the_next_round() -> None:
     outbox, flushed = Outbox(), list[str]()
     for name in "abc":
         outbox.add(Noted(name, flushed))
@@ -33,7 +34,7 @@ async def test_all_who_have_output_are_flushed_in_the_next_round_in_their_order(
     assert flushed == ["a", "b", "c", "d"]
 
 
-async def test_who_gathers_flushes_without_waiting_for_the_loop() -> None:
+async def test_explicit_flush_does_not_wait_for_the_loop() -> None:
     outbox, flushed = Outbox(), list[str]()
     outbox.gather()
     outbox.add(Noted("a", flushed))
@@ -46,7 +47,7 @@ async def test_who_gathers_flushes_without_waiting_for_the_loop() -> None:
     assert flushed == ["a", "b"], "the loop does it again afterwards"
 
 
-async def test_what_was_scheduled_before_is_flushed_once() -> None:
+async def test_scheduled_channel_is_flushed_once() -> None:
     outbox, flushed = Outbox(), list[str]()
     outbox.add(Noted("a", flushed))
     outbox.gather()
@@ -56,7 +57,7 @@ async def test_what_was_scheduled_before_is_flushed_once() -> None:
     assert flushed == ["a", "b"]
 
 
-async def test_a_bug_of_one_channel_is_told_and_keeps_nobody_from_its_answers() -> None:
+async def test_error_of_one_channel_is_logged_and_does_not_affect_others() -> None:
     told: list[dict[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
     outbox, flushed = Outbox(), list[str]()

@@ -1,4 +1,4 @@
-"""The file of accounts: read, read again, and left alone when it is no good."""
+"""Tests the watch of the file of accounts: changes are read, and unusable ones are ignored."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ async def watched(tmp_path: Path) -> AsyncIterator[Watched]:
     await watched.file.stop()
 
 
-async def test_a_change_is_told(watched: Watched) -> None:
+async def test_change_is_applied(watched: Watched) -> None:
     watched.path.write_text(TWO)
     keys = await watched.next_keys()
     while keys != ["first-one", "second-one"]:  # it may be caught half written
         keys = await watched.next_keys()
 
 
-async def test_nobody_is_let_in_where_the_file_says_so(watched: Watched) -> None:
+async def test_file_without_accounts_admits_no_client(watched: Watched) -> None:
     watched.path.write_text("accounts: []\n")
     assert await watched.next_keys() == []
 
@@ -66,7 +66,7 @@ async def test_a_file_behind_a_link_is_seen_to_change(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("slip", ["accounts: x", "", "# to be written\n", None])
-async def test_a_slip_of_the_pen_changes_nothing_until_it_is_mended(
+async def test_malformed_change_is_ignored_until_it_is_corrected(
     watched: Watched, slip: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     if slip is None:
@@ -86,7 +86,7 @@ async def test_a_slip_of_the_pen_changes_nothing_until_it_is_mended(
     assert caplog.text.count("the rules stay as they were") == 1
 
 
-async def test_rules_that_cannot_be_taken_end_no_watch(
+async def test_rules_that_cannot_be_applied_do_not_end_the_watch(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     watched = Watched(tmp_path / "plain_acl.yml")
@@ -109,7 +109,7 @@ async def test_rules_that_cannot_be_taken_end_no_watch(
     await watched.file.stop()
 
 
-def test_what_it_passes_over_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_ignored_content_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "plain_acl.yml"
     path.write_text("account: []\n")
     AclFile(path, Log("test")).load()
@@ -117,7 +117,7 @@ def test_what_it_passes_over_is_said(tmp_path: Path, caplog: pytest.LogCaptureFi
 
 
 @pytest.mark.parametrize("content", [None, "accounts: x", "\x00"])
-def test_a_start_without_accounts_says_what_to_do(tmp_path: Path, content: str | None) -> None:
+def test_start_without_accounts_names_the_fix(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "plain_acl.yml"
     if content is not None:
         path.write_text(content)

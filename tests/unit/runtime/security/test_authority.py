@@ -1,4 +1,4 @@
-"""Certificates that `gantry secure` makes, as OpenSSL judges them."""
+"""Tests certificates that `gantry secure` makes, as OpenSSL verifies them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _serve(context: ssl.SSLContext, plain: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("host", ["broker-1.example", "10.0.0.1", "::1"])
-def test_both_ends_take_the_certificate_for_each_of_its_hosts(tmp_path: Path, host: str) -> None:
+def test_certificate_is_valid_for_each_of_its_hosts(tmp_path: Path, host: str) -> None:
     authority = make_authority("authority", NOW)
     hosts = ["broker-1.example", "10.0.0.1", "[::1]"]
     issued = make_certificate(authority, "broker-1", hosts, NOW, 1)
@@ -85,7 +85,7 @@ def test_an_expired_certificate_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["ä.example", ""])
-def test_what_is_no_host_is_told(host: str) -> None:
+def test_invalid_host_is_an_error(host: str) -> None:
     authority = make_authority("authority", NOW)
     if host:
         with pytest.raises(ConfigurationError, match="is no name or address"):

@@ -1,4 +1,4 @@
-"""The file with the token that clients need to read metrics."""
+"""Tests the file with the token that clients need to read metrics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_only_a_request_with_the_token_may_read(tmp_path: Path) -> None:
         assert not file.allows(header), header
 
 
-def test_both_tokens_count_while_the_token_is_changed(tmp_path: Path) -> None:
+def test_both_tokens_are_valid_during_a_change(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text(OLD)
     complaints: list[str] = []

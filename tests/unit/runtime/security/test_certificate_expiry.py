@@ -33,14 +33,14 @@ def test_the_end_of_the_validity_is_read(year: int) -> None:
     assert expires_at(certificate(until)) == until.timestamp()
 
 
-def test_of_a_chain_the_first_that_expires_counts() -> None:
+def test_earliest_expiry_of_a_chain_counts() -> None:
     years = (2031, 2029, 2035)
     ends = [datetime.datetime(year, 5, 1, tzinfo=datetime.UTC) for year in years]
     chain = "a comment\n" + "\n".join(map(certificate, ends))
     assert expires_at(chain) == ends[1].timestamp()
 
 
-def test_what_is_no_certificate_has_no_end() -> None:
+def test_text_without_a_certificate_has_no_expiry() -> None:
     whole = certificate(datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC))
     lines = whole.splitlines()
     assert expires_at("") is None

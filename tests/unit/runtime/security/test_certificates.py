@@ -29,7 +29,7 @@ def files(tmp_path: Path) -> dict[str, str]:
     return {name: str(tmp_path / name) for name in contents}
 
 
-def test_without_settings_a_server_takes_both_and_signs_for_itself() -> None:
+def test_default_server_accepts_both_with_a_self_signed_certificate() -> None:
     settings = ServerTls.from_properties({})
 
     assert settings == ServerTls()
@@ -115,7 +115,7 @@ def test_a_trust_file_without_certificates_is_named(files: dict[str, str]) -> No
         ServerContexts(settings)
 
 
-def test_a_wrong_key_password_is_an_error_and_no_question_to_the_terminal(
+def test_wrong_key_password_is_an_error_without_a_prompt(
     tmp_path: Path, files: dict[str, str]
 ) -> None:
     key = serialization.load_pem_private_key(Path(files["key"]).read_bytes(), None)
@@ -152,7 +152,7 @@ def test_a_reload_takes_new_files_and_a_failed_one_keeps_the_old(files: dict[str
     assert contexts.context() is second
 
 
-def test_files_that_change_are_read_again_and_bad_ones_complained_of(
+def test_changed_files_are_read_again_and_bad_ones_are_logged(
     files: dict[str, str],
 ) -> None:
     complaints: list[str] = []
@@ -172,13 +172,13 @@ def test_files_that_change_are_read_again_and_bad_ones_complained_of(
     assert len(complaints) == 1
 
 
-def test_a_self_signed_context_is_made_once() -> None:
+def test_self_signed_context_is_created_once() -> None:
     contexts = ServerContexts(ServerTls())
 
     assert contexts.context() is contexts.context()
 
 
-def test_a_client_checks_the_server_when_it_has_somebody_to_trust(files: dict[str, str]) -> None:
+def test_client_verifies_the_server_if_it_has_a_trust_file(files: dict[str, str]) -> None:
     settings = ClientTls.from_properties({"tls.client.trustCertPath": files["cert"]})
 
     assert settings == ClientTls(test_mode=False, auth_server=True, trust_cert_path=files["cert"])
@@ -188,7 +188,7 @@ def test_a_client_checks_the_server_when_it_has_somebody_to_trust(files: dict[st
     assert not context.check_hostname
 
 
-def test_client_contexts_default_to_trusting_anybody_in_test_mode_only() -> None:
+def test_client_trusts_any_server_by_default_only_in_test_mode() -> None:
     assert client_context(ClientTls()).verify_mode is ssl.CERT_NONE
     assert client_context(ClientTls(test_mode=False, auth_server=True)).verify_mode is (
         ssl.CERT_REQUIRED

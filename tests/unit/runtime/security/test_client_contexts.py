@@ -25,14 +25,14 @@ def test_the_context_stays_while_the_files_do(trusted: Path) -> None:
     assert contexts.context() is contexts.context()
 
 
-def test_changed_files_count_from_the_next_connection_on(trusted: Path) -> None:
+def test_changed_files_apply_to_the_next_connection(trusted: Path) -> None:
     contexts = ClientContexts(trusting(trusted))
     first = contexts.context()
     trusted.write_bytes(self_signed("another authority")[0])
     assert contexts.context() is not first
 
 
-def test_changed_files_that_cannot_be_used_change_nothing_and_are_told_once(trusted: Path) -> None:
+def test_unusable_changed_files_change_nothing_and_are_logged_once(trusted: Path) -> None:
     told: list[str] = []
     contexts = ClientContexts(trusting(trusted), told.append)
     first = contexts.context()
@@ -67,5 +67,7 @@ def test_the_hint_names_the_files(trusted: Path) -> None:
         ({"tls.server.mode": "permissive"}, False),
     ],
 )
-def test_who_takes_tls_alone_dials_by_it(properties: dict[str, str], is_wanted: bool) -> None:
+def test_server_that_only_accepts_tls_dials_by_tls(
+    properties: dict[str, str], is_wanted: bool
+) -> None:
     assert ClientTls.is_wanted(properties) is is_wanted

@@ -1,4 +1,4 @@
-"""What a server with secureDefaults=true needs to start."""
+"""Tests what a server with secureDefaults=true needs to start."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def faults(settings: dict[str, str], tls: dict[str, str]) -> list[str]:
     return []
 
 
-def test_a_server_with_all_it_needs_starts() -> None:
+def test_server_with_all_protections_starts() -> None:
     check_name_server(NAMES, TLS, is_file)
     check_broker(BROKER, TLS, is_file)
 
 
-def test_everything_that_is_missing_is_told_at_once() -> None:
+def test_error_lists_all_missing_protections() -> None:
     nothing = {**BROKER, "aclFile": "/none", "groupSecretFile": "", "aclCredentialsFile": ""}
     told = faults(nothing, {"tls.server.mode": "enforcing"})
     assert [line.partition(":")[0] for line in told] == [
@@ -98,11 +98,11 @@ def test_a_setting_that_weakens_the_protection_is_refused(
         {"aclEnable": "false", "authenticationEnabled": "true", "authorizationEnabled": "true"},
     ],
 )
-def test_what_is_protected_in_another_way_is_taken(settings: dict[str, str]) -> None:
+def test_other_protection_is_accepted(settings: dict[str, str]) -> None:
     assert faults({**BROKER, **settings}, TLS) == []
 
 
-def test_the_last_layer_that_says_it_decides() -> None:
+def test_last_layer_with_the_setting_decides() -> None:
     on = Layer(Source.FILE, {"secureDefaults": " TRUE "})
     off = Layer(Source.FLAG, {"secureDefaults": "false"})
     assert is_wanted([on])

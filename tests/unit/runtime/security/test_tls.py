@@ -1,4 +1,4 @@
-"""TLS over real sockets, with certificates made here: an authority, a server's, a client's."""
+"""Tests TLS over real sockets, with an authority and certificates made by the test."""
 
 from __future__ import annotations
 
@@ -149,7 +149,9 @@ async def test_disabled_takes_plain_only(start_server: StartServer) -> None:
     assert await echo.closings.get() is Reason.TLS_DISABLED
 
 
-async def test_where_both_are_welcome_the_peer_speaks_first(start_server: StartServer) -> None:
+async def test_permissive_server_waits_for_the_clients_first_byte(
+    start_server: StartServer,
+) -> None:
     server = await start_server(Echo(), tls=ServerContexts(ServerTls()))
     reader, writer = await asyncio.open_connection(*server.addresses["internal"])
     while not server.channels:  # noqa: ASYNC110  # it is open when the server has seen it
@@ -197,7 +199,7 @@ async def test_the_client_hello_may_come_in_pieces(start_server: StartServer) ->
     await writer.wait_closed()
 
 
-async def test_a_last_request_before_the_goodbye_is_served(start_server: StartServer) -> None:
+async def test_last_request_before_the_close_is_served(start_server: StartServer) -> None:
     echo = Echo()
     server = await start_server(echo, tls=ServerContexts(ServerTls()))
     reader, writer = await asyncio.open_connection(*server.addresses["internal"])
@@ -218,7 +220,7 @@ async def test_a_last_request_before_the_goodbye_is_served(start_server: StartSe
 # ---------------------------------------------------------------------- certificates
 
 
-async def test_a_client_trusts_whom_the_authority_signed(
+async def test_client_trusts_certificates_signed_by_the_authority(
     start_server: StartServer, authority: Authority, tmp_path: Path
 ) -> None:
     settings = ServerTls(test_mode=False, identity=authority.issue("server"))
@@ -259,7 +261,7 @@ async def test_mutual_tls(
             await ask(server, ClientTls())
 
 
-async def test_a_reload_serves_new_connections_and_leaves_old_ones_alone(
+async def test_reload_applies_to_new_connections_only(
     start_server: StartServer, authority: Authority, tmp_path: Path
 ) -> None:
     identity = authority.issue("server")
@@ -283,7 +285,7 @@ async def test_a_reload_serves_new_connections_and_leaves_old_ones_alone(
     await dialer.close()
 
 
-async def test_a_dialer_trusts_whom_its_file_names_now(
+async def test_dialer_trusts_the_current_trust_file(
     start_server: StartServer, authority: Authority, tmp_path: Path
 ) -> None:
     contexts = ServerContexts(ServerTls(test_mode=False, identity=authority.issue("server")))
@@ -389,7 +391,7 @@ async def test_a_handshake_has_a_deadline_from_its_first_byte(start_server: Star
     writer.transport.abort()
 
 
-async def test_many_incomplete_handshakes_cost_the_greediest_its_connection(
+async def test_many_incomplete_handshakes_close_the_connection_with_most_memory(
     start_server: StartServer,
 ) -> None:
     """Nobody knows yet who they are."""
@@ -410,7 +412,7 @@ async def test_many_incomplete_handshakes_cost_the_greediest_its_connection(
         writer.transport.abort()
 
 
-async def test_handshakes_that_are_only_begun_cost_what_openssl_takes_for_them(
+async def test_begun_handshakes_count_with_openssls_memory(
     start_server: StartServer,
 ) -> None:
     """Each has sent a few bytes: those alone would let a thousand times as many in."""
@@ -430,7 +432,7 @@ async def test_handshakes_that_are_only_begun_cost_what_openssl_takes_for_them(
         writer.transport.abort()
 
 
-async def test_an_open_connection_costs_less_than_one_that_shakes_hands(
+async def test_open_connection_counts_less_than_a_handshake(
     start_server: StartServer,
 ) -> None:
     echo = Echo()
@@ -461,7 +463,7 @@ def test_a_plain_peer_s_bytes_pass_untouched_from_the_first_on() -> None:
     assert door.is_plain
 
 
-def test_a_disabled_door_names_the_setting() -> None:
+def test_disabled_tls_names_the_setting() -> None:
     with pytest.raises(TlsTransportError, match=r"tls\.server\.mode is disabled"):
         TlsTransport.of_server(ServerContexts(ServerTls(mode=TlsMode.DISABLED))).receive(
             b"\x16\x03"

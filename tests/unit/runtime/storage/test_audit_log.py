@@ -1,4 +1,4 @@
-"""The trail of one server: lines of JSON in a file, and what a bad disk costs."""
+"""Tests the audit file of one server: JSON lines, and the loss that a failing disk causes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def test_without_a_file_entries_are_in_the_log(caplog: pytest.LogCaptureFi
     assert counts(log) == {}
 
 
-async def test_a_bad_disk_costs_entries_and_says_so_later(
+async def test_failing_disk_loses_entries_and_records_their_number(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "audit.log"
@@ -80,7 +80,7 @@ async def test_a_bad_disk_costs_entries_and_says_so_later(
     assert counts(log) == {"written": 1, "lost": 1}
 
 
-async def test_what_waits_for_the_disk_is_bounded(
+async def test_entries_that_wait_for_the_disk_are_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit_log, "WAITING_BYTES_MAX", 1000)

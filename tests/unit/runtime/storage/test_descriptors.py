@@ -1,4 +1,4 @@
-"""Descriptors: shares of a low limit, the warning, and the reserve when there is none left."""
+"""Tests descriptors: shares of a low limit, the warning, and the reserve."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_connections_leave_descriptors_for_the_store(files: int, allowed: int) -
     assert connections_allowed(10_000, files) == allowed
 
 
-def test_a_low_limit_is_told_with_the_figure_to_set() -> None:
+def test_low_limit_is_logged_with_the_value_to_set() -> None:
     [warning] = few_files(10_000, 4096)
     assert "may have 4096 files open, so it takes 3072 connections" in warning
     assert "ulimit -n 11024" in warning
@@ -43,7 +43,7 @@ class Opener:
         return 77
 
 
-def test_the_reserve_is_given_up_for_what_must_be_opened_and_filled_again() -> None:
+def test_reserve_is_released_to_open_a_file_and_filled_again() -> None:
     reserve = DescriptorReserve(2)
     reserve.fill()
     assert reserve.open(Opener(reserve)) == 77

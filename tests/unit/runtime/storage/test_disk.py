@@ -1,4 +1,5 @@
-"""The real disk beyond the port's contract: the system's limits, errors, locks and caches."""
+"""Tests the real disk beyond the port's contract: limits, errors, locks and caches of the
+system."""
 
 from __future__ import annotations
 
@@ -131,7 +132,7 @@ def test_short_writes_are_continued(disk: FolderDisk, monkeypatch: pytest.Monkey
         (errno.ENOENT, DiskFailure.NOT_FOUND),
     ],
 )
-def test_the_systems_words_are_kept(number: int, expected: DiskFailure) -> None:
+def test_error_text_has_the_systems_message(number: int, expected: DiskFailure) -> None:
     error = disk_error(OSError(number, os.strerror(number)), "write", "commitlog/0")
     assert error.failure is expected
     assert str(error) == f"write commitlog/0: {os.strerror(number)}"
@@ -148,7 +149,7 @@ def test_the_systems_words_are_kept(number: int, expected: DiskFailure) -> None:
         (lambda disk: disk.create("file").read(1 << 63, 1), "read", "file"),
     ],
 )
-def test_people_are_told_the_whole_path_and_programs_the_relative_one(
+def test_error_text_has_the_whole_path_and_error_value_the_relative_one(
     disk: FolderDisk,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -177,7 +178,7 @@ def looked_at(tmp_path: Path) -> Iterator[FolderDisk]:
     disk.close()
 
 
-def test_a_disk_that_is_read_only_opens_nothing_for_writing(
+def test_read_only_disk_opens_no_file_for_writing(
     looked_at: FolderDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = os.open
@@ -213,7 +214,7 @@ def test_a_disk_that_is_read_only_opens_nothing_for_writing(
         lambda disk: disk.open("file").resize(1),
     ],
 )
-def test_what_would_change_a_disk_that_is_read_only_is_refused(
+def test_changes_of_a_read_only_disk_are_refused(
     looked_at: FolderDisk, tmp_path: Path, call: Callable[[FolderDisk], object]
 ) -> None:
     with pytest.raises(LocalError, match=rf"{tmp_path}/store/.* opened to be read only"):
@@ -222,7 +223,7 @@ def test_what_would_change_a_disk_that_is_read_only_is_refused(
     assert (tmp_path / "store" / "file").read_bytes() == b"abc"
 
 
-def test_a_root_to_be_read_only_is_not_made(tmp_path: Path) -> None:
+def test_read_only_disk_does_not_create_its_root(tmp_path: Path) -> None:
     with pytest.raises(DiskError) as caught:
         FolderDisk(tmp_path / "typo", is_read_only=True)
     assert caught.value.failure is DiskFailure.NOT_FOUND
@@ -265,14 +266,14 @@ def test_a_refused_allocation_leaves_the_size(
     file.close()
 
 
-def test_allocated_space_is_really_there(disk: FolderDisk, tmp_path: Path) -> None:
+def test_allocated_space_is_reserved_on_the_device(disk: FolderDisk, tmp_path: Path) -> None:
     file = disk.create("a")
     file.allocate(0, 1 << 20)
     assert (tmp_path / "store" / "a").stat().st_blocks * 512 >= 1 << 20
     file.close()
 
 
-def test_a_large_file_goes_name_first_then_in_steps(
+def test_large_file_is_unlinked_first_and_then_truncated_in_steps(
     disk: FolderDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[int, bool]] = []
@@ -311,7 +312,7 @@ def test_cold_bytes_are_not_waited_for(disk: FolderDisk) -> None:
     file.close()
 
 
-def test_cached_bytes_stay_what_they_were_when_others_are_read(disk: FolderDisk) -> None:
+def test_cached_bytes_do_not_change_when_others_are_read(disk: FolderDisk) -> None:
     if not disk.supports_nowait(""):
         pytest.skip("this file system cannot tell what is cached")
     content = os.urandom(2 * SCRATCH_BYTES)
@@ -350,7 +351,9 @@ def test_a_classic_lock_of_another_process_is_seen(disk: FolderDisk, tmp_path: P
     disk.lock("lock")
 
 
-def test_a_classic_lock_of_another_process_is_kept_out(disk: FolderDisk, tmp_path: Path) -> None:
+def test_classic_lock_of_another_process_excludes_this_one(
+    disk: FolderDisk, tmp_path: Path
+) -> None:
     disk.lock("lock")
     with other_process(tmp_path / "store/lock") as other:
         assert answer(other) == "refused"

@@ -1,4 +1,5 @@
-"""Background work of the real disk: what wakes the loop, and what a dead or stuck helper does."""
+"""Tests the real disk's background: when it wakes the loop, and what a dead or stuck helper
+does."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def pause(background: DiskBackground) -> None:
     os.waitid(os.P_PID, background.helper_process, os.WSTOPPED | os.WNOWAIT)
 
 
-def test_it_is_readable_while_there_is_something_to_take(
+def test_descriptor_is_readable_while_completions_wait(
     disk: FolderDisk, background: DiskBackground
 ) -> None:
     assert not is_ready(background, 0)
@@ -79,7 +80,7 @@ def test_it_is_readable_while_there_is_something_to_take(
 
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_it_wakes_a_loop(
+def test_completion_wakes_the_loop(
     disk: FolderDisk,
     background: DiskBackground,
     new_loop: Callable[[], asyncio.AbstractEventLoop],
@@ -176,7 +177,9 @@ def test_a_helper_that_dies_idle_is_noticed_at_the_next_sync(
     file.close()
 
 
-def test_a_helper_that_dies_idle_wakes_nobody(disk: FolderDisk, background: DiskBackground) -> None:
+def test_helper_that_dies_idle_does_not_wake_the_loop(
+    disk: FolderDisk, background: DiskBackground
+) -> None:
     file = disk.create("a")
     background.sync(file)
     completions(background, 1)
@@ -189,7 +192,7 @@ def test_a_helper_that_dies_idle_wakes_nobody(disk: FolderDisk, background: Disk
     file.close()
 
 
-def test_syncs_under_way_are_bounded(disk: FolderDisk, background: DiskBackground) -> None:
+def test_syncs_in_progress_are_bounded(disk: FolderDisk, background: DiskBackground) -> None:
     file = disk.create("a")
     pause(background)
     for _ in range(SYNCS_MAX):
@@ -201,7 +204,7 @@ def test_syncs_under_way_are_bounded(disk: FolderDisk, background: DiskBackgroun
     file.close()
 
 
-def test_the_helper_heeds_no_signal_of_the_group_but_the_end_of_its_parent(
+def test_helper_ignores_signals_of_the_group_and_ends_with_its_parent(
     disk: FolderDisk, background: DiskBackground
 ) -> None:
     file = disk.create("a")

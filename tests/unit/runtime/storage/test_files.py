@@ -19,7 +19,7 @@ def saver() -> Iterator[FileSaver]:
     saver.close()
 
 
-async def test_a_file_is_replaced_whole_and_nothing_else_is_left(
+async def test_file_is_replaced_atomically_without_leftovers(
     saver: FileSaver, tmp_path: Path
 ) -> None:
     path = tmp_path / "new folder" / "kvConfig.json"
@@ -41,9 +41,7 @@ async def test_a_refusal_is_a_value_that_names_the_file(saver: FileSaver, tmp_pa
     assert str(tmp_path / "file") in failed.cause
 
 
-async def test_a_path_that_no_system_call_gets_to_see_is_refused_too(
-    saver: FileSaver, tmp_path: Path
-) -> None:
+async def test_unusable_path_is_refused(saver: FileSaver, tmp_path: Path) -> None:
     circle = tmp_path / "circle"
     circle.symlink_to(circle)
 
@@ -120,7 +118,7 @@ async def test_the_last_of_many_saves_wins_even_when_its_caller_is_cancelled(
     assert path.read_bytes() == b"4"
 
 
-def test_new_file_with_secrets_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_new_file_with_secrets_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     for name, is_secret, mode in (("users", True, 0o600), ("topics", False, 0o644)):
         path = tmp_path / name
         assert files.save_now(path, b"x", is_secret=is_secret) is None

@@ -1,4 +1,4 @@
-"""A file of lines stays within its bounds, and survives a disk that was full."""
+"""Tests that a rotated file stays within its bounds and recovers from a full disk."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from gantrymq.runtime.storage.rotated_file import RotatedFile, Rotation
 
 
-def test_lines_are_appended_over_restarts(tmp_path: Path) -> None:
+def test_lines_are_appended_after_restarts(tmp_path: Path) -> None:
     path = tmp_path / "new" / "audit.log"
     for line in (b"one\n", b"two\n"):
         file = RotatedFile(path, Rotation(1000, 3))
@@ -32,23 +32,21 @@ def test_it_is_rotated_before_it_is_too_large(tmp_path: Path) -> None:
     assert (tmp_path / "audit.log.2").read_bytes() == b"line6\n"
 
 
-def test_a_single_file_begins_anew(tmp_path: Path) -> None:
+def test_single_file_is_truncated(tmp_path: Path) -> None:
     file = RotatedFile(tmp_path / "audit.log", Rotation(10, 1))
     for number in range(3):
         file.append(b"line%d\n" % number)
     assert [each.read_bytes() for each in tmp_path.iterdir()] == [b"line2\n"]
 
 
-def test_a_line_that_was_cut_short_is_ended_first(tmp_path: Path) -> None:
+def test_incomplete_last_line_is_ended_first(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
     path.write_bytes(b'{"cut')
     RotatedFile(path, Rotation(1000, 2)).append(b"next\n")
     assert path.read_bytes() == b'{"cut\nnext\n'
 
 
-def test_a_full_disk_is_told_and_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_is_reported_and_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, write = tmp_path / "audit.log", os.write
     file = RotatedFile(path, Rotation(1000, 2))
 

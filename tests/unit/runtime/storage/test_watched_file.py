@@ -1,4 +1,4 @@
-"""A file that people edit while a server runs."""
+"""Tests the watch of a file that is edited while a server runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gantrymq.runtime.logs import Log
 from gantrymq.runtime.storage.watched_file import WatchedFile
 
 
-async def test_new_content_is_handed_on_and_a_bad_one_does_not_end_the_watch(
+async def test_new_content_is_passed_on_and_bad_content_does_not_end_the_watch(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "quotas.json"

@@ -1,4 +1,4 @@
-"""The disk port's contract, on each of its implementations: what holds for one holds for all."""
+"""Tests the contract of the disk port on each of its implementations."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_pieces_are_written_behind_each_other(file: File) -> None:
     assert file.size() == 8
 
 
-def test_more_pieces_than_one_system_call_takes(file: File) -> None:
+def test_write_of_more_pieces_than_one_system_call_accepts(file: File) -> None:
     pieces = [str(number).encode() for number in range(3000)]
     file.write(5, pieces)
     assert file.read(5, 100_000) == b"".join(pieces)
@@ -156,7 +156,7 @@ def test_a_write_over_the_middle_leaves_the_rest(file: File) -> None:
     assert file.read(0, 6) == b"abXYef"
 
 
-def test_a_read_has_what_the_file_has(file: File) -> None:
+def test_read_returns_the_content_of_the_file(file: File) -> None:
     file.write(0, [b"abcdef"])
     assert file.read(4, 10) == b"ef"
     assert file.read(6, 10) == b""
@@ -312,7 +312,7 @@ def test_remove_takes_files_and_empty_folders(disk: Disk) -> None:
     assert names(disk, "") == []
 
 
-def test_a_removed_file_serves_who_has_it_open(disk: Disk, file: File) -> None:
+def test_removed_file_is_readable_by_open_handles(disk: Disk, file: File) -> None:
     file.write(0, [b"abc"])
     disk.remove("file")
     assert file.read(0, 3) == b"abc"
@@ -341,7 +341,9 @@ def test_a_removed_file_serves_who_has_it_open(disk: Disk, file: File) -> None:
         (lambda disk: disk.lock("nowhere/lock"), DiskFailure.NOT_FOUND),
     ],
 )
-def test_what_is_refused_and_how(disk: Disk, call: Refused, expected: DiskFailure) -> None:
+def test_refused_operations_and_their_failures(
+    disk: Disk, call: Refused, expected: DiskFailure
+) -> None:
     disk.create("there").close()
     disk.make_folder("folder")
     assert failure(disk, call) is expected
@@ -349,7 +351,7 @@ def test_what_is_refused_and_how(disk: Disk, call: Refused, expected: DiskFailur
 
 
 @pytest.mark.parametrize("path", ["..", "../x", "a/../../x", "/etc", "a//b", "a/", ".", "a\0"])
-def test_no_path_leads_out(disk: Disk, path: str) -> None:
+def test_path_cannot_leave_the_root(disk: Disk, path: str) -> None:
     calls: list[Refused] = [
         lambda disk: disk.open(path),
         lambda disk: disk.create(path),
@@ -373,7 +375,7 @@ def test_the_root_is_no_file(disk: Disk, call: Refused) -> None:
         call(disk)
 
 
-def test_a_lock_keeps_others_out(process: Process) -> None:
+def test_lock_excludes_other_processes(process: Process) -> None:
     process.disk.lock("lock")
     assert names(process.disk, "") == ["lock"]
     assert failure(process.another(), lambda disk: disk.lock("lock")) is DiskFailure.LOCKED
@@ -381,7 +383,7 @@ def test_a_lock_keeps_others_out(process: Process) -> None:
     assert failure(process.another(), lambda disk: disk.lock("lock")) is DiskFailure.LOCKED
 
 
-def test_tickets_end_with_what_became_of_them(process: Process) -> None:
+def test_completions_have_the_outcome_of_their_tickets(process: Process) -> None:
     background = process.start_background()
     process.disk.make_folder("f")
     file = process.disk.create("f/file")
@@ -403,7 +405,7 @@ def test_tickets_end_with_what_became_of_them(process: Process) -> None:
     assert min(tickets) > 0
 
 
-def test_a_failed_job_says_so(process: Process) -> None:
+def test_failed_job_has_an_error(process: Process) -> None:
     ticket = process.start_background().remove("nothing")
     (completion,) = process.complete(1)
     assert completion.ticket == ticket
@@ -423,5 +425,5 @@ def test_a_job_outlives_the_close_of_its_file(process: Process) -> None:
     assert {completion.data for completion in ended} == {b"", b"abc"}
 
 
-def test_nothing_ended_is_nothing_to_take(process: Process) -> None:
+def test_no_completions_without_ended_jobs(process: Process) -> None:
     assert list(process.start_background().take_completions()) == []

@@ -1,4 +1,4 @@
-"""What is said of groups and queues, against Java's text."""
+"""Tests bodies about groups and queues against Java's text."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def exchanged(code: int) -> str:
         (exchanged(303), QueryConsumeTimeSpanBody.from_json),
     ],
 )
-def test_bodies_are_javas(text: str, read: Callable[[Json], Body]) -> None:
+def test_bodies_equal_javas(text: str, read: Callable[[Json], Body]) -> None:
     assert dumps_fastjson(read(loads(text)).to_json()).decode() == text
 
 
@@ -92,7 +92,7 @@ def test_consume_stats_are_javas(text: str) -> None:
     assert encoded(ConsumeStats.from_json(loads(text))).decode() == text
 
 
-def test_4_9_says_nothing_of_pull_offsets() -> None:
+def test_stats_of_4_9_have_no_pull_offsets() -> None:
     stats = ConsumeStats.from_json(loads(text_of("GET_CONSUME_STATS", "4.9.8")))
     assert stats.queues == {QUEUE: ConsumedOffset(5, 0)}
 
@@ -107,7 +107,7 @@ def test_the_stats_of_a_broker_are_javas(text: str) -> None:
     assert again.decode() == text
 
 
-def test_a_time_has_a_text_whatever_it_is() -> None:
+def test_any_time_has_a_text() -> None:
     assert time_text(1_700_000_000_500) == "2023-11-14#22:13:20:500"
     assert time_text(-1) == "1969-12-31#23:59:59:999"
     assert time_text((1 << 63) - 1) == "9999-12-31#23:59:59:999"

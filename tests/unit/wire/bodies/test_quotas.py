@@ -1,4 +1,4 @@
-"""The JSON of quotas: what a file and an administrator may say."""
+"""Tests the JSON of quotas as files and administrators write it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gantrymq.wire.bodies.quotas import Quota, QuotaKind, QuotaLimit, QuotaTable
 from gantrymq.wire.jsonvalue import Json, JsonObject
 
 
-def test_table_is_read_as_it_was_written() -> None:
+def test_written_table_is_read_back() -> None:
     table = QuotaTableBody(
         [
             Quota(QuotaKind.USER, "*", {QuotaLimit.REQUESTS: 2000}),
@@ -43,9 +43,7 @@ def test_bytes_may_have_a_unit() -> None:
         ({"requestsPerSecond": None}, "has no limit"),
     ],
 )
-def test_quota_that_makes_no_sense_is_refused_with_the_reason(
-    changed: JsonObject, told: str
-) -> None:
+def test_invalid_quota_is_refused_with_the_reason(changed: JsonObject, told: str) -> None:
     bean: JsonObject = {"kind": "user", "name": "billing", "requestsPerSecond": 10, **changed}
     with pytest.raises(RemoteError, match=told.replace("*", r"\*")):
         Quota.from_json({**bean})

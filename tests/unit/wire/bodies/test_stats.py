@@ -1,4 +1,4 @@
-"""Statistics, units of queues and the state of slaves against Java's text."""
+"""Tests statistics, units of queues and the state of slaves against Java's text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def answers(code: int) -> list[str]:
     return [str(each["bodyText"]) for each in found if each.get("bodyText")]
 
 
-def test_statistics_are_javas_where_it_refers_to_what_it_said_before() -> None:
+def test_statistics_with_javas_references_are_read() -> None:
     data = BrokerStatsData.from_json(
         loads(vector("VIEW_BROKER_STATS_DATA response"), references=True)
     )
@@ -43,7 +43,7 @@ def test_units_of_a_queue_are_javas() -> None:
         assert dumps_fastjson(body.to_json()).decode() == text
 
 
-def test_a_unit_may_say_what_is_wrong_with_it() -> None:
+def test_unit_may_carry_an_error_text() -> None:
     unit = QueueUnit(1, 2, 3, remark="damaged")
     assert QueueUnit.from_json(unit.to_json()) == unit
 

@@ -1,4 +1,4 @@
-"""Batches: Java's bytes both ways, what the broker stores of them, lies."""
+"""Tests batches: Java's bytes in both directions, the stored messages, and wrong lengths."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def test_inner_messages_become_the_records_that_java_stores() -> None:
 
 
 @given(st.lists(parts, min_size=1, max_size=5))
-def test_what_is_encoded_decodes_to_itself(items: list[BatchPart]) -> None:
+def test_encoded_batch_is_decoded_back(items: list[BatchPart]) -> None:
     assert batch.decode(batch.encode(items)) == items
 
 
-def test_a_cut_batch_is_refused_whole() -> None:
+def test_truncated_batch_is_refused() -> None:
     size = len(WIRE) // 3
     for cut in range(len(WIRE)):
         if cut and cut % size == 0:
@@ -76,7 +76,7 @@ def test_damaged_lengths_are_refused() -> None:
 
 
 @given(st.binary(max_size=120))
-def test_nonsense_is_refused_or_read_back(data: bytes) -> None:
+def test_any_bytes_are_refused_or_read_back(data: bytes) -> None:
     try:
         found = batch.decode(data)
     except RemoteError:

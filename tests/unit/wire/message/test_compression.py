@@ -1,4 +1,4 @@
-"""Compression: Java's bodies, every kind both ways, bombs and damage."""
+"""Tests compression: Java's bodies, every type in both directions, bombs and damage."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def test_reads_javas_bodies(item: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(body=st.binary(max_size=500))
-def test_bodies_survive(kind: CompressionType, body: bytes) -> None:
+def test_bodies_survive_the_round_trip(kind: CompressionType, body: bytes) -> None:
     packed = compression.compress(kind, body)
     assert compression.decompress(kind, packed, len(body)) == body
 
 
-def test_frames_look_as_javas() -> None:
+def test_compressed_frames_have_javas_form() -> None:
     assert compression.compress(CompressionType.ZLIB, PLAIN)[:2].hex() == "785e"  # level 5
     assert compression.compress(CompressionType.LZ4, PLAIN)[:5].hex() == "04224d1860"
     assert compression.compress(CompressionType.ZSTD, PLAIN)[:4].hex() == "28b52ffd"
@@ -97,7 +97,7 @@ def test_a_damaged_body_is_refused_or_bounded(kind: CompressionType) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(body=st.binary(max_size=100))
-def test_nonsense_is_refused_or_bounded(kind: CompressionType, body: bytes) -> None:
+def test_any_bytes_are_refused_or_bounded(kind: CompressionType, body: bytes) -> None:
     try:
         plain = compression.decompress(kind, body, 50)
     except RemoteError:

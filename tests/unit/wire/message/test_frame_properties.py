@@ -1,4 +1,4 @@
-"""Properties of many messages at once: the same as those of each message by itself."""
+"""Tests that properties of many messages at once equal those of each message."""
 
 from __future__ import annotations
 

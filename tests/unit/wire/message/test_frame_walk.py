@@ -1,4 +1,4 @@
-"""The walk over stored messages: where parts are, which messages count, what is refused."""
+"""Tests the walk over stored messages: positions of parts, selected messages, refused bytes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _tail_bytes(each: Record) -> int:
     ("first", "end", "offsets"),
     [(0, 9, [4, 5, 6]), (5, 9, [5, 6]), (0, 6, [4, 5]), (5, 6, [5]), (7, 9, []), (0, 4, [])],
 )
-def test_only_messages_of_the_range_count(first: int, end: int, offsets: list[int]) -> None:
+def test_only_messages_of_the_range_are_returned(first: int, end: int, offsets: list[int]) -> None:
     buffer = stored([record(offset) for offset in (4, 5, 6)])
     found = walk(buffer, first, end)
     assert found.count == len(offsets)
@@ -103,7 +103,7 @@ def test_flags_of_all_messages_are_gathered() -> None:
     assert walk(stored(flags), 0, 2).sys_flags == 0x9
 
 
-def test_flags_of_skipped_messages_do_not_count() -> None:
+def test_flags_of_skipped_messages_are_ignored() -> None:
     buffer = stored([record(0, sys_flag=0x1), record(1)])
     assert walk(buffer, 1, 2).sys_flags == 0
 

@@ -1,4 +1,4 @@
-"""Offset message ids: Java's, both ways, and texts that are none."""
+"""Tests offset message ids: Java's, in both directions, and malformed ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_encodes_and_decodes_javas_ids(item: dict[str, Any]) -> None:  # Any: mi
     st.integers(0, 65535),
     st.integers(0, 2**63 - 1),
 )
-def test_ids_survive(address: bytes, port: int, offset: int) -> None:
+def test_ids_survive_the_round_trip(address: bytes, port: int, offset: int) -> None:
     host = hosts.pack(address, port)
     assert offset_id.decode(offset_id.encode(host, offset)) == (host, offset)
 
@@ -53,6 +53,6 @@ def test_wrong_length_port_and_offset_are_refused(text: str) -> None:
         offset_id.decode(text)
 
 
-def test_negative_offsets_are_our_fault() -> None:
+def test_negative_offset_is_a_programming_error() -> None:
     with pytest.raises(LocalError):
         offset_id.encode(bytes(8), -1)

@@ -1,4 +1,4 @@
-"""Property strings: Java's readings, its deletions, and agreement between the quick paths."""
+"""Tests property strings: reading and deleting as in Java, and the quick paths."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_encodes_javas_string() -> None:
         ("", {}),
     ],
 )
-def test_forgives_what_java_forgives(text: str, parsed: dict[str, str]) -> None:
+def test_reading_is_as_lenient_as_java(text: str, parsed: dict[str, str]) -> None:
     assert properties.parse(plain(text)) == parsed
 
 
@@ -106,7 +106,7 @@ def test_append_and_replace_set_the_value(text: bytes, name: str) -> None:
 
 
 @given(st.dictionaries(words, words))
-def test_dictionaries_survive(pairs: dict[str, str]) -> None:
+def test_dictionaries_survive_the_round_trip(pairs: dict[str, str]) -> None:
     text = properties.encode(pairs)
     assert properties.parse(text) == pairs
     assert properties.parse(text.removesuffix(b"\x02")) == pairs
@@ -142,11 +142,11 @@ def test_lone_surrogates_are_written_as_java_writes_them() -> None:
         ("a", "x\x02", "ends properties"),
     ],
 )
-def test_a_users_property_can_be_at_fault(name: str, value: str, why: str) -> None:
+def test_invalid_user_property_is_refused(name: str, value: str, why: str) -> None:
     assert why in (properties.fault(name, value) or "")
 
 
-def test_a_users_value_may_hold_what_reads_back() -> None:
+def test_user_value_is_accepted_if_it_can_be_read_back() -> None:
     assert properties.fault("a", "x\x01y") is None
     assert properties.fault("CHECK_IMMUNITY_TIME_IN_SECONDS", "10") is None
 

@@ -1,4 +1,4 @@
-"""Records: Java's bytes both ways, every record of four real stores, lies and damage."""
+"""Tests records: Java's bytes in both directions, records of four real stores, and damage."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_every_stored_record_encodes_to_the_bytes_it_came_from(store: str) -> No
 
 
 @pytest.mark.parametrize("version", ["5.3.3", "4.9.8"])
-def test_stores_hold_what_their_contents_list_says(version: str) -> None:
+def test_stores_hold_the_records_that_their_lists_name(version: str) -> None:
     listed = json.loads((VECTORS / f"store-{version}-clean.contents.json").read_text())["commitlog"]
     found = [stored(item) for _, item in log_records(f"{version}-clean")]
     wanted = [
@@ -179,7 +179,7 @@ def test_stores_hold_what_their_contents_list_says(version: str) -> None:
     assert found == wanted
 
 
-def test_scan_tells_records_blanks_torn_tails_and_nothing() -> None:
+def test_scan_distinguishes_records_blanks_torn_tails_and_no_record() -> None:
     data = record.encode(small())
     size = len(data)
     assert record.scan(data + b"more", 0, size) == (Sight.RECORD, size)
@@ -208,7 +208,7 @@ def test_a_blank_needs_eight_bytes() -> None:
 
 
 @given(records)
-def test_what_is_encoded_decodes_to_itself(item: Record) -> None:
+def test_encoded_record_is_decoded_back(item: Record) -> None:
     data = record.encode(item)
     found = record.decode(b"xx" + data + b"yy", 2)
     assert len(data) == item.size
@@ -234,7 +234,7 @@ def test_a_record_cut_anywhere_is_corrupt(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DECODED[:2] + ENCODED)
-def test_damage_is_found_or_encodes_to_the_same_damage(name: str) -> None:
+def test_damage_is_detected_or_survives_the_round_trip(name: str) -> None:
     data = vector(name)
     refused = 0
     for position in range(len(data)):
@@ -251,7 +251,7 @@ def test_damage_is_found_or_encodes_to_the_same_damage(name: str) -> None:
 
 
 @given(st.binary(max_size=300), st.integers(-5, 300))
-def test_nonsense_is_corrupt(data: bytes, position: int) -> None:
+def test_random_bytes_are_corrupt(data: bytes, position: int) -> None:
     framed = len(data).to_bytes(4, "big") + vector(DECODED[0])[4:8] + data[8:]
     for candidate in (data, framed):
         try:
@@ -285,7 +285,7 @@ def test_pull_bodies_decode_whole() -> None:
         record.decode_all(body + b"\x00")
 
 
-def test_refuses_what_has_no_room_and_says_so() -> None:
+def test_values_without_room_are_refused_with_the_reason() -> None:
     assert record.refusal(255, 32767) is None
     topic = record.refusal(256, 0)
     properties = record.refusal(5, 32768)
@@ -307,7 +307,7 @@ def test_refuses_what_has_no_room_and_says_so() -> None:
         Record(b"t", b"", born_host=bytes(8), store_host=bytes(8), queue_id=2**31),
     ],
 )
-def test_encoding_the_impossible_is_our_fault(item: Record) -> None:
+def test_impossible_record_is_a_programming_error(item: Record) -> None:
     with pytest.raises(LocalError):
         record.encode(item)
 

@@ -1,4 +1,4 @@
-"""sysFlag bits."""
+"""Tests the bits of sysFlag."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def test_transaction_types_are_set_apart_from_other_bits() -> None:
     assert sys_flag.with_transaction_type(flags, sys_flag.TRANSACTION_NONE) == 0x303
 
 
-def test_host_bits_are_what_the_hosts_are() -> None:
+def test_host_bits_match_the_hosts() -> None:
     assert sys_flag.with_hosts(0x31, bytes(8), bytes(8)) == 0x01
     assert sys_flag.with_hosts(0x01, bytes(20), bytes(8)) == 0x11
     assert sys_flag.with_hosts(0x01, bytes(8), bytes(20)) == 0x21

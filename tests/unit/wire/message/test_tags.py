@@ -1,4 +1,4 @@
-"""Tags: subscriptions as Java parses them, and matching by hash."""
+"""Tests tags: subscriptions as Java parses them, and matching by hash."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FUNCTIONS = json.loads((VECTORS / "functions-5.3.3.json").read_text())
 
 
 @pytest.mark.parametrize("item", FUNCTIONS["subscription"])
-def test_parses_as_java(item: dict[str, Any]) -> None:  # Any: mixed JSON
+def test_subscription_is_parsed_as_in_java(item: dict[str, Any]) -> None:  # Any: mixed JSON
     found = tags.parse(item["expr"])
     assert found.expression == item["subString"]
     assert list(found.tags) == item["tagsSet"]
@@ -26,7 +26,7 @@ def test_parses_as_java(item: dict[str, Any]) -> None:  # Any: mixed JSON
 
 
 @pytest.mark.parametrize("item", FUNCTIONS["stringHash"])
-def test_codes_as_java(item: dict[str, Any]) -> None:  # Any: mixed JSON
+def test_tags_code_equals_javas(item: dict[str, Any]) -> None:  # Any: mixed JSON
     assert tags.tags_code(item["s"]) == item["tagsCode"]
 
 

@@ -1,4 +1,4 @@
-"""Unique ids: what Java's say, and how ours are made."""
+"""Tests how unique ids of Java's clients are read, and how Gantry's are made."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_counter_wraps_without_a_repeat_before() -> None:
     assert maker.make(7, 0) == made[0]
 
 
-def test_many_are_those_that_would_have_come_one_by_one() -> None:
+def test_many_ids_at_once_equal_ids_one_by_one() -> None:
     one_by_one, at_once = (UniqueIdMaker(bytes(4), 1, 1) for _ in range(2))
     made = [one_by_one.make(7, 0) for _ in range(66_000)]
     assert at_once.make_many(0, 7, 0) == []
@@ -66,7 +66,7 @@ def test_a_clock_behind_the_month_counts_as_its_start() -> None:
     assert unique_id.decode(UniqueIdMaker(bytes(4), 1, 1).make(5, 9)).elapsed_ms == 0
 
 
-def test_a_moment_ahead_of_now_belongs_to_the_month_before() -> None:
+def test_time_ahead_of_now_belongs_to_the_month_before() -> None:
     found = unique_id.decode(UniqueIdMaker(bytes(4), 1, 1).make(OCTOBER_MS + 500, OCTOBER_MS))
     assert found.created_ms(NOVEMBER_MS + 499, NOVEMBER_MS, OCTOBER_MS) == OCTOBER_MS + 500
     assert found.created_ms(NOVEMBER_MS + 500, NOVEMBER_MS, OCTOBER_MS) == NOVEMBER_MS + 500
@@ -78,7 +78,7 @@ def test_a_moment_ahead_of_now_belongs_to_the_month_before() -> None:
     st.integers(0, 0xFFFFFFFF),
     st.integers(0, 0xFFFFFFFF),
 )
-def test_ids_survive(address: bytes, pid: int, salt: int, elapsed_ms: int) -> None:
+def test_ids_survive_the_round_trip(address: bytes, pid: int, salt: int, elapsed_ms: int) -> None:
     found = unique_id.decode(UniqueIdMaker(address, pid, salt).make(elapsed_ms, 0))
     assert found == unique_id.UniqueId(address, pid, salt, elapsed_ms, 0)
 
