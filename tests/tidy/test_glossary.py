@@ -1,4 +1,4 @@
-"""What the glossary says of the code is so: classes exist, and renames begin with a real name."""
+"""The glossary and the code use the same names: classes exist, and replaced names are gone."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ RENAMES: Final = {
     (package, _NAME.findall(now)[0]): _NAME.findall(after)[0]
     for package, now, after, _ in rows("package", "before", "name", "because")
 }
+# Old names that mean something else today.
+REUSED: Final = {("broker", "Hold")}  # what a quota holds back
 TERMS: Final = [
     *((row[0], row[2]) for row in rows("term", "RocketMQ's", "class", "meaning")),
     *((row[0], row[1]) for row in rows("term", "class", "meaning")),
@@ -69,6 +71,17 @@ def test_each_rename_led_to_a_name_of_the_code() -> None:
         if not re.search(rf"\b{after}\b", code[package])
     ]
     assert unknown == []
+
+
+def test_names_that_were_replaced_are_gone() -> None:
+    names = {
+        (package, each)
+        for path in SOURCES
+        for package in path.parts
+        for each in (path.stem, *_CLASS.findall(path.read_text()))
+    }
+    left = {old for old in RENAMES if old in names} - REUSED
+    assert left == set(), "the glossary has other names for these"
 
 
 def test_each_term_has_one_meaning() -> None:
