@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gantrymq.audit.actions import ACTIONS, NOT_AUDITED
-from gantrymq.base.settings import SettingField, setting_fields
+from gantrymq.base.configuration.settings import SettingField, setting_fields
 from gantrymq.broker.core.processor.admin import unsupported
 from gantrymq.broker.core.processor.requests import REQUEST_CODES as BROKER_REQUESTS
 from gantrymq.broker.core.settings import BrokerSettings

@@ -11,7 +11,7 @@ from gantrymq.acl.users import table_file
 from gantrymq.acl.users.table import UserTable
 from gantrymq.acl.users.user import User
 from gantrymq.audit.record import Actor, AuditOutcome, audit_record
-from gantrymq.base.properties import format_properties
+from gantrymq.base.configuration.properties import format_properties
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.context import Identity
 from gantrymq.broker.core.messages import File

@@ -16,9 +16,8 @@ from typing import Final
 
 from gantrymq.acl.signature.signature import Credentials
 from gantrymq.acl.users.seal import PasswordSeal
-from gantrymq.base.errors import ConfigurationError, LocalError, RemoteError
-from gantrymq.base.properties import decode_properties
-from gantrymq.base.settings import (
+from gantrymq.base.configuration.properties import decode_properties
+from gantrymq.base.configuration.settings import (
     Bound,
     Layer,
     Source,
@@ -29,6 +28,7 @@ from gantrymq.base.settings import (
     setting_fields,
     settings_to_text,
 )
+from gantrymq.base.errors import ConfigurationError, LocalError, RemoteError
 from gantrymq.broker.core.access.user_rules import user_rules_of
 from gantrymq.broker.core.acl.first_users import first_users, inner_credentials
 from gantrymq.broker.core.context import Identity

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Final
 
 from gantrymq.base.bounds import LONG_MAX
-from gantrymq.base.settings import live_setting, setting
+from gantrymq.base.configuration.settings import live_setting, setting
 
 _KEPT: Final = "must be what the directory was written with"
 

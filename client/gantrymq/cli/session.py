@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from gantrymq.base.configuration.properties import decode_properties, parse_properties
 from gantrymq.base.errors import ConfigurationError, GantryError
-from gantrymq.base.properties import decode_properties, parse_properties
 from gantrymq.cli.frame.arguments import CommandLine
 from gantrymq.cli.frame.command import Command
 from gantrymq.cli.frame.failures import DONE, FAILED, UsageError

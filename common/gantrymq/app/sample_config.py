@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from gantrymq.base.settings import SettingField, SettingValue, setting_fields
+from gantrymq.base.configuration.settings import SettingField, SettingValue, setting_fields
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.store.settings import StoreSettings
 

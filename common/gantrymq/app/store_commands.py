@@ -18,9 +18,9 @@ from typing import Final
 from gantrymq.app import store_dump, store_text
 from gantrymq.app.progress_line import ProgressLine
 from gantrymq.app.store_text import Json
+from gantrymq.base.configuration.properties import decode_properties
+from gantrymq.base.configuration.settings import bind, file_layer, flag_layer, settings_to_text
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.properties import decode_properties
-from gantrymq.base.settings import bind, file_layer, flag_layer, settings_to_text
 from gantrymq.runtime.storage.disk import FolderDisk
 from gantrymq.runtime.storage.disk_background import DiskBackground
 from gantrymq.store.commitlog.truncated_tails import list_tails

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from gantrymq.base.errors import ConfigurationError, RemoteError
-from gantrymq.base.properties import decode_properties
-from gantrymq.base.settings import (
+from gantrymq.base.configuration.properties import decode_properties
+from gantrymq.base.configuration.settings import (
     Bound,
     Layer,
     Source,
@@ -24,6 +23,7 @@ from gantrymq.base.settings import (
     flag_layer,
     settings_to_text,
 )
+from gantrymq.base.errors import ConfigurationError, RemoteError
 from gantrymq.namesrv.core.config.kvconfig import KvTables, Namespaces
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.listening import listen_addresses

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gantrymq.base.configuration.settings import format_settings
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.settings import format_settings
 
 if TYPE_CHECKING:
     from gantrymq.namesrv.configuration import Setup

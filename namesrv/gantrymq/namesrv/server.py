@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
+from gantrymq.base.configuration.properties import rewrite_properties
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.memory_account import MemoryAccount, limit_of
-from gantrymq.base.properties import rewrite_properties
 from gantrymq.base.stalls import StallWatch
 from gantrymq.base.tasks import SlicedTask
 from gantrymq.namesrv import metrics

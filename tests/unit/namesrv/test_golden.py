@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gantrymq.base.properties import parse_properties
+from gantrymq.base.configuration.properties import parse_properties
 from gantrymq.fakes.brokers.namesrv import Desk, FakeChannel
 from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.wire import javajson

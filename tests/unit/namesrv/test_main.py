@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.base.properties import parse_properties
+from gantrymq.base.configuration.properties import parse_properties
 from gantrymq.namesrv import main
 
 PROGRAM = "import sys; from gantrymq.namesrv.main import run; sys.exit(run(sys.argv[1:]))"

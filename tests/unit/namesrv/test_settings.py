@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gantrymq.base.properties import parse_properties
-from gantrymq.base.settings import setting_fields
+from gantrymq.base.configuration.properties import parse_properties
+from gantrymq.base.configuration.settings import setting_fields
 from gantrymq.namesrv.core.settings import (
     NameServerSettings,
     refused_keys,

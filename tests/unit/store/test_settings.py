@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from gantrymq.base.configuration.settings import (
+    Layer,
+    Source,
+    bind,
+    setting_fields,
+    settings_to_text,
+)
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.settings import Layer, Source, bind, setting_fields, settings_to_text
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 
 JAVA = json.loads((Path(__file__).parent / "java_store_settings.json").read_text())

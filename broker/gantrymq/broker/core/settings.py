@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from gantrymq.base.bounds import LONG_MAX
-from gantrymq.base.settings import Changes, live_setting, setting
+from gantrymq.base.configuration.settings import Changes, live_setting, setting
 
 _NO_EFFECT: Final = "accepted for compatibility, no effect here"
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from gantrymq.base.configuration.settings import ENVIRONMENT_PREFIX, Bound
 from gantrymq.base.errors import ConfigurationError, RemoteError
-from gantrymq.base.settings import ENVIRONMENT_PREFIX, Bound
 from gantrymq.broker.core.settings import MEMBERS_MAX, BrokerRole, BrokerSettings
 from gantrymq.broker.setup.lease_name import default_name, plain_name
 from gantrymq.ha.lease.lease_object import ObjectName

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from gantrymq.base.configuration.settings import Bound
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.settings import Bound
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings, HaTls
 from gantrymq.broker.setup.secret_file import SecretFile
 from gantrymq.runtime.security.certificates import ClientTls, ServerTls, TlsMode

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from gantrymq.base.configuration.settings import Layer
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.exposure import is_loopback
-from gantrymq.base.settings import Layer
 
 KEY: Final = "secureDefaults"
 TLS_DEFAULTS: Final = {"tls.server.mode": "enforcing"}

@@ -18,9 +18,9 @@ from gantrymq.acl.rights.refusal import AuthenticationFailure, Refusal
 from gantrymq.audit.actions import ACTIONS, AUTHENTICATION
 from gantrymq.audit.record import OBJECTS_MAX, Actor, AuditOutcome, audit_record
 from gantrymq.audit.refused_attempts import RefusedAttempts
+from gantrymq.base.configuration.properties import decode_properties, parse_properties
+from gantrymq.base.configuration.settings import settings_to_text
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.properties import decode_properties, parse_properties
-from gantrymq.base.settings import settings_to_text
 from gantrymq.namesrv.core.config.kvconfig import ORDER_TOPIC_CONFIG
 from gantrymq.namesrv.core.fields import text
 from gantrymq.namesrv.core.messages import Audit, Outcome, Reply, Request

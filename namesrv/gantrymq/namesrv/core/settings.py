@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gantrymq.base.bounds import LONG_MAX
-from gantrymq.base.setting_changes import SettingsTable
-from gantrymq.base.settings import (
+from gantrymq.base.configuration.setting_changes import SettingsTable
+from gantrymq.base.configuration.settings import (
     Changes,
     Layer,
     Source,

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from gantrymq.base.configuration.properties import decode_properties, parse_properties
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.properties import decode_properties, parse_properties
 from gantrymq.client.aio.machinery.configuration import ClientKeywords
 from gantrymq.runtime.security.acl_file import read_credentials
 from gantrymq.runtime.security.certificates import ClientTls

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gantrymq.base.configuration.settings import Changes, setting_fields
 from gantrymq.base.errors import RemoteError
-from gantrymq.base.settings import Changes, setting_fields
 from gantrymq.broker.core.engine.configuration import (
     WAITING_MAX,
     Change,

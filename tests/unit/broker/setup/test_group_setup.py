@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gantrymq.base.configuration.settings import bind, file_layer
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.settings import bind, file_layer
 from gantrymq.broker.configuration import Setup, load
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.setup import group_setup

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gantrymq.base.properties import parse_properties
+from gantrymq.base.configuration.properties import parse_properties
 from gantrymq.fakes.brokers.namesrv import Broker, Desk
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.messages import File, Parked, Request, SaveKv, SaveSettings

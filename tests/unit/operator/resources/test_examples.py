@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gantrymq.base.settings import setting_fields
+from gantrymq.base.configuration.settings import setting_fields
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.operator.plan.objects.names import ClusterNames

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gantrymq.base.configuration.settings import Layer, Source
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.settings import Layer, Source
 from gantrymq.runtime.security.secure_defaults import check_broker, check_name_server, is_wanted
 
 NAMES = {

@@ -19,10 +19,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar, final
 
-from gantrymq.base.errors import ConfigurationError, RemoteError
-from gantrymq.base.properties import decode_properties, format_properties, parse_properties
-from gantrymq.base.setting_changes import SettingsTable
-from gantrymq.base.settings import (
+from gantrymq.base.configuration.properties import (
+    decode_properties,
+    format_properties,
+    parse_properties,
+)
+from gantrymq.base.configuration.setting_changes import SettingsTable
+from gantrymq.base.configuration.settings import (
     Layer,
     Source,
     bind,
@@ -30,6 +33,7 @@ from gantrymq.base.settings import (
     shown_settings,
     shown_unknown,
 )
+from gantrymq.base.errors import ConfigurationError, RemoteError
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.store.retention.delete_hours import parse_hours
 from gantrymq.store.settings import StoreSettings

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, TypedDict, TypeVar
 
 from gantrymq.acl.signature.signature import Credentials
+from gantrymq.base.configuration.properties import decode_properties, parse_properties
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.properties import decode_properties, parse_properties
 from gantrymq.client.aio.machinery.environment import Identity
 from gantrymq.client.core.instance.hooks import RequestHook
 from gantrymq.client.core.instance.settings import ClientSettings

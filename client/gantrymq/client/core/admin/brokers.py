@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, final
 
-from gantrymq.base.properties import decode_properties, format_properties, parse_properties
+from gantrymq.base.configuration.properties import (
+    decode_properties,
+    format_properties,
+    parse_properties,
+)
 from gantrymq.client.core.admin.asking import Asking
 from gantrymq.wire.bodies.consuming.stats import BrokerStatsData
 from gantrymq.wire.bodies.ha_status import HaStatus

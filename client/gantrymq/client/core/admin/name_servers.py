@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, final
 
-from gantrymq.base.properties import decode_properties, format_properties, parse_properties
+from gantrymq.base.configuration.properties import (
+    decode_properties,
+    format_properties,
+    parse_properties,
+)
 from gantrymq.client.core.admin.asking import Asking, Each, on_each
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.cluster import ClusterInfo

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.properties import (
+from gantrymq.base.configuration.properties import (
     decode_properties,
     format_properties,
     parse_properties,
 )
-from gantrymq.base.settings import shown_settings
+from gantrymq.base.configuration.settings import shown_settings
+from gantrymq.base.errors import ConfigurationError
 from gantrymq.namesrv.core.config import kvconfig
 from gantrymq.namesrv.core.fields import shown, text
 from gantrymq.namesrv.core.messages import Outcome, Parked, Request

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.base.properties import parse_properties
-from gantrymq.base.settings import Source
+from gantrymq.base.configuration.properties import parse_properties
+from gantrymq.base.configuration.settings import Source
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.messages import Answer, Effect, File, Held, Request, SaveFile
 from gantrymq.broker.core.processor.admin.config_requests import BODY_BYTES_MAX

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gantrymq.base.properties import parse_properties
+from gantrymq.base.configuration.properties import parse_properties
 from gantrymq.broker.configuration import Setup, load
 from gantrymq.broker.core.settings import HaTls
 from gantrymq.namesrv.configuration import load as load_name_server

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gantrymq.base.settings import setting_fields
+from gantrymq.base.configuration.settings import setting_fields
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.pods.broker_pods import broker_template

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gantrymq.base.properties import parse_properties
+from gantrymq.base.configuration.properties import parse_properties
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.pods.replication_tls import LinkTls, link_settings, next_mode
 from gantrymq.operator.plan.objects.pods.workloads import CONFIG_ENTRY

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from gantrymq.base.configuration.properties import (
+    decode_properties,
+    format_properties,
+    parse_properties,
+)
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.properties import decode_properties, format_properties, parse_properties
 from gantrymq.broker.core.engine.configuration import Change, Refusal
 from gantrymq.broker.core.engine.tasks import Task, saved
 from gantrymq.broker.core.messages import File, Outcome, Register, Request

@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Final, TypeAlias
 
 from gantrymq.audit.record import OBJECTS_MAX
+from gantrymq.base.configuration.properties import decode_properties, parse_properties
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.properties import decode_properties, parse_properties
 from gantrymq.broker.core.messages import Request
 from gantrymq.broker.core.processor.access.acl_requests import account_json
 from gantrymq.broker.core.processor.admin.config_requests import BODY_BYTES_MAX

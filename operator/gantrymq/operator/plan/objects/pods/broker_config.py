@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gantrymq.base.properties import format_properties
+from gantrymq.base.configuration.properties import format_properties
 from gantrymq.operator.plan.objects.access import SECRET_ENTRY
 from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.names import (

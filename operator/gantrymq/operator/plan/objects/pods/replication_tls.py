@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import Final, final
 
-from gantrymq.base.properties import parse_properties
+from gantrymq.base.configuration.properties import parse_properties
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.fields import annotation_of, map_at
 from gantrymq.operator.plan.objects.pods.workloads import CONFIG_ENTRY, template_entry

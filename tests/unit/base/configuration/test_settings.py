@@ -9,8 +9,7 @@ from enum import StrEnum
 import pytest
 
 from gantrymq.base.bounds import LONG_MAX
-from gantrymq.base.errors import ConfigurationError, LocalError
-from gantrymq.base.settings import (
+from gantrymq.base.configuration.settings import (
     Layer,
     Source,
     bind,
@@ -21,6 +20,7 @@ from gantrymq.base.settings import (
     setting,
     setting_fields,
 )
+from gantrymq.base.errors import ConfigurationError, LocalError
 
 
 class FlushDiskType(StrEnum):

@@ -12,8 +12,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Final, final
 
-from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.settings import (
+from gantrymq.base.configuration.settings import (
     HIDDEN,
     Changes,
     Layer,
@@ -21,6 +20,7 @@ from gantrymq.base.settings import (
     parse_setting,
     setting_fields,
 )
+from gantrymq.base.errors import ConfigurationError
 
 Form = Callable[[str], object]
 """Checks a text beyond what its declaration says; raises ConfigurationError."""

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.properties import (
+from gantrymq.base.configuration.properties import (
     decode_properties,
     format_properties,
     parse_properties,
     rewrite_properties,
     update_properties,
 )
+from gantrymq.base.errors import ConfigurationError
 
 
 # Each pair was put to java.util.Properties of JDK 17.

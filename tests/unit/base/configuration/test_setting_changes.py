@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.setting_changes import SettingsTable
-from gantrymq.base.settings import (
+from gantrymq.base.configuration.setting_changes import SettingsTable
+from gantrymq.base.configuration.settings import (
     Changes,
     Layer,
     Source,
@@ -17,6 +16,7 @@ from gantrymq.base.settings import (
     settings_to_text,
     shown_unknown,
 )
+from gantrymq.base.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)

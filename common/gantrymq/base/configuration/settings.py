@@ -27,8 +27,8 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar, final, get_type_hint
 
 from gantrymq.base.bounds import INT_MAX, INT_MIN
 from gantrymq.base.camelcase import camel_case
+from gantrymq.base.configuration.properties import format_properties, line_numbers, parse_properties
 from gantrymq.base.errors import ConfigurationError, LocalError
-from gantrymq.base.properties import format_properties, line_numbers, parse_properties
 
 SettingValue: TypeAlias = str | int | bool
 S = TypeVar("S")

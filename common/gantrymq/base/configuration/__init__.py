@@ -1,0 +1,1 @@
+"""Reads settings from .properties texts and variables, and decides which may change."""
