@@ -30,16 +30,11 @@ MODULE_NAMES_REFUSED: Final = {"utils", "util", "helpers", "helper", "manager", 
 # Folders with more modules, and why. `__init__.py` does not count.
 FULL_FOLDERS: Final = {
     "examples": "readers go through the numbered scripts in one list",
-    "client/gantrymq/cli/frame": "is being divided by subject",
     "client/gantrymq/client/core/admin": "is being divided by subject",
-    "common/gantrymq/base": "is being divided by subject",
     "operator/gantrymq/operator/plan/objects": "is being divided by subject",
-    "tests/gantrymq/interop/clients": "is being divided by subject",
-    "tests/interop": "is being divided by subject",
     "tests/sim/group": "is being divided by subject",
     "tests/unit/broker": "is being divided by subject",
     "tests/unit/store/offline": "is being divided by subject",
-    "tests/unit/wire": "is being divided by subject",
 }
 
 # How many longer files each folder still has. A number may only go down.

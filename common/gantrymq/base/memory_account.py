@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final, Protocol, final
 
-from gantrymq.base.limits import FRAME_BYTES_MAX
+from gantrymq.base.bounds import FRAME_BYTES_MAX
 from gantrymq.base.peer_address import counted_address
 
 # The default share of the server's memory: an empty server needs 60 MiB, bodies are copied once,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from gantrymq.base.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX
+from gantrymq.base.bounds import FRAME_BYTES_MAX, HEADER_BYTES_MAX
 
 # The memory of an unanswered request besides its body: the command, its strings and its map.
 REQUEST_OVERHEAD_BYTES: Final = 1024

@@ -22,8 +22,8 @@ from typing import Final, final
 from librt.strings import read_i32_be
 from mypy_extensions import i64
 
+from gantrymq.base.bounds import FRAME_BYTES_MAX, HEADER_BYTES_MAX
 from gantrymq.base.errors import LocalError, RemoteError
-from gantrymq.base.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX
 from gantrymq.wire import header_binary, header_json
 from gantrymq.wire.command import Command
 

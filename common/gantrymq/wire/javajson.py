@@ -23,8 +23,8 @@ import math
 import re
 from typing import Final, final
 
+from gantrymq.base.bounds import FRAME_BYTES_MAX
 from gantrymq.base.errors import LocalError, RemoteError
-from gantrymq.base.limits import FRAME_BYTES_MAX
 from gantrymq.wire.javajson_reader import (
     DEPTH_MAX,
     TolerantReader,

@@ -13,7 +13,7 @@ from typing import Final, Protocol, TypeAlias, final
 
 from gantrymq.audit.record import AuditRecord
 from gantrymq.base.errors import GantryError
-from gantrymq.base.logline import one_line
+from gantrymq.base.log_lines import one_line
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.command import Command
 

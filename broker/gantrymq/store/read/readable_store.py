@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Final, Protocol
 
+from gantrymq.base.bounds import FRAME_BYTES_MAX
 from gantrymq.base.disk import DiskError, DiskFailure, File
-from gantrymq.base.limits import FRAME_BYTES_MAX
 from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.consumequeue.consumequeue import ConsumeQueue
 from gantrymq.store.consumequeue.queue_unit import UNIT, UNIT_BYTES

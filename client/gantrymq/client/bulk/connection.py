@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Final, final
 
 from gantrymq.acl.signature.signature import Credentials
+from gantrymq.base.bounds import FRAME_BYTES_MAX, HEADER_BYTES_MAX
 from gantrymq.base.errors import RemoteError
-from gantrymq.base.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX
 from gantrymq.remoting.failures import ConnectError, ConnectionLostError, RequestTimeoutError
 from gantrymq.runtime.clock import SYSTEM_CLOCK
 from gantrymq.runtime.net.address import parse_address

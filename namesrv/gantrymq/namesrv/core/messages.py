@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Final, Protocol, TypeAlias, final
 
 from gantrymq.audit.record import AuditRecord
-from gantrymq.base.logline import one_line
+from gantrymq.base.log_lines import one_line
 from gantrymq.base.tasks import SlicedTask
 from gantrymq.wire.command import Command
 

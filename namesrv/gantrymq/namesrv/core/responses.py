@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gantrymq.base.limits import FRAME_BYTES_MAX
+from gantrymq.base.bounds import FRAME_BYTES_MAX
 from gantrymq.namesrv.core.messages import Reply
 from gantrymq.remoting.refusal import refusal
 from gantrymq.wire import javajson

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, final
 
+from gantrymq.base.bounds import FRAME_BYTES_MAX
 from gantrymq.base.disk import DiskError
-from gantrymq.base.limits import FRAME_BYTES_MAX
 from gantrymq.broker.core.engine.tasks import Task, read
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.pull.subscriptions import Choice, choice_of, forbidden

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final, final
 
-from gantrymq.base.log_budget import LogBudget
+from gantrymq.base.log_lines import LogBudget
 from gantrymq.wire.header_fields import parse_int64
 from gantrymq.wire.message import properties
 from gantrymq.wire.message.property_names import TRANSACTION_PREPARED_QUEUE_OFFSET

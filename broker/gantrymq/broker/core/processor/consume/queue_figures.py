@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from gantrymq.base.limits import FRAME_BYTES_MAX
+from gantrymq.base.bounds import FRAME_BYTES_MAX
 from gantrymq.broker.core.messages import Reply
 from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.state import State

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gantrymq.base.log_budget import LINES_MAX, SECONDS, LogBudget
+from gantrymq.base.log_lines import LINES_MAX, SECONDS, LogBudget
 
 
 def test_number_of_lines_per_interval_is_bounded() -> None:

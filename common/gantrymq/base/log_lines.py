@@ -1,4 +1,4 @@
-"""Bounds how many log lines an event gets that peers can cause at any rate."""
+"""Keeps peers from filling or forging the log: bounds the number of lines, and their text."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import Final, final
 
 LINES_MAX: Final = 10
 SECONDS: Final = 10.0
+
+# Log lines quote input of peers; a long value must not fill the log.
+LINE_CHARACTERS_MAX: Final = 2000
 
 
 @final
@@ -36,3 +39,12 @@ class LogBudget:
         self._left -= 1
         skipped, self._skipped = self._skipped, 0
         return skipped
+
+
+def one_line(text: str) -> str:
+    """The text cut to the bound, with unprintable characters escaped."""
+    if len(text) > LINE_CHARACTERS_MAX:
+        text = text[: LINE_CHARACTERS_MAX - 1] + "…"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
