@@ -1,1 +1,1 @@
-"""What the operator asks name servers and brokers, by `gantrymq.client`."""
+"""Requests of the operator to name servers and brokers, by `gantrymq.client`."""

@@ -1,4 +1,4 @@
-"""How the operator speaks to the servers of one cluster: by which account, and whom it believes."""
+"""Holds the operator's credentials for a secure cluster, and the authority of its servers."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ _NAME_DIGITS: Final = 32
 @final
 @dataclass(frozen=True, slots=True)
 class BrokerAccess:
-    """The administrator of a secure cluster, and the authority of its servers."""
+    """The administrator account of a secure cluster, and the authority of its certificates."""
 
     credentials: Credentials = field(repr=False)
     authority: str = field(repr=False)
-    """In PEM."""
+    """The certificate of the authority, in PEM."""
 
 
 @final
 class AccessFiles:
-    """The files with authorities that the client library reads; the process owns one folder."""
+    """Writes authorities to files, because the client library reads them from files. The files are
+    in one temporary folder of the process."""
 
     def __init__(self) -> None:
         self._folder: Path | None = None
 
     def keywords(self, access: BrokerAccess | None) -> ClientKeywords:
-        """What a client is made with; nothing for an open cluster."""
+        """Return the keywords to create a client with; none for an open cluster."""
         if access is None:
             return ClientKeywords()
         return ClientKeywords(
@@ -43,7 +44,7 @@ class AccessFiles:
         )
 
     def _file(self, authority: str) -> Path:
-        """Named by its content, so that another authority is another file."""
+        """Return the file of an authority. The name depends on the content."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="gantry-operator-"))
         content = authority.encode()
@@ -54,4 +55,4 @@ class AccessFiles:
 
 
 FILES: Final = AccessFiles()
-"""Those of this process."""
+"""The authority files of this process."""

@@ -1,4 +1,4 @@
-"""Gets pages from the metrics port of brokers: why one is not ready, which secrets one has."""
+"""Gets pages from the metrics port of brokers, such as readiness and known secrets."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import aiohttp
 from gantrymq.operator.plan.objects.names import BROKER_METRICS_PORT
 from gantrymq.runtime.logs import Log
 
-# A broker answers within a second, even while its event loop is held up. A pod that is gone: never.
+# A broker answers within a second, even while its event loop is busy. A pod that is gone does not
+# answer at all.
 ASK_SECONDS: Final = 1.5
-# A handful of reasons of some hundred characters.
+# Enough for a handful of reasons of some hundred characters.
 ANSWER_BYTES_MAX: Final = 4096
 
 
@@ -27,7 +28,7 @@ class Page:
 
 @final
 class BrokerPages:
-    """Owner of the connections to brokers; `start` before use, then `close`."""
+    """Owns the HTTP connections to brokers. Call `start` before use, and `close` at the end."""
 
     def __init__(self, port: int = BROKER_METRICS_PORT) -> None:
         self._log = Log("operator.brokers")
@@ -44,7 +45,7 @@ class BrokerPages:
             await self._session.close()
 
     async def get(self, ip: str, path: str) -> Page | None:
-        """A page of the broker in the pod with this address; None where it does not answer."""
+        """Get a page of the broker in the pod with this address; None if it does not answer."""
         assert self._session is not None
         host = f"[{ip}]" if ":" in ip else ip
         url = f"http://{host}:{self._port}{path}"

@@ -1,7 +1,7 @@
-"""Asks the master of a group how far its followers have come, over the remoting protocol.
+"""Asks the master of a group for the lag of its followers, over the remoting protocol.
 
-A follower shows up with the address of its replication connection: the name of its pod, when the
-master opened the connection, or the IP address of its pod, when the follower did.
+The master reports each follower by the address of its replication connection: the name of its pod
+if the master opened the connection, or the IP address of its pod if the follower opened it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from gantrymq.operator.plan.snapshot import MemberReport
 from gantrymq.runtime.logs import Log
 from gantrymq.wire.bodies.ha_status import HaStatus
 
-# Within a reconciliation; a broker that takes longer is shown as it was not asked.
+# The reconciliation waits for the answer. A broker that takes longer is shown without a lag.
 ASK_SECONDS: Final = 2.0
-# Secure clusters whose connections are kept; each has an account and an authority of its own.
+# The number of accesses whose connections are kept. Each secure cluster has its own access.
 ACCESSES_MAX: Final = 64
 
 
 @final
 class ReplicationReader:
-    """Owner of the connections to masters, until `close`."""
+    """Owns the connections to masters, until `close`."""
 
     def __init__(self) -> None:
         self._admins: dict[BrokerAccess | None, Admin] = {}
@@ -43,8 +43,8 @@ class ReplicationReader:
         members_by_host: Mapping[str, int],
         access: BrokerAccess | None = None,
     ) -> tuple[MemberReport, ...] | None:
-        """What the master at this address reports; None where it does not answer. `access` is that
-        of a secure cluster."""
+        """Return what the master at this address reports; None if it does not answer. `access` is
+        None for an open cluster."""
         try:
             admin = await self._admin(access)
             status = await admin.brokers.replication(address)
@@ -54,17 +54,17 @@ class ReplicationReader:
         return reports(status, master, members_by_host)
 
     async def _admin(self, access: BrokerAccess | None) -> Admin:
-        """Connections by this account; those of the cluster that was asked first end for others."""
+        """Return the connections of this access. At the limit, close the oldest ones."""
         known = self._admins.get(access)
         if known is not None:
             return known
-        # Every address comes from a Lease, so no name server is ever asked.
+        # Every address comes from a Lease, so the client never asks a name server.
         keywords = FILES.keywords(access)
         keywords["name_servers"] = "127.0.0.1:9876"
         made = Admin(timeout_s=ASK_SECONDS, **keywords)
         await made.start()
         rival = self._admins.setdefault(access, made)
-        if rival is not made:  # another group of the cluster was asked meanwhile
+        if rival is not made:  # a request for another group of the cluster was faster
             await made.close()
         elif len(self._admins) > ACCESSES_MAX:
             await self._admins.pop(next(iter(self._admins))).close()
@@ -74,7 +74,7 @@ class ReplicationReader:
 def reports(
     status: HaStatus, master: int, members_by_host: Mapping[str, int]
 ) -> tuple[MemberReport, ...] | None:
-    """The reports by member; None where the broker asked is not the master."""
+    """Return a report for each member; None if the broker that answered is not a master."""
     if not status.is_master:
         return None
     found = {master: MemberReport(master, is_in_sync=True, lag_bytes=0)}
@@ -86,7 +86,7 @@ def reports(
 
 
 def host_of(address: str) -> str:
-    """The IP address, or the first label of the name, of a `host:port`."""
+    """Return the IP address, or the first label of the name, of a `host:port`."""
     host = address.rpartition(":")[0].strip("[]/")
     is_ip = ":" in host or host.replace(".", "").isdecimal()
     return host if is_ip else host.partition(".")[0]
@@ -95,7 +95,8 @@ def host_of(address: str) -> str:
 def is_of_member(address: str, member: int, pods: Sequence[Mapping[str, object]]) -> bool:
     """Whether the pod of this member has the IP address of this `host:port`.
 
-    Each member can write the address in the Lease; the operator connects to its group's pods alone.
+    Each member can write any address into the Lease, but the operator connects only to pods of the
+    group.
     """
     try:
         ip = ip_address(host_of(address))
@@ -105,7 +106,7 @@ def is_of_member(address: str, member: int, pods: Sequence[Mapping[str, object]]
 
 
 def members_by_host(pods: Sequence[Mapping[str, object]]) -> dict[str, int]:
-    """Member numbers of a group's pods, by the name and by the IP address of each pod."""
+    """Map the name and the IP address of each pod of a group to the number of its member."""
     members: dict[str, int] = {}
     for pod in pods:
         metadata, status = pod["metadata"], pod.get("status")

@@ -1,8 +1,8 @@
-"""Keeps the topics of clusters as their Topic resources say: reads, plans, carries out.
+"""Reconciles the topics of clusters with their Topic resources.
 
-One run of a cluster reads its masters' tables, plans, and carries out a bounded part of the plan:
-what is left is done by the next run at once, so that a topic made while 10 000 others wait for
-their statuses does not wait for all of them. A run in which nothing changed costs one request for
+One run of a cluster reads its masters' tables, plans, and carries out a bounded part of the plan.
+The next run follows at once and does the rest, so that a topic made while 10 000 others wait for
+their statuses does not wait for all of them. A run in which nothing changed costs one request to
 each master and no write.
 """
 
@@ -31,10 +31,10 @@ from gantrymq.operator.topics.values import (
 )
 
 STEPS_PER_RUN: Final = 1000
-"""Topics that one run changes: a few seconds of status writes."""
+"""The number of topics that one run changes: a few seconds of status writes."""
 
 QUESTIONS_PER_RUN: Final = 100
-"""Each takes a broker a request for each consumer group of the topic."""
+"""The number of drain questions of one run. Each costs a request for each consumer group."""
 
 Connect: TypeAlias = Callable[[tuple[str, ...], BrokerAccess | None], ClusterTopics]
 
@@ -42,13 +42,13 @@ Connect: TypeAlias = Callable[[tuple[str, ...], BrokerAccess | None], ClusterTop
 @final
 @dataclass(frozen=True, slots=True)
 class TopicTarget:
-    """A cluster, where its name servers are, and whether its masters are known."""
+    """A cluster, the addresses of its name servers, and the access to its servers."""
 
     cluster: ClusterView
-    """Its groups have addresses and no tables."""
+    """The groups have addresses but no tables yet."""
     name_servers: tuple[str, ...] = ()
     access: BrokerAccess | None = None
-    """Of a secure cluster; None for an open one."""
+    """The access to a secure cluster; None for an open one."""
 
 
 @final
@@ -57,13 +57,13 @@ class TopicRunReport:
     """What one run found and did."""
 
     requeue_seconds: float | None = None
-    """When the cluster shall be looked at again without an event; None: the safety interval."""
+    """When to run again without an event; None for the safety interval."""
     unmanaged: tuple[str, ...] | None = None
-    """Topics that no resource names; None when no master could be asked."""
+    """Topics that no resource names; None if no master answered."""
     topics_changed: int = 0
-    """Topics that were made, changed or deleted on brokers."""
+    """The number of topics that were created, changed or deleted at brokers."""
     writes: int = 0
-    """Requests to the API that changed a resource."""
+    """The number of requests to the API that changed a resource."""
 
 
 def _connected(name_servers: tuple[str, ...], access: BrokerAccess | None) -> ClusterTopics:
@@ -72,7 +72,7 @@ def _connected(name_servers: tuple[str, ...], access: BrokerAccess | None) -> Cl
 
 @final
 class _Cluster:
-    """What is kept of one cluster between runs."""
+    """The state of one cluster between runs."""
 
     def __init__(self, connection: ClusterTopics) -> None:
         self.connection = connection
@@ -81,15 +81,16 @@ class _Cluster:
 
 @final
 class TopicController:
-    """Runs the topics of all clusters: one run at a time for each cluster.
+    """Runs the topics of all clusters, one run at a time for each cluster.
 
-    A failure of a broker is not raised; one of the API is, as TopicApiError, after all else.
+    A run does not raise failures of brokers. It raises a failure of the API as TopicApiError, at
+    its end.
     """
 
     def __init__(
         self, api: TopicApi, wall: Callable[[], float], connect: Connect = _connected
     ) -> None:
-        """`wall` gives the time in seconds since 1970."""
+        """`wall` returns the time in seconds since 1970."""
         self._api = api
         self._wall = wall
         self._connect = connect
@@ -103,7 +104,7 @@ class TopicController:
     async def run_cluster(
         self, target: TopicTarget, topics: Iterable[TopicResource]
     ) -> TopicRunReport:
-        """Bring the topics of one cluster closer to what their resources say."""
+        """Read, plan, and carry out a part of the plan for the topics of one cluster."""
         cluster = await self._cluster(target)
         seen = cluster.memory.resources(topics)
         snapshot = await self._snapshot(cluster, target.cluster, seen)
@@ -130,8 +131,8 @@ class TopicController:
         return report
 
     async def _cluster(self, target: TopicTarget) -> _Cluster:
-        """The connections of a cluster, made anew when its name servers or its account are
-        others."""
+        """Return the state of a cluster, with new connections if its name servers or its access
+        have changed."""
         key = (target.cluster.namespace, target.cluster.name)
         known = self._clusters.get(key)
         wanted = (target.name_servers, target.access)
@@ -146,7 +147,7 @@ class TopicController:
         return self._clusters.setdefault(key, _Cluster(connection))
 
     async def forget(self, namespace: str, name: str) -> None:
-        """The cluster is gone, and no Topic names it any more."""
+        """Close the connections of a cluster that is gone and that no Topic names."""
         cluster = self._clusters.pop((namespace, name), None)
         if cluster is not None:
             await cluster.connection.close()

@@ -1,7 +1,7 @@
 """Remembers, between runs of one cluster, what the caches do not show yet.
 
 A resource that was just written comes back from the API with a delay; until then the controller
-plans with what it wrote. All of it may be lost with the process: the next one finds it out again.
+plans with what it wrote. A restart may lose all of this, because the next process learns it again.
 """
 
 from __future__ import annotations
@@ -23,29 +23,30 @@ if TYPE_CHECKING:
     from gantrymq.operator.brokers.topics import ClusterTopics
 
 ROUTES_MAX: Final = 10_000
-"""Topics whose routes are still to be forgotten: more are left to the name servers' restart."""
+"""The number of deleted topics whose routes wait to be removed. The routes of more topics stay
+until the name servers restart."""
 
 ROUTES_AT_ONCE: Final = 100
-"""Topics whose routes one run lets name servers forget."""
+"""The number of topics whose routes one run removes from the name servers."""
 
 
 @final
 class TopicMemory:
-    """What is remembered of one cluster between two runs."""
+    """The memory of one cluster between two runs. The TopicController owns it."""
 
     def __init__(self) -> None:
         self.refusals: dict[Place, Refusal] = {}
         self.made: dict[str, frozenset[str]] = {}
-        """By uid: groups on which the topic was made, until the status in the cache says so."""
+        """By uid: groups on which the topic was created, until the cached status names them."""
         self._written: dict[str, tuple[str, TopicResource]] = {}
-        """By uid: the resourceVersion that was planned with, and what became of the resource."""
+        """By uid: the resourceVersion of the plan, and the resource after the write."""
         self._stale: dict[str, str] = {}
         """By uid: a resourceVersion that a write found to be out of date."""
         self._asked: dict[Place, float] = {}
         self._routes: set[str] = set()
 
     def resources(self, topics: Iterable[TopicResource]) -> tuple[TopicResource, ...]:
-        """The resources, with what was written since they were read."""
+        """Return the resources, each as of the last write if the cache is older."""
         seen = tuple(self._newest(each) for each in topics)
         uids = {each.uid for each in seen}
         self._written = {uid: each for uid, each in self._written.items() if uid in uids}
@@ -65,28 +66,28 @@ class TopicMemory:
         return topic
 
     def wrote(self, before: TopicResource, after: TopicResource) -> None:
-        """A resource was written; `before` is what the run had."""
+        """Note that a resource was written; `before` is the one that the run planned with."""
         known = self._written.get(before.uid)
-        # Several writes in a row still belong to the version that the cache shows.
+        # The cache may still show the version before several writes.
         seen = known[0] if known is not None else before.resource_version
         self._written[before.uid] = (seen, after)
 
     def is_stale(self, topic: TopicResource) -> bool:
-        """Whether there is a newer version, or none: its event is on the way."""
+        """Whether the resource was changed or deleted, and the cache does not show that yet."""
         return self._stale.get(topic.uid) == topic.resource_version
 
     def found_stale(self, topic: TopicResource) -> None:
-        """A write was refused since the resource is another one by now, or gone."""
+        """Note that a write was refused because the resource was changed or deleted."""
         self._stale[topic.uid] = topic.resource_version
 
     def made_on(self, topic: TopicResource, group: str) -> None:
-        """A broker has the topic now, by this operator."""
+        """Note that this operator created the topic on a group."""
         self.made[topic.uid] = self.made.get(topic.uid, frozenset()) | {group}
 
     def due(
         self, questions: Iterable[DrainQuestion], now: float, most: int
     ) -> tuple[DrainQuestion, ...]:
-        """Those that were not asked lately; they count as asked."""
+        """Return the questions that were not asked lately, and note them as asked."""
         self._asked = {
             place: asked for place, asked in self._asked.items() if 0 <= now - asked < ASK_AGAIN_S
         }
@@ -95,7 +96,7 @@ class TopicMemory:
         return tuple(due)
 
     def forget_expired_refusals(self, now: float) -> None:
-        """Refusals that count no longer."""
+        """Remove refusals after which a broker may be asked again."""
         expired = [place for place, each in self.refusals.items() if each.retry_at <= now]
         for place in expired:
             del self.refusals[place]
@@ -103,12 +104,13 @@ class TopicMemory:
     # ------------------------------------------------------------------ routes
 
     def deleted(self, topic: str) -> None:
-        """Brokers have deleted a topic, and name servers still have its routes."""
+        """Note that a broker has deleted a topic, whose routes name servers still have."""
         if len(self._routes) < ROUTES_MAX:
             self._routes.add(topic)
 
     async def forget_routes(self, connection: ClusterTopics, cluster: str) -> None:
-        """Let the name servers forget what was deleted; what fails is tried again next time."""
+        """Remove the routes of deleted topics at the name servers. The next run tries failed ones
+        again."""
         some = tuple(self._routes)[:ROUTES_AT_ONCE]
         outcomes = await asyncio.gather(
             *(connection.forget(topic, cluster) for topic in some), return_exceptions=True

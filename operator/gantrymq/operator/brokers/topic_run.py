@@ -1,9 +1,9 @@
-"""Carries out the steps of one plan: finalizers, broker calls, then statuses.
+"""Carries out the steps of one plan: finalizers, requests to brokers, then statuses.
 
-Order: own finalizers that are new; topics, side by side at the masters; order entries; deletions;
-statuses and finalizers that go. A step whose finalizer could not be written asks no broker for
-anything, and a topic that a broker refused gets the status that a plan gives it which knows of the
-refusal.
+The order is: add finalizers; create and change topics, at all masters in parallel; write order
+entries; delete topics; write statuses and remove finalizers. A step whose finalizer could not be
+written sends no request to a broker. After a refusal of a broker, a second plan that knows of the
+refusal decides the status of the topic.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ log: Final = Log("operator.topics")
 T = TypeVar("T")
 
 WRITES_AT_ONCE: Final = 24
-"""Writes to the API in flight: what it serves at once without queueing them."""
+"""The number of writes in flight: as many as the API server serves without queueing them."""
 
 DELETIONS_AT_ONCE: Final = 100
-"""A master writes its files, and registers, once for all deletions that arrive in one turn: a
-hundred at once cost it a quarter of what sixteen at once do."""
+"""A master writes its files and registers once for all deletions that arrive in one turn. A
+hundred deletions at once cost the master a quarter of what sixteen at once do."""
 
 REFUSED_RETRY_S: Final = 30.0
-"""When a broker is asked again for what it refused."""
+"""How long to wait before repeating a request that a broker refused."""
 
 AWAY_RETRY_S: Final = 5.0
-"""When a master is asked again that gave no answer: a failover takes as long."""
+"""How long to wait for a master that did not answer: about as long as a failover."""
 
 NO_ANSWER: Final = "its master does not answer"
 
@@ -78,10 +78,10 @@ class TopicRun:
         self.writes = 0
         self.retry_s: float | None = None
         self.is_unfinished = False
-        """Whether the next run has to look at what this one did."""
+        """Whether another run has to follow at once."""
 
     async def carry_out(self, steps: Sequence[TopicStep]) -> None:
-        """All steps; what fails is in the attributes and the memory."""
+        """Carry out all steps. Failures are in the attributes and in the memory."""
         self._memory.forget_expired_refusals(self._now)
         ready = await self._with_finalizers(steps)
         requests = batches(ready)
@@ -94,7 +94,7 @@ class TopicRun:
     # ------------------------------------------------------------------ the API
 
     async def _with_finalizers(self, steps: Sequence[TopicStep]) -> list[TopicStep]:
-        """The steps to go on with, their resources as they are now."""
+        """Add the new finalizers, and return the steps to continue with."""
         done: list[TopicStep] = [each for each in steps if not each.adds_finalizer]
 
         async def add(step: TopicStep) -> None:
@@ -106,7 +106,7 @@ class TopicRun:
         return done
 
     async def _set_finalizers(self, step: TopicStep) -> TopicStep | None:
-        """The step with the resource that has them, None when they could not be written."""
+        """Write the finalizers, and return the step with the new resource; None on failure."""
         finalizers, before = step.finalizers, step.resource
         if finalizers is None or self.failure is not None:
             return None
@@ -133,7 +133,7 @@ class TopicRun:
             await self._set_finalizers(step)
 
     async def _written(self, topic: TopicResource, request: Awaitable[str]) -> str | None:
-        """The new resourceVersion, None when nothing was written."""
+        """Return the new resourceVersion; None if nothing was written."""
         self.writes += 1
         try:
             return await request
@@ -151,7 +151,8 @@ class TopicRun:
             await self._change_some(address, request)
 
     async def _change_some(self, address: str, changes: Sequence[Change]) -> None:
-        """A master makes all topics of a request or none: the ones at fault are found by halves."""
+        """Send one request. A master creates all of its topics or none, so halve a refused request
+        until each refused topic is alone."""
         try:
             await self._connection.create(address, changes)
         except BrokerError as refusal:
@@ -200,7 +201,7 @@ class TopicRun:
                     log.warning("order not written", topic=entry.topic, error=error)
                     self.retry_s = REFUSED_RETRY_S
                     continue
-                # A deletion goes on once its entries are seen to be gone.
+                # A deletion continues once a run sees that its order entries are gone.
                 self.is_unfinished |= step.resource.deleted is not None
 
     async def _delete(self, steps: Iterable[TopicStep]) -> None:
@@ -224,14 +225,14 @@ class TopicRun:
             self.topics_changed += 1
             self._memory.deleted(removal.topic)
 
-    # ------------------------------------------------------------------ what was refused
+    # ------------------------------------------------------------------ refusals
 
     def _is_refused(self, step: TopicStep) -> bool:
         calls: tuple[Change | Removal, ...] = (*step.changes, *step.removals)
         return any((each.group, each.topic) in self._refused for each in calls)
 
     def _with_known_status(self, steps: Sequence[TopicStep]) -> list[TopicStep]:
-        """The steps, those with a refusal with the status that says so."""
+        """Return the steps; those that a broker refused get a status that says so."""
         if not self._refused:
             return list(steps)
         refused = {each.resource.uid for each in steps if self._is_refused(each)}
@@ -256,7 +257,7 @@ class TopicRun:
 
 
 async def _each(work: Callable[[T], Awaitable[None]], items: Sequence[T], most: int) -> None:
-    """Do it for every item, so many at a time."""
+    """Do the work for every item, at most `most` at a time."""
     waiting = iter(items)
 
     async def worker() -> None:

@@ -1,4 +1,4 @@
-"""Keeps the topic table of each master, reduced, and takes it apart only when it changed.
+"""Keeps a reduced topic table of each master, and parses an answer only if it changed.
 
 {"dataVersion":DV,"topicConfigTable":{topic:TopicConfig},"mappingDataVersion":DV,...}
 """
@@ -14,23 +14,25 @@ from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.jsonvalue import Json, object_of, text_key
 
 SHARED_MAX: Final = 10_000
-"""Distinct configurations that are kept to be shared: a cluster has few."""
+"""The number of distinct configurations that topics share: a cluster has few."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Master:
-    """A master by what it shall be, and where it answers; an address alone may change hands."""
+    """The master of a group, with its address. The address alone does not identify it, because
+    another broker may get the address."""
 
     cluster: str
     group: str
     address: str
 
     def lacks(self, table: TopicTable) -> tuple[str, ...]:
-        """Topics that the table would have if it were this master's; empty when it has them.
+        """Return the topics that every broker of this cluster and group creates at its start, and
+        that the table lacks; empty if it is this master's table.
 
-        Every broker makes them at its start. A user of another cluster may have a topic called as
-        this cluster is, and groups of all clusters have equal names; so there are three.
+        Three names are needed: another cluster may have a topic with the name of this cluster, and
+        all clusters have groups of equal names.
         """
         own = (self.cluster, self.group, f"{self.cluster}_REPLY_TOPIC")
         return tuple(each for each in own if each not in table.topics)
@@ -38,7 +40,7 @@ class Master:
 
 @final
 class TopicTables:
-    """The topic tables of one cluster's masters."""
+    """The topic tables of one cluster's masters. The ClusterTopics owns it."""
 
     __slots__ = ("_shared", "_tables")
 
@@ -47,12 +49,12 @@ class TopicTables:
         self._shared: dict[tuple[object, ...], BrokerTopic] = {}
 
     def system(self, master: Master) -> frozenset[str] | None:
-        """What the broker called topics of its own; None while it was not asked."""
+        """Return the system topics of the broker; None before it was asked."""
         known = self._tables.get(master)
         return None if known is None else known.system
 
     def read(self, master: Master, body: bytes, system: frozenset[str]) -> TopicTable:
-        """The table in an answer to GET_ALL_TOPIC_CONFIG; the one before if it says the same."""
+        """Parse an answer to GET_ALL_TOPIC_CONFIG; return the table before if nothing changed."""
         version = hash(body)
         known = self._tables.get(master)
         if known is not None and known.version == version:
@@ -70,7 +72,7 @@ class TopicTables:
         return read
 
     def forget(self, master: Master) -> None:
-        """The table was another broker's."""
+        """Forget a table, because another broker sent it."""
         self._tables.pop(master, None)
 
     def keep(self, masters: frozenset[Master]) -> None:
@@ -79,7 +81,7 @@ class TopicTables:
             self._tables = {each: self._tables[each] for each in self._tables.keys() & masters}
 
     def _reduced(self, value: Json) -> BrokerTopic:
-        """The shared value of a TopicConfig; one that is new is checked."""
+        """Return the shared value of a TopicConfig. Only a new one is parsed and checked."""
         bean = object_of(value, "TopicConfig")
         attributes = bean.get("attributes") or {}
         key = (

@@ -1,8 +1,8 @@
-"""Asks and orders the masters and name servers of one cluster about topics.
+"""Reads and changes topics at the masters and name servers of one cluster.
 
-A master's table is read by one request, and taken apart only when the answer is another one than
-before: it begins with the DataVersion of the table. (QUERY_DATA_VERSION would be smaller, but only
-name servers answer it, and they take the question for a sign of life of the broker it is about.)
+One request reads a master's table. The answer is parsed only if it differs from the one before; it
+begins with the DataVersion of the table. (QUERY_DATA_VERSION would be smaller, but only name
+servers answer it, and they count the request as a heartbeat of the broker that it names.)
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from gantrymq.wire.headers.topic import QueryTopicConsumeByWhoRequest
 log: Final = Log("operator.topics")
 
 TIMEOUT_S: Final = 5.0
-"""A master that is silent for so long is left out of this run."""
+"""How long to wait for a master. A master that does not answer is left out of the run."""
 
 ANOTHER_BROKER: Final = "has a master address at which a broker of another group answers"
 
 _GROUPS_AT_ONCE: Final = 8
-"""Consumer groups that a broker is asked about at once."""
+"""The number of consumer groups that a broker is asked about at once."""
 
 
 @final
 class ClusterTopics:
-    """Owner of the connections to the brokers and name servers of one cluster: `async with`."""
+    """Owns the connections to the brokers and name servers of one cluster; use `async with`."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class ClusterTopics:
         timeout_s: float = TIMEOUT_S,
         access: BrokerAccess | None = None,
     ) -> None:
-        """`access` is that of a secure cluster."""
+        """`access` is None for an open cluster."""
         keywords = FILES.keywords(access)
         keywords["name_servers"] = name_servers
         self.access = access
@@ -85,7 +85,7 @@ class ClusterTopics:
     # ------------------------------------------------------------------ tables
 
     async def read(self, cluster: str, group: GroupView) -> GroupView:
-        """The group with its master's table, or with the reason why there is none."""
+        """Return the group with its master's table, or with the reason why there is none."""
         if not group.address:
             return GroupView(group.name, why=group.why or "has no master")
         master = Master(cluster, group.name, group.address)
@@ -117,21 +117,21 @@ class ClusterTopics:
         self._tables.keep(frozenset(Master(cluster, each.name, each.address) for each in groups))
 
     async def create(self, address: str, changes: Sequence[Change]) -> None:
-        """All of them or none; raises BrokerError, or RequestError."""
+        """Create or change all of the topics or none. Raises BrokerError or RequestError."""
         await self._admin.topics.create_all(address, [_config(each) for each in changes])
 
     async def delete(self, address: str, topic: str) -> None:
-        """With its messages; raises BrokerError, or RequestError."""
+        """Delete a topic with its messages. Raises BrokerError or RequestError."""
         (await self._admin.topics.delete(topic, [address])).all()
 
     async def forget(self, topic: str, cluster: str) -> None:
-        """Let every name server forget the routes; raises the first failure."""
+        """Remove the routes of a topic at every name server. Raises the first failure."""
         (await self._admin.topics.forget(topic, cluster)).all()
 
     # ------------------------------------------------------------------ ordered topics
 
     async def order_tables(self) -> dict[str, Mapping[str, str] | None]:
-        """The queues of ordered topics, by name server."""
+        """Return the order entries of topics, by name server."""
         tables = await asyncio.gather(*map(self._order_table, self.name_servers))
         return dict(zip(self.name_servers, tables, strict=True))
 
@@ -146,7 +146,7 @@ class ClusterTopics:
         return kv_table_from_json(javajson.loads(body))
 
     async def put_order(self, entry: OrderEntry) -> None:
-        """Write or delete one entry at one name server; raises BrokerError, or RequestError."""
+        """Write or delete one entry at one name server. Raises BrokerError or RequestError."""
         header: Header
         if entry.value is None:
             code = RequestCode.DELETE_KV_CONFIG
@@ -159,7 +159,7 @@ class ClusterTopics:
     # ------------------------------------------------------------------ drained queues
 
     async def drained(self, question: DrainQuestion) -> DrainAnswer | None:
-        """Which consumer groups have not read the queues; None when a broker cannot say."""
+        """Return which consumer groups have not read the queues; None if a request fails."""
         address, topic = question.address, question.topic
         header = QueryTopicConsumeByWhoRequest(topic=topic)
         try:
@@ -184,7 +184,7 @@ class ClusterTopics:
 async def _answer_body(
     address: str, code: RequestCode, header: Header | None, timeout_s: float
 ) -> bytes:
-    """A flow of the client: the body of the answer as it came."""
+    """Ask by a flow of the client, and return the body of the answer unparsed."""
     command = Command(code, ext=None if header is None else header.encode())
     return accepted(await Ask(address, command, timeout_s), address).body
 
@@ -206,8 +206,8 @@ def _config(change: Change) -> TopicConfig:
 def drain_answer(
     first_queue: int, stats: TopicStatsTable, groups: Mapping[str, ConsumeStats]
 ) -> DrainAnswer:
-    """What is left in the queues from `first_queue` on. A group without any entry gave the topic
-    up, and does not count."""
+    """Return which groups are behind in the queues from `first_queue` on. A group without any
+    offset has given the topic up, and does not count."""
     ends = {
         queue: (offset.min_offset, offset.max_offset)
         for queue, offset in stats.queues.items()

@@ -1,1 +1,1 @@
-"""`kubectl gantry`: shows clusters, plans and topics, and asks for switchovers."""
+"""The program `kubectl gantry`: shows clusters, plans and topics, and requests switchovers."""

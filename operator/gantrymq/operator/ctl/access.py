@@ -1,4 +1,4 @@
-"""Access to the Kubernetes API for commands, by the user's kubeconfig or a pod's service account.
+"""Accesses the Kubernetes API for commands, with a kubeconfig or the service account of a pod.
 
 Objects are plain JSON. The `kubernetes` client does the authentication, with every plug-in that
 kubectl itself would use.
@@ -27,7 +27,7 @@ _MERGE_PATCH: Final = "application/merge-patch+json"
 
 
 class AccessError(GantryError):
-    """The API could not be asked, or it refused; the text says why and what to do."""
+    """The API did not answer, or refused; the text says why and what to do."""
 
 
 class ChangedError(GantryError):
@@ -59,7 +59,7 @@ class KubeAccess:
     """One connection to the API."""
 
     def __init__(self, kubeconfig: str | None = None, context: str | None = None) -> None:
-        """Raises AccessError where no configuration can be used."""
+        """Raises AccessError if there is no usable configuration."""
         self.namespace = "default"
         try:
             self._load(kubeconfig, context)
@@ -83,24 +83,24 @@ class KubeAccess:
             config.load_incluster_config()  # type: ignore[no-untyped-call]
 
     def get(self, where: Collection, namespace: str, name: str) -> Json | None:
-        """One object; None where it does not exist."""
+        """Return one object; None if it does not exist."""
         return self._ask("GET", where.path(namespace, name))
 
     def objects(self, where: Collection, namespace: str, selector: str = "") -> list[Json]:
-        """All objects of a namespace, or of all namespaces if that is empty."""
+        """Return all objects of a namespace, or of all namespaces if it is empty."""
         query = [("labelSelector", selector)] if selector else []
         answer = self._ask("GET", where.path(namespace), query=query)
         if answer is None:
             raise AccessError(
-                f"the API server knows no {where.plural}: install Gantry's chart, which brings its"
-                " resources (helm install gantry ...)"
+                f"the API server has no resource {where.plural}: install Gantry's chart, which"
+                " defines it (helm install gantry ...)"
             )
         items: list[Json] = answer["items"]
         return items
 
     def patch(self, where: Collection, namespace: str, name: str, body: Mapping[str, Any]) -> Json:
-        """Merge into one object. With metadata.resourceVersion in `body`, ChangedError says that
-        it is another one now."""
+        """Merge `body` into one object. If it contains a metadata.resourceVersion that is not the
+        current one, raises ChangedError."""
         answer = self._ask("PATCH", where.path(namespace, name), body=body)
         if answer is None:
             raise AccessError(f"{where.plural} {name} does not exist in namespace {namespace}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def align(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Each row as a line; columns are as wide as their widest cell, two spaces apart."""
+    """Return each row as a line. Columns are as wide as their widest cell, two spaces apart."""
     if not rows:
         return []
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

@@ -1,4 +1,4 @@
-"""The commands of `kubectl gantry`, each by the API: read, decide, show."""
+"""Runs the commands of `kubectl gantry`: each reads objects of the API, decides, and shows."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ DONE: Final = 0
 FAILED: Final = 1
 
 POLL_SECONDS: Final = 0.2
-# A step of a new secret takes as long as the kubelets do: tens of seconds.
+# Each step waits for the kubelets to update files in pods, which takes tens of seconds.
 ROTATION_POLL_SECONDS: Final = 1.0
-# The operator and the members write the Lease as well; each may come first a few times.
+# The operator and the members write the Lease too, so a write may conflict a few times.
 TRIES_MAX: Final = 20
 
 
@@ -31,28 +31,28 @@ class CommandError(GantryError):
 
 
 def status(access: KubeAccess, arguments: argparse.Namespace) -> int:
-    """One screen for each cluster asked for."""
+    """Show one screen for each cluster."""
     clusters = _clusters(access, arguments)
     if arguments.output == "json":
         _print_json([each.get("status", {}) | {"name": _name(each)} for each in clusters])
         return DONE
     if not clusters:
         raise CommandError(
-            "there is no BrokerCluster here; kubectl apply one (ten lines: examples/kubernetes),"
-            " or look into all namespaces with -A"
+            "there is no BrokerCluster in this namespace; create one with kubectl apply (see"
+            " examples/kubernetes), or list all namespaces with -A"
         )
     _print("\n\n".join("\n".join(status_lines(each)) for each in clusters))
     return DONE
 
 
 def plan(access: KubeAccess, arguments: argparse.Namespace) -> int:
-    """What the operator would do next. Nothing is changed."""
+    """Show what the operator would do next, without changing anything."""
     snapshot = read_snapshot(access, _cluster(access, arguments))
     unread = plan_page.unread_parts(snapshot)
     if unread:
         raise CommandError(
-            f"the plan needs {', '.join(unread)}, which you may not list; ask for the right to, or"
-            " read what the operator waits for: kubectl gantry status"
+            f"the plan needs {', '.join(unread)}, which you may not list; ask for the right to"
+            " list them, or show what the operator waits for: kubectl gantry status"
         )
     made = planner.plan(snapshot, time.time())
     if arguments.output == "json":
@@ -63,7 +63,7 @@ def plan(access: KubeAccess, arguments: argparse.Namespace) -> int:
 
 
 def topics(access: KubeAccess, arguments: argparse.Namespace) -> int:
-    """The topics of a cluster, with and without resources; --adopt makes a resource."""
+    """Show the topics of a cluster, with and without resources; --adopt creates a resource."""
     namespace = _namespace(access, arguments)
     cluster = _cluster(access, arguments)
     if arguments.adopt:
@@ -80,7 +80,7 @@ def topics(access: KubeAccess, arguments: argparse.Namespace) -> int:
 def _adopt(access: KubeAccess, namespace: str, arguments: argparse.Namespace) -> int:
     write, _, read = arguments.queues.partition("/")
     if not (write.isdecimal() and (read or write).isdecimal()):
-        raise CommandError("--queues is WRITE/READ, the queues that the topic has, as in 8/8")
+        raise CommandError("--queues must be WRITE/READ, the queues of the topic, such as 8/8")
     counts = (int(write), int(read or write))
     body = topics_page.adopting(arguments.cluster, namespace, arguments.adopt, counts)
     access.create(TOPICS, namespace, body)
@@ -90,14 +90,14 @@ def _adopt(access: KubeAccess, namespace: str, arguments: argparse.Namespace) ->
 
 
 def switch(access: KubeAccess, arguments: argparse.Namespace) -> int:
-    """Make another member of a group its master, and wait until it leads."""
+    """Request another master for a group, and wait until it leads."""
     namespace, group = _namespace(access, arguments), arguments.group
     _cluster(access, arguments)
     name = f"{arguments.cluster}-{group}"
     target = switchover.member_number(arguments.to, group) if arguments.to else None
-    wanted = _ask(access, namespace, name, group, target)
+    wanted = _request_switchover(access, namespace, name, group, target)
     began = time.monotonic()
-    _note(f"asked for member {wanted.target} to become master of {group}")
+    _note(f"requested that member {wanted.target} becomes master of {group}")
     deadline = began + arguments.timeout
     while time.monotonic() < deadline:
         lease = _lease(access, namespace, name, group)
@@ -114,18 +114,18 @@ def switch(access: KubeAccess, arguments: argparse.Namespace) -> int:
             return DONE
         if switchover.is_given_up(lease, wanted):
             raise CommandError(
-                f"the switchover of {group} was given up: member {lease.holder} leads (epoch"
-                f" {lease.epoch}); kubectl gantry status says which members are in sync"
+                f"the master gave up the switchover of {group}: member {lease.holder} leads (epoch"
+                f" {lease.epoch}); kubectl gantry status shows which members are in sync"
             )
         time.sleep(POLL_SECONDS)
     raise CommandError(
-        f"member {wanted.target} is not master of {group} after {arguments.timeout:g} s; the"
-        " request stays in the Lease: a master carries it out, or gives it up after 10 s in which"
-        " the member is not in sync (kubectl gantry status)"
+        f"member {wanted.target} is not master of {group} after {arguments.timeout:g} s. The"
+        " request stays in the Lease: a master carries it out, or gives it up if the member is not"
+        " in sync for 10 s; kubectl gantry status shows both"
     )
 
 
-def _ask(
+def _request_switchover(
     access: KubeAccess, namespace: str, name: str, group: str, target: int | None
 ) -> switchover.Request:
     for _ in range(TRIES_MAX):
@@ -139,39 +139,39 @@ def _ask(
 
 
 def rotate_secret(access: KubeAccess, arguments: argparse.Namespace) -> int:
-    """Give a cluster's brokers a new replication secret, and wait until all use it alone."""
+    """Request a new replication secret for a cluster, and wait until all brokers use it alone."""
     namespace, name = _namespace(access, arguments), arguments.cluster
-    request = _ask_for_secret(access, namespace, arguments)
+    request = _request_secret(access, namespace, arguments)
     if arguments.no_wait:
         _show_rotation(arguments, request, "Requested", None)
         return DONE
-    began, said = time.monotonic(), None
+    began, shown = time.monotonic(), None
     while True:
         found = secret_rotation.progress(_cluster(access, arguments), request)
         if found.is_done:
             _show_rotation(arguments, request, "Done", time.monotonic() - began)
             return DONE
-        if found.step is not said and found.step is not None:
+        if found.step is not shown and found.step is not None:
             _note(secret_rotation.WORDS[found.step])
-            said = found.step
+            shown = found.step
         if time.monotonic() - began >= arguments.timeout:
             raise CommandError(
                 f"the new secret of {name} is not in use after {arguments.timeout:g} s"
-                f" ({found.waits or 'the operator did not say why'}). The operator goes on, and"
-                f" nothing is broken meanwhile; follow it: kubectl gantry status {name} -n"
+                f" ({found.waits or 'the operator gives no reason'}). The operator continues, and"
+                f" the cluster works meanwhile; follow it: kubectl gantry status {name} -n"
                 f" {namespace}"
             )
         time.sleep(ROTATION_POLL_SECONDS)
 
 
-def _ask_for_secret(access: KubeAccess, namespace: str, arguments: argparse.Namespace) -> str:
-    """Write a request, or find the one that is not done yet; its text."""
+def _request_secret(access: KubeAccess, namespace: str, arguments: argparse.Namespace) -> str:
+    """Write a request, or find the one that is not done yet; return its text."""
     for _ in range(TRIES_MAX):
         cluster = _cluster(access, arguments)
         secret_rotation.must_not_be_paused(cluster)
         under_way = secret_rotation.pending(cluster)
         if under_way:
-            _note(f"a new secret was asked for already ({under_way}), and is on its way")
+            _note(f"a rotation to a new secret is in progress already ({under_way})")
             return under_way
         request = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         try:
@@ -179,7 +179,7 @@ def _ask_for_secret(access: KubeAccess, namespace: str, arguments: argparse.Name
             access.patch(CLUSTERS, namespace, arguments.cluster, body)
         except ChangedError:
             continue
-        _note(f"asked for a new secret of {arguments.cluster} ({request})")
+        _note(f"requested a new secret for {arguments.cluster} ({request})")
         return request
     raise CommandError(
         f"the BrokerCluster {arguments.cluster} changes faster than it can be written; try again"
@@ -196,15 +196,15 @@ def _show_rotation(
         name = arguments.cluster
         _print(f"all brokers of {name} use the new secret alone, after {seconds:.0f} s")
     else:
-        _print(f"kubectl gantry status {arguments.cluster} shows how far it has come")
+        _print(f"kubectl gantry status {arguments.cluster} shows the progress")
 
 
 def _lease(access: KubeAccess, namespace: str, name: str, group: str) -> switchover.GroupLease:
     lease = access.get(LEASES, namespace, name)
     if lease is None:
         raise CommandError(
-            f"group {group} has no Lease {name} in namespace {namespace} yet: its members make it"
-            " when they first elect a master (kubectl gantry status lists the groups)"
+            f"group {group} has no Lease {name} in namespace {namespace} yet: its members create"
+            " it when they first elect a master (kubectl gantry status lists the groups)"
         )
     return switchover.read_lease(lease)
 

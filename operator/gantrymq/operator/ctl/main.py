@@ -1,6 +1,6 @@
-"""`kubectl gantry`: the command line about clusters on Kubernetes.
+"""Runs `kubectl gantry`, the command line for clusters on Kubernetes.
 
-kubectl finds the program `kubectl-gantry` on the PATH; `gantry kubectl ...` is the same.
+kubectl finds the program `kubectl-gantry` on the PATH. `gantry kubectl ...` is the same program.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NEEDS_CLIENT: Final = (
 
 
 def run(argv: list[str]) -> int:
-    """Run one command; the exit code."""
+    """Run one command, and return its exit code."""
     arguments = _parser().parse_args(argv)
     try:
         from gantrymq.operator.ctl import access, commands  # noqa: PLC0415 - --help is quick
@@ -42,7 +42,7 @@ def run(argv: list[str]) -> int:
 
 
 def main() -> None:
-    """The program `kubectl-gantry`."""
+    """The entry point of the program `kubectl-gantry`."""
     sys.exit(run(sys.argv[1:]))
 
 
@@ -54,18 +54,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    status = _command(commands, "status", "one screen about a cluster, or about all")
+    status = _command(commands, "status", "show a cluster on one screen, or all clusters")
     status.add_argument("cluster", nargs="?", help="name of the BrokerCluster; all if left out")
     status.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces")
 
-    plan = _command(commands, "plan", "what the operator would do next, and what waits for what")
+    plan = _command(commands, "plan", "show what the operator would do next, and what it waits for")
     plan.add_argument("cluster", help="name of the BrokerCluster")
 
     switch = _command(commands, "switchover", "make another member of a group its master")
     switch.add_argument("cluster", help="name of the BrokerCluster")
-    switch.add_argument("group", help="name of the group, as broker-0")
+    switch.add_argument("group", help="name of the group, such as broker-0")
     switch.add_argument(
-        "--to", metavar="MEMBER", help="number or pod of the new master; any in sync if left out"
+        "--to", metavar="MEMBER", help="number or pod of the new master; any member in sync"
     )
     switch.add_argument(
         "--timeout", type=float, default=30.0, metavar="SECONDS", help="how long to wait (30)"
@@ -75,18 +75,18 @@ def _parser() -> argparse.ArgumentParser:
         commands, "rotate-secret", "give the brokers of a cluster a new replication secret"
     )
     rotate.add_argument("cluster", help="name of the BrokerCluster")
-    rotate.add_argument("--no-wait", action="store_true", help="ask for it, and do not wait")
+    rotate.add_argument("--no-wait", action="store_true", help="request it, and do not wait")
     rotate.add_argument(
         "--timeout", type=float, default=900.0, metavar="SECONDS", help="how long to wait (900)"
     )
 
-    topics = _command(commands, "topics", "topics, with and without a resource")
+    topics = _command(commands, "topics", "show topics, with and without a resource")
     topics.add_argument("cluster", help="name of the BrokerCluster")
     topics.add_argument(
-        "--adopt", metavar="TOPIC", help="make a Topic resource for a topic that has none"
+        "--adopt", metavar="TOPIC", help="create a Topic resource for a topic that has none"
     )
     topics.add_argument(
-        "--queues", metavar="WRITE/READ", default="", help="with --adopt: the queues it has"
+        "--queues", metavar="WRITE/READ", default="", help="with --adopt: the queues of the topic"
     )
     return parser
 
@@ -97,6 +97,6 @@ def _command(
     command = commands.add_parser(name, help=about, description=f"{about}.", allow_abbrev=False)
     command.add_argument("-n", "--namespace", help="namespace; the kubeconfig's if left out")
     command.add_argument("-o", "--output", choices=["text", "json"], default="text")
-    command.add_argument("--kubeconfig", metavar="FILE", help="instead of KUBECONFIG")
+    command.add_argument("--kubeconfig", metavar="FILE", help="a file to use instead of KUBECONFIG")
     command.add_argument("--context", help="context of the kubeconfig")
     return command

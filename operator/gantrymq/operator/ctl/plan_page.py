@@ -1,4 +1,4 @@
-"""Shows a plan: the operator's next actions with their reasons, and what waits for what."""
+"""Formats a plan: the operator's next actions with their reasons, and what it waits for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 
 def plan_lines(plan: Plan) -> list[str]:
-    """The plan for people."""
+    """Return the plan as text."""
     lines = [f"{_verb(each)} {_target(each)}: {each.reason}" for each in plan.actions]
     lines = lines or ["Nothing to do: the cluster is as its resource wants it."]
     waits = [f"  {wait.what}: {wait.why}" for wait in plan.waits]
@@ -28,7 +28,7 @@ def plan_lines(plan: Plan) -> list[str]:
 
 
 def plan_json(plan: Plan) -> Json:
-    """The plan for programs."""
+    """Return the plan as JSON."""
     return {
         "actions": [
             {"action": _verb(each), "object": _target(each), "reason": each.reason}
@@ -39,7 +39,7 @@ def plan_json(plan: Plan) -> Json:
 
 
 def unread_parts(snapshot: ClusterSnapshot) -> list[str]:
-    """What could not be read, and without which no plan is worth showing."""
+    """Return the parts that could not be read and that every plan needs."""
     parts = {
         "the objects of the cluster (StatefulSets, Services, ConfigMaps, Secrets, Roles, ...)":
             snapshot.objects,

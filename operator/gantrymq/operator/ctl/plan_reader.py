@@ -1,7 +1,7 @@
 """Reads the snapshot of one cluster for `kubectl gantry plan`, with the rights of the user.
 
-The operator reads the same from its caches. What a user may not see is None, and the plan then says
-that it could not be read. Reports of masters are left out: they only fill in how far members lag.
+The operator reads the same from its caches. A part that the user may not read is None, and the plan
+then says so. Reports of masters are left out, because a plan uses them only to show lag.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _PROFILE: Final = "GANTRY_OPERATOR_SECURITY_PROFILE"
 _IMAGE: Final = "GANTRY_OPERATOR_{}_IMAGE"
 UNKNOWN_IMAGE: Final = "(the operator's default)"
 _SECRET: Final = "0" * 64
-"""Stands for the random secret of a new cluster: this plan is shown, never carried out."""
+"""A placeholder for the random secret of a new cluster: this plan is shown, never carried out."""
 _NEW: Final = NewSecurity(_SECRET, _SECRET, _SECRET, _SECRET, _SECRET, _SECRET)
-"""Stands for accounts and a certificate in the same way."""
+"""A placeholder for new accounts and a new certificate."""
 
 
 def read_snapshot(access: KubeAccess, cluster: Json) -> ClusterSnapshot:
-    """What the plan of this cluster is made from."""
+    """Read all objects that the plan of this cluster needs."""
     namespace, name = cluster["metadata"]["namespace"], cluster["metadata"]["name"]
     selector = f"{INSTANCE}={name},{MANAGED_BY}=gantry"
     owned = {kind: _some(access, where, namespace, selector) for kind, where in _OWNED.items()}
@@ -74,7 +74,7 @@ def read_snapshot(access: KubeAccess, cluster: Json) -> ClusterSnapshot:
 def _some(
     access: KubeAccess, where: Collection, namespace: str, selector: str = ""
 ) -> tuple[Json, ...] | None:
-    """All of a kind; None where the user may not look."""
+    """Return all objects of a kind; None if the user may not list them."""
     try:
         return tuple(access.objects(where, namespace, selector))
     except AccessError:
@@ -82,7 +82,7 @@ def _some(
 
 
 def _named_secrets(access: KubeAccess, cluster: Json) -> list[Json]:
-    """Secrets that the resource names."""
+    """Return the Secrets that the resource names."""
     security = cluster["spec"].get("security") or {}
     names = [security[key] for key in ("accountsSecret", "tlsSecret") if security.get(key)]
     namespace = cluster["metadata"]["namespace"]
@@ -91,7 +91,7 @@ def _named_secrets(access: KubeAccess, cluster: Json) -> list[Json]:
 
 
 def _leases(access: KubeAccess, cluster: Json) -> dict[str, Json | None]:
-    """The Lease of each group that the resource or its status names."""
+    """Return the Lease of each group that the resource or its status names."""
     metadata = cluster["metadata"]
     names = ClusterNames(metadata["name"], metadata["namespace"])
     groups = {group_name(index) for index in range(cluster["spec"].get("groups", 1))}
@@ -103,7 +103,7 @@ def _leases(access: KubeAccess, cluster: Json) -> dict[str, Json | None]:
 
 
 def _defaults(access: KubeAccess) -> OperatorDefaults:
-    """The images that the running operator gives to new groups, as far as the user may see it."""
+    """Return the images that the operator uses for new groups, if the user may read them."""
     deployments = _some(access, _DEPLOYMENTS, "", _OPERATOR) or ()
     values = {
         variable["name"]: variable.get("value", "")

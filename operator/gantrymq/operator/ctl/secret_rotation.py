@@ -1,7 +1,7 @@
-"""Decides what a request for a new replication secret writes, and how far it has come.
+"""Requests a new replication secret, and reads the progress of the rotation.
 
-An annotation of the BrokerCluster asks for it, the operator carries it out (plan/rotation.py), and
-`status.secretRotation` has the step.
+An annotation of the BrokerCluster requests it, the operator carries it out (plan/rotation.py), and
+`status.secretRotation` shows the step.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ WORDS: Final = {
 
 
 class RotationError(GantryError):
-    """No new secret can be asked for; the text says why and what to do."""
+    """A new secret cannot be requested; the text says why and what to do."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the request has come, as the status says."""
+    """The progress of a request, from the status of the BrokerCluster."""
 
     step: RotationStep | None
     """None before the first step."""
     waits: str
-    """What it waits for; empty for nothing."""
+    """What the rotation waits for; empty if it waits for nothing."""
 
     @property
     def is_done(self) -> bool:
@@ -42,7 +42,7 @@ class Progress:
 
 
 def pending(cluster: Json) -> str:
-    """The request that is not done yet; empty for none."""
+    """Return the request that is not done yet; empty if there is none."""
     status = _rotation(cluster)
     asked, known = request_of(cluster), str(status.get("request", ""))
     if status.get("step", RotationStep.DONE) != RotationStep.DONE:
@@ -51,23 +51,23 @@ def pending(cluster: Json) -> str:
 
 
 def must_not_be_paused(cluster: Json) -> None:
-    """RotationError where the operator would leave the request alone."""
+    """Raise RotationError if the cluster is paused, because the operator ignores requests then."""
     if (cluster.get("spec") or {}).get("paused"):
         name = cluster["metadata"]["name"]
         raise RotationError(
-            f"{name} is paused, so the operator would change nothing; let it go on first: kubectl"
+            f"{name} is paused, so the operator changes nothing; resume it first: kubectl"
             f' patch bc {name} --type merge -p \'{{"spec":{{"paused":false}}}}\''
         )
 
 
 def asking(cluster: Json, request: str) -> Json:
-    """The change of the BrokerCluster that asks for a new secret."""
+    """Return the change of the BrokerCluster that requests a new secret."""
     version = cluster["metadata"]["resourceVersion"]
     return {"metadata": {"resourceVersion": version, "annotations": {REQUEST: request}}}
 
 
 def progress(cluster: Json, request: str) -> Progress:
-    """How far this request has come."""
+    """Return the progress of this request."""
     status, steps = _rotation(cluster), {each.value: each for each in RotationStep}
     waits = [
         f"{each['what']}: {each['why']}"

@@ -1,4 +1,4 @@
-"""Shows a cluster on one screen: its health, masters, the lag of its members, what waits."""
+"""Formats a cluster for one screen: health, masters, lag of members, and what it waits for."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from gantrymq.operator.ctl.columns import align
 
 Json = dict[str, Any]
 
-# Conditions that are bad news when they are true.
+# Conditions that report a problem if they are true.
 _BAD_WHEN_TRUE: Final = frozenset({"Degraded", "Progressing", "Paused"})
 
 
 def status_lines(cluster: Json) -> list[str]:
-    """The screen, line by line."""
+    """Return the lines of the screen."""
     status = cluster.get("status") or {}
     if not status:
         look = "kubectl get pods -A -l app.kubernetes.io/component=operator"
@@ -80,7 +80,7 @@ def _yes(value: object) -> str:
 
 
 def _problems(status: Json) -> list[str]:
-    """What members of the groups report."""
+    """Return the problems that the members of groups report."""
     return [
         f"{group['name']}: {problem}"
         for group in status.get("groups", [])
@@ -99,7 +99,7 @@ def _waits(status: Json) -> list[str]:
 
 
 def _conditions(conditions: Iterable[Json]) -> list[str]:
-    """Those that a reader has to know: bad news, with its reason."""
+    """Return the conditions that report a problem, with their reasons."""
     lines = []
     for condition in conditions:
         is_true = condition["status"] == "True"

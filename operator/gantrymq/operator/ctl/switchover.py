@@ -1,4 +1,4 @@
-"""Decides what a requested switchover writes to a group's Lease, and when it is done.
+"""Requests a switchover by annotations of a group's Lease, and tells when it is done.
 
 The members act on the annotations `gantrymq.dev/switch-to` and `gantrymq.dev/switch-number`: the
 master hands over once the wanted member has all of the log.
@@ -20,13 +20,13 @@ _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
 class SwitchoverError(GantryError):
-    """The switchover cannot be asked for; the text says why and what to do."""
+    """The switchover cannot be requested; the text says why and what to do."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class GroupLease:
-    """What a group's Lease says of its roles."""
+    """The roles of a group's members, as its Lease states them."""
 
     holder: int
     epoch: int
@@ -40,7 +40,7 @@ class GroupLease:
 @final
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A change of the Lease that asks for a switchover."""
+    """A change of the Lease that requests a switchover."""
 
     target: int
     number: int
@@ -48,7 +48,7 @@ class Request:
 
 
 def read_lease(lease: Json) -> GroupLease:
-    """Read the annotations; anything unreadable counts as absent."""
+    """Read the annotations. A value that cannot be parsed counts as absent."""
     annotations = lease["metadata"].get("annotations") or {}
 
     def number(name: str) -> int:
@@ -69,30 +69,30 @@ def read_lease(lease: Json) -> GroupLease:
 
 
 def member_number(text: str, group: str) -> int:
-    """A member as the user writes it: its number, or the name of its pod."""
+    """Return the number of a member that the user gives by number or by the name of its pod."""
     if _NUMBER.fullmatch(text):
         return int(text)
     ordinal = re.search(r"-([0-9]{1,4})$", text)
     if ordinal is None:
         raise SwitchoverError(
-            f"{text} names no member of {group}: write its number (1, 2, ...) or its pod's name"
+            f"{text} names no member of {group}: give its number (1, 2, ...) or its pod's name"
         )
     return int(ordinal[1]) + 1
 
 
 def request(lease: GroupLease, group: str, target: int | None) -> Request:
-    """The change to write; without a target the lowest other member in sync."""
+    """Return the change to write. Without a target, the lowest other member in sync is chosen."""
     if not lease.holder:
         raise SwitchoverError(
-            f"{group} has no master now, so there is nothing to switch from; the members elect one"
-            " by themselves (kubectl gantry status says what they wait for)"
+            f"{group} has no master now, so no master can hand over; the members elect one"
+            " by themselves (kubectl gantry status shows what they wait for)"
         )
     others = sorted(lease.in_sync - {lease.holder})
     if target is None:
         if not others:
             raise SwitchoverError(
-                f"no other member of {group} is in sync, so no other member can be master without"
-                " losing messages; wait until one is (kubectl gantry status)"
+                f"no other member of {group} is in sync, so a switchover would lose messages;"
+                " wait until one is in sync (kubectl gantry status)"
             )
         target = others[0]
     if target == lease.holder:
@@ -115,6 +115,6 @@ def is_done(lease: GroupLease, wanted: Request) -> bool:
 
 
 def is_given_up(lease: GroupLease, wanted: Request) -> bool:
-    """Whether another member leads although the request was carried out or overtaken."""
+    """Whether the request was carried out or replaced by a newer one, and another member leads."""
     superseded = lease.switch_number > wanted.number
     return superseded or (lease.granted >= wanted.number and lease.holder not in {0, wanted.target})

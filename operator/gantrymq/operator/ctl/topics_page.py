@@ -1,4 +1,4 @@
-"""Shows the topics of a cluster: resources, and topics that were made by hand."""
+"""Formats the topics of a cluster: Topic resources, and topics without a resource."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAME_MAX: Final = 253
 
 
 def topic_lines(topics: Sequence[Json], unmanaged: Json) -> list[str]:
-    """A table of the Topic resources, then what no resource names."""
+    """Return a table of the Topic resources, and then the topics that no resource names."""
     rows: list[tuple[str, ...]] = [("TOPIC", "RESOURCE", "QUEUES", "PHASE", "MESSAGE")]
     rows += [_row(topic) for topic in topics]
     lines = align(rows) if topics else ["No Topic resource names this cluster."]
@@ -22,7 +22,7 @@ def topic_lines(topics: Sequence[Json], unmanaged: Json) -> list[str]:
     if count:
         lines += ["", f"{count} topics on the brokers have no resource:"]
         lines += [f"  {name}" for name in unmanaged.get("names", [])]
-        lines += ["Take one over: kubectl gantry topics CLUSTER --adopt NAME --queues WRITE/READ"]
+        lines += ["Adopt one: kubectl gantry topics CLUSTER --adopt NAME --queues WRITE/READ"]
     return lines
 
 
@@ -38,13 +38,13 @@ def _row(topic: Json) -> tuple[str, ...]:
 
 
 def of_cluster(topics: Iterable[Json], cluster: str) -> list[Json]:
-    """The Topics that name this cluster, by topic name."""
+    """Return the Topics that name this cluster, sorted by topic name."""
     named = [topic for topic in topics if topic["spec"].get("cluster") == cluster]
     return sorted(named, key=lambda topic: _row(topic)[0])
 
 
 def adopting(cluster: str, namespace: str, topic_name: str, queues: tuple[int, int]) -> Json:
-    """A Topic that takes over a topic as it is on the brokers: (write queues, read queues)."""
+    """Return a Topic that adopts an existing topic; `queues` are (write queues, read queues)."""
     write, read = queues
     return {
         "apiVersion": "gantrymq.dev/v1",
@@ -61,6 +61,6 @@ def adopting(cluster: str, namespace: str, topic_name: str, queues: tuple[int, i
 
 
 def object_name(topic_name: str) -> str:
-    """A name that Kubernetes allows, as close to the topic's as can be."""
+    """Return a name that Kubernetes allows and that is close to the topic's."""
     name = re.sub(r"[^a-z0-9.-]+", "-", topic_name.lower()).strip("-.")
     return name[:_NAME_MAX] or "topic"

@@ -1,1 +1,1 @@
-"""Speaks to the Kubernetes API: requests, reflectors, leader election, carrying out plans."""
+"""Access to the Kubernetes API: requests, watches, leader election, and execution of plans."""

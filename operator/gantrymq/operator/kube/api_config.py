@@ -1,4 +1,4 @@
-"""Finds the Kubernetes API and the credentials for it: those of the pod, or of a kubeconfig.
+"""Finds the Kubernetes API and its credentials, from the pod's environment or a kubeconfig.
 
 In a pod, the kubelet replaces the service account's token and authority while the pod runs, so the
 token is read for each request. A kubeconfig is read once.
@@ -33,13 +33,13 @@ class ApiConfig:
     tls: ssl.SSLContext | None = None
     """None for an address without TLS."""
     token: Token | None = None
-    """The bearer token of this moment; None where a client certificate, or nothing, is used."""
+    """Returns the current bearer token; None if a client certificate is used, or nothing."""
     namespace: str = "default"
-    """Of the pod or of the kubeconfig's context."""
+    """The namespace of the pod, or of the kubeconfig's context."""
 
 
 def of_pod(environment: Mapping[str, str], account: Path = ACCOUNT) -> ApiConfig:
-    """The API of the cluster this pod is in; ConfigurationError where this is no pod."""
+    """Return the API of the cluster of this pod. Raises ConfigurationError outside of a pod."""
     place = place_of_pod(environment, account)
     context = ssl.create_default_context(cafile=str(account / "ca.crt"))
     namespace = account / "namespace"
@@ -52,7 +52,7 @@ def of_pod(environment: Mapping[str, str], account: Path = ACCOUNT) -> ApiConfig
 
 
 def load(kubeconfig: str | None, environment: Mapping[str, str] = os.environ) -> ApiConfig:
-    """The named kubeconfig, else the pod's API, else KUBECONFIG or ~/.kube/config."""
+    """Load the named kubeconfig, else the pod's API, else KUBECONFIG or ~/.kube/config."""
     if kubeconfig:
         return of_kubeconfig(Path(kubeconfig))
     if environment.get("KUBERNETES_SERVICE_HOST"):
@@ -68,7 +68,7 @@ _Section = dict[str, Any]
 
 
 def of_kubeconfig(path: Path) -> ApiConfig:
-    """The current context of a kubeconfig; ConfigurationError says what cannot be used."""
+    """Load the current context of a kubeconfig. Raises ConfigurationError if it is unusable."""
     try:
         content = yaml.safe_load(path.read_text())
     except OSError as error:
@@ -77,7 +77,7 @@ def of_kubeconfig(path: Path) -> ApiConfig:
             " operator in a pod"
         ) from error
     except yaml.YAMLError as error:
-        raise ConfigurationError(f"the kubeconfig {path} is no YAML: {error}") from error
+        raise ConfigurationError(f"the kubeconfig {path} is not valid YAML: {error}") from error
     if not isinstance(content, dict):
         raise ConfigurationError(f"the kubeconfig {path} is empty")
     context = _named(content, "contexts", "context", content.get("current-context", ""), path)
@@ -132,19 +132,20 @@ def _tls(cluster: _Section, user: _Section, folder: Path) -> ssl.SSLContext:
 
 
 def _content(section: _Section, name: str, folder: Path) -> bytes | None:
-    """The bytes of a `<name>-data` field or of the file that `<name>` names."""
+    """Return the bytes of a `<name>-data` field, or of the file that `<name>` names."""
     data = section.get(f"{name}-data")
     if data:
         try:
             return base64.b64decode(data, validate=True)
         except binascii.Error as error:
-            raise ConfigurationError(f"{name}-data of the kubeconfig is no base64") from error
+            raise ConfigurationError(f"{name}-data of the kubeconfig is not base64") from error
     file: Final = section.get(name)
     return (folder / file).read_bytes() if file else None
 
 
 def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """`ssl` reads key pairs from files only; this one exists for a moment, readable by us alone."""
+    """Load a key pair from a temporary file that only this user may read, because `ssl` reads key
+    pairs from files only."""
     with tempfile.NamedTemporaryFile(prefix="gantry-") as file:
         file.write(certificate + b"\n" + key)
         file.flush()

@@ -1,12 +1,12 @@
 """Sends requests to the Kubernetes API: JSON in and out, refusals as exceptions, a bounded rate.
 
 Requests have a lane. Bulk requests (topics) pass a token bucket and leave some connections free,
-so that urgent ones (clusters, leases) never wait behind thousands of topics. Watches have
-connections of their own, since each keeps one for minutes.
+so that urgent ones (clusters, Leases) never wait behind thousands of topics. Watches have
+connections of their own, because each watch keeps one for minutes.
 
-Invariant: a PATCH or POST is repeated only after the API said 429, that is, that it did nothing.
-(aiohttp repeats GET, PUT and DELETE once on a connection that the API closed while it was idle;
-each PUT and DELETE of ours has a precondition, so the second one changes nothing.)
+Invariant: a PATCH or POST is repeated only after the answer 429, which says that the API did
+nothing. (aiohttp repeats GET, PUT and DELETE once on a connection that the API closed while it was
+idle; each PUT and DELETE of the operator has a precondition, so the second one changes nothing.)
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from gantrymq.operator.plan.actions import Json
 REQUEST_SECONDS: Final = 15.0
 # The API server multiplexes poorly over HTTP/1.1; more connections only queue up there.
 CONNECTIONS_MAX: Final = 32
-# What bulk requests leave for urgent ones.
+# Bulk requests leave the other connections to urgent ones.
 BULK_CONNECTIONS_MAX: Final = 24
 BULK_PER_SECOND: Final = 400.0
 BULK_BURST: Final = 50.0
-# A request that is told to wait longer fails, and its key is queued again.
+# A request that the API asks to wait longer fails, and its key is queued again.
 THROTTLE_TRIES: Final = 4
 RETRY_AFTER_SECONDS_MAX: Final = 10.0
 # A page of 250 objects of the largest size that etcd takes is far below.
@@ -71,7 +71,7 @@ class Lane(Enum):
 
 @final
 class KubeClient:
-    """A client of one API server, shared by the whole process. Made within the event loop."""
+    """The client of one API server, which the whole process shares. Create it on the event loop."""
 
     def __init__(
         self,
@@ -86,10 +86,10 @@ class KubeClient:
         self._bucket = TokenBucket(bulk_per_second, BULK_BURST, self._clock())
         self._request_seconds = request_seconds
         self._session = self._open(CONNECTIONS_MAX)
-        # One connection a reflector; the number of reflectors is the bound.
+        # Each reflector uses one connection, so the number of reflectors is the bound.
         self._watching = self._open(0)
         self.answers: Counter[tuple[str, int]] = Counter()
-        """Requests by verb and HTTP status; status 0 counts those without an answer."""
+        """The number of requests by verb and HTTP status; status 0 stands for no answer."""
 
     @property
     def config(self) -> ApiConfig:
@@ -97,7 +97,7 @@ class KubeClient:
 
     @property
     def write_count(self) -> int:
-        """Requests that may have changed something, refused ones included."""
+        """The number of requests that may have changed something, refused ones included."""
         return sum(count for (verb, _), count in self.answers.items() if verb != "GET")
 
     async def close(self) -> None:
@@ -112,7 +112,7 @@ class KubeClient:
         lane: Lane = Lane.URGENT,
         timeout_seconds: float | None = None,
     ) -> Json:
-        """The object, or the list, at this path."""
+        """Get the object, or the list, at this path."""
         return await self.request(
             "GET", path, parameters, lane=lane, timeout_seconds=timeout_seconds
         )
@@ -128,7 +128,7 @@ class KubeClient:
         lane: Lane = Lane.URGENT,
         timeout_seconds: float | None = None,
     ) -> Json:
-        """The API's answer to one request; raises an ApiError."""
+        """Send one request and return the answer. Raises an ApiError."""
         data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         headers = {"Content-Type": content_type} if data is not None else {}
         seconds = timeout_seconds or self._request_seconds
@@ -151,7 +151,8 @@ class KubeClient:
     def watch(
         self, path: str, parameters: Parameters, silence_seconds: float
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """The pieces of a watch's body as they arrive; raises SilentError after silence."""
+        """Open a watch and yield the pieces of its body. Raises SilentError if none arrives for
+        `silence_seconds`."""
         return self._watch(path, parameters, silence_seconds)
 
     # ------------------------------------------------------------------ sending
@@ -200,7 +201,7 @@ class KubeClient:
             ) as response:
                 status = response.status
                 content = await _read(response)
-                return _taken(verb, path, response, content)
+                return _answer(verb, path, response, content)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise _unanswered(verb, path, error, seconds) from error
         finally:
@@ -224,7 +225,7 @@ class KubeClient:
             ) as response:
                 status = response.status
                 if status != 200:
-                    _taken("WATCH", path, response, await _read(response))
+                    _answer("WATCH", path, response, await _read(response))
                 yield response.content.iter_any()
         except aiohttp.SocketTimeoutError as error:
             text = f"WATCH {path}: nothing arrived for {silence_seconds:g} s"
@@ -243,12 +244,12 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     async for piece in response.content.iter_any():
         content += piece
         if len(content) > ANSWER_BYTES_MAX:
-            raise UnavailableError(f"the API answers with more than {ANSWER_BYTES_MAX} bytes")
+            raise UnavailableError(f"the API's answer exceeds {ANSWER_BYTES_MAX} bytes")
     return bytes(content)
 
 
-def _taken(verb: str, path: str, response: aiohttp.ClientResponse, content: bytes) -> Json:
-    """The answer's object; raises what the status stands for."""
+def _answer(verb: str, path: str, response: aiohttp.ClientResponse, content: bytes) -> Json:
+    """Return the object of an answer. Raises the ApiError that its status stands for."""
     status = response.status
     answer = _object(content)
     if status < 300 and answer is not None:

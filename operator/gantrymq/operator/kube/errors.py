@@ -1,4 +1,4 @@
-"""Errors of the Kubernetes API, one class for each way a caller goes on."""
+"""Defines the errors of the Kubernetes API, one class for each way in which a caller reacts."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from gantrymq.base.errors import GantryError
 
 
 class ApiError(GantryError):
-    """The API did not do what was asked; the text carries the API's own words."""
+    """The API did not do what it was asked for. The text contains the API's message."""
 
     def __init__(self, message: str, *, status: int = 0, reason: str = "", words: str = "") -> None:
         super().__init__(message)
         self.reason = reason
         """The machine-readable reason of the API's Status, such as NotFound or Expired."""
         self.status = status
-        """The HTTP status; 0 when there was no answer."""
+        """The HTTP status; 0 if there was no answer."""
         self.words = words or message
-        """What the API said, without the request it said it to."""
+        """The API's message, without the request."""
 
 
 class NotFoundError(ApiError):
@@ -23,7 +23,7 @@ class NotFoundError(ApiError):
 
 
 class ConflictError(ApiError):
-    """The object is not the one that was expected: nothing was written."""
+    """The object is not in the expected version, or exists already. Nothing was written."""
 
 
 class ExpiredError(ApiError):
@@ -47,4 +47,4 @@ class UnavailableError(ApiError):
 
 
 class SilentError(UnavailableError):
-    """A watch brought nothing for so long that its connection may be dead."""
+    """A watch received no data for so long that its connection may be dead."""

@@ -1,7 +1,7 @@
-"""Publishes Kubernetes Events on resources: each note once, never faster than the API likes.
+"""Publishes Kubernetes Events on resources: each note once an hour, and at a limited rate.
 
-An Event's name is derived from what it says and the hour, so that a restarted operator, which
-remembers nothing, does not repeat what it said before.
+The name of an Event is derived from its content and the hour, so that an operator does not repeat
+Events after a restart.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from gantrymq.operator.kube.leading.leader import WallClock, wall_clock
 from gantrymq.operator.plan.actions import EventNote, Json
 from gantrymq.runtime.logs import Log
 
-# Notes that are not sent yet; when the API is slow, later ones are dropped: they are hints.
+# Notes that wait to be sent. Further notes are dropped while the API is slow: they are only hints.
 QUEUE_MAX: Final = 256
-# Notes that are remembered as said; 64 clusters with a handful of open problems each.
+# Notes that are remembered as published: 64 clusters with some open problems each.
 REMEMBERED_MAX: Final = 2048
 MESSAGE_CHARACTERS_MAX: Final = 1024  # the API's bound
 SECONDS_BETWEEN: Final = 0.1
@@ -38,7 +38,7 @@ class _Notice:
 
 @final
 class EventPublisher:
-    """Owner of the queue of Events; `run` sends them until it is cancelled."""
+    """Owns the queue of Events. `run` sends them until it is cancelled."""
 
     def __init__(
         self,
@@ -52,12 +52,12 @@ class EventPublisher:
         self._log = Log("operator.events")
         self._queue: asyncio.Queue[_Notice] = asyncio.Queue(QUEUE_MAX)
         self._seconds_between = seconds_between
-        self._said: OrderedDict[str, None] = OrderedDict()
+        self._published: OrderedDict[str, None] = OrderedDict()
         self._wall = wall
         self.dropped = 0
         """Notes that did not fit into the queue."""
         self.failed = 0
-        """Notes that the API did not take."""
+        """Notes that the API refused."""
 
     @property
     def pending(self) -> int:
@@ -65,17 +65,17 @@ class EventPublisher:
         return self._queue.qsize()
 
     def publish(self, resource: Json, note: EventNote) -> None:
-        """Say this of a resource, unless it was said in this hour."""
+        """Queue a note on a resource, unless it was published in this hour."""
         name = self._name(resource, note)
-        if name in self._said:
-            self._said.move_to_end(name)
+        if name in self._published:
+            self._published.move_to_end(name)
             return
         if self._queue.full():
             self.dropped += 1
             return
-        self._said[name] = None
-        if len(self._said) > REMEMBERED_MAX:
-            self._said.popitem(last=False)
+        self._published[name] = None
+        if len(self._published) > REMEMBERED_MAX:
+            self._published.popitem(last=False)
         self._queue.put_nowait(_Notice(_reference(resource), note, name))
 
     async def run(self) -> None:
@@ -84,7 +84,7 @@ class EventPublisher:
             try:
                 await self._send(notice)
             except ConflictError:
-                pass  # an earlier operator said it in this hour
+                pass  # an earlier process published it in this hour
             except ApiError as error:
                 self.failed += 1
                 self._log.warning("cannot publish event", reason=notice.note.reason, cause=error)
@@ -112,8 +112,8 @@ class EventPublisher:
 
     def _name(self, resource: Json, note: EventNote) -> str:
         hour = int(self._wall().timestamp()) // _HOUR
-        said = f"{resource['metadata']['uid']} {note.type} {note.reason} {note.message} {hour}"
-        digest = hashlib.sha256(said.encode()).hexdigest()[:16]
+        content = f"{resource['metadata']['uid']} {note.type} {note.reason} {note.message} {hour}"
+        digest = hashlib.sha256(content.encode()).hexdigest()[:16]
         return f"{resource['metadata']['name'][:200]}.{digest}"
 
 

@@ -1,8 +1,8 @@
 """Carries out the actions of a plan, one API write at a time, each with its precondition.
 
-The first action that is refused ends the run: what follows it was planned for a state that does not
-exist. Invariant: nothing is written without a precondition that the API server checks, so a plan
-from a stale snapshot is refused instead of carried out.
+The first refused action ends the run, because the actions after it were planned for a state that
+does not exist. Invariant: each write has a precondition that the API server checks, so the server
+refuses a plan that was made from a stale snapshot.
 """
 
 from __future__ import annotations
@@ -52,18 +52,19 @@ OnGone = Callable[[ObjectRef], None]
 @final
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What became of a plan's actions."""
+    """The outcome of a plan's actions."""
 
     done: int
-    """How many were carried out, in order."""
+    """The number of actions that were carried out, from the first."""
     refused: Action | None = None
     error: ApiError | None = None
-    """Why the run ended at `refused`; None when everything was carried out."""
+    """Why the run ended at `refused`; None if all actions were carried out."""
 
 
 @final
 class Executor:
-    """Stateless; `on_written` and `on_gone` are told what the API says an object is now."""
+    """Executes plans. It reports each object that it wrote or found to `on_written`, and each that
+    does not exist to `on_gone`. It keeps no state."""
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class Executor:
         self._on_written = on_written
 
     async def execute(self, actions: Sequence[Action]) -> Execution:
-        """Carry the actions out in order, as far as the API lets them."""
+        """Carry out the actions in order, up to the first that the API refuses."""
         disrupted: set[str] = set()
         for number, action in enumerate(actions):
             group = _disrupted_group(action)
@@ -88,7 +89,7 @@ class Executor:
             try:
                 await self._carry_out(action)
             except ConflictError as error:
-                await self._look_again(action)
+                await self._refresh(action)
                 return Execution(number, action, error)
             except ApiError as error:
                 return Execution(number, action, error)
@@ -133,16 +134,18 @@ class Executor:
         )
 
     async def _create(self, body: Json) -> Json:
-        """Create a Secret in one step: the content of one that exists must never be replaced."""
+        """Create a Secret in one step, because the content of an existing one must never be
+        replaced."""
         collection = path_of_body(body).rpartition("/")[0]
         return await self._client.request(
             "POST", collection, {"fieldManager": FIELD_MANAGER}, body, lane=self._lane
         )
 
     async def _must_be_absent(self, action: Apply) -> None:
-        """Server-side apply has no precondition for absence.
+        """Raise ConflictError if the object exists, because server-side apply has no precondition
+        for absence.
 
-        A POST would have one, but fields that it sets are never removed by a later apply.
+        A POST would have one, but a later apply never removes fields that a POST has set.
         """
         path = path_of_ref(action.ref)
         try:
@@ -158,7 +161,7 @@ class Executor:
         raise ConflictError(f"{path} exists already", status=409, reason="AlreadyExists")
 
     async def _labelled(self, action: Apply, found: Json) -> Json:
-        """Give an object back the labels by which caches find it; the next plan sees it then."""
+        """Restore the labels by which caches select an object, so that the next plan sees it."""
         wanted, labels = (map_at(each, "metadata", "labels") for each in (action.body, found))
         if wanted.items() <= labels.items():
             return found
@@ -208,7 +211,8 @@ class Executor:
         await self._annotate(action, await self._version_if_expected(action))
 
     async def _version_if_expected(self, action: AnnotateLease) -> str:
-        """The version of the Lease now, if what the request relies on is as the plan saw it."""
+        """Return the current version of the Lease, if its fields that the plan relies on have not
+        changed. Raises ConflictError otherwise."""
         try:
             found = await self._client.get(path_of_ref(action.ref), lane=self._lane)
         except NotFoundError as error:
@@ -216,7 +220,7 @@ class Executor:
         now = grounds(found)
         changed = [name for name, value in action.expected.items() if now.get(name, "") != value]
         if changed:
-            words = f"{title_of(action)} has another {', '.join(changed)} than the plan saw"
+            words = f"{title_of(action)} has changed its {', '.join(changed)} since the plan"
             raise ConflictError(words, status=409, reason="Conflict")
         return str(found["metadata"]["resourceVersion"])
 
@@ -232,14 +236,15 @@ class Executor:
         )
 
     async def _change_secret(self, action: ChangeSecret) -> None:
-        """Its text is read here and nowhere else; the plan names lines by their fingerprints."""
+        """Change the replication Secret. Only this method reads its text; the plan names its lines
+        by their fingerprints."""
         try:
             found = await self._client.get(path_of_ref(action.ref), lane=self._lane)
         except NotFoundError as error:
             raise ConflictError(str(error), status=409, reason=error.reason) from error
         lines = {fingerprint(line): line for line in lines_of_secret(found)}
         if not lines.keys() >= set(action.kept):
-            words = f"{title_of(action)} has other lines than the plan saw"
+            words = f"{title_of(action)} has changed its lines since the plan"
             raise ConflictError(words, status=409, reason="Conflict")
         content = [lines[each] for each in action.kept]
         content += [action.added.encode()] if action.added else []
@@ -265,14 +270,14 @@ class Executor:
                 lane=self._lane,
             )
         except RefusedError as error:
-            if error.status == _INVALID:  # a `test` that fails is answered so
+            if error.status == _INVALID:  # the status of a `test` that fails
                 raise ConflictError(str(error), status=409, reason=error.reason) from error
             raise
         except NotFoundError:
             self._on_gone(action.ref)  # the last finalizer was removed already
 
-    async def _look_again(self, action: Action) -> None:
-        """The snapshot was stale: refresh what the caches hold of this object."""
+    async def _refresh(self, action: Action) -> None:
+        """Refresh the object in the caches, because the snapshot was stale."""
         if not isinstance(action, Apply | Patch):
             return
         ref = action.ref
@@ -295,14 +300,14 @@ _TITLES: Final[dict[type[Action], str]] = {
 
 
 def title_of(action: Action) -> str:
-    """The object of an action, as `Kind/name`."""
+    """Return the object of an action, as `Kind/name`."""
     return f"{action.ref.kind}/{action.ref.name}"
 
 
 def _disrupted_group(action: Action) -> str:
-    """The group whose members a disruptive action takes away; empty for any other action."""
+    """Return the group that a disruptive action disturbs; empty for any other action."""
     if isinstance(action, Delete | AnnotateLease) and action.is_disruptive:
-        # pods are <group>-<ordinal>; a Lease has the group's name
+        # A pod is named <group>-<ordinal>; a Lease has the group's name.
         name = action.ref.name
         return name.rpartition("-")[0] if action.ref.kind == "Pod" else name
     return ""

@@ -1,4 +1,4 @@
-"""The kinds of objects that the operator touches, and where the API keeps them."""
+"""Lists the kinds of objects that the operator uses, with their paths in the API."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gantrymq.operator.plan.actions import Json, ObjectRef
 @final
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of the API."""
+    """One kind of objects in the API."""
 
     api_version: str
     name: str
@@ -20,13 +20,13 @@ class Kind:
     is_namespaced: bool = True
 
     def collection(self, namespace: str = "") -> str:
-        """Path of the list; without a namespace, of all namespaces."""
+        """Return the path of the list, of all namespaces if `namespace` is empty."""
         root = "/api/v1" if self.api_version == "v1" else f"/apis/{self.api_version}"
         within = f"/namespaces/{quote(namespace)}" if namespace and self.is_namespaced else ""
         return f"{root}{within}/{self.plural}"
 
     def path(self, namespace: str, name: str) -> str:
-        """Path of one object."""
+        """Return the path of one object."""
         return f"{self.collection(namespace)}/{quote(name)}"
 
 
@@ -63,7 +63,7 @@ _KINDS: Final = {
 
 
 def kind_named(api_version: str, name: str) -> Kind:
-    """The kind of this name; an unknown one is a bug of the plan."""
+    """Return the kind of this name. A KeyError means that the plan has a bug."""
     return _KINDS[(api_version, name)]
 
 
@@ -72,7 +72,7 @@ def path_of_ref(ref: ObjectRef) -> str:
 
 
 def path_of_body(body: Json) -> str:
-    """Path of the object that this body describes."""
+    """Return the path of the object that this body describes."""
     metadata = body["metadata"]
     kind = kind_named(body["apiVersion"], body["kind"])
     return kind.path(metadata.get("namespace", ""), metadata["name"])

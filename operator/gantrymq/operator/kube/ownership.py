@@ -1,4 +1,4 @@
-"""Tells whether an object belongs to a cluster, so that the operator takes over no other."""
+"""Decides whether an object belongs to a cluster, so that the operator changes no other object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _GANTRY: Final = "gantry"
 def belongs_to(found: Json, uid: str, cluster: str) -> bool:
     """Whether the BrokerCluster with this uid and name owns an object.
 
-    One that lost its owner, or has that of an earlier resource of the name, is told by its labels.
+    The labels decide about an object without an owner, or whose owner is an earlier BrokerCluster
+    of the same name.
     """
     owners = list_at(found, "metadata", "ownerReferences")
     if any(text_at(owner, "uid") == uid for owner in owners):
@@ -30,7 +31,7 @@ def belongs_to(found: Json, uid: str, cluster: str) -> bool:
 
 
 def foreign(found: Json, title: str) -> RefusedError:
-    """Why an object of another owner is left as it is."""
+    """Return the error that says why the operator does not change an object of another owner."""
     owners = list_at(found, "metadata", "ownerReferences")
     controller = next((owner for owner in owners if owner.get("controller")), None)
     owner = controller or next(iter(owners), None)
@@ -42,7 +43,7 @@ def foreign(found: Json, title: str) -> RefusedError:
     else:
         belongs = "was made by hand or by another tool: it has no owner"
     words = (
-        f"an object of this name exists, and {belongs}. Delete or rename it, or make the"
+        f"an object of this name exists, and {belongs}. Delete or rename it, or create the"
         " BrokerCluster under another name"
     )
     return RefusedError(f"{title}: {words}", status=409, reason="AlreadyExists", words=words)

@@ -1,6 +1,6 @@
-"""Writes the status of resources by server-side apply, and only when it differs.
+"""Writes the status of resources by server-side apply, and only if it differs.
 
-Conditions of other writers in the same status survive, since each writer owns its own fields.
+Conditions of other writers in the same status are kept, because each writer owns its own fields.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from gantrymq.operator.kube.kinds import path_of_body
 from gantrymq.operator.plan.actions import Json
 
 FIELD_MANAGER: Final = "gantry-operator-status"
-# A change of lag alone is written as often as every cluster is looked at anyway.
+# A change of lag alone is written at most once in this time, which is the safety interval.
 LAG_SECONDS: Final = 60.0
 
 
 @final
 class StatusWriter:
-    """Remembers what it wrote last for each resource of one controller."""
+    """Writes the statuses of one controller's resources, and remembers the last one of each."""
 
     def __init__(
         self, client: KubeClient, lane: Lane = Lane.URGENT, lag_seconds: float = LAG_SECONDS
@@ -30,13 +30,13 @@ class StatusWriter:
         self._client = client
         self._lane = lane
         self._written: dict[str, tuple[Json, Json]] = {}
-        """By uid: the status that was asked for, and the one the API made of it."""
+        """By uid: the status that was sent, and the status that the API returned."""
         self._clock = time.monotonic
         self._written_at: dict[str, float] = {}
-        """By uid: when."""
+        """By uid: the time of the last write."""
 
     async def write(self, resource: Json, status: Json) -> bool:
-        """Make this the status of the resource; whether a request was needed."""
+        """Write the status of a resource if it differs; return whether a request was needed."""
         metadata, current = resource["metadata"], resource.get("status") or {}
         uid = metadata["uid"]
         if current == status or self._written.get(uid) == (status, current):
@@ -70,8 +70,7 @@ class StatusWriter:
         return True
 
     def _is_only_lag(self, uid: str, status: Json, current: Json) -> bool:
-        """Whether nothing but lag changed, as it always does under load, and the last write
-        was a moment ago."""
+        """Whether only lag changed, as it always does under load, and the last write is recent."""
         asked, answered = self._written.get(uid, ({}, {}))
         is_recent = self._clock() - self._written_at.get(uid, -math.inf) < self._lag_seconds
         return (
@@ -81,13 +80,13 @@ class StatusWriter:
         )
 
     def forget(self, uid: str) -> None:
-        """The resource is gone."""
+        """Forget a resource that is gone."""
         self._written.pop(uid, None)
         self._written_at.pop(uid, None)
 
 
 def without_lag(status: Json) -> Json:
-    """The status but for how far members are behind."""
+    """Return the status without the lag of members."""
     kept = {key: "" if key == "maxLag" else value for key, value in status.items()}
     if "groups" not in status:
         return kept

@@ -1,4 +1,4 @@
-"""Limits the rate of API requests: a token bucket that takes the time as a value."""
+"""Limits the rate of API requests by a token bucket, without I/O: callers pass the time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import final
 
 @final
 class TokenBucket:
-    """Owned by one client. A request takes one token, or is told how long to wait for it."""
+    """The token bucket of one client. A request takes one token, and may have to wait for it."""
 
     __slots__ = ("_burst", "_filled_at", "_per_second", "_tokens")
 
@@ -20,7 +20,7 @@ class TokenBucket:
         self._tokens = burst
 
     def reserve(self, now: float) -> float:
-        """Take a token; returns the seconds to wait before the request may be sent.
+        """Take a token; return the seconds to wait before the request may be sent.
 
         Reservations queue up: the balance goes below zero, so that later callers wait longer.
         """
@@ -30,6 +30,6 @@ class TokenBucket:
         return max(0.0, -self._tokens / self._per_second)
 
     def pause(self, now: float, seconds: float) -> None:
-        """Hand out no token for this long: the API asked for it (Retry-After)."""
+        """Give out no token for this long, as the API demands by Retry-After."""
         self._tokens = min(self._tokens, -seconds * self._per_second)
         self._filled_at = max(self._filled_at, now)

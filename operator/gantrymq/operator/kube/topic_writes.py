@@ -1,6 +1,6 @@
-"""Writes single Topics: the status by server-side apply, the finalizers by JSON patch.
+"""Writes the status of Topics by server-side apply, and their finalizers by JSON patch.
 
-Both go through the bulk lane of the client, so that thousands of topics never delay a cluster.
+Both use the bulk lane of the client, so that thousands of topics never delay a cluster.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _INVALID: Final = 422
 
 @final
 class TopicWrites:
-    """Writes Topics for the topic controller; keeps nothing."""
+    """Writes Topics for the topic controller. It keeps no state."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
 
     async def write_status(self, topic: TopicResource, status: TopicStatus) -> str:
-        """Make this the status, of this very uid; returns the resourceVersion."""
+        """Write the status of the Topic with this uid; return the new resourceVersion."""
         body = {
             "apiVersion": kinds.TOPIC.api_version,
             "kind": kinds.TOPIC.name,
@@ -44,14 +44,14 @@ class TopicWrites:
                 content_type=APPLY_PATCH,
                 lane=Lane.BULK,
             )
-        except (NotFoundError, ConflictError) as error:  # conflict: another one has the name
+        except (NotFoundError, ConflictError) as error:  # conflict: a new Topic has the name
             raise TopicGoneError(str(error)) from error
         except ApiError as error:
             raise TopicApiError(str(error)) from error
         return _version(answer)
 
     async def set_finalizers(self, topic: TopicResource, finalizers: tuple[str, ...]) -> str:
-        """Replace the finalizers of this version; returns the new resourceVersion."""
+        """Replace the finalizers of this version; return the new resourceVersion."""
         patch = [
             {"op": "test", "path": "/metadata/resourceVersion", "value": topic.resource_version},
             {"op": "add", "path": "/metadata/finalizers", "value": list(finalizers)},
@@ -70,7 +70,7 @@ class TopicWrites:
         except ConflictError as error:
             raise TopicChangedError(str(error)) from error
         except RefusedError as error:
-            if error.status == _INVALID:  # a `test` that fails is answered so
+            if error.status == _INVALID:  # the status of a `test` that fails
                 raise TopicChangedError(str(error)) from error
             raise TopicApiError(str(error)) from error
         except ApiError as error:

@@ -1,7 +1,7 @@
-"""Actions of a plan: what the executor is asked to do, with precondition and reason.
+"""Defines the actions of a plan, which the executor carries out, with precondition and reason.
 
-An action is idempotent. Its precondition is checked by the API server (resourceVersion or uid), so
-a plan made from a stale snapshot is refused instead of carried out.
+An action is idempotent. The API server checks its precondition (resourceVersion or uid), so it
+refuses a plan that was made from a stale snapshot.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Apply:
     body: Json
     reason: str
     resource_version: str = ""
-    """Of the object the plan saw; empty when it must not exist yet."""
+    """The version that the plan saw; empty if the object must not exist yet."""
 
     @property
     def ref(self) -> ObjectRef:
@@ -44,8 +44,8 @@ class Apply:
 @final
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Change fields of an object by a merge patch: lists are replaced, null removes a field. For
-    what applying cannot do: it never removes what another field manager has set."""
+    """Change fields of an object by a merge patch: lists are replaced, null removes a field. Needed
+    because applying never removes what another field manager has set."""
 
     ref: ObjectRef
     resource_version: str
@@ -56,13 +56,13 @@ class Patch:
 @final
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete an object, if it is still the one the plan saw."""
+    """Delete an object, if it still has the uid that the plan saw."""
 
     ref: ObjectRef
     uid: str
     reason: str
     is_disruptive: bool = False
-    """Whether it takes a running member away, or an address in use."""
+    """Whether it stops a running member, or removes an address that clients use."""
 
 
 @final
@@ -77,8 +77,8 @@ class AnnotateLease:
     is_disruptive: bool = False
     """Whether it moves the mastership."""
     expected: Mapping[str, str] = field(default_factory=dict)
-    """What the plan relied on, as `plan.view.lease.grounds` tells it. Where it is given it is the
-    precondition instead of the version, which each renewal changes."""
+    """The values that the plan relied on, as `plan.view.lease.grounds` returns them. If given, they
+    are the precondition instead of the version, which each renewal changes."""
 
 
 @final
@@ -89,12 +89,12 @@ class ChangeSecret:
     ref: ObjectRef
     resource_version: str
     kept: tuple[str, ...]
-    """Fingerprints of lines that are there, in their new order."""
+    """The fingerprints of the lines to keep, in their new order."""
     annotations: Mapping[str, str | None]
-    """None removes one."""
+    """None removes an annotation."""
     reason: str
     added: str = field(default="", repr=False)
-    """A new secret, which becomes the last line; empty for none."""
+    """A new secret, which becomes the last line; empty to add none."""
 
 
 @final
@@ -114,7 +114,7 @@ Action: TypeAlias = Apply | Patch | Delete | AnnotateLease | ChangeSecret | SetF
 @final
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Why something that is wanted is not done now."""
+    """Something that the plan does not do now, and why."""
 
     what: str
     why: str
@@ -128,19 +128,19 @@ class EventNote:
     type: str
     """Normal or Warning."""
     reason: str
-    """CamelCase, from the table of conditions and events."""
+    """A CamelCase reason from the table of conditions and events."""
     message: str
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do now, what waits and why, and what the status says."""
+    """The actions of now, what waits and why, and the status to write."""
 
     actions: tuple[Action, ...] = ()
     waits: tuple[Wait, ...] = ()
     events: tuple[EventNote, ...] = ()
     status: Json = field(default_factory=dict)
-    """The whole `status` of the resource; empty when the resource is let go."""
+    """The whole `status` of the resource; empty if the operator releases the resource."""
     requeue_seconds: float | None = None
-    """When to look again without an event; None: the safety interval."""
+    """When to reconcile again without an event; None for the safety interval."""

@@ -1,12 +1,13 @@
-"""What happens to a cluster whose BrokerCluster is deleted.
+"""Plans the deletion of a cluster whose BrokerCluster is deleted.
 
-With `onClusterDeletion: Retain` nothing: Kubernetes collects the owned objects, Leases and volume
-claims stay, and a BrokerCluster of the same name takes them over. With `Delete` the operator holds
-the resource by a finalizer until the members are gone, and deletes Leases and claims.
+With `onClusterDeletion: Retain` the operator does nothing: Kubernetes deletes the owned objects,
+Leases and volume claims stay, and a new BrokerCluster of the same name uses them. With `Delete` the
+operator holds the resource by a finalizer until the members are gone, and deletes Leases and
+claims.
 
-The finalizer always goes: at once when the namespace is being deleted or the objects are to stay
-(`--cascade=orphan`), and after a bounded wait for members that do not end. An Event then names what
-is left. While the deletion waits the status says for what.
+The operator always removes the finalizer in the end: at once if the namespace is being deleted or
+the objects are to stay (`--cascade=orphan`), and after a bounded wait if members do not end. An
+Event then names the objects that are left. While the deletion waits, the status says for what.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ from gantrymq.operator.resources.reasons.conditions import Reason
 
 FINALIZER: Final = "gantrymq.dev/cluster"
 PODS_SECONDS: Final = 120
-"""How long a pod may take to end after it was told to, or its own grace period and a little; a pod
-on a dead node never does."""
+"""How long a deleted pod may take to end, if its grace period is not longer. A pod on a dead node
+never ends."""
 MEMBERS_SECONDS: Final = 600
-"""How long after the deletion of the resource it is held by StatefulSets that do not go or pods
-that are made again; longer than pods of usual grace periods take, one after another."""
+"""How long StatefulSets that do not end, or pods that are created again, may hold the deleted
+resource. Pods of usual grace periods take less, even one after another."""
 AGAIN_SECONDS: Final = 2.0
 ORPHAN: Final = "orphan"
 """The finalizer that `kubectl delete --cascade=orphan` sets."""
@@ -60,7 +61,7 @@ _DATA: Final = "deletion of Leases and volume claims"
 
 
 def finalizer_change(resource: Json, *, deletes_volumes: bool) -> SetFinalizers | None:
-    """Hold a living resource only where there will be something to delete."""
+    """Add or remove the finalizer of a resource that is not deleted, as its policy demands."""
     finalizers = list_at(resource, "metadata", "finalizers")
     if deletes_volumes and FINALIZER not in finalizers:
         reason = "storage.onClusterDeletion is Delete"
@@ -71,13 +72,13 @@ def finalizer_change(resource: Json, *, deletes_volumes: bool) -> SetFinalizers 
 
 
 def release(resource: Json, reason: str) -> SetFinalizers:
-    """Let the resource go, as far as the operator is concerned."""
+    """Remove the operator's finalizer from the resource."""
     finalizers = list_at(resource, "metadata", "finalizers")
     return _set(resource, [each for each in finalizers if each != FINALIZER], reason)
 
 
 def plan_deletion(snapshot: ClusterSnapshot, now: float) -> Plan:
-    """The next step of the deletion of a resource that is being deleted."""
+    """Plan the next step for a resource that is being deleted."""
     resource = snapshot.resource
     if FINALIZER not in list_at(resource, "metadata", "finalizers"):
         return Plan()
@@ -92,7 +93,7 @@ def plan_deletion(snapshot: ClusterSnapshot, now: float) -> Plan:
 
 
 def _with_status(planned: Plan, snapshot: ClusterSnapshot, now: float) -> Plan:
-    """The plan with a status that says what the deletion waits for, unless it lets go."""
+    """Add a status that says what the deletion waits for, unless the plan releases the resource."""
     if any(isinstance(each, SetFinalizers) for each in planned.actions):
         return planned
     waits = planned.waits
@@ -114,15 +115,15 @@ def _next_step(snapshot: ClusterSnapshot, now: float) -> Plan:
     if not left:
         return planned
     shown = ", ".join(sorted(left.values()))
-    message = f"{MEMBERS_SECONDS} s after the deletion there are still: {shown}"
+    message = f"{MEMBERS_SECONDS} s after the deletion these still exist: {shown}"
     return replace(planned, events=(note(Reason.LEFT_BEHIND, message),))
 
 
 def _left_behind(
     snapshot: ClusterSnapshot, stateful_sets: Iterable[Json], now: float
 ) -> dict[str, str]:
-    """What is not waited for any more, by uid: StatefulSets that were told to end and are still
-    there, and objects that were made after the resource was deleted."""
+    """Return the objects that the deletion does not wait for any more, by uid: StatefulSets that
+    were deleted and still exist, and objects that were created after the deletion."""
     deleted_at = seconds_at(snapshot.resource, "metadata", "deletionTimestamp")
     if deleted_at is None or now < deleted_at + MEMBERS_SECONDS:
         return {}
@@ -147,7 +148,7 @@ def _end_members(
     left: Mapping[str, str],
     now: float,
 ) -> Plan | None:
-    """None once no member is waited for any more."""
+    """Plan the end of the members; None once the deletion waits for no member any more."""
     waited = [each for each in stateful_sets if uid_of(each) not in left]
     actions: list[Action] = [
         Delete(ref_of(each, *STATEFUL_SET), uid_of(each), "the cluster is deleted")
@@ -174,8 +175,8 @@ def _end_members(
 def _unseen_owners(
     resource: Json, stateful_sets: Iterable[Json], pods: Iterable[Json]
 ) -> list[Action]:
-    """Deletions of StatefulSets that lost their labels, so that only their pods are seen; they
-    would make the pods anew for ever."""
+    """Delete StatefulSets that lost their labels, so that the caches show only their pods. They
+    would create the pods again for ever."""
     names = ClusterNames(name_of(resource), text_at(resource, "metadata", "namespace"))
     seen = {uid_of(each) for each in stateful_sets}
     found: dict[str, Action] = {}
@@ -192,7 +193,8 @@ def _unseen_owners(
 
 
 def _is_waited_for(pod: Json, now: float) -> bool:
-    """A pod's deletionTimestamp is the end of its grace period."""
+    """Whether a pod may still take time to end. Its deletionTimestamp is the end of the grace
+    period."""
     end = seconds_at(pod, "metadata", "deletionTimestamp")
     if end is None:
         return False

@@ -1,10 +1,11 @@
 """Plans the next step of a BrokerCluster: snapshot in; actions, waits and status out.
 
-Pure. The same snapshot gives the same plan, and a plan that is carried out leads to a snapshot with
-nothing left to do. What cannot be read is not acted upon: without the owned objects there is no
-action at all, without pods, nodes or a Lease none that takes a member away or moves a master.
+The functions are pure. The same snapshot gives the same plan, and plans that are carried out lead
+to a snapshot with nothing left to do. A plan does not act on what could not be read: without the
+owned objects it has no action at all; without pods, nodes or a Lease it has none that stops a
+member or moves a master.
 
-`now` is in Unix seconds: conditions carry it, and switchovers are not repeated at once.
+`now` is in Unix seconds, for the times of conditions and the interval between switchovers.
 """
 
 from __future__ import annotations
@@ -46,14 +47,16 @@ from gantrymq.operator.resources.parsing import parse_cluster
 BUSY_SECONDS: Final = 2.0
 WAITING_SECONDS: Final = 10.0
 UNREAD_SECONDS: Final = 5.0
-_DIVIDED: Final = "the replication Secret was made anew, so a member restarted alone cannot join"
+_DIVIDED: Final = (
+    "the replication Secret was created again, so a member restarted alone cannot join"
+)
 
 
 def plan(snapshot: ClusterSnapshot, now: float) -> Plan:
-    """What to do now, and what the status says."""
+    """Return the actions of now, what waits, and the status."""
     if is_terminating(snapshot.resource):
         return plan_deletion(snapshot, now)
-    if snapshot.namespace_is_terminating:  # the API takes no new objects; the resource goes soon
+    if snapshot.namespace_is_terminating:  # the API refuses new objects; the resource ends soon
         return Plan(waits=(Wait("the cluster", "its namespace is being deleted"),))
     parsed = parse_cluster(snapshot.resource)
     if parsed.spec is None:
@@ -88,7 +91,7 @@ def _plan_read(
     groups: Sequence[Group],
     now: float,
 ) -> Plan:
-    """The plan of a cluster that was read completely."""
+    """Return the plan of a cluster that was read completely."""
     known = snapshot.known_secrets or {}
     divided = [each.name for each in groups_with_old_secret(groups, wanted.secret, known)]
     rolled = roll(groups, wanted.unsettled.union(divided), now)
@@ -129,13 +132,13 @@ def _plan_read(
 
 def _waits_of_remakes(remakes: Sequence[Delete]) -> tuple[Wait, ...]:
     return tuple(
-        Wait(f"Service {each.ref.name}", f"{each.reason}; once nothing else is done")
+        Wait(f"Service {each.ref.name}", f"{each.reason}; after all other actions")
         for each in remakes
     )
 
 
 def _holding(cluster: Cluster, snapshot: ClusterSnapshot) -> list[Action]:
-    """Takes or gives back the finalizer, as the deletion policy asks."""
+    """Add or remove the finalizer, as the deletion policy demands."""
     deletes = cluster.spec.storage.on_cluster_deletion is OnClusterDeletion.DELETE
     change = finalizer_change(snapshot.resource, deletes_volumes=deletes)
     return [] if change is None else [change]
@@ -146,7 +149,8 @@ def _carried_out(cluster: Cluster, actions: Sequence[Action]) -> tuple[Action, .
 
 
 def _requeue(facts: Facts, done: Sequence[Action]) -> float | None:
-    """Leases are not watched, so groups on their way are looked at again."""
+    """Return when to reconcile again. Leases are not watched, so groups that change are read again
+    soon."""
     is_switching = any(each.lease is not None and each.lease.is_switching for each in facts.groups)
     if done or is_switching or facts.outdated or facts.masterless or facts.forming:
         return BUSY_SECONDS
@@ -169,7 +173,7 @@ def _cluster(snapshot: ClusterSnapshot, spec: BrokerClusterSpec) -> Cluster:
 
 
 def _is_read(snapshot: ClusterSnapshot, sizes: Sequence[GroupSize]) -> bool:
-    """Whether everything was read that the status is about."""
+    """Whether all parts were read that the status describes."""
     return (
         snapshot.volume_claims is not None
         and snapshot.nodes is not None

@@ -1,8 +1,8 @@
-"""Which member of each group should be master, and the requests that lead there.
+"""Decides which member of each group should be master, and requests switchovers.
 
 The operator moves a master in three cases only: a group has just formed, the user changed
-`spec.preferredMasters`, or masters crowd on a node although they could be spread. It asks for one
-switchover at a time, and while all groups are in sync. Failovers are the members' own business.
+`spec.preferredMasters`, or a node has more masters than necessary. It requests one switchover at a
+time, and only while all groups are in sync. Members do failovers without the operator.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from gantrymq.operator.resources.cluster.cluster import BrokerClusterSpec
 @final
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Requests for the groups' Leases, at most one of them a switchover."""
+    """Requests to write into the groups' Leases; at most one of them is a switchover."""
 
     requests: tuple[AnnotateLease, ...] = ()
     waits: tuple[Wait, ...] = ()
 
 
 def assign_roles(spec: BrokerClusterSpec, groups: Sequence[Group], now: float) -> Roles:
-    """What to ask of the groups' masters now."""
+    """Return what to request from the groups' masters now."""
     if any(group.lease is not None and group.lease.is_switching for group in groups):
         return Roles()
     by_user = _requests_of_user(spec, groups, now)
@@ -52,7 +52,7 @@ def assign_roles(spec: BrokerClusterSpec, groups: Sequence[Group], now: float) -
 
 
 def _requests_of_user(spec: BrokerClusterSpec, groups: Sequence[Group], now: float) -> Roles:
-    """What `preferredMasters` asks for and the Leases do not say yet."""
+    """Return what `preferredMasters` asks for and the Leases do not have yet."""
     requests: list[AnnotateLease] = []
     waits: list[Wait] = []
     for group in groups:
@@ -82,7 +82,8 @@ def _why_not(group: Group, wanted: int) -> str:
 
 
 def choice_of(spec: BrokerClusterSpec, group: Group) -> Choice:
-    """The user's choice, else the member that was preferred before, else the master there is."""
+    """Return the members that may be master, in this order: the user's choice, the member that was
+    preferred before, the current master, and the others."""
     lease, user = group.lease, spec.preferred_masters.get(group.name, 0)
     assert lease is not None
     order = [user, lease.preferred, lease.holder, *sorted(group.numbers)]
@@ -97,7 +98,7 @@ def choice_of(spec: BrokerClusterSpec, group: Group) -> Choice:
 def _relief(
     groups: Sequence[Group], choices: Sequence[Choice], homes: dict[str, int], now: float
 ) -> Roles:
-    """One switchover on the way to fewer masters on the node with most, if fewer are possible."""
+    """Request one switchover if the node with most masters can have fewer."""
     holders = {group.name: group.lease.holder if group.lease else 0 for group in groups}
     at_work = {group.name: _node(group, holders[group.name]) for group in groups}
     # A group whose members are all fenced has no home: its master stays where it is.
@@ -115,7 +116,7 @@ def _relief(
     assert lease is not None, "a group with a master to move has a Lease"
     if was_asked_lately(lease, now):
         what = f"spread of masters: {name}"
-        return Roles((), (Wait(what, "the last switchover was asked for a moment ago"),))
+        return Roles((), (Wait(what, "the last switchover was requested a moment ago"),))
     there = _node(group, member)
     crowded = max(at_work.values(), key=list(at_work.values()).count)
     reason = f"{most} masters are on node {crowded}: {name} moves from {at_work[name]} to {there}"

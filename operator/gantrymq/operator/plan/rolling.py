@@ -1,13 +1,14 @@
-"""Restarts of members whose pods are outdated.
+"""Plans rolling restarts of members whose pods are outdated.
 
-One member at a time, followers first, then a switchover, then the old master; only while every
-member is in sync, so that the last in-sync copy is never taken away. Groups follow each other: a
-group that does not recover with the new template stops the others.
+In each group one member restarts at a time: followers first, then a switchover, then the old
+master. A restart happens only while every member is in sync, so that the last in-sync copy is never
+stopped. Groups restart one after another: a group that does not recover with the new template stops
+the rollout.
 
-A pod in which no broker runs (its image cannot be pulled, it crashes, it finds no node) takes
-nothing away when it is deleted, so it is replaced at once: that is how a bad setting is corrected.
-But a member in sync that has just crashed comes back by itself, and is not given a template with
-which another member does not run.
+A pod in which no broker runs (its image cannot be pulled, it crashes, no node fits) is replaced at
+once, because deleting it stops no broker. So a user can correct a bad setting. But a member in sync
+that has just crashed restarts by itself; it does not get a template with which another member does
+not run.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _WHAT: Final = "restart of {pod}"
 @final
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """What is restarted now, and what waits."""
+    """The restarts of now, and those that wait."""
 
     actions: tuple[Action, ...] = ()
     waits: tuple[Wait, ...] = ()
@@ -37,7 +38,7 @@ class Roll:
 
 
 def roll(groups: Sequence[Group], busy: frozenset[str], now: float) -> Roll:
-    """`busy` are groups whose StatefulSet is to change first."""
+    """Plan restarts. `busy` are the groups whose StatefulSet has to change first."""
     actions: list[Action] = []
     waits: list[Wait] = []
     blocker = next((each.name for each in groups if _is_recovering(each)), "")
@@ -57,7 +58,7 @@ def roll(groups: Sequence[Group], busy: frozenset[str], now: float) -> Roll:
 
 
 def _is_recovering(group: Group) -> bool:
-    """Whether the group has members with the new template, or none yet, and is not in sync."""
+    """Whether a member has the new template, or no pod, and the group is not in sync."""
     is_new = [not member.is_outdated for member in group.members]
     return any(is_new) and not group.is_settled
 
@@ -67,7 +68,7 @@ def _is_disruptive(actions: Sequence[Action]) -> bool:
 
 
 def _next_step(group: Group, outdated: Sequence[Member], now: float) -> tuple[list[Action], str]:
-    """What to do now, or why nothing."""
+    """Return what to do now, or why nothing is done."""
     idle = [each for each in outdated if not each.is_running]
     broken = [each for each in group.members if each.pod is not None and _is_broken(each)]
     needed = group.in_sync if group.is_readable else group.numbers
@@ -90,12 +91,12 @@ def _next_step(group: Group, outdated: Sequence[Member], now: float) -> tuple[li
 
 
 def _is_broken(member: Member) -> bool:
-    """Whether a member with the new template does not run, so that the others must not get it."""
+    """Whether a member with the new template does not run, so that no other member may get it."""
     return not member.is_outdated and not member.is_running
 
 
 def _is_dispensable(group: Group, member: Member) -> bool:
-    """Whether a member that is not ready serves for nothing: a master does without it."""
+    """Whether the group works without this member: it is not ready, not in sync, and not master."""
     is_needed = member.number in group.in_sync or member is group.master
     is_idle = not member.is_ready and not member.is_node_lost
     return group.has_master and is_idle and not is_needed
@@ -118,7 +119,7 @@ def _step_of_settled(
     if not successors:
         return [], "it is the master, and all other members are fenced"
     if was_asked_lately(lease, now):
-        return [], "it is the master, and a switchover was asked for a moment ago"
+        return [], "it is the master, and a switchover was requested a moment ago"
     preferred = [each for each in successors if each.number == lease.preferred]
     successor = (preferred or successors)[0]
     reason = f"{master.pod_name} is to be restarted, so {successor.pod_name} becomes master"

@@ -1,15 +1,15 @@
-"""Plans the change of the replication secret, one step of all members after the other.
+"""Plans the rotation of the replication secret, in steps that all members follow.
 
     step          the file           begins when
-    NewAccepted   old, new           it is asked for, and all members have the old one alone
+    NewAccepted   old, new           a request exists, and all members have the old secret alone
     NewUsed       new, old           all members have the file of the step before
     OldRemoved    new                the same
     Done          new                the same
 
-A member makes proofs with the first line and believes both, so members that are one step apart
-believe each other. Invariant: no step begins before each member of each group said that it has the
-file of the step before; a member that cannot be asked holds the change up. A step is one write of
-one object, with the version that the plan saw: an interruption leaves one step or the next.
+A member makes proofs with the first line and accepts proofs of both, so members that are one step
+apart accept each other. Invariant: a step begins only after each member of each group has reported
+the file of the step before; a member that does not answer delays the rotation. A step is one write
+of one object, with the version that the plan saw, so an interruption leaves one step or the next.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ _WORDS: Final = {
 }
 _BEFORE: Final = "before the first step"
 _NOT_ASKED: Final = (
-    "the members were not asked for this plan; kubectl gantry status says what the operator waits"
+    "the members were not asked for this plan; kubectl gantry status shows what the operator waits"
     " for"
 )
 _REPAIR: Final = (
-    f"let the entry `secret` have one line, the secret that all members have, and remove {STEP}"
+    f"write the secret that all members have as the only line of `secret`, and remove {STEP}"
 )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """What is done to the Secret now, what waits, and what the status says of it."""
+    """The change of the Secret of now, what waits, and the rotation's status."""
 
     actions: tuple[ChangeSecret, ...] = ()
     waits: tuple[Wait, ...] = ()
@@ -71,7 +71,7 @@ class Rotation:
 
 
 def rotate(snapshot: ClusterSnapshot, content: Json | None, groups: Sequence[Group]) -> Rotation:
-    """What the BrokerCluster asks for now; `content` is the Secret that is there."""
+    """Plan the next step of a requested rotation. `content` is the existing Secret."""
     request, known = request_of(snapshot.resource), snapshot.known_secrets
     if content is None or is_terminating(content):
         return Rotation()
@@ -92,21 +92,21 @@ def rotate(snapshot: ClusterSnapshot, content: Json | None, groups: Sequence[Gro
 
 
 def _obstacle(secret: ReplicationSecret, request: str, new_secret: str) -> str:
-    """What waiting does not remove; empty for nothing."""
+    """Return what waiting does not solve; empty if there is nothing."""
     if secret.damage:
         return f"{secret.damage}; {_REPAIR}"
     if secret.step is RotationStep.DONE and len(request) > REQUEST_MAX:
         return (
-            f"the annotation {REQUEST} has {len(request)} characters, and {REQUEST_MAX} at most:"
-            " write a date, or any other short text that it did not have before"
+            f"the annotation {REQUEST} has {len(request)} characters, but may have {REQUEST_MAX}"
+            " at most: write a date, or any other short text that it did not have before"
         )
-    return "" if new_secret else "no random text was given"
+    return "" if new_secret else "the snapshot has no random text for it"
 
 
 def _with_others(
     groups: Sequence[Group], lines: tuple[str, ...], known: Mapping[str, tuple[str, ...]]
 ) -> list[str]:
-    """Pods of members that did not say that they have these secrets."""
+    """Return the pods of members that did not report these secrets."""
     return [
         member.pod_name
         for group in groups
@@ -116,7 +116,7 @@ def _with_others(
 
 
 def _change(secret: ReplicationSecret, request: str, new_secret: str) -> ChangeSecret:
-    """The write by which the next step begins."""
+    """Return the write that begins the next step."""
     step, kept, added = _NEXT[secret.step], secret.lines, ""
     annotations: dict[str, str | None] = {STEP: step.value}
     if step is RotationStep.NEW_ACCEPTED:
@@ -143,7 +143,7 @@ def _phase(secret: ReplicationSecret) -> str:
 
 
 def _unread(others: Sequence[str], known: Mapping[str, tuple[str, ...]]) -> str:
-    """Why a step is not finished."""
+    """Return why a step is not finished."""
     silent = [pod for pod in others if pod not in known]
     behind = [pod for pod in others if pod in known]
     found = []

@@ -1,9 +1,8 @@
-"""Decides which security profile a cluster has, and names what of its spec has no effect then.
+"""Decides the security profile of a cluster, and names the fields of its spec without effect.
 
-A cluster keeps the profile that it was created with: servers and clients with and without TLS and
-accounts do not understand each other, and an operator that is installed with another default must
-not change a cluster that runs. Its StatefulSets say which one it is, and the status while there are
-none.
+A cluster keeps the profile that it was created with, because servers and clients with and without
+TLS and accounts cannot talk to each other, and a new default of the operator must not change a
+running cluster. Its StatefulSets store the profile, and the status does while there are none.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ def effective_profile(
     stateful_sets: Iterable[Json],
     default: SecurityProfile,
 ) -> SecurityProfile:
-    """The profile that the cluster was created with, or is to be created with. `stateful_sets` are
-    those that are there, `default` is that of the operator's installation."""
+    """Return the profile that the cluster was created with, or is to be created with.
+    `stateful_sets` are the existing ones; `default` is that of the operator's installation."""
     found = list(stateful_sets)
     if found:
         is_secure = any(annotation_of(each, PROFILE) == SecurityProfile.SECURE for each in found)
@@ -34,19 +33,19 @@ def effective_profile(
     kept = text_at(status, "securityProfile")
     if kept in tuple(SecurityProfile):
         return SecurityProfile(kept)
-    if list_at(status, "groups"):  # of a version without profiles
+    if list_at(status, "groups"):  # created by a version without profiles
         return SecurityProfile.OPEN
     return spec.security.profile or default
 
 
 def with_profile(spec: BrokerClusterSpec, profile: SecurityProfile) -> BrokerClusterSpec:
-    """The spec as the operator carries it out."""
+    """Return the spec with the profile that the cluster has."""
     return replace(spec, security=replace(spec.security, profile=profile))
 
 
 def ignored_fields(asked: BrokerClusterSpec, profile: SecurityProfile) -> list[str]:
-    """What the spec `asked` for and a cluster of this profile does not get, in sentences. The API
-    server refuses the same where the resource names the profile itself."""
+    """Return sentences about what the spec `asked` for and a cluster of this profile does not get.
+    The API server refuses the same if the resource itself names the profile."""
     found: list[str] = []
     named = asked.security.profile
     if named is not None and named is not profile:
@@ -61,7 +60,7 @@ def ignored_fields(asked: BrokerClusterSpec, profile: SecurityProfile) -> list[s
     if keys:
         found.append(
             f"spec.config or spec.nameServerConfig has {', '.join(dict.fromkeys(keys))}, which the"
-            " security profile secure decides: remove what is there"
+            " security profile secure decides: remove these keys"
         )
     if asked.replication_tls not in (None, ReplicationTls.REQUIRED):
         found.append(

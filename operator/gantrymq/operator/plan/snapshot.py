@@ -1,4 +1,4 @@
-"""Snapshot of one cluster: everything a plan may look at, as plain values.
+"""Defines the snapshot of one cluster: all plain values that a plan uses.
 
 `None` means "could not be read"; an empty tuple or mapping means "read, and there is none". A plan
 takes no disruptive action on a part that is `None`. A snapshot can be stored as JSON, so that any
@@ -18,14 +18,14 @@ from gantrymq.operator.resources.security import SecurityProfile
 @final
 @dataclass(frozen=True, slots=True)
 class OperatorDefaults:
-    """What the operator's own installation decides."""
+    """The defaults that the operator's installation sets."""
 
     broker_image: str
     name_server_image: str
     image_pull_policy: str = "IfNotPresent"
     image_pull_secrets: tuple[str, ...] = ()
     security_profile: SecurityProfile = SecurityProfile.OPEN
-    """Of new clusters that name none."""
+    """The profile of new clusters that name none."""
 
 
 @final
@@ -36,18 +36,18 @@ class NewSecurity:
     administrator: str = field(repr=False)
     """The secret key of the account by which brokers and the operator sign."""
     application: str = field(repr=False)
-    """That of the account of applications; of the accounts that are there, if they are."""
+    """The secret key of the account of applications; if accounts exist, the one in them."""
     metrics_token: str = field(repr=False)
     certificate: str
     key: str = field(repr=False)
     authority: str
-    """The certificate of the authority; its key is thrown away."""
+    """The certificate of the authority. Its key is not kept."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class MemberReport:
-    """What a group's master said of one follower, or of itself, over the remoting protocol."""
+    """What a group's master reported about one follower, or itself, over the remoting protocol."""
 
     member: int
     is_in_sync: bool
@@ -57,7 +57,7 @@ class MemberReport:
 @final
 @dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
-    """One BrokerCluster with all that belongs to it."""
+    """One BrokerCluster with all objects that belong to it."""
 
     resource: Json
     """The BrokerCluster as the API server returned it."""
@@ -76,24 +76,25 @@ class ClusterSnapshot:
     """Nodes by name, reduced to labels, taints, unschedulable and the Ready condition."""
     storage_classes: frozenset[str] | None
     events: Mapping[str, str] = field(default_factory=dict)
-    """The newest Warning of each pod, claim or StatefulSet that is not ready, by its name: why it
-    is stuck."""
+    """The newest Warning of each pod, claim or StatefulSet that is not ready, by its name, which
+    says why it is stuck."""
     refusal: str = ""
     """What the API server refused when the last plan was carried out, with the object's name and
-    the server's words; empty after a run without a refusal."""
+    the server's message; empty after a run without a refusal."""
     slices: Mapping[str, Json | None] | None = None
     """By group: the EndpointSlice that its master writes, or None where it does not exist. Needed
     only while the cluster is deleted; None: not read."""
     reports: Mapping[str, tuple[MemberReport, ...]] = field(default_factory=dict)
-    """By group, as far as its master answered."""
+    """By group, for groups whose master answered."""
     unready: Mapping[str, str] = field(default_factory=dict)
-    """Why a broker is not ready, by the name of its pod, as far as it said so."""
+    """Why a broker is not ready, by the name of its pod, for brokers that answered."""
     unmanaged_topics: tuple[str, ...] | None = None
-    """Topics on the brokers that no Topic resource names; None when not known."""
+    """Topics on the brokers that no Topic resource names; None if unknown."""
     new_secret: str = ""
-    """Random text for a replication secret that does not exist yet; the plan draws no dice."""
+    """Random text for a new replication secret. It is part of the snapshot so that the plan is a
+    pure function."""
     new_security: NewSecurity | None = field(default=None, repr=False)
-    """For Secrets of a secure cluster that do not exist yet; None where none is missing."""
+    """The values for missing Secrets of a secure cluster; None if none is missing."""
     known_secrets: Mapping[str, tuple[str, ...]] | None = None
-    """Fingerprints of the replication secrets that a broker has, by the name of its pod, as far as
-    it said so. None: not asked, as while `plan.view.secret.is_of_interest` is false."""
+    """Fingerprints of the replication secrets that a broker has, by the name of its pod, for
+    brokers that answered. None if they were not asked (`plan.objects.secret.is_of_interest`)."""

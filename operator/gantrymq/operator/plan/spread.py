@@ -1,7 +1,7 @@
 """Chooses a master for each group so that masters are spread over nodes.
 
-Minimises the largest number of masters on one node. Among the assignments that do, it keeps each
-group's first choice where it can; a group moves only to make room.
+The assignment minimizes the largest number of masters on one node. Among those with the minimum, it
+keeps each group's first choice if possible; a group moves only to make room.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import final
 @final
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which members of a group may be its master."""
+    """The members of a group that may be its master."""
 
     group: str
     nodes: Mapping[int, str]
     """The node of each such member; the first choice comes first."""
     is_fixed: bool = False
-    """Whether the first choice is the user's, and stays wherever that is."""
+    """Whether the first choice is the user's, which always stays."""
 
 
 def spread(choices: Sequence[Choice]) -> dict[str, int]:
-    """The master of each group that has a choice."""
+    """Return the master of each group that has a choice."""
     possible = [choice for choice in choices if choice.nodes]
     for limit in range(1, len(possible) + 1):
         assignment = _Assignment(possible, limit)
@@ -35,11 +35,11 @@ def spread(choices: Sequence[Choice]) -> dict[str, int]:
 
 
 def next_move(choices: Sequence[Choice], masters: Mapping[str, int]) -> tuple[str, int] | None:
-    """The next group to move, and its new master; None where no node can be relieved.
+    """Return the next group to move, and its new master; None if no move reduces the maximum.
 
     A chain of moves leads from a node with most masters to one that has room, and the last move of
-    the shortest chain comes first. Each such move makes the shortest chain shorter, or relieves a
-    node, so the moves come to an end whatever is chosen in between.
+    the shortest chain comes first. Each such move makes the shortest chain shorter, or takes a
+    master off a node with most, so the moves end whatever other moves happen in between.
     """
     at_work = {
         choice.group: choice.nodes[masters[choice.group]]
@@ -67,13 +67,14 @@ def next_move(choices: Sequence[Choice], masters: Mapping[str, int]) -> tuple[st
 
 
 def largest_share(masters: Mapping[str, str]) -> int:
-    """The largest number of masters on one node; `masters` are nodes by group."""
+    """Return the largest number of masters on one node; `masters` has the node of each group."""
     return max(Counter(masters.values()).values(), default=0)
 
 
 @final
 class _Assignment:
-    """One attempt with at most `limit` masters on a node: augmenting paths, as in matching."""
+    """One attempt with at most `limit` masters on a node, by augmenting paths as in bipartite
+    matching."""
 
     def __init__(self, choices: Sequence[Choice], limit: int) -> None:
         self.masters: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Asks the master of a group to hand over, by annotations on the group's Lease."""
+"""Requests switchovers and preferred masters, by annotations on a group's Lease."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gantrymq.operator.plan.view.lease import (
 from gantrymq.operator.plan.view.members import Group
 
 RETRY_SECONDS: Final = 60
-"""Each change of a Lease may delay a failover, so a switchover that failed is not repeated at
-once."""
+"""How long to wait before repeating a failed switchover. Each change of a Lease may delay a
+failover."""
 
 
 def switch(
     lease: GroupLease, group: Group, member: int, reason: str, now: float, *, preferred: int = 0
 ) -> AnnotateLease:
-    """Ask for a switchover to a member, and let `preferred` be preferred from now on, if given."""
+    """Request a switchover to a member, and make `preferred` the preferred master, if given."""
     assert member in group.in_sync - lease.fenced
     annotations = {
         SWITCH_TO: str(member),
@@ -42,13 +42,13 @@ def switch(
 
 
 def was_asked_lately(lease: GroupLease, now: float) -> bool:
-    """Whether the last switchover was asked for too short a time ago for another one. A time in
-    the future counts as none: a clock was wrong, and waiting for it may take years."""
+    """Whether the last switchover was requested less than RETRY_SECONDS ago. A time in the future
+    does not count: it comes from a wrong clock, and waiting for it might take years."""
     return lease.switch_at <= now < lease.switch_at + RETRY_SECONDS
 
 
 def prefer(lease: GroupLease, group: Group, member: int, reason: str) -> AnnotateLease:
-    """Let a member be preferred where several may become master."""
+    """Make a member the preferred master, if several may become master."""
     return AnnotateLease(
         group.lease_ref,
         lease.resource_version,

@@ -1,4 +1,4 @@
-"""Names the changes of a spec that this version does not make; everything else is applied."""
+"""Names the changes of a spec that this version does not make. It makes all other changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gantrymq.operator.resources.quantity import parse_quantity
 
 
 def unsupported_changes(spec: BrokerClusterSpec, sizes: Sequence[GroupSize]) -> list[str]:
-    """What is asked for, what there is, and how to withdraw it; empty where all is done."""
+    """Return a sentence for each such change, and how to withdraw it; empty if there is none."""
     found: list[str] = []
     if spec.groups < len(sizes):
         found.append(

@@ -1,7 +1,7 @@
 """The model of the resources BrokerCluster and Topic.
 
-Dataclasses are the only source: schema, rules, defaults, documentation and the parser come from
-them. `python -m tools.resources` writes what is made from them.
+Dataclasses are the only source of schema, rules, defaults, documentation and parser.
+`python -m tools.resources` writes the files that are generated from them.
 """
 
 from gantrymq.operator.resources.cluster.cluster import BrokerClusterSpec

@@ -1,6 +1,6 @@
-"""Puts the leading operator together: reflectors, work queue, controllers, kopf.
+"""Assembles the leading operator: reflectors, work queue and controllers.
 
-Every source of events ends in a key of the work queue; the jobs of the queue do all the work.
+Every event puts a key into the work queue, and the jobs of the queue do all the work.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from gantrymq.operator.shell.work.work_queue import QueueLane, WorkQueue
 from gantrymq.operator.shell.work.work_runner import Job, WorkRunner
 from gantrymq.operator.topics.index import TopicIndex
 
-# Events of one burst are looked at together; a cluster's pods change several times as they start.
+# One reconciliation handles all events of a burst, such as those of pods that start.
 COALESCE_SECONDS: Final = 0.1
-# A node that comes or goes concerns every cluster, and rarely any of them at once.
+# A change of nodes concerns every cluster, but is rarely urgent.
 PLACEMENT_SECONDS: Final = 1.0
 
 Task = tuple[str, Coroutine[None, None, None]]
-"""A name and what runs under it until it is cancelled."""
+"""A name, and a coroutine that runs until it is cancelled."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the operator is made of; tests replace the planner, the pace and the randomness."""
+    """The parts of an operator. Tests replace the planner, the pace and the randomness."""
 
     client: KubeClient
     defaults: OperatorDefaults
@@ -53,13 +53,13 @@ class Parts:
     namespaces: Sequence[str] = ()
     pace: Pace = DEFAULT_PACE
     metrics_port: int = BROKER_METRICS_PORT
-    """Of brokers."""
+    """The metrics port of brokers."""
     wall: Callable[[], float] = time.time
 
 
 @final
 class Operator:
-    """Everything that runs while this process leads, but kopf. Made within the event loop."""
+    """All that runs while this process leads, apart from kopf. Create it on the event loop."""
 
     def __init__(self, parts: Parts) -> None:
         self.caches = Caches(parts.client, parts.namespaces, parts.random, parts.pace)
@@ -104,7 +104,7 @@ class Operator:
         self.caches.on_placement = self._placement_changed
 
     async def start(self) -> list[Task]:
-        """Begin; returns what the process must run."""
+        """Open connections; return the tasks that the process must run."""
         await self._pages.start()
         for key in self._resync.keys(self._parts.namespaces):
             self.work.put(key)
@@ -120,15 +120,15 @@ class Operator:
         await self._pages.close()
 
     def resource_changed(self, namespace: str, name: str) -> None:
-        """A BrokerCluster appeared, changed or vanished."""
+        """Note that a BrokerCluster appeared, changed or disappeared."""
         self.cluster_changed(namespace, name)
         self._topics_changed(namespace, name)
 
     def cluster_changed(self, namespace: str, name: str) -> None:
-        """An object that this cluster owns changed."""
+        """Note that an object of this cluster changed."""
         self.work.put((CLUSTERS, namespace, name), COALESCE_SECONDS)
 
-    # ------------------------------------------------------------------ what changes concern
+    # ------------------------------------------------------------------ keys of changes
 
     def _topics_changed(self, namespace: str, cluster: str) -> None:
         if cluster:

@@ -1,8 +1,8 @@
-"""The kopf shell: watches BrokerClusters and says that one changed; it decides nothing.
+"""Runs kopf, which watches BrokerClusters and reports that one changed. It decides nothing.
 
-kopf runs in a thread with an event loop of its own, since it takes over the signals and, when it
-ends, the tasks of the loop it runs in. It writes nothing: with `on.event` handlers alone it puts no
-finalizer and no annotation on a resource, and it posts no Events.
+kopf runs in a thread with its own event loop, because it takes over the signals and, when it ends,
+the tasks of the loop that it runs in. It writes nothing: with `on.event` handlers only, it sets no
+finalizers and no annotations, and posts no Events.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from gantrymq.operator.resources.names import GROUP, VERSION
 from gantrymq.runtime.logs import Log
 
 STOP_SECONDS: Final = 2.0
-# How long a namespace that may not be read is left alone; the list once a minute goes on.
+# How long to wait before watching a forbidden namespace again. The list once a minute continues.
 FORBIDDEN_SECONDS: Final = 30.0
 _FORBIDDEN: Final = 403
 CONNECTIONS_MAX: Final = 8
 
 Seen = Callable[[str, str], None]
-"""Told the namespace and the name of a BrokerCluster that appeared, changed or vanished."""
+"""Called with namespace and name of a BrokerCluster that appeared, changed or disappeared."""
 
 
 def settings() -> kopf.OperatorSettings:
-    """Every setting whose default is meant for operators that kopf alone drives."""
+    """Return kopf's settings; its defaults are for operators that use kopf for everything."""
     chosen = kopf.OperatorSettings()
     chosen.posting.enabled = False
     chosen.peering.standalone = True
-    # The kinds are looked up once; the process waits for them before kopf starts.
+    # kopf looks the kinds up once. The process waits for them before it starts kopf.
     chosen.scanning.disabled = True
     chosen.networking.request_timeout = REQUEST_SECONDS
     chosen.networking.connect_timeout = 5.0
@@ -56,11 +56,11 @@ def settings() -> kopf.OperatorSettings:
 
 
 def registry(config: ApiConfig, seen: Seen) -> kopf.OperatorRegistry:
-    """The handlers: log in, and pass on what was seen."""
+    """Return the handlers: one logs in, one calls `seen`."""
     handlers = kopf.OperatorRegistry()
     changes = Changes()
 
-    # Any: kopf gives each handler more keywords than it wants.
+    # Any: kopf passes more keywords to each handler than it uses.
     @kopf.on.login(registry=handlers)
     async def login(**_: Any) -> kopf.AiohttpSession:
         return kopf.AiohttpSession(server=config.url, aiohttp_session=_session(config))
@@ -75,14 +75,14 @@ def registry(config: ApiConfig, seen: Seen) -> kopf.OperatorRegistry:
 
 @final
 class Changes:
-    """Tells events apart from those of status writes, our own above all."""
+    """Filters events out that only report a write of the status, mostly the operator's own."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[object, ...]] = {}
-        """By uid: what matters of the resource."""
+        """By uid: the metadata whose change counts."""
 
     def is_one(self, kind: str | None, resource: Mapping[str, Any]) -> bool:
-        """Whether the event is of anything but the status; `kind` is None in a list."""
+        """Whether the event reports a change outside of the status; `kind` is None in a list."""
         metadata = resource["metadata"]
         uid = metadata["uid"]
         if kind == "DELETED":
@@ -100,7 +100,7 @@ def _session(config: ApiConfig) -> aiohttp.ClientSession:
     async def authorize(
         request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
-        """The token of this moment: the kubelet replaces it while the process runs."""
+        """Add the current token, which the kubelet replaces while the process runs."""
         if config.token is not None:
             request.headers["Authorization"] = f"Bearer {config.token()}"
         return await handler(request)
@@ -117,10 +117,10 @@ def _is_worth_saying(record: logging.LogRecord) -> bool:
 
 @final
 class KopfThread:
-    """Owner of the thread that kopf runs in for one namespace, or all: `start`, then `stop`.
+    """Owns the thread in which kopf runs for one namespace, or for all. Call `start`, then `stop`.
 
-    Each namespace has a kopf of its own, since kopf ends when one namespace cannot be read: when it
-    is deleted, the operator's rights in it are gone too.
+    Each namespace has its own kopf, because kopf ends when a namespace cannot be read. A namespace
+    that is deleted cannot, because the operator's rights in it are deleted too.
     """
 
     def __init__(
@@ -130,8 +130,8 @@ class KopfThread:
         seen: Seen,
         ended: Callable[[str], None],
     ) -> None:
-        """`namespace` is empty for all of them. `seen` and `ended` are called within the loop
-        that makes this object; `ended` is told why kopf ended without being stopped."""
+        """`namespace` is empty for all namespaces. `seen` and `ended` are called on the event loop
+        that creates this object. `ended` gets the reason if kopf ends without being stopped."""
         self._config = config
         self._ended = ended
         self._log = Log("operator.kopf")
@@ -146,14 +146,14 @@ class KopfThread:
         return self._thread.is_alive()
 
     def start(self) -> None:
-        # kopf logs each step of its own machinery; failures come as warnings and errors.
+        # kopf logs each of its internal steps; failures are warnings and errors.
         logging.getLogger("kopf").setLevel(logging.WARNING)
-        # It warns at each start that signals are not its own here, as is meant.
+        # It warns at each start that it does not handle signals here, which is intended.
         logging.getLogger("kopf._core.reactor.running").addFilter(_is_worth_saying)
         self._thread.start()
 
     async def stop(self) -> None:
-        """End kopf; a thread that does not heed it ends with the process."""
+        """End kopf. A thread that does not end in time ends with the process."""
         self._stop.set()
         await asyncio.to_thread(self._thread.join, STOP_SECONDS)
 
@@ -162,14 +162,14 @@ class KopfThread:
         try:
             while self._was_forbidden():
                 self._stop.wait(FORBIDDEN_SECONDS)
-        except Exception as error:  # whatever ends kopf ends the process, with the reason
+        except Exception as error:  # any failure of kopf ends the process, with the reason
             why = f"{type(error).__name__}: {error}"
             self._log.error("kopf failed", cause=error)
         if not self._stop.is_set():
             self._loop.call_soon_threadsafe(self._ended, why)
 
     def _was_forbidden(self) -> bool:
-        """Run kopf until it ends; whether its namespace is one that may not be read now."""
+        """Run kopf until it ends; return whether it ended because its namespace is forbidden."""
         try:
             asyncio.run(self._operate())
         except Exception as error:

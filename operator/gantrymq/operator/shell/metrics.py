@@ -1,4 +1,4 @@
-"""Shows the operator to Prometheus; everything is read when it is scraped."""
+"""Exports the metrics of the operator. All values are read at each scrape."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gantrymq.operator.shell.work.work_runner import WorkRunner
 
 @final
 class OperatorMetrics:
-    """Reads the metrics of one operator process. A standby has only whether it leads, and those of
+    """Reads the metrics of one operator process. A standby exports only whether it leads, and its
     API requests."""
 
     def __init__(self, client: KubeClient, elector: LeaderElector) -> None:
@@ -27,7 +27,7 @@ class OperatorMetrics:
         self._running: tuple[WorkRunner, Caches, EventPublisher] | None = None
 
     def show(self, work: WorkRunner, caches: Caches, publisher: EventPublisher) -> None:
-        """The operator leads, and runs these."""
+        """Export the parts of a leading operator too."""
         self._running = work, caches, publisher
 
     def samples(self) -> Iterator[Samples]:

@@ -1,4 +1,4 @@
-"""The command line of the operator; each option has an environment variable."""
+"""Parses the command line of the operator. Each option has an environment variable."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _PROFILES: Final = tuple(SecurityProfile)
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 
 _EPILOG: Final = """\
-Each option can be given in the environment: --metrics-port as GANTRY_OPERATOR_METRICS_PORT, and so
-on; namespaces and pull secrets are separated by commas there. In a pod, the API and the credentials
-are those of its service account; elsewhere those of KUBECONFIG or ~/.kube/config.
+Each option can be set in the environment: --metrics-port by GANTRY_OPERATOR_METRICS_PORT, and so
+on. There, commas separate namespaces and pull secrets. In a pod, the operator uses the API and the
+credentials of the service account; elsewhere those of KUBECONFIG or ~/.kube/config.
 
-Two tools have the same options: `gantry operator self-test` makes a small cluster, sends and
-consumes messages, and deletes it; `gantry operator release` takes Gantry's finalizers off all
-resources, when the operator is gone for good.
+Two tools have the same options: `gantry operator self-test` creates a small cluster, sends and
+consumes messages, and deletes the cluster; `gantry operator release` removes Gantry's finalizers
+from all resources, for use after the operator was uninstalled.
 """
 
 
@@ -41,24 +41,24 @@ class Options:
     """The namespaces that the operator serves; empty for all."""
     kubeconfig: str = ""
     leader_election_namespace: str = ""
-    """Empty: the pod's, or that of the kubeconfig's context."""
+    """Empty for the pod's namespace, or that of the kubeconfig's context."""
     lease_name: str = LEASE_NAME
-    """Operators with the same Lease stand by for each other."""
+    """Of operators with the same Lease one leads, and the others stand by."""
     metrics_host: str = ""
-    """Empty: every address."""
+    """Empty for all addresses."""
     metrics_port: int = METRICS_PORT
     broker_image: str = BROKER_IMAGE
     name_server_image: str = NAME_SERVER_IMAGE
     image_pull_policy: str = "IfNotPresent"
     image_pull_secrets: tuple[str, ...] = ()
     security_profile: SecurityProfile = SecurityProfile.OPEN
-    """Of new clusters that name none."""
+    """The profile of new clusters that name none."""
     log_level: str = "INFO"
     log_format: str = "console"
 
 
 def parse(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> Options:
-    """Read the command line; ConfigurationError for a value that cannot be used."""
+    """Parse the command line. Raises ConfigurationError for an invalid value."""
     told = _parser(environment).parse_args(argv)
     port = str(told.metrics_port)
     if not port.isdecimal() or int(port) > 65535:
@@ -135,7 +135,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         "--image-pull-secret", action="append", default=[], metavar="NAME",
         help="pull secret of pods whose cluster names none; may be repeated",
     )  # fmt: skip
-    add("--security-profile", "open", "open or secure: of new clusters that name none", "PROFILE")
+    add("--security-profile", "open", "open or secure, for new clusters that name none", "PROFILE")
     add("--log-level", "INFO", "DEBUG, INFO, WARNING or ERROR", "LEVEL")
     add("--log-format", "console", "console or json", "FORMAT")
     return parser

@@ -1,12 +1,12 @@
-"""The operator's process: stands by until it leads, runs the operator, and gives the Lease back.
+"""Runs the operator's process: stands by until it leads, runs the operator, releases the Lease.
 
-    start       client, probes, metrics
-    stand by    until the Lease is acquired; nothing is watched, nothing is written
-    lead        wait for the kinds of the API group, then run
-    stop        no new work, then the Lease is released
+    start       start client, probes and metrics
+    stand by    wait for the Lease, without watching or writing anything
+    lead        wait for the kinds of the API group, then run the operator
+    stop        end all work, then release the Lease
 
-Invariant: nothing but the Lease is written before it is acquired or after it is released. When it
-is lost the process exits at once, before another request follows the one that is under way.
+Invariant: the process writes only the Lease before it has acquired it and after it has released it.
+If it loses the Lease it exits at once, before it sends another request.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Program:
         self._client = KubeClient(config)
         self._config = config
         self._identity = f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"
-        # Its own connections: a renewal never waits behind the requests of reconciliations.
+        # Separate connections, so that a renewal never waits behind requests of reconciliations.
         self._lease_client = KubeClient(config)
         self._elector = LeaderElector(
             self._lease_client,
@@ -83,7 +83,7 @@ class Program:
         self._health = HealthServer(registry, self._readiness, liveness=self._liveness)
 
     async def start(self) -> None:
-        """Serve probes and metrics; nothing else happens before `lead`."""
+        """Serve probes and metrics. All else begins with `lead`."""
         self._readiness.add(
             "leader",
             lambda: probes.cannot_lead(
@@ -114,7 +114,7 @@ class Program:
         await self._owner.stop_requested()
 
     async def stop(self) -> None:
-        """End all work first, so that the next leader starts from what is written."""
+        """End all work, then release the Lease, so that the next leader sees all writes."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -151,7 +151,7 @@ class Program:
         self._tasks.append(self._owner.own(work, name))
 
     async def _or_stop(self, work: Coroutine[None, None, None]) -> bool:
-        """Whether the work was done before the process was asked to stop."""
+        """Do the work; return whether it was done before the process was asked to stop."""
         running = asyncio.ensure_future(work)
         stopping = asyncio.ensure_future(self._owner.stop_requested())
         await asyncio.wait((running, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -166,9 +166,9 @@ class Program:
         exit_at_once(await self._elector.hold())
 
     async def _kinds_exist(self) -> None:
-        """Wait for the resource definitions: kopf looks for them once.
+        """Wait for the CustomResourceDefinitions, because kopf looks them up only once.
 
-        One namespace in which they are found is enough: another may have been deleted.
+        They must be found in one namespace; another namespace may have been deleted.
         """
         namespaces = self._told.namespaces or ("",)
         while all(causes := [await self._why_unlisted(each) for each in namespaces]):
@@ -179,7 +179,7 @@ class Program:
             await asyncio.sleep(KINDS_SECONDS)
 
     async def _why_unlisted(self, namespace: str) -> str:
-        """Why the BrokerClusters of this namespace cannot be listed; empty where they can."""
+        """Return why the BrokerClusters of this namespace cannot be listed; empty if they can."""
         try:
             await self._client.get(kinds.BROKER_CLUSTER.collection(namespace), {"limit": "1"})
         except ApiError as error:
@@ -200,6 +200,6 @@ class Program:
 
 
 def exit_at_once(why: str) -> None:
-    """The leadership is lost: end before anything else is written."""
+    """Exit after the leadership was lost, before anything else is written."""
     Log("operator").error("lost leadership, exiting", reason=why)
     os._exit(EXIT_LOST)

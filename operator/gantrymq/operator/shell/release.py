@@ -1,8 +1,8 @@
-"""`gantry operator release`: takes Gantry's finalizers off all resources.
+"""Runs `gantry operator release`, which removes Gantry's finalizers from all resources.
 
-Run it when the operator is gone for good; the chart does so after `helm uninstall`. Without it,
-resources with a deletion policy would wait for an operator that does not come back. Nothing else of
-the resources is changed, and nothing is deleted on brokers.
+Run it after the operator was uninstalled; the chart does so after `helm uninstall`. Otherwise the
+deletion of resources with a deletion policy would wait for an operator for ever. It changes nothing
+else of the resources, and deletes nothing on brokers.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from gantrymq.runtime.process import ExitCode
 
 NAME: Final = "release"
 PAGE: Final = 500
-# Another client may change a resource at the same moment, but not again and again.
+# Another client may change a resource at the same time, but hardly several times in a row.
 TRIES: Final = 3
 FAILED: Final = 1
 
 
 def run(argv: Sequence[str]) -> int:
-    """Release everything; the exit code."""
+    """Remove all finalizers; return the exit code."""
     try:
         told = options.parse(argv)
         config = load(told.kubeconfig or None)
@@ -48,7 +48,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def remaining(finalizers: Sequence[str]) -> list[str]:
-    """The finalizers that are not Gantry's."""
+    """Return the finalizers that are not Gantry's."""
     return [each for each in finalizers if not each.startswith(f"{GROUP}/")]
 
 
@@ -81,7 +81,7 @@ async def _items(client: KubeClient, kind: Kind, namespace: str) -> AsyncIterato
 
 
 async def _release(client: KubeClient, kind: Kind, item: Json) -> int:
-    """Take the finalizers off one resource; 1 if it had any."""
+    """Remove the finalizers from one resource; return 1 if it had any."""
     path = kind.path(item["metadata"]["namespace"], item["metadata"]["name"])
     for attempt in range(TRIES):
         held = item["metadata"].get("finalizers") or []

@@ -1,6 +1,6 @@
-"""Reads the Secrets of a secure cluster: for its own requests, and for Secrets still to be made.
+"""Reads the Secrets of a secure cluster, for the operator's requests and for missing Secrets.
 
-The text of a Secret does not become part of a snapshot, except for new Secrets.
+A snapshot does not contain the text of a Secret, apart from the text of new Secrets.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _APPLICATION: Final = b"gantry application account"
 
 @final
 class SecurityReader:
-    """Reads by name; keeps nothing between two reads."""
+    """Reads Secrets by name. It keeps nothing between two reads."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
         self._log = Log("operator.security")
 
     async def access(self, names: ClusterNames, security: SecuritySpec) -> BrokerAccess | None:
-        """How to speak to the servers of a secure cluster; None while its Secrets do not say."""
+        """Return the access to the servers of a secure cluster; None if its Secrets lack it."""
         accounts = await self._secret(names, security.accounts_secret or names.accounts)
         tls = await self._secret(names, security.tls_secret or names.tls)
         credentials, authority = self._credentials(accounts), entry_of_secret(tls, AUTHORITY_ENTRY)
@@ -56,9 +56,11 @@ class SecurityReader:
         security: SecuritySpec | None,
         objects: Mapping[str, tuple[Json, ...]] | None,
     ) -> NewSecurity | None:
-        """Random values, while a Secret that the operator makes is not among the `objects`. The key
-        of the application account follows from the administrator's, so that its Secret can be made
-        again for accounts that are there."""
+        """Return random values if a Secret that the operator creates is not among the `objects`.
+
+        The key of the application account is derived from the administrator's, so that its Secret
+        can be created again for existing accounts.
+        """
         if security is None or objects is None:
             return None
         own = set() if security.accounts_secret else {names.accounts, names.client}
@@ -84,7 +86,7 @@ class SecurityReader:
         )
 
     async def _secret(self, names: ClusterNames, name: str) -> Json:
-        """The Secret; an empty object where it cannot be read."""
+        """Return the Secret; an empty object if it cannot be read."""
         try:
             return await self._client.get(kinds.SECRET.path(names.namespace, name))
         except NotFoundError:
@@ -107,7 +109,7 @@ class SecurityReader:
 def security_of(
     resource: Json, stateful_sets: Sequence[Json] | None, default: SecurityProfile
 ) -> SecuritySpec | None:
-    """The security of a secure cluster; None for an open one, and while that is not known."""
+    """Return the security of a secure cluster; None for an open one, or if it is not known."""
     spec = parse_cluster(resource).spec
     if spec is None or stateful_sets is None:
         return None
@@ -117,7 +119,7 @@ def security_of(
 
 
 def secret_names(names: ClusterNames, security: SecuritySpec | None) -> list[str]:
-    """All Secrets that a plan looks at."""
+    """Return the names of all Secrets that a plan uses."""
     if security is None:
         return [names.secret]
     own = [names.accounts, names.client]
@@ -126,7 +128,7 @@ def secret_names(names: ClusterNames, security: SecuritySpec | None) -> list[str
 
 
 def server_names(names: ClusterNames) -> list[str]:
-    """By which clients reach the servers inside of the Kubernetes cluster."""
+    """Return the names by which clients in the Kubernetes cluster reach the servers."""
     inside = f"{names.namespace}.svc"
     hosts = [names.name_server_service, f"{names.name_server_service}.{inside}"]
     hosts += [f"*.{names.name_servers}.{inside}", f"*.{inside}", "localhost", "127.0.0.1"]

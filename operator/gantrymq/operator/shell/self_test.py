@@ -1,7 +1,7 @@
-"""`gantry operator self-test`: makes a small cluster, sends and consumes messages, deletes it.
+"""Runs `gantry operator self-test`: creates a small cluster, uses it, and deletes it.
 
-The chart's `helm test` runs it in a pod. It uses what any user has: the API for the resources, and
-the client library for the messages.
+The chart's `helm test` runs it in a pod. It works as any user does: with the API for the resources,
+and with the client library for the messages.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ GONE_SECONDS: Final = 90.0
 POLL_SECONDS: Final = 0.5
 MESSAGES: Final = 10
 TOPIC: Final = "SelfTest"
-"""A cluster has a topic of its own name already."""
+"""Not the name of the cluster, because each cluster has a topic of its own name."""
 DEFAULT_NAMESPACE: Final = "default"
 FAILED: Final = 1
 
-# The test's account of the API may not read Secrets, and so it has no account of a secure cluster.
+# The test may not read Secrets, so it could not use a secure cluster.
 _CLUSTER_SPEC: Final[Json] = {
     "security": {"profile": "open"},
     "nameServers": 1,
@@ -47,11 +47,11 @@ _CLUSTER_SPEC: Final[Json] = {
 
 
 class SelfTestError(GantryError):
-    """A step did not end as it has to; the text says which, and where to look."""
+    """A step failed; the text says which, and how to find out why."""
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run the test; the exit code."""
+    """Run the test; return the exit code."""
     try:
         told = options.parse(argv)
         config = load(told.kubeconfig or None)
@@ -76,7 +76,7 @@ def run(argv: Sequence[str]) -> int:
 
 @final
 class SelfTest:
-    """One run: a cluster and a topic of its own name."""
+    """One run of the test, with a cluster and a topic of its own."""
 
     def __init__(self, client: KubeClient, namespace: str, name: str) -> None:
         self._client = client
@@ -84,7 +84,7 @@ class SelfTest:
         self._namespace = namespace
 
     async def run(self) -> None:
-        """All steps; what was made is deleted whatever happens."""
+        """Run all steps, and delete the cluster and the topic in any case."""
         try:
             await self._create(kinds.BROKER_CLUSTER, _CLUSTER_SPEC)
             topic_spec = {
@@ -101,7 +101,7 @@ class SelfTest:
             await self._delete(kinds.TOPIC)
             await self._delete(kinds.BROKER_CLUSTER)
         await self._gone()
-        _say("passed: a cluster was made, served messages, and was deleted")
+        _say("passed: a cluster was created, served messages, and was deleted")
 
     async def _create(self, kind: Kind, spec: Json) -> None:
         body = {
@@ -114,7 +114,7 @@ class SelfTest:
         _say(f"created {kind.name} {self._namespace}/{self._name}")
 
     async def _ready(self, kind: Kind) -> Json:
-        """The resource once its condition Ready is True."""
+        """Wait until the resource's condition Ready is True, and return the resource."""
         found: Json = {}
 
         async def is_ready() -> bool:
@@ -123,7 +123,7 @@ class SelfTest:
             return _ready_condition(found).get("status") == "True"
 
         if not await _wait(is_ready, READY_SECONDS):
-            message = _ready_condition(found).get("message", "the operator has not seen it")
+            message = _ready_condition(found).get("message", "the operator has written no status")
             raise SelfTestError(f"{kind.name} is not Ready after {READY_SECONDS:g} s: {message}")
         _say(f"{kind.name} is Ready")
         return found
@@ -170,8 +170,8 @@ class SelfTest:
 
         if not await _wait(is_gone, GONE_SECONDS):
             raise SelfTestError(
-                f"{self._namespace}/{self._name} is still there {GONE_SECONDS:g} s after it was"
-                " deleted: kubectl describe says what its finalizers wait for"
+                f"{self._namespace}/{self._name} still exists {GONE_SECONDS:g} s after it was"
+                " deleted: kubectl describe shows what its finalizers wait for"
             )
 
 
@@ -182,7 +182,7 @@ def _ready_condition(resource: Json) -> Json:
 
 
 async def _wait(is_true: Callable[[], Awaitable[bool]], seconds: float) -> bool:
-    """Whether it became true in time. The API may be away for a moment."""
+    """Return whether it became true in time. The API may be unavailable for a moment."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while loop.time() < end:

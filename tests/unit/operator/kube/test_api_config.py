@@ -68,7 +68,7 @@ def test_a_certificate_that_is_none_is_told(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("", "is empty"),
-        (": :", "is no YAML"),
+        (": :", "is not valid YAML"),
         ("current-context: gone", "no context named 'gone'"),
     ],
 )

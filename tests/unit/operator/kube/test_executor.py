@@ -274,7 +274,7 @@ async def test_a_secret_with_other_lines_or_another_version_is_left_alone(
     stale = await told.run(change(str(int(seen) - 1), OLD, added=NEW))
 
     assert isinstance(other.error, ConflictError)
-    assert "has other lines than the plan saw" in str(other.error)
+    assert "has changed its lines since the plan" in str(other.error)
     assert isinstance(stale.error, ConflictError)
     assert lines(server) == [OLD]
 
@@ -406,7 +406,7 @@ async def test_a_request_is_not_written_under_another_epoch(server: KubeServer, 
     execution = await told.run(request)
 
     assert isinstance(execution.error, ConflictError)
-    assert "another epoch than the plan saw" in str(execution.error)
+    assert "has changed its epoch since the plan" in str(execution.error)
     assert switch_to(server) == ""
 
 

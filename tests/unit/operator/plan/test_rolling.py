@@ -192,7 +192,7 @@ def test_a_switchover_that_failed_is_not_repeated_at_once() -> None:
     notes = lease["metadata"]["annotations"]
     notes["gantrymq.dev/granted"] = notes["gantrymq.dev/switch-number"]  # given up
     assert not world.plan().actions
-    assert "a switchover was asked for a moment ago" in waits(world.plan())
+    assert "a switchover was requested a moment ago" in waits(world.plan())
     world.api.now += 61
     assert any(isinstance(each, AnnotateLease) for each in world.plan().actions)
 

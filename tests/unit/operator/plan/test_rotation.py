@@ -151,7 +151,7 @@ def test_a_request_that_is_too_long_is_told_and_changes_nothing() -> None:
     world.ask_for_a_new_secret("x" * (REQUEST_MAX + 1))
     planned = world.plan()
     assert not changes(planned)
-    assert f"has {REQUEST_MAX + 1} characters, and {REQUEST_MAX} at most" in planned.waits[0].why
+    assert f"has {REQUEST_MAX + 1} characters, but may have {REQUEST_MAX}" in planned.waits[0].why
 
 
 def edit(world: World, text: bytes | None, step: str) -> None:
@@ -166,8 +166,12 @@ def edit(world: World, text: bytes | None, step: str) -> None:
     ("text", "step", "told"),
     [
         (None, "Later", "is 'Later', which is no step"),
-        (None, "NewUsed", "it has 1 lines, and 2 where gantrymq.dev/rotation-step is NewUsed"),
-        (b"a" * 16 + b"\n" + b"b" * 16, "OldRemoved", "it has 2 lines, and 1 where"),
+        (
+            None,
+            "NewUsed",
+            "it has 1 lines, but must have 2 while gantrymq.dev/rotation-step is NewUsed",
+        ),
+        (b"a" * 16 + b"\n" + b"b" * 16, "OldRemoved", "it has 2 lines, but must have 1 while"),
         (b"", "OldRemoved", "it has 0 lines"),
     ],
 )

@@ -98,7 +98,7 @@ def test_no_member_is_restarted_alone_while_the_others_know_another_secret() -> 
     done = [action for _ in range(6) for action in world.reconcile().actions]
     assert not any(isinstance(each, Delete) for each in done)
     planned = world.plan()
-    assert any("replication Secret was made anew" in each.why for each in planned.waits)
+    assert any("replication Secret was created again" in each.why for each in planned.waits)
 
 
 def test_a_new_cluster_says_nothing_of_its_secret() -> None:

@@ -47,7 +47,7 @@ def test_a_service_is_not_made_anew_while_something_else_is_done() -> None:
     planned = world.plan()
     assert planned.actions
     assert deleted_services(planned) == []
-    assert any("once nothing else is done" in each.why for each in planned.waits)
+    assert any("after all other actions" in each.why for each in planned.waits)
     world.settle()
     assert service(world, f"{GROUP}-members")["spec"]["clusterIP"] == "None"
 

@@ -1,7 +1,7 @@
-"""Holds the operator's Lease: acquires and renews it, tells of its loss, releases it at the end.
+"""Acquires, renews and releases the Lease by which one operator process leads.
 
-The Lease is the fence in front of everything that writes. What follows from its loss is the
-caller's decision; the operator's process exits.
+Only the leader writes. If it loses the Lease, the caller decides what follows; the operator's
+process exits.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def wall_clock() -> datetime:
 
 @final
 class LeaderElector:
-    """Owner of the operator's Lease in one namespace."""
+    """Acquires and renews the operator's Lease in one namespace."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class LeaderElector:
         self._retry_seconds = retry_seconds
         self._wall = wall
         self.last_error = ""
-        """Why the Lease could not be read or written last time; empty when it could."""
+        """Why the last attempt to read or write the Lease failed; empty after a success."""
 
     @property
     def is_leader(self) -> bool:
@@ -70,17 +70,17 @@ class LeaderElector:
         return self._election.holder
 
     async def acquire(self) -> None:
-        """Returns when this process leads."""
-        told = ""
+        """Wait until this process leads."""
+        logged = ""
         while not await self._try():
-            if self._election.holder != told:
-                told = self._election.holder
-                self._log.info("standing by", leader=told)
+            if self._election.holder != logged:
+                logged = self._election.holder
+                self._log.info("standing by", leader=logged)
             await asyncio.sleep(self._retry_seconds)
         self._log.info("leading", identity=self._identity)
 
     async def hold(self) -> str:
-        """Renew until the leadership is lost; returns why."""
+        """Renew until the leadership is lost; return why."""
         while True:
             await asyncio.sleep(self._retry_seconds)
             with suppress(TimeoutError):  # the deadline does not wait for an answer
@@ -106,7 +106,7 @@ class LeaderElector:
     # ------------------------------------------------------------------ one attempt
 
     async def _try(self) -> bool:
-        """Read where necessary and claim where allowed; whether this process leads now."""
+        """Read the Lease if needed and claim it if allowed; return whether this process leads."""
         try:
             if not self._election.is_leader:
                 await self._read()
@@ -122,20 +122,21 @@ class LeaderElector:
         except ApiError as error:
             self._fail(error)
             if isinstance(error, NotFoundError):
-                await self._read_again()  # deleted: the next attempt makes it anew
+                await self._read_again()  # deleted: the next attempt creates it
             return False
         self.last_error = ""
         return True
 
     async def _read_again(self) -> None:
-        """The Lease is not what was expected: another process changed it, or a request of ours."""
+        """Read the Lease after a conflict: another process changed it, or an earlier request of
+        this process did."""
         try:
             await self._read()
         except ApiError as error:
             self._fail(error)
 
     async def _read(self) -> None:
-        """Learn what the Lease says now; an absent one is free."""
+        """Read the current Lease; one that does not exist is free."""
         try:
             answer: Json | None = await self._client.get(
                 self._path(), timeout_seconds=REQUEST_SECONDS

@@ -1,8 +1,8 @@
-"""Decides when this process leads: the rules of leader election by a Lease, without I/O.
+"""Decides when this process leads, by the rules of leader election with a Lease, without I/O.
 
-    duration 15 s   a candidate waits this long after the last change it saw of the Lease
+    duration 15 s   a candidate waits this long after the last change of the Lease that it saw
     deadline 10 s   a leader that could not renew for this long has lost
-    retry     2 s   how often the Lease is looked at
+    retry     2 s   the time between two attempts
 
 Times are of the local monotonic clock; wall clocks of different machines are never compared. A
 renewal counts from when its request was sent, so a leader gives up at least 5 s before a candidate
@@ -22,7 +22,7 @@ RETRY_SECONDS: Final = 2.0
 @final
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """What the Lease object says."""
+    """The fields of the Lease object."""
 
     holder: str
     version: str
@@ -35,18 +35,18 @@ class LeaseRecord:
 @final
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What to write: the Lease as this process holds it."""
+    """The Lease to write, by which this process acquires or renews it."""
 
     version: str
-    """Of the object that is replaced; empty to create it."""
+    """The version of the object that is replaced; empty to create it."""
     transitions: int
     acquire_time: str
-    """Empty when it is acquired with this write."""
+    """Empty if this write acquires the Lease."""
 
 
 @final
 class LeaderElection:
-    """The state of one candidate."""
+    """The state of one candidate. The LeaderElector owns it."""
 
     def __init__(self, identity: str) -> None:
         self._changed_at = 0.0
@@ -65,22 +65,22 @@ class LeaderElection:
 
     @property
     def deadline(self) -> float:
-        """When a leader has lost unless it renews before; only a leader has one."""
+        """The time at which a leader has lost unless it renews before. Only a leader has one."""
         assert self._renewed_at is not None
         return self._renewed_at + DEADLINE_SECONDS
 
     def has_lost(self, now: float) -> bool:
-        """Whether a leader must stop: it could not renew, or another one holds the Lease."""
+        """Whether a leader must stop: it could not renew, or another process holds the Lease."""
         return self.is_leader and (now >= self.deadline or self._is_held_by_another)
 
     def observe(self, record: LeaseRecord | None, now: float) -> None:
-        """The Lease was read; None when it does not exist."""
+        """Note the Lease that was read; None if it does not exist."""
         if record is None or self._record is None or record.version != self._record.version:
             self._changed_at = now
         self._record = record
 
     def claim(self, now: float) -> Claim | None:
-        """What to write now; None while another process holds the Lease."""
+        """Return what to write now; None while another process holds the Lease."""
         record = self._record
         if record is None:
             return Claim("", 0, "")
@@ -90,13 +90,13 @@ class LeaderElection:
         return Claim(record.version, record.transitions + 1, "") if is_free else None
 
     def claimed(self, record: LeaseRecord, sent_at: float) -> None:
-        """The claim that was sent at this time was written; the API returned this record."""
+        """Note that the API has written the claim that was sent at `sent_at`."""
         self._record = record
         self._changed_at = sent_at
         self._renewed_at = sent_at
 
     def released(self) -> None:
-        """The Lease was given up."""
+        """Note that the Lease was released."""
         self._renewed_at = None
 
     @property

@@ -1,1 +1,1 @@
-"""Watches of the Kubernetes API: caches of objects, kept up to date."""
+"""Watches of the Kubernetes API, and the caches that they keep up to date."""

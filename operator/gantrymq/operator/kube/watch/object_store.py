@@ -13,27 +13,27 @@ from gantrymq.operator.kube.watch.reducers import Reducer, is_same
 from gantrymq.operator.plan.actions import Json
 
 Name: TypeAlias = tuple[str, str]
-"""Namespace ("" for kinds without) and name."""
+"""Namespace ("" for cluster-scoped kinds) and name."""
 
 INSTANCE_LABEL: Final = "app.kubernetes.io/instance"
 
 
 def name_of(item: Json) -> Name:
-    """The name of an object as the API returned it."""
+    """Return namespace and name of an object."""
     metadata = item["metadata"]
     return metadata.get("namespace", ""), metadata["name"]
 
 
 def cluster_of(item: Json) -> str:
-    """The cluster that an owned object is labelled with; empty for none."""
+    """Return the cluster in the label of an owned object; empty without the label."""
     return str((item["metadata"].get("labels") or {}).get(INSTANCE_LABEL, ""))
 
 
 @final
 class ObjectStore:
-    """Fed by one reflector; the executor adds what it has just written.
+    """The cache of one kind. A reflector fills it, and the executor adds what it has just written.
 
-    `on_change` is told of each reduced object that appeared, changed or vanished.
+    The cache calls `on_change` with each reduced object that appeared, changed or disappeared.
     """
 
     __slots__ = ("_objects", "_of_cluster", "_on_change", "_reduce")
@@ -57,12 +57,12 @@ class ObjectStore:
         return self._objects.get((namespace, name))
 
     def of_cluster(self, namespace: str, cluster: str) -> tuple[Json, ...]:
-        """The objects of this cluster, in the order of their names."""
+        """Return the objects of this cluster, sorted by name."""
         names = self._of_cluster.get((namespace, cluster), ())
         return tuple(self._objects[name] for name in sorted(names))
 
     def put(self, item: Json) -> None:
-        """Take an object as the API returned it."""
+        """Store an object that the API returned, unless it is older than the stored one."""
         name = name_of(item)
         new, old = self._reduce(item), self._objects.get(name)
         if old is not None and _is_older(new, old):
@@ -93,7 +93,7 @@ class ObjectStore:
 
 
 def _is_older(new: Json, old: Json) -> bool:
-    """Versions of one object are comparable integers; a recreated object has a later one."""
+    """Compare versions of one object, which are integers. A recreated object has a later one."""
     new_version = new["metadata"].get("resourceVersion", "")
     old_version = old["metadata"].get("resourceVersion", "")
     if not (new_version.isdecimal() and old_version.isdecimal()):

@@ -1,4 +1,4 @@
-"""Reduces objects of the API to what the operator reads, so that caches stay small.
+"""Reduces objects of the API to the fields that the operator reads, so that caches stay small.
 
 Every reducer drops `managedFields`, which is often the larger half of an object.
 """
@@ -25,13 +25,14 @@ _APPLIED_BY_KUBECTL: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def whole(item: Json) -> Json:
-    """All but `managedFields` and what kubectl keeps of its own."""
+    """Keep all but `managedFields` and kubectl's last-applied annotation."""
     return item | {"metadata": _metadata(item)}
 
 
 def secret(item: Json) -> Json:
-    """Metadata; in place of the content the names of the entries, a fingerprint of each line of a
-    replication secret, and the certificate of an authority, which is no secret."""
+    """Keep the metadata of a Secret. Its content is replaced by the names of the entries, the
+    fingerprint of each line of a replication secret, and the certificate of an authority, which is
+    not secret."""
     return {
         "apiVersion": item.get("apiVersion", ""),
         "kind": item.get("kind", ""),
@@ -43,7 +44,7 @@ def secret(item: Json) -> Json:
 
 
 def entry_of_secret(item: Json, entry: str) -> str:
-    """The text of an entry; empty where there is none that can be read."""
+    """Return the text of an entry; empty if it is missing or not valid."""
     try:
         return base64.b64decode((item.get("data") or {}).get(entry, "")).decode()
     except ValueError:
@@ -51,7 +52,7 @@ def entry_of_secret(item: Json, entry: str) -> str:
 
 
 def lines_of_secret(item: Json) -> tuple[bytes, ...]:
-    """The lines that members read; none where the content cannot be read."""
+    """Return the lines that members read; none if the content is not valid."""
     try:
         return secret_lines(base64.b64decode((item.get("data") or {}).get(SECRET_ENTRY, "")))
     except ValueError:
@@ -80,7 +81,7 @@ def volume_claim(item: Json) -> Json:
 
 
 def node(item: Json) -> Json:
-    """Labels, taints, whether it takes pods, and whether it is Ready: no heartbeats."""
+    """Keep labels, taints, `unschedulable` and the Ready condition without its heartbeat."""
     metadata, spec = item["metadata"], item.get("spec") or {}
     conditions = (item.get("status") or {}).get("conditions") or ()
     ready = [_picked(each, "type", "status") for each in conditions if each.get("type") == "Ready"]
@@ -100,7 +101,7 @@ def name_only(item: Json) -> Json:
 
 
 def is_same(old: Json, new: Json) -> bool:
-    """Whether two reduced objects differ in nothing but their version."""
+    """Whether two reduced objects are equal apart from their versions."""
     return old.keys() == new.keys() and all(
         _without_version(old[key]) == _without_version(new[key])
         if key == "metadata"

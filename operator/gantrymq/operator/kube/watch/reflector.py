@@ -1,8 +1,8 @@
-"""Keeps a sink equal to the API's objects of one kind: a paged list, then a watch.
+"""Keeps a sink equal to the API's objects of one kind, by a paged list and then a watch.
 
-A watch that breaks off goes on from the last version seen, bookmarks included. When that version
-is too old (410), when the watch is silent for too long, and now and then anyway, the reflector
-lists again: an event that was lost is noticed then at the latest.
+A watch that breaks off is resumed from the last version seen, bookmarks included. The reflector
+lists again when that version is too old (410), and every 15 minutes in any case, which finds events
+that were lost.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ BACKOFF_SECONDS_MAX: Final = 30.0
 
 
 class Sink(Protocol):
-    """Where a reflector puts what it sees; it tells of changes itself."""
+    """Receives the objects of one reflector."""
 
     def put(self, item: Json) -> None:
-        """An object as the API returned it: new, changed, or the same again."""
+        """Store an object that the API returned: new, changed or unchanged."""
 
     def remove(self, name: Name) -> None:
-        """An object that is gone."""
+        """Remove an object that is gone."""
 
     def names(self) -> Iterable[Name]:
-        """All that this reflector has put and not removed."""
+        """Return the names of all stored objects."""
 
     def __len__(self) -> int: ...
 
 
 class RandomSource(Protocol):
-    """Spreads waits, so that reflectors do not list all at once."""
+    """Randomizes waits, so that the reflectors do not list at the same time."""
 
     def uniform(self, a: float, b: float) -> float: ...
 
@@ -68,7 +68,7 @@ DEFAULT_PACE: Final = Pace()
 @final
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects a reflector reflects."""
+    """The objects that a reflector lists and watches."""
 
     kind: Kind
     namespace: str = ""
@@ -83,7 +83,7 @@ class Selection:
 
 @final
 class Reflector:
-    """Feeds one sink; `run` goes on until it is cancelled."""
+    """Fills one sink. `run` continues until it is cancelled."""
 
     def __init__(
         self,
@@ -104,9 +104,9 @@ class Reflector:
         self.is_synced = False
         """Whether the sink has held a complete list."""
         self.last_heard = self._clock()
-        """When the API last said anything, by the loop's clock."""
+        """The time of the last data from the API, by the event loop's clock."""
         self.refusal = ""
-        """Why the API does not let this kind be listed; empty while it does."""
+        """Why the API refuses to list this kind; empty while it does not."""
         self.sink = sink
 
     @property
@@ -126,7 +126,7 @@ class Reflector:
     # ------------------------------------------------------------------ listing
 
     async def _list(self) -> str:
-        """Make the sink equal to a complete list; returns the list's version."""
+        """Make the sink equal to a complete list; return the version of the list."""
         path = self._selection.kind.collection(self._selection.namespace)
         parameters = {"limit": str(PAGE_OBJECTS)} | self._selector()
         names: set[Name] = set()
@@ -145,7 +145,7 @@ class Reflector:
         if not self.is_synced:
             self._log.debug("listed", kind=self.title, objects=len(self.sink))
         if self.refusal:
-            self._log.info("may be listed again", kind=self.title)
+            self._log.info("allowed to list again", kind=self.title)
         self.is_synced, self.refusal = True, ""
         return str(metadata.get("resourceVersion", ""))
 
@@ -155,23 +155,24 @@ class Reflector:
     # ------------------------------------------------------------------ watching
 
     async def _watch(self) -> None:
-        """Follow the changes since the list; returns when it is time to list again."""
+        """Follow the changes since the list, until it is time to list again."""
         relist_at = self._clock() + self._spread(self._pace.relist_seconds)
         while self._clock() < relist_at:
             try:
                 await self._follow(relist_at)
-                # A server that ends watches at once must not be asked in a tight loop.
+                # Do not ask in a tight loop if the server ends watches at once.
                 await asyncio.sleep(self._pace.backoff_seconds / 5)
             except ExpiredError:
                 raise
             except SilentError:
-                # Bookmarks come about once a minute, on a busy server later: ask anew at once.
-                self._log.debug("watch is silent, watching anew", kind=self.title)
+                # Bookmarks arrive about once a minute, and later if the server is busy: watch
+                # again at once.
+                self._log.debug("watch is silent, watching again", kind=self.title)
             except ApiError as error:
                 await self._back_off(error)
 
     async def _follow(self, relist_at: float) -> None:
-        """One watch request."""
+        """Send one watch request, and apply its events."""
         path = self._selection.kind.collection(self._selection.namespace)
         parameters = {
             "watch": "true",
@@ -198,7 +199,7 @@ class Reflector:
             self.sink.remove(name_of(event.object))
 
     def _take(self, item: Json) -> None:
-        # The items of a list do not say what they are; those of a watch do.
+        # The items of a list lack apiVersion and kind; those of a watch have them.
         kind = self._selection.kind
         self.sink.put({"apiVersion": kind.api_version, "kind": kind.name, **item})
 
@@ -225,11 +226,11 @@ class Reflector:
         await asyncio.sleep(self._spread(seconds))
 
     def _refuse(self, why: str) -> None:
-        """Say once, and not at each attempt, that this kind may not be listed."""
+        """Log once, and not at each attempt, that the API refuses to list this kind."""
         if not self.refusal:
             self._log.warning(
-                "may not be listed: grant the operator the right, or take the namespace off its"
-                " list if it was deleted",
+                "not allowed to list: grant the operator the right, or remove the namespace from"
+                " its list if it was deleted",
                 kind=self.title,
                 cause=why,
             )

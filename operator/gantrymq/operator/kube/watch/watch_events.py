@@ -1,4 +1,4 @@
-"""Parses the body of a watch: one JSON object a line, cut anywhere by the network."""
+"""Parses the body of a watch: one JSON object a line, in pieces that may end anywhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, final
 from gantrymq.operator.kube.errors import ApiError, ExpiredError, UnavailableError
 from gantrymq.operator.plan.actions import Json
 
-# etcd takes requests of 1.5 MiB; a line holds one object in JSON, with managedFields.
+# etcd accepts requests of 1.5 MiB; a line is one object in JSON, with managedFields.
 LINE_BYTES_MAX: Final = 8 << 20
 _GONE: Final = 410
 
@@ -18,20 +18,20 @@ _GONE: Final = 410
 @final
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """ADDED, MODIFIED, DELETED or BOOKMARK, with the object."""
+    """One event of a watch. Its type is ADDED, MODIFIED, DELETED or BOOKMARK."""
 
     type: str
     object: Json
 
     @property
     def version(self) -> str:
-        """From where a watch that broke off goes on."""
+        """The resourceVersion from which a watch that broke off is resumed."""
         return str(self.object.get("metadata", {}).get("resourceVersion", ""))
 
 
 @final
 class WatchLines:
-    """Collects the pieces of one watch's body."""
+    """Splits the pieces of one watch's body into lines."""
 
     __slots__ = ("_rest",)
 
@@ -39,10 +39,11 @@ class WatchLines:
         self._rest = b""
 
     def feed(self, piece: bytes) -> Iterator[WatchEvent]:
-        """The events that this piece completes; ExpiredError or ApiError when the API ends it."""
+        """Yield the events that this piece completes. Raises ExpiredError or UnavailableError if
+        the API ends the watch."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         if len(self._rest) > LINE_BYTES_MAX:
-            raise UnavailableError(f"a watch sends a line of more than {LINE_BYTES_MAX} bytes")
+            raise UnavailableError(f"a line of a watch exceeds {LINE_BYTES_MAX} bytes")
         for line in lines:
             if line.strip():
                 yield _parse(line)
@@ -53,7 +54,7 @@ def _parse(line: bytes) -> WatchEvent:
         content = json.loads(line)
         event = WatchEvent(content["type"], content["object"])
     except (ValueError, KeyError, TypeError) as error:
-        raise UnavailableError(f"a watch sends what is no event: {line[:200]!r}") from error
+        raise UnavailableError(f"a line of a watch is not an event: {line[:200]!r}") from error
     if event.type == "ERROR":
         raise _ended(event.object)
     return event

@@ -1,1 +1,1 @@
-"""The objects that a cluster consists of, as the operator wants them."""
+"""The Kubernetes objects of a cluster, as the operator wants them."""

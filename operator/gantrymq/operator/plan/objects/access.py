@@ -1,4 +1,4 @@
-"""ServiceAccount, Role, RoleBinding and replication Secret of a cluster's brokers.
+"""Makes ServiceAccount, Role, RoleBinding and replication Secret of a cluster's brokers.
 
 A broker may touch the Leases and EndpointSlices of its own cluster only. `create` cannot be
 restricted to names: the API server does not know the name of an object before it exists. Nor can
@@ -28,20 +28,20 @@ def service_account(cluster: Cluster) -> Json:
 
 
 def role(cluster: Cluster, groups: Sequence[str]) -> Json:
-    """What the brokers of these groups may do."""
+    """Return the Role of the brokers of these groups."""
     leases = [cluster.names.group(group) for group in groups]
     slices = [cluster.names.slice(group) for group in groups]
     services = [cluster.names.group(group) for group in groups]
     rules = [
         _rule(_LEASES, "leases", ["get", "update"], leases),
         _rule(_LEASES, "leases", ["create"]),
-        # An EndpointSlice of the other address family is deleted and made anew.
+        # A broker deletes an EndpointSlice of the other address family, and creates it again.
         _rule(_SLICES, "endpointslices", ["get", "update", "delete"], slices),
-        # Names cannot restrict a list either. Brokers report slices that lead clients elsewhere.
+        # Names cannot restrict a list either. Brokers report slices that lead to other addresses.
         _rule(_SLICES, "endpointslices", ["create", "list"]),
-        # OpenShift asks for this where the addresses are those of pods.
+        # OpenShift requires this right if the addresses are those of pods.
         _rule(_SLICES, "endpointslices/restricted", ["create"]),
-        # Brokers report a group Service that leads elsewhere.
+        # Brokers report a group Service that leads to other addresses.
         _rule("", "services", ["get"], services),
     ]
     return cluster.owned(ROLE, cluster.names.brokers, BROKER, rules=rules)
@@ -59,8 +59,9 @@ def role_binding(cluster: Cluster) -> Json:
 
 
 def replication_secret(cluster: Cluster, text: str, request: str = "") -> Json:
-    """What members know each other by. It is made once: another one would split the groups. A new
-    secret that was asked for before (`request`) is this one."""
+    """Return the Secret by which members authenticate each other. It is created once, because
+    members with another secret could not join. It also fulfils an earlier `request` for a new
+    secret."""
     data = {SECRET_ENTRY: base64.b64encode(text.encode()).decode()}
     notes = {ROTATION: request} if request else None
     return cluster.owned(

@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: a drain takes one member of a group, or one name server, at a time."""
+"""Makes PodDisruptionBudgets, so that a drain evicts the members of a group one at a time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from gantrymq.operator.plan.objects.names import BROKER, NAME_SERVER
 
 
 def group_budget(cluster: Cluster, group: str) -> Json:
-    """Readiness of a broker means that it is in sync, so a drain leaves a copy that is.
+    """Return the budget of a group. A ready broker is in sync, so a drain leaves an in-sync copy.
 
-    A master without enough followers in sync is not ready either, and must stay: so pods that are
-    not ready may be evicted only while the budget is met.
+    A master without enough followers in sync is not ready either, but must not be evicted.
+    Therefore pods that are not ready may be evicted only while the budget is met.
     """
     selector = cluster.names.selector(BROKER, group)
     spec = _spec(selector)

@@ -1,4 +1,4 @@
-"""The cluster that is planned: identity, spec, and what the operator's installation adds."""
+"""Defines the cluster that a plan is about: identity, spec, and the operator's defaults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gantrymq.operator.resources.names import API_VERSION
 @final
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """One BrokerCluster with a valid spec."""
+    """One BrokerCluster with a valid spec. The planner makes it from a snapshot."""
 
     names: ClusterNames
     uid: str
@@ -39,7 +39,7 @@ class Cluster:
         annotations: Mapping[str, str] | None = None,
         **content: Any,
     ) -> Json:
-        """An object that the cluster owns. `kind` is its apiVersion and kind."""
+        """Return an object that the cluster owns. `kind` is a pair of apiVersion and kind."""
         metadata: Json = {
             "name": name,
             "namespace": self.names.namespace,

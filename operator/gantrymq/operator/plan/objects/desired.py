@@ -1,4 +1,4 @@
-"""All objects of a cluster in the order in which they are made.
+"""Compares all objects of a cluster with what they should be, in the order of their creation.
 
 The Service of a group comes first: its clusterIP is part of the brokers' configuration, so the
 StatefulSet waits for it.
@@ -26,23 +26,23 @@ from gantrymq.operator.plan.objects.security_secrets import want_security
 from gantrymq.operator.plan.snapshot import ClusterSnapshot
 from gantrymq.operator.plan.view.observed import Observed
 
-# A word of the API server about a clusterIP that cannot be had again.
+# The API server names this field if it refuses a clusterIP.
 _ADDRESS_REFUSED: Final = "spec.clusterIP"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """What has to be done to the owned objects."""
+    """The actions that bring the owned objects to what the spec asks for."""
 
     actions: tuple[Action, ...]
     waits: tuple[Wait, ...]
     unsettled: frozenset[str]
-    """Groups whose StatefulSet or ConfigMap is to change, or is not made yet."""
+    """Groups whose StatefulSet or ConfigMap is to change, or does not exist yet."""
     secret: Json | None
-    """The replication Secret that is there."""
+    """The existing replication Secret."""
     remakes: tuple[Delete, ...]
-    """Deletions of Services that have to be made anew: for a time when nothing else is done."""
+    """Deletions of Services that have to be created again, for a time without other actions."""
 
 
 def desired(
@@ -61,7 +61,7 @@ def desired(
     repairs.want(services.name_server_pods_service(cluster))
     repairs.want(services.name_server_service(cluster))
     _want_access(cluster, sizes, repairs, snapshot)
-    # Without its Secrets a pod does not start: those that run stay as they are.
+    # A pod does not start without its Secrets, so no pod is changed while a Secret is missing.
     missing = want_security(cluster, repairs, snapshot.new_security)
     repairs.want(budgets.name_server_budget(cluster))
     for size in sizes:
@@ -83,7 +83,7 @@ def desired(
 def _address(
     size: GroupSize, cluster: Cluster, observed: Observed, snapshot: ClusterSnapshot
 ) -> str:
-    """The clusterIP to ask for: the one that is there, or was, unless it is refused."""
+    """Return the clusterIP to request: the current one, or the former one unless it is refused."""
     service = cluster.names.group(size.name)
     is_refused = _ADDRESS_REFUSED in snapshot.refusal and service in snapshot.refusal
     return observed.address(service) or ("" if is_refused else size.address)
@@ -96,13 +96,14 @@ def _want_access(
     repairs.want(access.role(cluster, [size.name for size in sizes]))
     repairs.want(access.role_binding(cluster))
     if repairs.observed.find(SECRET, cluster.names.secret) is not None:
-        # Its content is changed by steps alone (rotation.py): the members know each other by it.
+        # Only rotation.py changes its content, step by step, because members authenticate by it.
         repairs.own(cluster.owned(SECRET, cluster.names.secret, BROKER))
     elif snapshot.new_secret:
         request = request_of(snapshot.resource)
         repairs.want(access.replication_secret(cluster, snapshot.new_secret, request))
     else:
-        repairs.waits.append(Wait(f"Secret {cluster.names.secret}", "no random text was given"))
+        why = "the snapshot has no random text for it"
+        repairs.waits.append(Wait(f"Secret {cluster.names.secret}", why))
 
 
 def _want_name_servers(cluster: Cluster, repairs: Repairs, snapshot: ClusterSnapshot) -> None:
@@ -119,7 +120,7 @@ def _want_name_servers(cluster: Cluster, repairs: Repairs, snapshot: ClusterSnap
 def _want_group(
     cluster: Cluster, size: GroupSize, repairs: Repairs, snapshot: ClusterSnapshot
 ) -> bool:
-    """Whether the group's workload is to change, or waits."""
+    """Plan the group's workload; return whether it is to change, or waits."""
     name = cluster.names.group(size.name)
     address = repairs.observed.address(name)
     if not address:
@@ -144,7 +145,7 @@ def _want_workload(
         surplus = surplus_entries(wanted.config_map, found_config, blueprint.config_name)
     is_config_new = repairs.want(wanted.config_map, why)
     if surplus and not is_config_new:
-        repairs.replace(wanted.config_map, f"{', '.join(surplus)} is not read by any pod any more")
+        repairs.replace(wanted.config_map, f"no pod reads {', '.join(surplus)} any more")
     return repairs.want(wanted.stateful_set, why) or is_config_new
 
 

@@ -1,8 +1,9 @@
-"""Compares an object as the operator wants it with what the API server has.
+"""Compares a wanted object with the object at the API server.
 
-Only fields that the operator sets count: the server adds defaults, and others may add labels,
-containers and environment variables. So a wanted object is compared as a subset; lists whose items
-have a key (as server-side apply merges them) are compared item by item, other lists as a whole.
+Only fields that the operator sets count: the server adds defaults, and other writers may add
+labels, containers and environment variables. So the wanted object must be a subset of the other.
+Lists whose items have a key (as server-side apply merges them) are compared item by item, other
+lists as a whole.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ _KEYS: Final = ("name", "mountPath", "uid", "topologyKey", "containerPort", "por
 # Values below these fields are quantities, which the server writes in its own way.
 _QUANTITIES: Final = frozenset({"requests", "limits"})
 
-# One label more in these selects other pods.
+# An additional label in these fields would select other pods.
 _EXACT: Final = frozenset({"selector", "matchLabels"})
 
 
 def drift(wanted: Json, found: Json) -> str | None:
-    """The first wanted field that is found otherwise, in words; None where there is none."""
+    """Describe the first field that differs from the wanted one; None if no field differs."""
     for key in ("metadata", *(each for each in wanted if each != "metadata")):
         if key in ("apiVersion", "kind", "status"):
             continue
@@ -74,7 +75,7 @@ def _of_lists(wanted: list[Any], found: list[Any], path: str) -> str | None:
     )
 
 
-def _first(differences: Any) -> str | None:  # Any: a generator expression of texts
+def _first(differences: Any) -> str | None:  # Any: a generator of texts
     return next((each for each in differences if each is not None), None)
 
 

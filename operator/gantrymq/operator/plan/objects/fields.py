@@ -9,9 +9,9 @@ from typing import Any
 from gantrymq.operator.plan.actions import Json, ObjectRef
 
 
-# Any: objects of the API are JSON, and each caller knows what its field holds.
+# Any: objects of the API are JSON, and each caller knows the type of its field.
 def value_at(content: Any, *path: str) -> Any:
-    """The value at a path of keys, or None where any of them is missing."""
+    """Return the value at a path of keys; None if a key is missing."""
     for key in path:
         if not isinstance(content, dict):
             return None
@@ -20,19 +20,19 @@ def value_at(content: Any, *path: str) -> Any:
 
 
 def text_at(content: Any, *path: str) -> str:
-    """The text at a path, empty where it is missing or not a text."""
+    """Return the text at a path; empty if it is missing or not a text."""
     value = value_at(content, *path)
     return value if isinstance(value, str) else ""
 
 
 def map_at(content: Any, *path: str) -> Mapping[str, Any]:
-    """The object at a path, empty where it is missing."""
+    """Return the object at a path; empty if it is missing."""
     value = value_at(content, *path)
     return value if isinstance(value, dict) else {}
 
 
 def list_at(content: Any, *path: str) -> list[Any]:
-    """The list at a path, empty where it is missing."""
+    """Return the list at a path; empty if it is missing."""
     value = value_at(content, *path)
     return value if isinstance(value, list) else []
 
@@ -63,7 +63,7 @@ def is_terminating(content: Json) -> bool:
 
 
 def condition_of(content: Json, kind: str) -> Mapping[str, Any]:
-    """The condition of this type in the object's status, empty where there is none."""
+    """Return the condition of this type in the object's status; empty if there is none."""
     for condition in list_at(content, "status", "conditions"):
         if text_at(condition, "type") == kind:
             return map_at(condition)
@@ -71,7 +71,7 @@ def condition_of(content: Json, kind: str) -> Mapping[str, Any]:
 
 
 def seconds_at(content: Any, *path: str) -> float | None:
-    """The time at a path in Unix seconds, or None where there is no valid one."""
+    """Return the time at a path in Unix seconds; None if there is no valid one."""
     text = text_at(content, *path)
     try:
         return datetime.fromisoformat(text).timestamp() if text else None
@@ -80,5 +80,5 @@ def seconds_at(content: Any, *path: str) -> float | None:
 
 
 def ref_of(content: Json, api_version: str, kind: str) -> ObjectRef:
-    """Names an observed object; items of a list carry neither apiVersion nor kind."""
+    """Return a reference to an observed object. Items of a list lack apiVersion and kind."""
     return ObjectRef(api_version, kind, text_at(content, "metadata", "namespace"), name_of(content))

@@ -1,7 +1,7 @@
-"""The workload of a broker group, and which groups with how many members there are.
+"""Determines the groups of a cluster with their sizes, and the workload of each group.
 
-Groups are added at once. Removing groups, and changing the number of members or the volumes of a
-group, are not done in this version: the group keeps what it was created with.
+Groups are added at once. This version does not remove groups, and does not change the number of
+members or the volumes of a group: a group keeps what it was created with.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from gantrymq.operator.resources.names import MEMBERS_MAX, group_name
 @final
 @dataclass(frozen=True, slots=True)
 class GroupSize:
-    """A group that exists or is to exist, with what it was created with."""
+    """A group that exists or is to be created, with the values of its creation."""
 
     name: str
     members: int
     storage_size: str
     address: str
-    """The clusterIP that its Service has or had; empty before it had one."""
+    """The clusterIP that its Service has or had; empty before the first one."""
 
 
 def group_sizes(
     cluster: Cluster, status: Mapping[str, Any], stateful_sets: Mapping[str, Json]
 ) -> tuple[GroupSize, ...]:
-    """All groups, also those beyond `spec.groups`; `stateful_sets` are by the group's name."""
+    """Return all groups, also those beyond `spec.groups`. `stateful_sets` is by group name."""
     remembered = {text_at(each, "name"): each for each in list_at(status, "groups")}
     count = cluster.spec.groups
     while group_name(count) in stateful_sets or group_name(count) in remembered:
@@ -68,7 +68,7 @@ def _number(text: str) -> int:
 def group_blueprint(
     cluster: Cluster, group: str, members: int, address: str, links: LinkTls
 ) -> Blueprint:
-    """How the group's workload is built. `address` is the clusterIP of the group's Service."""
+    """Return the blueprint of a group. `address` is the clusterIP of the group's Service."""
     names = cluster.names
     return Blueprint(
         names.group(group),
@@ -93,8 +93,8 @@ def _stateful_set_spec(cluster: Cluster, group: str, members: int) -> Json:
         "podManagementPolicy": "Parallel",
         # The operator restarts members, followers first, while all are in sync.
         "updateStrategy": {"type": "OnDelete"},
-        # Volumes outlive a StatefulSet that is deleted by hand; the operator deletes them with
-        # the cluster where the resource says so.
+        # Volumes outlive a StatefulSet that is deleted by hand. The operator deletes them with
+        # the cluster if the resource demands it.
         "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
         "selector": {"matchLabels": cluster.names.selector(BROKER, group)},
         "volumeClaimTemplates": [_claim_template(cluster, group)],

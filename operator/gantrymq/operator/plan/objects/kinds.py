@@ -1,4 +1,4 @@
-"""The kinds of objects that a cluster owns, each with its apiVersion."""
+"""Lists the kinds of a cluster's objects, each with its apiVersion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and labels of the objects of one cluster; the table is in docs/design/operator.md."""
+"""Derives names and labels of a cluster's objects, as the table in docs/design/operator.md."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAME_SERVER_METRICS_PORT: Final = 5558
 @final
 @dataclass(frozen=True, slots=True)
 class ClusterNames:
-    """Names of what belongs to the cluster `cluster` in `namespace`."""
+    """The names of the objects of one cluster in its namespace."""
 
     cluster: str
     namespace: str
@@ -55,7 +55,7 @@ class ClusterNames:
 
     @property
     def accounts(self) -> str:
-        """The Secret with all accounts, where the resource names none."""
+        """The Secret with all accounts, unless the resource names another."""
         return f"{self.cluster}-accounts"
 
     @property
@@ -65,7 +65,7 @@ class ClusterNames:
 
     @property
     def tls(self) -> str:
-        """The Secret with the certificate of the servers, where the resource names none."""
+        """The Secret with the certificate of the servers, unless the resource names another."""
         return f"{self.cluster}-tls"
 
     @property
@@ -92,12 +92,12 @@ class ClusterNames:
         return f"{STORE}-{self.pod(group, member)}"
 
     def member_address(self, group: str, member: int) -> str:
-        """Where the other members of the group reach a member."""
+        """Return the address at which the other members of the group reach a member."""
         host = f"{self.pod(group, member)}.{self.members(group)}.{self.namespace}.svc"
         return f"{host}:{HA_PORT}"
 
     def name_server_addresses(self, count: int) -> str:
-        """All name servers, as brokers and clients want them."""
+        """Return all name servers in the format of namesrvAddr."""
         hosts = (
             f"{self.name_servers}-{index}.{self.name_servers}.{self.namespace}.svc"
             for index in range(count)
@@ -105,7 +105,7 @@ class ClusterNames:
         return ";".join(f"{host}:{NAME_SERVER_PORT}" for host in hosts)
 
     def labels(self, component: str, group: str = "") -> Json:
-        """Labels of an owned object."""
+        """Return the labels of an owned object."""
         of_group = {GROUP_LABEL: group} if group else {}
         return {
             MANAGED_BY: "gantry",
@@ -115,6 +115,6 @@ class ClusterNames:
         }
 
     def selector(self, component: str, group: str = "") -> Json:
-        """Labels that select the pods of a component, or of a group."""
+        """Return the labels that select the pods of a component, or of a group."""
         of_group = {GROUP_LABEL: group} if group else {}
         return {INSTANCE: self.cluster, COMPONENT: component, **of_group}

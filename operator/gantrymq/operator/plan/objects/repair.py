@@ -1,4 +1,4 @@
-"""What to do about one object: make it, change it, make it anew, wait, or nothing."""
+"""Plans how one object becomes as wanted: create it, change it, recreate it, or wait."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Repairs:
     actions: list[Action] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
     remakes: list[Delete] = field(default_factory=list)
-    """Of Services that cannot be changed in place: for a time when nothing else is done."""
+    """Deletions of Services that cannot be changed in place, for a time without other actions."""
 
     def want(self, wanted: Json, why: str = "") -> bool:
-        """Plan what makes the object as wanted; whether there is something to do. `why` is the
-        reason where the resource asked for the change."""
+        """Plan what the object needs to become as wanted; return whether it needs anything. `why`
+        is the reason if the resource asked for the change."""
         kind, name = (wanted["apiVersion"], wanted["kind"]), wanted["metadata"]["name"]
         found = self.observed.find(kind, name)
         what = f"{kind[1]} {name}"
@@ -42,7 +42,7 @@ class Repairs:
             self.actions.append(Apply(wanted, f"{what} does not exist"))
             return True
         if is_terminating(found):
-            self.waits.append(Wait(what, "it is being deleted, and is made again afterwards"))
+            self.waits.append(Wait(what, "it is being deleted, and is created again afterwards"))
             return True
         if wanted["kind"] == SERVICE[1] and self._repair_service(wanted, found):
             return True
@@ -53,12 +53,13 @@ class Repairs:
         return True
 
     def _repair_service(self, wanted: Json, found: Json) -> bool:
-        """Plan what applying would not do to a Service; whether there is something to do."""
+        """Plan the changes of a Service that applying would not make; return whether there are
+        any."""
         ref = ref_of(found, *SERVICE)
         what = f"Service {ref.name}"
         obstacle = service_repair.immutable(wanted, found)
         if obstacle:
-            reason = f"{what} is made anew: {obstacle}"
+            reason = f"{what} is created again: {obstacle}"
             self.remakes.append(Delete(ref, uid_of(found), reason, is_disruptive=True))
             return True
         if service_repair.is_detaching(wanted, found, self.now):
@@ -71,13 +72,13 @@ class Repairs:
         return bool(changes)
 
     def own(self, wanted: Json) -> None:
-        """Plan labels and owner of an object that is there, and leave its content alone."""
+        """Plan labels and owner of an existing object, and do not change its content."""
         kind, metadata = (wanted["apiVersion"], wanted["kind"]), wanted["metadata"]
         found = self.observed.find(kind, metadata["name"])
         assert found is not None
         what = f"{kind[1]} {metadata['name']}"
         if is_terminating(found):
-            self.waits.append(Wait(what, "it is being deleted, and is made again afterwards"))
+            self.waits.append(Wait(what, "it is being deleted, and is created again afterwards"))
             return
         difference = drift({"metadata": metadata}, found)
         if difference is None:
@@ -95,7 +96,7 @@ class Repairs:
         )
 
     def replace(self, wanted: Json, why: str) -> None:
-        """Apply an object that is there, so that entries which are not wanted any more go."""
+        """Apply an existing object again, which removes entries that are not wanted any more."""
         found = self.observed.find(
             (wanted["apiVersion"], wanted["kind"]), wanted["metadata"]["name"]
         )

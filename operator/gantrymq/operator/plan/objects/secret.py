@@ -1,7 +1,7 @@
-"""Reads the replication Secret: its lines as fingerprints, and how far a change of it has come.
+"""Reads the replication Secret: the fingerprints of its lines, and the progress of a rotation.
 
-gantrymq.dev/rotate-secret    on the BrokerCluster: a text; another one asks for a new secret
-gantrymq.dev/rotation         on the Secret: the request that is carried out, or was last
+gantrymq.dev/rotate-secret    on the BrokerCluster: a text; a changed text requests a new secret
+gantrymq.dev/rotation         on the Secret: the current request, or the last one
 gantrymq.dev/rotation-step    on the Secret: the step that members have to follow; absent: none
 """
 
@@ -26,18 +26,19 @@ from gantrymq.operator.resources.cluster.cluster_status import RotationStep
 
 REQUEST: Final = "gantrymq.dev/rotate-secret"
 REQUEST_MAX: Final = 128
-"""Characters of a request: it is kept at the Secret and shown in the status."""
+"""The most characters of a request, which is stored at the Secret and shown in the status."""
 ROTATION: Final = "gantrymq.dev/rotation"
 STEP: Final = "gantrymq.dev/rotation-step"
 FINGERPRINTS: Final = "fingerprints"
-"""The field of a Secret in a snapshot that stands for the lines of a replication secret."""
+"""The field of a Secret in a snapshot with the fingerprints of its lines."""
 ENTRIES: Final = "entries"
-"""The field with the names of its entries."""
+"""The field of a Secret in a snapshot with the names of its entries."""
 AUTHORITY: Final = "authority"
-"""The field with the certificate of an authority in it."""
+"""The field of a Secret in a snapshot with the certificate of its authority."""
 
 CLOCKS_SECONDS: Final = 10
-"""How far the clocks of two API servers may differ: a new Secret is older than its first pods."""
+"""The most by which the clocks of two API servers may differ, when times of a Secret and of pods
+are compared."""
 
 _STEPS: Final = frozenset(each.value for each in RotationStep)
 _LINES: Final = {
@@ -51,23 +52,23 @@ _LINES: Final = {
 @final
 @dataclass(frozen=True, slots=True)
 class ReplicationSecret:
-    """The Secret as far as a plan needs it; its text is not part of a snapshot."""
+    """The parts of the Secret that a plan needs. A snapshot does not contain its text."""
 
     ref: ObjectRef
     resource_version: str
     lines: tuple[str, ...]
-    """Fingerprints: the secret that makes proofs first."""
+    """Fingerprints, first that of the secret by which members make proofs."""
     request: str
-    """The last one that was taken up."""
+    """The last request that was begun."""
     step: RotationStep
     is_changing: bool
-    """Whether a change has begun and is not known to be done."""
+    """Whether a rotation has begun and is not known to be done."""
     damage: str
-    """Why its change cannot go on; empty when it can."""
+    """Why the rotation cannot continue; empty if it can."""
 
 
 def read_secret(content: Json) -> ReplicationSecret:
-    """Read a Secret; never raises."""
+    """Read a Secret. Never raises."""
     lines = tuple(str(each) for each in list_at(content, FINGERPRINTS))
     text = annotation_of(content, STEP)
     step, damage = RotationStep.DONE, ""
@@ -77,7 +78,7 @@ def read_secret(content: Json) -> ReplicationSecret:
         damage = f"its annotation {STEP} is {text[:40]!r}, which is no step"
     if not damage and len(lines) != _LINES[step]:
         damage = (
-            f"it has {len(lines)} lines, and {_LINES[step]} where {STEP} is"
+            f"it has {len(lines)} lines, but must have {_LINES[step]} while {STEP} is"
             f" {text or 'absent'}: it was changed by hand"
         )
     ref = ref_of(content, *SECRET)
@@ -86,13 +87,13 @@ def read_secret(content: Json) -> ReplicationSecret:
 
 
 def request_of(resource: Json) -> str:
-    """The newest request for another secret; empty for none."""
+    """Return the newest request for a new secret; empty if there is none."""
     return annotation_of(resource, REQUEST).strip()
 
 
 def is_of_interest(resource: Json, secret: Json | None, pods: Iterable[Json]) -> bool:
-    """Whether a plan asks which secrets the members have: while the Secret is changed, and as long
-    as a member runs that started before it was made."""
+    """Whether a plan needs to know which secrets the members have: during a rotation, and while a
+    member runs that is older than the Secret."""
     if secret is None:
         return False
     found = read_secret(secret)
@@ -102,7 +103,7 @@ def is_of_interest(resource: Json, secret: Json | None, pods: Iterable[Json]) ->
 
 
 def is_older(pod: Json | None, secret: Json | None) -> bool:
-    """Whether a pod was certainly made before the Secret."""
+    """Whether a pod was certainly created before the Secret."""
     created = seconds_at(pod, "metadata", "creationTimestamp")
     made_at = seconds_at(secret, "metadata", "creationTimestamp")
     return created is not None and made_at is not None and created < made_at - CLOCKS_SECONDS

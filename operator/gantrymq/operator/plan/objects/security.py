@@ -1,7 +1,7 @@
-"""What the secure profile adds to the configuration and to the pods of a cluster.
+"""Adds the secure profile to the configuration and to the pods of a cluster.
 
 The files come from two Secrets. Servers read certificates, accounts and the token again when the
-files change; only the keys by which a broker signs are read once, at its start.
+files change. Only the keys by which a broker signs its requests are read once, at its start.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ ACCOUNTS_FOLDER: Final = "/etc/gantry-accounts"
 TLS_FOLDER: Final = "/etc/gantry-tls"
 _ACCOUNTS_VOLUME: Final = "accounts"
 _TLS_VOLUME: Final = "tls"
-# The kubelet gives the group of the pod, which is that of the server's user, the right to read.
+# Readable by the owner and the group. The pod's fsGroup is the group of the server's user.
 _MODE: Final = 0o440
-# RocketMQ's tools read conf/tools.yml of ROCKETMQ_HOME, which may be this folder.
+# RocketMQ's tools read conf/tools.yml below ROCKETMQ_HOME, which may be set to this folder.
 _PATHS: Final = {
     ACCOUNTS_ENTRY: ACCOUNTS_ENTRY,
     ADMINISTRATOR_ENTRY: f"conf/{ADMINISTRATOR_ENTRY}",
@@ -37,17 +37,17 @@ TLS_ENTRIES: Final = (CERTIFICATE_ENTRY, KEY_ENTRY, AUTHORITY_ENTRY)
 
 
 def accounts_name(cluster: Cluster) -> str:
-    """The Secret with the accounts."""
+    """Return the name of the Secret with the accounts."""
     return cluster.spec.security.accounts_secret or cluster.names.accounts
 
 
 def tls_name(cluster: Cluster) -> str:
-    """The Secret with the certificate."""
+    """Return the name of the Secret with the certificate."""
     return cluster.spec.security.tls_secret or cluster.names.tls
 
 
 def security_inputs(cluster: Cluster) -> Json:
-    """Inputs of all pods of a secure cluster; none of an open one."""
+    """Return the inputs of all pods of a secure cluster; none for an open one."""
     if not cluster.spec.security.is_secure:
         return {}
     secrets = {"accounts": accounts_name(cluster), "tls": tls_name(cluster)}
@@ -55,7 +55,7 @@ def security_inputs(cluster: Cluster) -> Json:
 
 
 def profile_note(cluster: Cluster) -> Json:
-    """The annotation by which a StatefulSet keeps the profile; none of an open cluster."""
+    """Return the annotation by which a StatefulSet stores the profile; none for an open cluster."""
     return {PROFILE: SecurityProfile.SECURE.value} if cluster.spec.security.is_secure else {}
 
 
@@ -63,13 +63,13 @@ def profile_note(cluster: Cluster) -> Json:
 
 
 def server_settings(cluster: Cluster, bind_address: str) -> dict[str, str]:
-    """Settings of every server of a secure cluster; none of an open one."""
+    """Return the settings of every server of a secure cluster; none for an open one."""
     if not cluster.spec.security.is_secure:
         return {}
     return {
         "secureDefaults": "true",
         "aclFile": f"{ACCOUNTS_FOLDER}/{_PATHS[ACCOUNTS_ENTRY]}",
-        # Kubelets probe this port, and monitoring reads it with the token.
+        # Kubelets probe this port, and Prometheus scrapes it with the token.
         "metricsBindAddress": bind_address,
         "metricsTokenFile": f"{ACCOUNTS_FOLDER}/{_PATHS[TOKEN_ENTRY]}",
         "tls.server.certPath": f"{TLS_FOLDER}/{CERTIFICATE_ENTRY}",
@@ -78,7 +78,7 @@ def server_settings(cluster: Cluster, bind_address: str) -> dict[str, str]:
 
 
 def broker_settings(cluster: Cluster, bind_address: str) -> dict[str, str]:
-    """Settings of a broker of a secure cluster; none of an open one."""
+    """Return the settings of a broker of a secure cluster; none for an open one."""
     settings = server_settings(cluster, bind_address)
     if not settings:
         return {}
@@ -95,14 +95,14 @@ def broker_settings(cluster: Cluster, bind_address: str) -> dict[str, str]:
 
 
 def security_mounts(cluster: Cluster) -> dict[str, str]:
-    """Where the Secrets are in a container of a secure cluster, by the volume."""
+    """Return the folder of each Secret's volume in a container of a secure cluster."""
     if not cluster.spec.security.is_secure:
         return {}
     return {_ACCOUNTS_VOLUME: ACCOUNTS_FOLDER, _TLS_VOLUME: TLS_FOLDER}
 
 
 def security_volumes(cluster: Cluster) -> list[Json]:
-    """The volumes of `security_mounts`. Entries for other readers are left out."""
+    """Return the volumes of `security_mounts`, with only the entries that servers read."""
     if not cluster.spec.security.is_secure:
         return []
     names = {_ACCOUNTS_VOLUME: accounts_name(cluster), _TLS_VOLUME: tls_name(cluster)}

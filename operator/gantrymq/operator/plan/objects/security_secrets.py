@@ -1,13 +1,13 @@
-"""The Secrets of a secure cluster that the operator makes, and the ones that users name.
+"""Plans the Secrets of a secure cluster: creates missing ones, and checks those that users name.
 
     <cluster>-accounts    all accounts, the administrator's keys, the token for metrics
     <cluster>-client      the keys of the account of applications: SUB and PUB of all topics
-    <cluster>-tls         a certificate and the authority that signed it, as cert-manager's
+    <cluster>-tls         a certificate and the authority that signed it, in cert-manager's format
     <cluster>-ca          a ConfigMap with the authority's certificate, which clients trust, and a
                           tls.properties for clients that mount it at /etc/gantry-ca
 
-They are made once. Users may change their content, and delete them to have others: the account of
-applications is remade together with the accounts that it is one of.
+The operator creates them once. Users may change their content, and delete them to get new ones. The
+account of applications is one of the accounts, so both are created again together.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _TLS_TYPE: Final = "kubernetes.io/tls"
 
 
 def want_security(cluster: Cluster, repairs: Repairs, new: NewSecurity | None) -> list[Wait]:
-    """Plan the Secrets that are the operator's to make; why pods cannot start yet."""
+    """Plan the Secrets that the operator creates; return why pods cannot start yet."""
     if not cluster.spec.security.is_secure:
         return []
     security = cluster.spec.security
@@ -86,7 +86,7 @@ def _want_accounts(cluster: Cluster, repairs: Repairs, new: NewSecurity | None) 
     waits = _want_own(repairs, cluster, names.accounts, accounts)
     client = repairs.observed.find(SECRET, names.client)
     if client is not None and is_new and new is not None:  # its key belonged to the old accounts
-        reason = f"Secret {names.client}: the accounts are made anew"
+        reason = f"Secret {names.client}: the accounts are created again"
         repairs.actions.append(Apply(_client(cluster, new), reason, version_of(client)))
         return waits
     return waits + _want_own(
@@ -95,13 +95,13 @@ def _want_accounts(cluster: Cluster, repairs: Repairs, new: NewSecurity | None) 
 
 
 def _want_own(repairs: Repairs, cluster: Cluster, name: str, wanted: Json | None) -> list[Wait]:
-    """Make a Secret that is not there; of one that the operator made, keep labels and owner alone.
-    A Secret of another maker is left as it is: it would be deleted with the cluster."""
+    """Create a missing Secret. Of an existing one, keep only labels and owner right. A Secret that
+    the operator did not create is not changed, because it would be deleted with the cluster."""
     found = repairs.observed.find(SECRET, name)
     if found is not None and not _is_ours(found, cluster.names.cluster):
         words = (
-            "a Secret of this name exists, and the operator did not make it: delete or rename it,"
-            " or name it in spec.security (accountsSecret, tlsSecret)"
+            "a Secret of this name exists, and the operator did not create it: delete or rename"
+            " it, or name it in spec.security (accountsSecret, tlsSecret)"
         )
         return [Wait(f"Secret {name}", words)]
     if found is not None:
@@ -109,13 +109,13 @@ def _want_own(repairs: Repairs, cluster: Cluster, name: str, wanted: Json | None
     elif wanted is not None:
         repairs.want(wanted)
     else:
-        repairs.waits.append(Wait(f"Secret {name}", "no random values were given"))
+        repairs.waits.append(Wait(f"Secret {name}", "the snapshot has no random values for it"))
     return []
 
 
 def _is_ours(found: Json, cluster: str) -> bool:
-    """Whether the operator made a Secret, by its label or, should a user have removed that, by its
-    owner."""
+    """Whether the operator created a Secret, by its label, or by its owner if a user has removed
+    the label."""
     owners = list_at(found, "metadata", "ownerReferences")
     return label_of(found, MANAGED_BY) == _GANTRY or any(
         text_at(owner, "name") == cluster for owner in owners
@@ -123,12 +123,12 @@ def _is_ours(found: Json, cluster: str) -> bool:
 
 
 def _missing(repairs: Repairs, name: str, entries: tuple[str, ...], field: str) -> list[Wait]:
-    """What the pods cannot mount yet."""
+    """Return what pods cannot mount yet."""
     found = repairs.observed.find(SECRET, name)
     what = f"pods with Secret {name}"
     if found is None:
         if any(each.ref.name == name for each in repairs.actions):
-            return [Wait(what, "the Secret is being made")]
+            return [Wait(what, "the Secret is being created")]
         why = f"spec.security.{field} names it, and it does not exist: create it"
         return [Wait(what, why)]
     lacks = [each for each in entries if each not in list_at(found, ENTRIES)]
@@ -179,6 +179,6 @@ def _secret(cluster: Cluster, name: str, content: Mapping[str, str], type_: str 
 
 
 def _authority(cluster: Cluster, certificate: str) -> Json:
-    """What clients trust, apart from the Secret, which has the key as well."""
+    """Return the ConfigMap that clients trust. The Secret also has the private key."""
     data = {AUTHORITY_ENTRY: certificate, "tls.properties": _CLIENT_TLS}
     return cluster.owned(CONFIG_MAP, cluster.names.authority, BROKER, data=data)

@@ -1,11 +1,11 @@
 """Decides how a Service is changed in place, so that it keeps its clusterIP.
 
-Applying a Service removes neither ports nor labels of the selector that others have added, so these
-are replaced by a patch.
+Applying a Service removes neither ports nor labels of the selector that other writers have added,
+so a patch replaces these.
 
-The Service of a group has no selector. Kubernetes keeps the endpoints that it made by a selector
-when the selector is removed, and clients would be sent to them for ever. So a selector goes in two
-steps: the first replaces it by one that no pod has, upon which Kubernetes removes its endpoints.
+The Service of a group has no selector. When a selector is removed, Kubernetes keeps the endpoints
+that it created from it, and would send clients to them for ever. So a selector is removed in two
+steps: the first replaces it by one that no pod matches, and Kubernetes removes the endpoints.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.fields import list_at, map_at, text_at
 
 DETACHED_AT: Final = "gantrymq.dev/detached-at"
-"""The label of the selector between the two steps; its value is the time in Unix seconds."""
+"""The label of the selector between the two steps. Its value is the time in Unix seconds."""
 DETACH_SECONDS: Final = 30
-"""What the controllers of endpoints may take; they usually need less than a second."""
+"""How long to wait for the endpoints controllers, which usually need less than a second."""
 
 
 def immutable(wanted: Json, found: Json) -> str:
-    """Why the API server refuses the change: a Service stays headless, or stays not."""
+    """Return why the API server refuses the change: a Service cannot become headless, nor stop
+    being it. Empty if it does not refuse."""
     address = text_at(found, "spec", "clusterIP")
     is_changing = (address == "None") != (text_at(wanted, "spec", "clusterIP") == "None")
     return f"spec.clusterIP is {address}" if address and is_changing else ""
 
 
 def is_detaching(wanted: Json, found: Json, now: float) -> bool:
-    """Whether the first step was done a moment ago."""
+    """Whether the first step was done less than DETACH_SECONDS ago."""
     begun = text_at(found, "spec", "selector", DETACHED_AT)
     if map_at(wanted, "spec", "selector") or not begun.isdecimal():
         return False
@@ -37,7 +38,7 @@ def is_detaching(wanted: Json, found: Json, now: float) -> bool:
 
 
 def changes(wanted: Json, found: Json, now: float) -> tuple[Json, str]:
-    """Fields of `spec` for a merge patch, and why; empty where applying does what is needed."""
+    """Return the fields of `spec` for a merge patch, and why; empty if applying suffices."""
     fields: Json = {}
     reasons: list[str] = []
     labels = map_at(wanted, "spec", "selector")

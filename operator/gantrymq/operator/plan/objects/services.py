@@ -1,6 +1,6 @@
-"""The Services of a cluster.
+"""Makes the Services of a cluster.
 
-The Service of a group has no selector: its one endpoint is the EndpointSlice that the master
+The Service of a group has no selector. Its only endpoint is in the EndpointSlice that the master
 writes, so kube-proxy sends clients to the master without the operator.
 """
 
@@ -20,7 +20,8 @@ from gantrymq.operator.plan.objects.names import (
 
 
 def group_service(cluster: Cluster, group: str, address: str) -> Json:
-    """The stable address of a group. `address` is the clusterIP it had before, if it had one."""
+    """Return the Service with the stable address of a group. `address` is its former clusterIP, if
+    it had one."""
     ports = [_port("broker", BROKER_PORT), _port("fast", FAST_PORT), _port("ha", HA_PORT)]
     spec: Json = {"type": "ClusterIP", "ports": ports}
     if address:
@@ -29,20 +30,21 @@ def group_service(cluster: Cluster, group: str, address: str) -> Json:
 
 
 def members_service(cluster: Cluster, group: str) -> Json:
-    """DNS names of a group's members, ready or not: they have to find each other to get ready."""
+    """Return the Service that gives a group's members DNS names, ready or not: members must find
+    each other to become ready."""
     spec = _headless(cluster.names.selector(BROKER, group), [_port("ha", HA_PORT)])
     return cluster.owned(SERVICE, cluster.names.members(group), BROKER, group, spec=spec)
 
 
 def name_server_pods_service(cluster: Cluster) -> Json:
-    """DNS names of the name servers, which brokers and clients list one by one."""
+    """Return the Service that gives the name servers DNS names, which namesrvAddr lists."""
     ports = [_port("namesrv", NAME_SERVER_PORT)]
     spec = _headless(cluster.names.selector(NAME_SERVER), ports)
     return cluster.owned(SERVICE, cluster.names.name_servers, NAME_SERVER, spec=spec)
 
 
 def name_server_service(cluster: Cluster) -> Json:
-    """One address of all name servers, for clients that want a single one."""
+    """Return the Service with one address for all name servers, for clients that want only one."""
     spec = {
         "type": "ClusterIP",
         "selector": cluster.names.selector(NAME_SERVER),

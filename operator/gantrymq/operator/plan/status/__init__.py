@@ -1,1 +1,1 @@
-"""What the status of a BrokerCluster says: obstacles, conditions, columns."""
+"""The status of a BrokerCluster: obstacles, conditions, columns."""

@@ -1,4 +1,4 @@
-"""Decides the conditions of a BrokerCluster; the table of reasons is in the package `resources`."""
+"""Decides the conditions of a BrokerCluster. `resources.reasons` has the table of reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Verdict: TypeAlias = tuple[Reason, str]
 def decide_conditions(
     facts: Facts, before: Iterable[Condition], now: float
 ) -> tuple[Condition, ...]:
-    """All conditions of a cluster that was read completely."""
+    """Return all conditions of a cluster that was read completely."""
     conditions = tuple(before)
     for type_, decide in _DECISIONS.items():
         reason, message = decide(facts)
@@ -41,7 +41,7 @@ def decide_conditions(
 
 
 def time_text(now: float) -> str:
-    """A time as the API server writes it."""
+    """Return a time in the API server's format."""
     return datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -77,7 +77,7 @@ def _available(facts: Facts) -> Verdict:
 
 
 def _unavailable(facts: Facts) -> str:
-    """Which groups acknowledge no messages, and why; empty where all do."""
+    """Return which groups acknowledge no messages, and why; empty if all groups do."""
     found = []
     if facts.masterless:
         found.append(f"groups without a master: {_names(facts.masterless)}")
@@ -108,9 +108,9 @@ def _progressing(facts: Facts) -> Verdict:
         return Reason.PAUSED_BY_SPEC, "spec.paused is true"
     if facts.forming:
         reason = Reason.SCALING_OUT if facts.formed else Reason.CREATING
-        return reason, f"groups that are being made: {_names(facts.forming)}"
+        return reason, f"groups that are being created: {_names(facts.forming)}"
     if any(group.lease is not None and group.lease.is_switching for group in facts.groups):
-        return Reason.SWITCHING_OVER, "a master hands its group over"
+        return Reason.SWITCHING_OVER, "a master hands over to another member"
     if facts.outdated or facts.changes_pods:
         return Reason.ROLLING_OUT, "members are restarted one after another"
     if facts.waits:
@@ -150,12 +150,12 @@ def _spread(facts: Facts) -> Verdict:
     homes = spread(choices)
     nodes = {each.group: each.nodes[homes[each.group]] for each in choices if each.group in homes}
     if largest_share(at_work) > largest_share(nodes):
-        return Reason.MASTERS_CROWDED, "a node has more masters than need be"
+        return Reason.MASTERS_CROWDED, "a node has more masters than necessary"
     return Reason.WELL_SPREAD, "members and masters are spread over the nodes"
 
 
 def _shared_zones(facts: Facts) -> list[str]:
-    """Groups that could be spread over more zones than they are."""
+    """Return the groups that could be spread over more zones than they are."""
     nodes, scheduling = facts.snapshot.nodes or {}, facts.cluster.spec.scheduling
     if scheduling.zones is Zones.IGNORE:
         return []
@@ -200,7 +200,7 @@ def _quiesced(facts: Facts) -> Verdict:
     if facts.waits:
         return Reason.WAITING, _waits(facts)
     if facts.actions or facts.outdated or facts.forming or facts.not_ready():
-        return Reason.ACTIONS_PENDING, "the cluster is on its way to what the spec asks"
+        return Reason.ACTIONS_PENDING, "the cluster is changing to what the spec asks for"
     return Reason.NOTHING_TO_DO, "nothing is left to do for this generation of the spec"
 
 

@@ -26,11 +26,11 @@ from gantrymq.operator.resources.cluster.cluster_status import (
 from gantrymq.operator.resources.reasons.condition_list import read_conditions
 
 WAITS_MAX = 50
-"""A status stays small, however many members wait for the same thing."""
+"""The most waits that a status lists, to limit its size."""
 
 
 def cluster_status(facts: Facts, now: float) -> Json:
-    """The whole status."""
+    """Return the whole status."""
     spec, names, groups = facts.cluster.spec, facts.cluster.names, facts.groups
     members = [member for group in groups for member in group.members]
     selector = names.selector(BROKER)
@@ -110,7 +110,7 @@ def _member(group: Group, member: Member, reports: Mapping[int, MemberReport]) -
 
 
 def _is_about(wait: Wait, facts: Facts, group: Group) -> bool:
-    """Whether something that waits is of this group: its objects and pods have its name."""
+    """Whether a wait is about this group. The names of its objects and pods begin with its name."""
     name = facts.cluster.names.group(group.name)
     words = wait.what.replace(":", " ").split()
     return any(word in (name, group.name) or (word.startswith(f"{name}-")) for word in words)

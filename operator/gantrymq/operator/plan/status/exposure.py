@@ -1,4 +1,4 @@
-"""Says which ports of a cluster are open to any client, in the words of its servers' logs."""
+"""Finds the ports of a cluster that are open to any client, in the terms of its servers' logs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ACCOUNTS: Final = ("aclEnable", "authenticationEnabled")
 @final
 @dataclass(frozen=True, slots=True)
 class _Server:
-    """A kind of server: its ports, and what any client may do there."""
+    """A kind of server: its ports, and what any client may do at open ones."""
 
     port: int
     metrics_port: int
@@ -53,8 +53,8 @@ _NAME_SERVER: Final = _Server(
 
 
 def open_ports(spec: BrokerClusterSpec) -> tuple[str, ...]:
-    """One sentence for each port that lacks something; none of a secure cluster. The replication
-    port of members needs a proof in every cluster."""
+    """Return a sentence for each port that lacks authentication or TLS; none for a secure cluster.
+    The replication port of members requires a proof in every cluster."""
     if spec.security.is_secure:
         return ()
     of_brokers = statements(_ports(spec.config, _BROKER))

@@ -1,4 +1,4 @@
-"""What the conditions and columns are decided from: one value for each question."""
+"""Collects the facts from which conditions and columns are decided."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gantrymq.operator.resources.cluster.cluster_status import SecretRotation
 @final
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A cluster as it is, and what the plan is about to do."""
+    """The observed cluster, and the actions of its plan."""
 
     cluster: Cluster
     snapshot: ClusterSnapshot
@@ -29,9 +29,9 @@ class Facts:
     actions: tuple[Action, ...]
     waits: tuple[Wait, ...]
     outdated: int
-    """Pods that are to be restarted."""
+    """The number of pods that are to be restarted."""
     unsupported: Sequence[str]
-    """Changes of the spec that this version does not make, in sentences."""
+    """Sentences about changes of the spec that this version does not make."""
     ready_name_servers: int
     rotation: SecretRotation | None
 
@@ -50,7 +50,7 @@ class Facts:
 
     @property
     def short(self) -> list[Group]:
-        """Groups with a master, and too few members in sync to acknowledge messages."""
+        """Groups with a master, but with too few members in sync to acknowledge messages."""
         spec = self.cluster.spec
         return [
             group
@@ -67,7 +67,7 @@ class Facts:
         )
 
     def not_ready(self) -> list[str]:
-        """Pods of brokers that are not ready."""
+        """Return the pods of brokers that are not ready."""
         return [
             member.pod_name
             for group in self.groups
@@ -76,7 +76,7 @@ class Facts:
         ]
 
     def missing_followers(self) -> list[str]:
-        """Followers outside of the in-sync set that are not ready, or do not run."""
+        """Return the pods of members that are not master, and not ready."""
         return [
             member.pod_name
             for group in self.formed
@@ -85,7 +85,7 @@ class Facts:
         ]
 
     def behind(self) -> list[str]:
-        """Members that run and are not in the in-sync set."""
+        """Return the pods of members that are ready but not in sync."""
         return [
             member.pod_name
             for group in self.formed

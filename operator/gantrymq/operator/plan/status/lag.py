@@ -1,4 +1,4 @@
-"""How far a member is behind, in steps that are coarse enough not to change with each message."""
+"""Rounds the lag of a member to coarse steps, so that it does not change with each message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _MEBIBYTE: Final = 1 << 20
 
 
 def lag_steps(lag_bytes: int, *, is_in_sync: bool) -> int:
-    """0 for none, 1 for less than a mebibyte, else the next power of two of mebibytes, plus 1."""
+    """Return 0 for less than 1 MiB in sync, 1 for less out of sync, 2 + n for up to 2**n MiB."""
     if lag_bytes < _MEBIBYTE:
         return 0 if is_in_sync or lag_bytes <= 0 else 1
     mebibytes = -(-lag_bytes // _MEBIBYTE)
@@ -16,7 +16,7 @@ def lag_steps(lag_bytes: int, *, is_in_sync: bool) -> int:
 
 
 def lag_text(steps: int) -> str:
-    """As the column shows it: 0, <1Mi, 16Mi, 2Gi."""
+    """Return the text of the column: 0, <1Mi, 16Mi, 2Gi."""
     if steps < 2:
         return ("0", "<1Mi")[steps]
     exponent = steps - 2

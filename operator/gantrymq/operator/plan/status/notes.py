@@ -1,4 +1,4 @@
-"""The Events of a plan: what it does, and what changed since the status was written last."""
+"""Decides the Events of a plan: its actions, and what changed since the last status."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gantrymq.operator.resources.reasons.conditions import Kind, Reason, find_ev
 
 
 def notes(facts: Facts, done: Sequence[Action]) -> tuple[EventNote, ...]:
-    """`done` are the actions that the plan hands out."""
+    """Return the Events of a plan whose actions are `done`."""
     before = map_at(facts.snapshot.resource, "status")
     found = [_of_action(action, facts) for action in done]
     found += _of_masters(facts, before)
@@ -67,7 +67,7 @@ def _of_apply(action: Apply, facts: Facts) -> EventNote | None:
         return note(reason, action.reason) if is_workload or ":" in action.reason else None
     group = label_of(body, GROUP_LABEL)
     if any(each.name == group and each.has_formed for each in facts.groups):
-        return note(Reason.OBJECT_REPAIRED, f"{action.reason}: it is made again")
+        return note(Reason.OBJECT_REPAIRED, f"{action.reason}: it is created again")
     if not is_workload:
         return None
     if group:

@@ -1,6 +1,6 @@
-"""Explains why a cluster is not as it should be: what, why, and what the user can do.
+"""Explains why a cluster is not as it should be: what is wrong, why, and what the user can do.
 
-Messages hold no times and no counters that move, so that an unchanged state gives unchanged text.
+Messages contain no times and no moving counters, so that an unchanged state gives unchanged text.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ _ORDER: Final = (
     Reason.SECRET_REPLACED,
     Reason.MEMBERS_NOT_READY,
 )
-# What a missing StorageClass entails.
+# The consequences of a missing StorageClass.
 _OF_STORAGE: Final = frozenset({Reason.VOLUME_PENDING, Reason.POD_UNSCHEDULABLE})
-# Events that say no more than that a pod is not ready.
-_SAY_NOTHING: Final = ("BackOff:", "Unhealthy:")
+# Events that say only that a pod is not ready.
+_UNINFORMATIVE: Final = ("BackOff:", "Unhealthy:")
 
 _WORDS_MAX: Final = 300
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?")
-# What the scheduler adds helps only those who use priorities or claims of devices.
+# The scheduler's remark about preemption matters only with priorities or device claims.
 _PREEMPTION: Final = re.compile(r"[.,]? (no new claims to deallocate, )?preemption: .*", re.DOTALL)
 # The kubelet alternates between the failure and the wait before the next attempt.
 _BACK_OFF: Final = re.compile(r'Back-off pulling image "[^"]*"(: ErrImagePull: )?')
@@ -73,7 +73,7 @@ _BACK_OFF: Final = re.compile(r'Back-off pulling image "[^"]*"(: ErrImagePull: )
 @final
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """One thing that stands in the way."""
+    """One reason why the cluster is not ready, with a message for the user."""
 
     reason: Reason
     message: str
@@ -83,7 +83,7 @@ class Obstacle:
 def find_obstacles(
     cluster: Cluster, groups: Sequence[Group], snapshot: ClusterSnapshot
 ) -> list[Obstacle]:
-    """What stands in the way, causes before consequences."""
+    """Return all obstacles, causes before consequences."""
     found: list[Obstacle] = []
     if snapshot.refusal:
         what = f"the API server refused a change: {one_line(snapshot.refusal)}"
@@ -143,7 +143,7 @@ def _of_pod(cluster: Cluster, group: str, pod: Json, snapshot: ClusterSnapshot) 
         if obstacle is not None:
             return [obstacle]
     event = snapshot.events.get(name, "")
-    if event and not event.startswith(_SAY_NOTHING):
+    if event and not event.startswith(_UNINFORMATIVE):
         return [Obstacle(Reason.MEMBERS_NOT_READY, f"pod {name}: {one_line(event)}", group)]
     return []
 
@@ -181,7 +181,7 @@ def _without_node(cluster: Cluster, group: str, pod: Json, snapshot: ClusterSnap
         if name_of(claim).endswith(f"-{name}") and event and _is_unbound(claim):
             what = f"volume claim {name_of(claim)} is not bound: {one_line(event)}"
             return Obstacle(Reason.VOLUME_PENDING, what, group)
-    what = f"no node takes pod {name}: {words}"
+    what = f"no node accepts pod {name}: {words}"
     if group and snapshot.nodes is not None:
         selector = cluster.spec.scheduling.node_selector
         fitting = fitting_nodes(snapshot.nodes, selector, tolerations(cluster))
@@ -201,7 +201,7 @@ def _is_unbound(claim: Json) -> bool:
 
 
 def _of_leadership(cluster: Cluster, group: Group, snapshot: ClusterSnapshot) -> list[Obstacle]:
-    """Why a group that once had a master has none."""
+    """Explain why a group that once had a master has none."""
     lease = group.lease
     if lease is None or group.has_master:
         return []
@@ -215,9 +215,9 @@ def _of_leadership(cluster: Cluster, group: Group, snapshot: ClusterSnapshot) ->
         return [Obstacle(Reason.NO_MASTER, what, group.name)]
     if _are_volumes_newer(cluster, group, snapshot.volume_claims):
         what = (
-            f"Lease {lease.name} remembers epoch {lease.epoch}, and all volumes of {group.name} are"
-            " newer: the data is gone, or the claims were made anew. Restore the volumes, or give"
-            f" the data up: kubectl annotate brokercluster {cluster.names.cluster}"
+            f"Lease {lease.name} is of epoch {lease.epoch}, but all volumes of {group.name} are"
+            " newer: the data is gone, or the claims were created again. Restore the volumes, or"
+            f" give up the data: kubectl annotate brokercluster {cluster.names.cluster}"
             f" {ALLOW_LEASE_EDITS}=true, then kubectl delete lease {lease.name}"
         )
         return [Obstacle(Reason.NO_MASTER, what, group.name)]
@@ -235,7 +235,7 @@ def _of_leadership(cluster: Cluster, group: Group, snapshot: ClusterSnapshot) ->
 def _of_secret(
     cluster: Cluster, groups: Sequence[Group], snapshot: ClusterSnapshot
 ) -> list[Obstacle]:
-    """Groups of which a member that restarts cannot join the others."""
+    """Find groups in which a member that restarts cannot join the others."""
     secrets = Observed(snapshot.objects or {})
     name, found = cluster.names.secret, []
     secret = secrets.find(SECRET, name)
@@ -243,8 +243,8 @@ def _of_secret(
         selector = cluster.names.selector(BROKER, group.name)
         labels = ",".join(f"{key}={value}" for key, value in selector.items())
         what = (
-            f"Secret {name} was deleted and made anew while pods of {group.name} ran: a member that"
-            " restarts cannot join those that have not read it yet, which takes a minute or two."
+            f"Secret {name} was deleted and created again while pods of {group.name} ran: a member"
+            " that restarts cannot join members that have not read it, which takes 1 to 2 minutes."
             " If it takes longer, restart all members of the group at once:"
             f" kubectl delete pod -n {cluster.names.namespace} -l {labels}"
         )
@@ -269,12 +269,12 @@ def _are_volumes_newer(cluster: Cluster, group: Group, claims: Iterable[Json] | 
 
 
 def one_line(text: str) -> str:
-    """Words of others without line ends and times, and not too many of them."""
+    """Return a text of another program in one line, shortened, and without times."""
     line = _TIME.sub("...", " ".join(text.split()))
     return line if len(line) <= _WORDS_MAX else f"{line[:_WORDS_MAX]} ..."
 
 
 def _last_words(text: str) -> str:
-    """The end of a log, where a process says why it ends."""
+    """Return the end of a log, in which a process says why it ends."""
     line = _TIME.sub("...", " ".join(text.split()))
     return line if len(line) <= _WORDS_MAX else f"... {line[-_WORDS_MAX:]}"

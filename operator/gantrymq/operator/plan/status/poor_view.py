@@ -1,4 +1,4 @@
-"""The status of a cluster that is not judged: invalid, not read completely, or being deleted."""
+"""Makes the status of a cluster that is invalid, not read completely, or being deleted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_UNREAD: Final = (
 
 
 def plan_of_invalid(resource: Json, message: str, now: float) -> Plan:
-    """Nothing is changed until the spec is corrected."""
+    """Return a plan without actions, because the spec has to be corrected first."""
     has_groups = bool(list_at(resource, "status", "groups"))
     types = _OF_INVALID if has_groups else (*_OF_INVALID, ConditionType.AVAILABLE)
     status = _status(resource, types, Reason.INVALID_SPEC, message, now)
@@ -42,7 +42,7 @@ def plan_of_invalid(resource: Json, message: str, now: float) -> Plan:
 
 
 def status_of_unread(resource: Json, now: float) -> Json:
-    """What was known before stays: a gap in the view is no news of the cluster."""
+    """Keep the status before, if there is one: an incomplete read says nothing new."""
     before = dict(map_at(resource, "status"))
     if before.get("conditions"):
         return before
@@ -52,7 +52,7 @@ def status_of_unread(resource: Json, now: float) -> Json:
 
 
 def status_of_deletion(resource: Json, waits: Sequence[Wait], now: float) -> Json:
-    """What was known before stays; the conditions say what the deletion waits for."""
+    """Keep the status before, with conditions that say what the deletion waits for."""
     message = "; ".join(f"{each.what}: {each.why}" for each in waits)
     message = message or "its objects are being deleted"
     types = (ConditionType.READY, ConditionType.PROGRESSING)

@@ -1,7 +1,8 @@
-"""Lists what the members of a group report: why one is not ready, and what its master met.
+"""Lists what the members of a group report: why one is not ready, and its master's problems.
 
 A master writes its problems into the annotation gantrymq.dev/problems of the Lease: a Service that
-does not lead to it, slices that lead elsewhere, wishes that it left out. They count while it leads.
+does not lead to it, EndpointSlices that lead to other addresses, requests of the operator that it
+ignores. They count while it is master.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from gantrymq.operator.plan.status.obstacles import one_line
 from gantrymq.operator.plan.view.members import Group
 
 PROBLEMS_MAX: Final = 20
-"""Of a group. A master reports up to 16, and a group has five members at most."""
+"""The most problems of a group. A master reports up to 16, and a group has at most five members."""
 
-# Figures that move while the cause stays: an unchanged cause gives an unchanged text.
+# Numbers that change while the cause stays. Without them an unchanged cause has an unchanged text.
 _MOVING: Final = re.compile(r"\b\d+([.,]\d+)?(?= (bytes|s|ms)\b)")
 
 
 def group_problems(group: Group, unready: Mapping[str, str]) -> tuple[str, ...]:
-    """In sentences; `unready` has the reasons of pods that are not ready, by the pod's name."""
+    """Return the problems as sentences. `unready` has the reason of each pod that is not ready."""
     found = [
         f"{member.pod_name} is not ready: {unready[member.pod_name]}"
         for member in group.members
@@ -31,6 +32,6 @@ def group_problems(group: Group, unready: Mapping[str, str]) -> tuple[str, ...]:
     if lease is not None and group.has_master:
         found += lease.problems
     elif lease is not None and lease.ignored:
-        found.append(f"wishes in Lease {lease.name} are left out: {lease.ignored}")
+        found.append(f"requests in Lease {lease.name} are ignored: {lease.ignored}")
     steady = (_MOVING.sub("...", one_line(each)) for each in found)
     return tuple(dict.fromkeys(steady))[:PROBLEMS_MAX]

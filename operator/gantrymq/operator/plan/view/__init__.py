@@ -1,1 +1,1 @@
-"""What a snapshot says of a cluster: members, Leases, nodes."""
+"""Views of a snapshot: members, Leases, nodes."""

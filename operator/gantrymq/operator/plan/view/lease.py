@@ -1,8 +1,8 @@
 """Reads the Lease of a group: master, epoch, in-sync replicas, and the requests of the operator.
 
 Members write everything but the requests (`gantrymq.dev/preferred`, `switch-to`, `switch-number`,
-`fenced`, `allow-unclean`). A request that cannot be read counts as absent; where the epoch or the
-in-sync set cannot be read the whole Lease counts as damaged, and no disruptive action relies on it.
+`fenced`, `allow-unclean`). A request that cannot be parsed counts as absent. If the epoch or the
+in-sync set cannot be parsed, the Lease counts as damaged, and no disruptive action relies on it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ PREFERRED: Final = f"{PREFIX}preferred"
 SWITCH_TO: Final = f"{PREFIX}switch-to"
 SWITCH_NUMBER: Final = f"{PREFIX}switch-number"
 SWITCH_NUMBER_MAX: Final = 10**9
-"""Members ignore a larger one, which only a hand writes; the next request counts from the last that
-was carried out."""
+"""Members ignore a larger number, which only a user can write. The number of the next request
+follows that of the last one that was carried out."""
 
 SWITCH_AT: Final = f"{PREFIX}switch-at"
-"""When the operator asked for the switchover, in Unix seconds; only the operator reads it."""
+"""When the operator requested the switchover, in Unix seconds. Only the operator reads it."""
 
 ALLOW_LEASE_EDITS: Final = f"{PREFIX}allow-lease-edits"
 """On a BrokerCluster: `true` lets people edit and delete its Leases (the chart's policy)."""
@@ -45,13 +45,13 @@ _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
 @final
 @dataclass(frozen=True, slots=True)
 class GroupLease:
-    """A Lease as far as the operator needs it."""
+    """The fields of a group's Lease that the operator uses."""
 
     name: str
     uid: str
     resource_version: str
     holder: int = 0
-    """Member number of the master, 0 while there is none."""
+    """The member number of the master; 0 while there is none."""
     epoch: int = 0
     in_sync: frozenset[int] = frozenset()
     fenced: frozenset[int] = frozenset()
@@ -59,28 +59,28 @@ class GroupLease:
     switch_to: int = 0
     switch_number: int = 0
     granted: int = 0
-    """Number of the last switchover that was done or given up."""
+    """The number of the last switchover that was done or given up."""
     switch_at: int = 0
     renewed_at: float | None = None
-    """By the clock of the member that wrote it; for explanations only."""
+    """By the clock of the member that wrote it. Used in messages only."""
     damage: str = ""
-    """Why the Lease cannot be relied on; empty when it can."""
+    """Why decisions cannot rely on the Lease; empty if they can."""
     ignored: str = ""
-    """Which requests cannot be read, and count as absent."""
+    """The requests that cannot be parsed, and count as absent."""
     problems: tuple[str, ...] = ()
-    """What the master reports."""
+    """The problems that the master reports."""
     grounds: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """What a request relies on, as it is written."""
+    """The unparsed values that a request relies on."""
 
     @property
     def is_switching(self) -> bool:
-        """Whether a switchover was asked for and is neither done nor given up."""
+        """Whether a switchover was requested and is neither done nor given up."""
         return self.switch_number > self.granted
 
 
 def grounds(content: Json) -> dict[str, str]:
-    """What a request relies on: who leads, which members are in sync, and what was asked before. A
-    renewal changes none of it."""
+    """Return the values that a request relies on: master, in-sync members and earlier requests. A
+    renewal changes none of them."""
     names = ("epoch", "in-sync", "fenced", "preferred", "switch-to", "switch-number", "granted")
     return {
         "uid": uid_of(content),
@@ -90,7 +90,7 @@ def grounds(content: Json) -> dict[str, str]:
 
 
 def read_lease(content: Json) -> GroupLease:
-    """Read a Lease; never raises."""
+    """Read a Lease. Never raises."""
     notes = _Notes(content)
     holder = text_at(content, "spec", "holderIdentity")
     epoch, in_sync = notes.number("epoch"), notes.members("in-sync")
@@ -125,7 +125,7 @@ def read_lease(content: Json) -> GroupLease:
 
 @final
 class _Notes:
-    """The annotations of a Lease; collects what cannot be read."""
+    """The annotations of a Lease. Collects the values that cannot be parsed."""
 
     __slots__ = ("_content", "problems")
 

@@ -1,4 +1,4 @@
-"""The members of a group as the snapshot shows them: pod, node, readiness, part in the Lease."""
+"""Reads the members of groups from a snapshot: pod, node, readiness, and role in the Lease."""
 
 from __future__ import annotations
 
@@ -34,21 +34,22 @@ class Member:
     pod_name: str
     pod: Json | None
     is_outdated: bool = False
-    """Whether the pod was made from another template than the StatefulSet has now."""
+    """Whether the pod was created from an earlier template of the StatefulSet."""
     node: str = ""
     is_leaving: bool = False
     """Whether the pod is being deleted."""
     is_ready: bool = False
-    """Whether the pod serves, and will go on to."""
+    """Whether the pod is ready and not being deleted."""
     is_running: bool = False
-    """Whether a broker may be running: anything but certainty that none is."""
+    """Whether a broker may be running. False only if it is certain that none runs."""
     is_node_lost: bool = False
-    """Whether the pod's node is gone, or its kubelet is not heard of."""
+    """Whether the pod's node does not exist, or is not ready."""
     restarts: int = 0
 
     @property
     def is_serving(self) -> bool:
-        """Whether a broker runs that may be master; a master that lacks followers is not ready."""
+        """Whether a broker runs that may be master. It need not be ready, because a master without
+        enough followers is not."""
         return self.is_running and not self.is_leaving and not self.is_node_lost
 
 
@@ -77,12 +78,12 @@ class Group:
 
     @property
     def master(self) -> Member | None:
-        """The member that the Lease names; it may be gone."""
+        """The member that the Lease names, which may not exist any more."""
         return self.member(self.lease.holder) if self.lease else None
 
     @property
     def in_sync(self) -> frozenset[int]:
-        """Members that have every acknowledged message, as the Lease says."""
+        """The members that have every acknowledged message, from the Lease."""
         return self.lease.in_sync & self.numbers if self.lease else frozenset()
 
     @property
@@ -118,7 +119,7 @@ def read_groups(
     snapshot: ClusterSnapshot,
     pods: Iterable[Json],
 ) -> tuple[Group, ...]:
-    """All groups of the cluster."""
+    """Read all groups of the cluster."""
     by_name = {name_of(pod): pod for pod in pods}
     return tuple(_group(size, names, observed, snapshot, by_name) for size in sizes)
 

@@ -1,4 +1,4 @@
-"""Which nodes the brokers of a cluster may run on."""
+"""Finds the nodes on which the brokers of a cluster may run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def is_node_ready(node: Json) -> bool:
 def fitting_nodes(
     nodes: Mapping[str, Json], selector: Mapping[str, str], tolerations: Iterable[Json]
 ) -> list[str]:
-    """Names of the nodes that are ready, match the selector and have no other taints."""
+    """Return the names of nodes that are ready, match the selector, and have no other taints."""
     allowed = list(tolerations)
     return sorted(
         name

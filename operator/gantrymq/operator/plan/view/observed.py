@@ -1,4 +1,4 @@
-"""The observed objects of a cluster by kind and name."""
+"""Finds the observed objects of a cluster by kind and name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gantrymq.operator.plan.objects.names import GROUP_LABEL
 
 @final
 class Observed:
-    """Looks objects up; an object that is not there was read as absent."""
+    """The observed objects of one cluster. An object that it does not find does not exist."""
 
     __slots__ = ("_objects",)
 
@@ -36,12 +36,12 @@ class Observed:
         return [each for (found, _), each in self._objects.items() if found == kind]
 
     def group_stateful_sets(self) -> dict[str, Json]:
-        """By the name of the group."""
+        """Return the StatefulSets of groups, by the name of the group."""
         found = ((label_of(each, GROUP_LABEL), each) for each in self.stateful_sets())
         return {group: each for group, each in found if group}
 
     def address(self, service: str) -> str:
-        """The clusterIP of a Service, empty while it has none."""
+        """Return the clusterIP of a Service; empty while it has none."""
         found = self.find(SERVICE, service)
         if found is None or is_terminating(found):
             return ""

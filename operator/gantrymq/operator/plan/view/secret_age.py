@@ -1,8 +1,7 @@
-"""Tells which groups have members that know another replication secret than the Secret there is.
+"""Finds groups with members that still use a replication secret before the current one.
 
-A Secret that was deleted is made anew with another text. A member that runs reads it when the
-kubelet has brought it to its pod; until all have, a member that restarts cannot prove itself to
-those that have not.
+A deleted Secret is created again with another text. A running member reads it after the kubelet has
+updated the file in its pod. Until then, members that restart cannot authenticate to this member.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from gantrymq.operator.plan.view.members import Group, Member
 def groups_with_old_secret(
     groups: Sequence[Group], secret: Json | None, known: Mapping[str, tuple[str, ...]]
 ) -> list[Group]:
-    """Groups with a pod that was made before the Secret there is, and does not say that it has read
-    this one; a group of one needs none. `known` are the secrets that members say they have."""
+    """Return the groups with a pod that is older than the Secret and does not report its secret. A
+    group of one member needs no secret. `known` has the secrets that members report."""
     if secret is None:
         return []
     lines = read_secret(secret).lines

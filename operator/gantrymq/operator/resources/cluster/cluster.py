@@ -35,12 +35,12 @@ _OBJECT_NAME: Final = Text(
 )
 _CONFIG_VALUE: Final = Text(4096)
 CONFIG_KEYS_MAX: Final = 256
-"""More keys than a broker has."""
+"""The most keys of `config`: more than a broker has."""
 
 
 @final
 class Replication(StrEnum):
-    """When a send is acknowledged, as to the followers."""
+    """Whether a send waits for followers before it is acknowledged."""
 
     SYNC = "sync"
     ASYNC = "async"
@@ -48,7 +48,7 @@ class Replication(StrEnum):
 
 @final
 class Flush(StrEnum):
-    """When a send is acknowledged, as to the disk."""
+    """Whether a send waits for the disk before it is acknowledged."""
 
     ASYNC = "async"
     SYNC = "sync"
@@ -65,7 +65,7 @@ class ReplicationTls(StrEnum):
 
 @final
 class OnClusterDeletion(StrEnum):
-    """What becomes of the volume claims of a deleted cluster."""
+    """What happens to the volume claims of a deleted cluster."""
 
     RETAIN = "Retain"
     DELETE = "Delete"
@@ -95,7 +95,7 @@ class StorageSpec:
     )
     on_cluster_deletion: OnClusterDeletion = described(
         "What happens to the volume claims when the BrokerCluster is deleted. `Retain` keeps them"
-        " with all messages, and a BrokerCluster of the same name takes them over; `Delete` removes"
+        " with all messages, and a new BrokerCluster of the same name uses them; `Delete` removes"
         " them.",
         OnClusterDeletion.RETAIN,
     )
@@ -104,13 +104,13 @@ class StorageSpec:
 @final
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An address for clients outside of the Kubernetes cluster; not available in this version."""
+    """An address for clients outside of the Kubernetes cluster. Not available in this version."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class BrokerClusterSpec:
-    """What the user wants of a cluster."""
+    """The spec of a BrokerCluster."""
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         *REPLICA_RULES,
@@ -164,11 +164,11 @@ class BrokerClusterSpec:
         default_words="2, or 1 where a group has one member",
     )
     replication_tls: ReplicationTls | None = described(
-        "Whether the members of a group copy the log by TLS: `accepted` connects without it and"
-        " takes both, `used` connects by TLS and takes both, `required` takes nothing else. Members"
-        " prove themselves by the replication secret in each case; with TLS the proof covers the"
-        " connection, so no certificates are needed. A change restarts the members one after"
-        " another, once for each step from `accepted` to `required` or back.",
+        "Whether the members of a group replicate the log by TLS: `accepted` connects without TLS"
+        " and accepts both, `used` connects by TLS and accepts both, `required` uses and accepts"
+        " only TLS. Members authenticate by the replication secret in each case; with TLS the proof"
+        " covers the connection, so no certificates are needed. A change restarts the members one"
+        " after another, once for each step from `accepted` to `required` or back.",
         None,
         default_words="accepted, or required where config has tls.server.mode: enforcing",
         example="used",
@@ -221,14 +221,15 @@ class BrokerClusterSpec:
         rules=(NO_LISTENERS,),
     )
     paused: bool = described(
-        "Whether the operator leaves the cluster as it is. Failover goes on, because the members"
-        " elect their masters themselves.",
+        "Whether the operator makes no changes to the cluster. Failover still works, because the"
+        " members elect their masters themselves.",
         False,
     )
 
     @property
     def required_in_sync(self) -> int:
-        """Members that must have a message before it is acknowledged, the master among them."""
+        """The number of members, including the master, that must have a message before it is
+        acknowledged."""
         if self.replication is Replication.ASYNC:
             return 1
         if self.min_in_sync_replicas is not None:

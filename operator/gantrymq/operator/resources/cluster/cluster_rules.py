@@ -1,4 +1,4 @@
-"""Rules about a BrokerCluster's name, replicas, storage and settings, in CEL and in Python."""
+"""Lists the rules about name, replicas, storage and settings of a cluster, in CEL and Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gantrymq.operator.resources.names import (
 from gantrymq.operator.resources.quantity import parse_quantity
 
 STORAGE_MIN: Final = "1Gi"
-"""One file of the commit log."""
+"""The least size of a volume: that of one file of the commit log."""
 
 _CLUSTER_NAME: Final = re.compile(CLUSTER_NAME_PATTERN)
 _GROUP_NAME: Final = re.compile(GROUP_NAME_PATTERN)

@@ -12,9 +12,9 @@ from gantrymq.operator.resources.reasons.condition_list import Condition
 from gantrymq.operator.resources.security import SecurityProfile
 
 ROTATION_PODS_SHOWN_MAX = 20
-"""Pods that a change of the secret waits for, of those that a status names."""
+"""The most pods that a status names of those for which a secret rotation waits."""
 UNMANAGED_SHOWN_MAX = 20
-"""Unmanaged topics that a status names: enough to recognise them, and the status stays small."""
+"""The most unmanaged topics that a status names, to limit its size."""
 
 
 @final
@@ -39,7 +39,7 @@ class ClusterPhase(StrEnum):
 
 @final
 class RotationStep(StrEnum):
-    """How far a change of the replication secret has come."""
+    """The steps of a rotation of the replication secret."""
 
     NEW_ACCEPTED = "NewAccepted"
     """Members use the old secret, and accept the new one as well."""
@@ -53,7 +53,7 @@ class RotationStep(StrEnum):
 
 @final
 class MemberRole(StrEnum):
-    """What a member is in its group."""
+    """The role of a member in its group."""
 
     MASTER = "master"
     FOLLOWER = "follower"
@@ -63,7 +63,7 @@ class MemberRole(StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class WaitStatus:
-    """Something that is wanted but not done yet."""
+    """A wanted change that is not done yet."""
 
     what: str = reported("What is wanted.", "")
     why: str = reported("Why it is not done now.", "")
@@ -78,7 +78,7 @@ class MemberStatus:
     member: int = reported("Number of the member in its group, from 1.", 0)
     node: str | None = reported("Node that the pod runs on.")
     ready: bool = reported("Whether the pod is ready: it serves and is in sync.", False)
-    role: MemberRole = reported("What the member is: master, follower, or none.", MemberRole.NONE)
+    role: MemberRole = reported("Role of the member: master, follower or none.", MemberRole.NONE)
     in_sync: bool = reported("Whether the member is in the group's in-sync set.", False)
     restarts: int = reported("How often the broker's container was restarted.", 0)
     lag: str | None = reported("How far the member is behind its master, such as 0, <1Mi or 12Mi.")
@@ -97,8 +97,8 @@ class GroupStatus:
     in_sync: tuple[str, ...] = reported("Pods of the members in sync, the master among them.", ())
     members: tuple[MemberStatus, ...] = reported("The members of the group.", (), map_key="pod")
     problems: tuple[str, ...] = reported(
-        "What the members report: why one is not ready, what keeps clients from the master, and"
-        " annotations of the Lease that are left out.",
+        "What the members report: why one is not ready, what prevents clients from reaching the"
+        " master, and annotations of the Lease that are ignored.",
         (),
     )
     waits: tuple[WaitStatus, ...] = reported("What is wanted of this group, but not done yet.", ())
@@ -116,11 +116,11 @@ class UnmanagedTopics:
 @final
 @dataclass(frozen=True, slots=True)
 class SecretRotation:
-    """The change of the replication secret that is carried out, or was last."""
+    """The current rotation of the replication secret, or the last one."""
 
-    request: str = reported("Text of the annotation gantrymq.dev/rotate-secret that it is for.", "")
+    request: str = reported("Text of the annotation gantrymq.dev/rotate-secret.", "")
     step: RotationStep = reported(
-        f"How far it has come: {', '.join(RotationStep)}.", RotationStep.DONE
+        f"The step of the rotation: {', '.join(RotationStep)}.", RotationStep.DONE
     )
     waits_for: tuple[str, ...] = reported(
         f"At most {ROTATION_PODS_SHOWN_MAX} of the pods that have not read the secrets of this"
@@ -132,14 +132,14 @@ class SecretRotation:
 @final
 @dataclass(frozen=True, slots=True)
 class BrokerClusterStatus:
-    """What the operator saw of a cluster, and what it waits for."""
+    """The status of a BrokerCluster."""
 
     observed_generation: int = reported("The metadata.generation that this status is about.", 0)
     phase: ClusterPhase = reported(
         f"The state in one word: {', '.join(ClusterPhase)}.", ClusterPhase.PENDING
     )
     conditions: tuple[Condition, ...] = reported(
-        "What holds of the cluster, with reasons.", (), map_key="type"
+        "Conditions of the cluster, with reasons.", (), map_key="type"
     )
     group_count: int = reported("Number of groups that exist.", 0)
     selector: str = reported("Label selector of the brokers' pods, for `kubectl scale`.", "")
@@ -157,7 +157,7 @@ class BrokerClusterStatus:
         "Topics on the brokers that no Topic resource describes."
     )
     secret_rotation: SecretRotation | None = reported(
-        "The change of the replication secret that is carried out, or was last."
+        "The current rotation of the replication secret, or the last one."
     )
     security_profile: SecurityProfile | None = reported(
         "The security profile that the cluster was created with: open or secure."

@@ -1,4 +1,4 @@
-"""Rules about images, resources, labels and tolerations, in CEL and in Python."""
+"""Lists the rules about images, resources, labels and tolerations, in CEL and in Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gantrymq.operator.resources.fields import Rule
 from gantrymq.operator.resources.quantity import parse_quantity
 
 BROKER_MEMORY_MIN: Final = "256Mi"
-"""Below it a broker has no room for the messages in flight."""
+"""The least memory limit of a broker. With less there is no memory for the messages in flight."""
 
 _OWNED_PREFIXES: Final = ("gantrymq.dev/", "app.kubernetes.io/", "statefulset.kubernetes.io/")
 _LABEL_KEY: Final = (

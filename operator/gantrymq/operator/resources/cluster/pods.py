@@ -41,7 +41,7 @@ _RESOURCES_MAX: Final = 16
 _ANNOTATION_VALUE_MAX: Final = 8192
 
 TERMINATION_SECONDS_MIN: Final = 60
-"""A broker hands its mastership over and closes its store in at most 29 s; twice that is safe."""
+"""A broker hands over and closes its store in at most 29 s; twice that is safe."""
 
 
 @final
@@ -215,8 +215,8 @@ class SchedulingSpec:
     """On which nodes the pods run. Members of a group never share a node."""
 
     zones: Zones = described(
-        "Whether the members of a group run in different zones: `Prefer` where it can be, `Require`"
-        " leaves a member pending otherwise, `Ignore` pays no attention to zones. A node's zone is"
+        "Whether the members of a group run in different zones: `Prefer` if possible, `Require`"
+        " leaves a member pending otherwise, `Ignore` does not consider zones. A node's zone is"
         " its label topology.kubernetes.io/zone.",
         Zones.PREFER,
     )

@@ -20,7 +20,7 @@ from gantrymq.operator.resources.topic.topic_rules import (
 )
 
 QUEUES_MAX: Final = 1024
-"""Of a topic on one group: on 64 groups these are 65 536, and a route may have 100 000."""
+"""The most queues of a topic on one group. 64 groups have 65 536, and a route may have 100 000."""
 _ATTRIBUTES_MAX: Final = 16
 _AS_WRITE_QUEUES: Final = 0
 
@@ -41,7 +41,7 @@ class Permission(StrEnum):
 
 @final
 class DeletionPolicy(StrEnum):
-    """What becomes of the topic when its resource is deleted."""
+    """What happens to the topic when its resource is deleted."""
 
     RETAIN = "Retain"
     DELETE = "Delete"
@@ -60,7 +60,7 @@ class QueueCounts:
 @final
 @dataclass(frozen=True, slots=True)
 class GroupQueues:
-    """Queue counts on one group, where they differ from the topic's own."""
+    """Queue counts on one group that differ from the topic's own."""
 
     RULES: ClassVar[tuple[Rule, ...]] = GROUP_QUEUE_RULES
 
@@ -83,7 +83,7 @@ class GroupQueues:
 @final
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """What the user wants of a topic. `parse_topic` fills what depends on other fields."""
+    """The spec of a Topic. `parse_topic` fills the fields that depend on other fields."""
 
     RULES: ClassVar[tuple[Rule, ...]] = (*QUEUE_RULES, *GROUP_RULES)
     RESOURCE_RULES: ClassVar[tuple[Rule, ...]] = RESOURCE_RULES
@@ -96,8 +96,8 @@ class TopicSpec:
         example="orders",
     )
     topic_name: str = described(
-        "Name of the topic, where it is no name of a Kubernetes object: RocketMQ allows capitals"
-        " and % | _ -, and at most 127 characters. It cannot be changed after creation.",
+        "Name of the topic, if a Kubernetes object cannot have it: RocketMQ allows capitals and"
+        " % | _ -, and at most 127 characters. It cannot be changed after creation.",
         "",
         text=TOPIC_NAME,
         rules=TOPIC_NAME_RULES,
@@ -105,8 +105,8 @@ class TopicSpec:
         example="OrderEvents_EU",
     )
     write_queues: int = described(
-        "Queues of the topic on each group that producers send to. When it is reduced, consumers go"
-        " on reading the surplus queues until they are empty.",
+        "Queues of the topic on each group that producers send to. When it is reduced, consumers"
+        " continue to read the surplus queues until they are empty.",
         4,
         minimum=1,
         maximum=QUEUES_MAX,
@@ -125,8 +125,7 @@ class TopicSpec:
         Permission.READ_WRITE,
     )
     order: bool = described(
-        "Whether the topic is marked as an ordered one, whose queues stay the same while a group is"
-        " away.",
+        "Whether the topic is ordered: its queues stay the same while a group is unavailable.",
         False,
     )
     groups: Mapping[str, GroupQueues] = described(
@@ -160,7 +159,7 @@ class TopicSpec:
     )
 
     def queues(self, group: str) -> QueueCounts:
-        """The queues wanted on one group."""
+        """Return the queues wanted on one group."""
         own = self.groups.get(group)
         if own is None or (own.write_queues is None and own.read_queues is None):
             return QueueCounts(self.write_queues, self.read_queues)

@@ -1,4 +1,4 @@
-"""Rules about a Topic's name, queues and attributes, in CEL and in Python."""
+"""Lists the rules about a Topic's name, queues and attributes, in CEL and in Python."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _TOPIC: Final = "(has(self.spec.topicName) ? self.spec.topicName : self.metadata
 
 
 def topic_name(resource: Mapping[str, Any]) -> str:
-    """The name of the topic that a resource is about."""
+    """Return the name of a resource's topic."""
     name = resource["spec"].get("topicName") or resource["metadata"]["name"]
     return str(name)
 

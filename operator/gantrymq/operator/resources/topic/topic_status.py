@@ -20,7 +20,7 @@ class TopicPhase(StrEnum):
     READY = "Ready"
     """All groups have the topic as it is wanted."""
     SHRINKING = "Shrinking"
-    """It is as wanted but for surplus read queues, which are not empty yet."""
+    """It is as wanted apart from surplus read queues, which are not empty yet."""
     INVALID = "Invalid"
     """The spec cannot be used."""
     CONFLICT = "Conflict"
@@ -47,14 +47,14 @@ class TopicGroupStatus:
 @final
 @dataclass(frozen=True, slots=True)
 class TopicStatus:
-    """What the operator saw of a topic on the brokers."""
+    """The status of a Topic."""
 
     observed_generation: int = reported("The metadata.generation that this status is about.", 0)
     phase: TopicPhase = reported(
         f"The state in one word: {', '.join(TopicPhase)}.", TopicPhase.WAITING
     )
     conditions: tuple[Condition, ...] = reported(
-        "What holds of the topic, with reasons.", (), map_key="type"
+        "Conditions of the topic, with reasons.", (), map_key="type"
     )
     topic_name: str = reported("Name of the topic on the brokers.", "")
     queues: str = reported(
@@ -65,11 +65,11 @@ class TopicStatus:
     )
     message: str = reported("What the operator waits for, or did last, in words.", "")
     drift: tuple[str, ...] = reported(
-        "What was changed by hand on a broker and repaired, the last time that happened.", ()
+        "The last changes by hand on a broker that the operator reverted.", ()
     )
     created: bool = reported(
-        "Whether this resource made or adopted the topic. Only then does a deletion policy remove"
-        " it.",
+        "Whether this resource created or adopted the topic. Otherwise no deletion policy"
+        " removes it.",
         False,
     )
 

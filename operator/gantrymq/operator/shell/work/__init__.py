@@ -1,1 +1,1 @@
-"""Reconciliation: the work queue, its runner, and what it works on."""
+"""Reconciliation: the work queue, its runner, and the jobs."""

@@ -1,8 +1,8 @@
-"""The reflectors of one operator: every kind it watches, in every namespace it serves.
+"""Owns the reflectors of one operator: every kind that it watches, in every namespace it serves.
 
-Changes of owned objects are told by the cluster they belong to. Secrets, service accounts and their
-roles are not watched but read by name, so that the operator needs no right to list them. Leases are
-not watched either: each changes more than once a second.
+A change of an owned object is reported for its cluster. Secrets, service accounts and their roles
+are not watched but read by name, so that the operator needs no right to list them. Leases are not
+watched either, because each changes more than once a second.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ _SERVICE_LABEL: Final = "kubernetes.io/service-name"
 _GROUP_SERVICE: Final = re.compile(r"(.+)-broker-[0-9]+")
 
 OnCluster: TypeAlias = Callable[[str, str], None]
-"""Told the namespace and the name of a cluster that something changed of."""
+"""Called with namespace and name of a cluster."""
 
 
 @final
 class Reflection(Generic[S]):
-    """One kind: a reflector and a sink for all namespaces, or for each of several."""
+    """The reflectors and sinks of one kind: one for all namespaces, or one for each namespace."""
 
     def __init__(self, sinks: Mapping[str, S], reflectors: Mapping[str, Reflector]) -> None:
-        """Both by namespace, or under "" for all of them."""
+        """Both are by namespace, or under "" for all namespaces."""
         self._reflectors = reflectors
         self._sinks = sinks
 
     @property
     def is_synced(self) -> bool:
-        """Whether every namespace is known."""
+        """Whether all reflectors have listed once."""
         return all(each.is_synced for each in self.reflectors)
 
     @property
@@ -67,13 +67,13 @@ class Reflection(Generic[S]):
         return tuple(self._reflectors.values())
 
     def sink(self, namespace: str) -> S | None:
-        """What holds the objects of this namespace; None where it is not served."""
+        """Return the sink of this namespace; None if the operator does not serve it."""
         return self._sinks.get(self._served(namespace))
 
     def synced_sink(self, namespace: str) -> S | None:
-        """The same, and None until it has held a complete list of this namespace.
+        """Return the sink of this namespace; None until it has held a complete list.
 
-        A namespace that cannot be listed, such as one that was deleted, hides no other.
+        A namespace that cannot be listed, such as a deleted one, does not affect the others.
         """
         reflector = self._reflectors.get(self._served(namespace))
         return self.sink(namespace) if reflector is not None and reflector.is_synced else None
@@ -84,7 +84,7 @@ class Reflection(Generic[S]):
 
 @final
 class Caches:
-    """Owner of the reflectors; made within the event loop."""
+    """Owns the reflectors. Create it on the event loop."""
 
     def __init__(
         self,
@@ -93,17 +93,17 @@ class Caches:
         random: RandomSource,
         pace: Pace = DEFAULT_PACE,
     ) -> None:
-        """`namespaces` is empty for all of them."""
+        """`namespaces` is empty for all namespaces."""
         self._client = client
         self._namespaces = tuple(namespaces) or ("",)
         self._pace = pace
         self._random = random
         self.on_cluster: OnCluster = _ignore
-        """Told of the cluster of an owned object that changed."""
+        """Called with the cluster of an owned object that changed."""
         self.on_master: OnCluster = _ignore
-        """Told of a cluster in which another member has become master."""
+        """Called with a cluster in which another member has become master."""
         self.on_placement: Callable[[], None] = lambda: None
-        """Told that a node or a storage class has changed."""
+        """Called when a node or a storage class has changed."""
         self.nodes = self._everywhere(kinds.NODE, reducers.node)
         self.storage_classes = self._everywhere(kinds.STORAGE_CLASS, reducers.name_only)
         self.owned = {
@@ -128,19 +128,19 @@ class Caches:
 
     @property
     def is_synced(self) -> bool:
-        """Whether the owned objects of all clusters are known."""
+        """Whether the owned objects of all clusters have been listed."""
         return all(reflection.is_synced for reflection in self.owned.values())
 
-    # ------------------------------------------------------------------ what was written
+    # ------------------------------------------------------------------ writes
 
     def written(self, item: Json) -> None:
-        """The API returned this object to a write, or to a read that found the caches stale."""
+        """Store an object that the API returned to a write, or to a refresh after a conflict."""
         store = self._owned_store(item["kind"], item["metadata"].get("namespace", ""))
         if store is not None:
             store.put(item)
 
     def gone(self, ref: ObjectRef) -> None:
-        """The API said that this object does not exist."""
+        """Remove an object that does not exist according to the API."""
         store = self._owned_store(ref.kind, ref.namespace)
         if store is not None:
             store.remove((ref.namespace, ref.name))
@@ -186,7 +186,7 @@ class Caches:
             self.on_cluster(name_of(item)[0], cluster)
 
     def _slice_changed(self, item: Json) -> None:
-        """A master writes its slice when it begins to lead."""
+        """Report a new master, which writes its EndpointSlice when it begins to lead."""
         labels = item["metadata"].get("labels") or {}
         found = _GROUP_SERVICE.fullmatch(labels.get(_SERVICE_LABEL, ""))
         if found is not None:

@@ -1,7 +1,7 @@
 """Reconciles one BrokerCluster: snapshot, plan, actions, status.
 
-The status is written also when an action was refused: the plan that made it says what is wanted and
-what waits, and the refusal itself is part of the next snapshot.
+The status is written even if an action was refused: the plan says what is wanted and what waits,
+and the next snapshot contains the refusal.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from gantrymq.operator.shell.work.snapshot_reader import SnapshotReader
 from gantrymq.operator.shell.work.work_queue import Key
 
 CLUSTERS: Final = "clusters"
-"""The kind of work, first part of a key."""
+"""The kind of work, which is the first part of a key."""
 
 RESYNC_SECONDS: Final = 60.0
-# After one disruptive action for a group the next one needs a new look.
+# The next disruptive action for a group needs a new snapshot.
 AGAIN_SECONDS: Final = 1.0
 
 Planner: TypeAlias = Callable[[ClusterSnapshot, float], Plan]
-"""Plans by a snapshot and the time in Unix seconds."""
+"""Makes a plan from a snapshot and the time in Unix seconds."""
 
 
 @final
 class ClusterController:
-    """Works on keys of BrokerClusters; what it remembers of one is only what was refused."""
+    """Reconciles BrokerClusters by key. Between runs it keeps the last refusal of each."""
 
     def __init__(
         self,
@@ -55,17 +55,17 @@ class ClusterController:
         self._reader = reader
         self._refusals: dict[Key, str] = {}
         self._resources: dict[Key, Json] = {}
-        """As they were read last."""
+        """The resources as of their last read."""
         self._status_writer = status_writer
         self._wall = wall
 
     @property
     def resources(self) -> Mapping[Key, Json]:
-        """The BrokerClusters that exist, as they were read last."""
+        """The existing BrokerClusters as of their last read."""
         return self._resources
 
     async def reconcile(self, key: Key) -> float | None:
-        """Bring one cluster closer to its resource; returns when to look again."""
+        """Carry out one plan for a cluster; return when to reconcile again."""
         _, namespace, name = key
         try:
             resource = await self._client.get(kinds.BROKER_CLUSTER.path(namespace, name))
@@ -86,7 +86,8 @@ class ClusterController:
         return self._settle(key, plan, execution)
 
     def _settle(self, key: Key, plan: Plan, execution: Execution) -> float:
-        """Remember a refusal and raise it, so that the key backs off; else when to look again."""
+        """Return when to reconcile again. A refusal is remembered and raised, so that the key backs
+        off."""
         if isinstance(execution.error, RefusedError) and execution.refused is not None:
             self._refusals[key] = f"{title_of(execution.refused)}: {execution.error.words}"
         elif execution.error is None and execution.done == len(plan.actions):

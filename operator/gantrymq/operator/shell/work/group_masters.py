@@ -1,7 +1,7 @@
-"""Finds the master of each group by the group's Lease, for calls about topics.
+"""Finds the master of each group by the group's Lease, for requests about topics.
 
-The address in a Lease outlives a master that could not release it, and its IP may since belong to a
-broker of another cluster. The address is used only while the holder's pod has that IP.
+The address in a Lease outlives a master that could not release it, and a broker of another cluster
+may have got its IP. The address is used only while the holder's pod has that IP.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 @final
 class GroupMasters:
-    """Reads Leases by name and compares them with the cached pods; keeps nothing between two."""
+    """Reads Leases by name and compares them with the cached pods. It keeps no state."""
 
     def __init__(self, client: KubeClient, caches: Caches, wall: Callable[[], float]) -> None:
         self._client = client
@@ -41,12 +41,12 @@ class GroupMasters:
         self._wall = wall
 
     def is_synced(self, namespace: str) -> bool:
-        """Whether the pods of this namespace are known."""
+        """Whether the pods of this namespace have been listed."""
         return self._pods.synced_sink(namespace) is not None
 
     async def of(self, names: ClusterNames, count: int) -> tuple[GroupView, ...] | None:
-        """The first `count` groups, each with its master's address or the reason why there is none;
-        None while there is no group, or pods are not known."""
+        """Return the first `count` groups, each with its master's address or the reason why there
+        is none; None if there is no group, or if pods have not been listed."""
         groups = [group_name(index) for index in range(min(count, GROUPS_MAX))]
         leases = await asyncio.gather(*(self._lease(names, group) for group in groups))
         store = self._pods.synced_sink(names.namespace)
@@ -76,13 +76,13 @@ class GroupMasters:
 
 
 def has_address(pod: Json | None, member: int, address: str, now: float) -> bool:
-    """Whether this `host:port` is the member's: its pod is there and has the IP."""
+    """Whether this `host:port` is the member's: its pod exists and has the IP."""
     return pod is not None and not _is_gone(pod, now) and is_of_member(address, member, (pod,))
 
 
 def _is_gone(pod: Json, now: float) -> bool:
-    """Whether the pod may have lost its IP although the API still shows it: it has finished, or was
-    told to end and its grace period is over."""
+    """Whether the pod may have lost its IP although the API still shows it: it has finished, or it
+    is being deleted and its grace period is over."""
     if text_at(pod, "status", "phase") in _FINISHED:
         return True
     end = seconds_at(pod, "metadata", "deletionTimestamp")

@@ -1,7 +1,4 @@
-"""Finds BrokerClusters that no event has told of: lists them once a minute.
-
-Events are hints. With this list a lost one costs a minute, not a cluster.
-"""
+"""Lists all BrokerClusters once a minute, so that a lost event delays a change by a minute only."""
 
 from __future__ import annotations
 
@@ -15,12 +12,12 @@ from gantrymq.operator.shell.work.controller import RESYNC_SECONDS
 from gantrymq.operator.shell.work.work_queue import Key
 
 RESYNC: Final = "resync"
-"""The kind of work, first part of a key: `("resync", namespace, "")`."""
+"""The kind of work, which is the first part of a key: `("resync", namespace, "")`."""
 
 
 @final
 class Resync:
-    """Tells of every cluster that the API lists."""
+    """Reports every cluster that the API lists to `seen`."""
 
     def __init__(
         self, client: KubeClient, seen: Callable[[str, str], None], random: RandomSource
@@ -30,11 +27,11 @@ class Resync:
         self._seen = seen
 
     def keys(self, namespaces: Sequence[str]) -> list[Key]:
-        """The keys to put at the start; none for all namespaces means one list of all."""
+        """Return the keys to put at the start. Without `namespaces`, one key lists all of them."""
         return [(RESYNC, namespace, "") for namespace in namespaces or ("",)]
 
     async def run(self, key: Key) -> float | None:
-        """List the clusters of one namespace, or of all; returns when to do so again."""
+        """List the clusters of one namespace, or of all; return when to list again."""
         _, namespace, _ = key
         parameters = {"limit": str(PAGE_OBJECTS)}
         while True:

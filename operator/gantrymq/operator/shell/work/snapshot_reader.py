@@ -1,6 +1,6 @@
-"""Reads the snapshot of one cluster: caches, Leases by name, and what the masters report.
+"""Reads the snapshot of one cluster: caches, Leases by name, and reports of masters and brokers.
 
-What cannot be read is None, never empty: a plan takes no disruptive action on it.
+A part that cannot be read is None and never empty, because a plan takes no disruptive action then.
 """
 
 from __future__ import annotations
@@ -28,15 +28,20 @@ from gantrymq.operator.resources.names import GROUPS_MAX, group_name
 from gantrymq.operator.resources.security import SecuritySpec
 from gantrymq.operator.shell.security_reader import SecurityReader, secret_names, security_of
 from gantrymq.operator.shell.work.caches import Caches
+from gantrymq.operator.shell.work.stuck_objects import (
+    STUCK_MAX,
+    is_broker_with_address,
+    is_ready,
+    newest_message,
+    stuck_objects,
+)
 from gantrymq.runtime.logs import Log
 
 T = TypeVar("T")
 
-# Requests of one snapshot at a time: a cluster of 64 groups must not use up all connections.
+# Concurrent requests of one snapshot: a cluster of 64 groups must not use all connections.
 AT_ONCE_MAX: Final = 8
-# Pods and claims that are stuck, of which the newest Warning is read.
-STUCK_MAX: Final = 8
-# Lists are ordered by name, so the newest of them is known only when all are read.
+# Lists of Events are sorted by name, so all are read to find the newest.
 EVENTS_MAX: Final = 500
 SECRET_BYTES: Final = 32
 _ADDRESS: Final = "gantrymq.dev/address"
@@ -67,12 +72,12 @@ class ReadinessPort(Protocol):
 
 
 UnmanagedTopics = Callable[[str, str], tuple[str, ...] | None]
-"""Topics of a cluster (namespace, name) that no Topic resource names; None while not known."""
+"""Returns the topics of a cluster (namespace, name) without a Topic resource; None if unknown."""
 
 
 @final
 class SnapshotReader:
-    """Reads snapshots of every cluster; keeps nothing between two."""
+    """Reads snapshots of all clusters. It keeps nothing between two snapshots."""
 
     def __init__(
         self,
@@ -95,7 +100,7 @@ class SnapshotReader:
         self._unmanaged_topics = unmanaged_topics
 
     async def read(self, resource: Json, refusal: str = "") -> ClusterSnapshot:
-        """Everything of this BrokerCluster; `refusal` is what the API refused last."""
+        """Read the snapshot of a BrokerCluster; `refusal` is what the API refused last."""
         namespace, name = resource["metadata"]["namespace"], resource["metadata"]["name"]
         names = ClusterNames(name, namespace)
         pods = self._cached(kinds.POD, namespace, name)
@@ -113,10 +118,10 @@ class SnapshotReader:
             self._reports(leases, pods or (), access),
             self._unready(pods or ()),
             self._secrets_of_members(resource, objects, pods),
-            self._events(namespace, _stuck(pods or (), claims or (), sets or ())),
+            self._events(namespace, stuck_objects(pods or (), claims or (), sets or ())),
         )
         if leases is not None and any(leases.values()):
-            # Masters and events took their time, and each Lease changes more than once a second.
+            # The requests above take time, and each Lease changes more than once a second.
             asked, leases = leases, await self._leases(names, groups)
             reports = _still_led(reports, asked, leases)
         return ClusterSnapshot(
@@ -174,7 +179,7 @@ class SnapshotReader:
         except NotFoundError:
             return True
         except RefusedError:
-            return False  # not allowed to look: a refused write will tell
+            return False  # not allowed to read it: the API will refuse writes if it is terminating
         return bool(found["metadata"].get("deletionTimestamp"))
 
     async def _objects(
@@ -201,8 +206,8 @@ class SnapshotReader:
             *(self._one(kind, names.namespace, name) for kind, name in singles)
         )
         for (kind, _), item in zip(singles, items, strict=True):
-            # The content of a Secret is used whoever made it. What else belongs to others counts as
-            # absent here, and the executor refuses to take it over.
+            # The content of a Secret is used whatever its owner. Other objects of other owners
+            # count as absent here, and the executor refuses to change them.
             is_ours = item is not None and (
                 kind is kinds.SECRET or belongs_to(item, uid, names.cluster)
             )
@@ -220,8 +225,8 @@ class SnapshotReader:
         return reduce(item)
 
     def _groups(self, resource: Json, names: ClusterNames) -> list[str]:
-        """The groups that the resource asks for, and those that are or were there: the Lease of a
-        group outlives its other objects."""
+        """Return the groups that the resource asks for, and those that exist or existed. The Lease
+        of a group outlives its other objects."""
         asked = (resource.get("spec") or {}).get("groups", 1)
         count = min(asked, GROUPS_MAX) if isinstance(asked, int) else 0
         groups = {group_name(index) for index in range(count)}
@@ -251,7 +256,7 @@ class SnapshotReader:
         return dict(known) if known or not groups else None
 
     async def _events(self, namespace: str, stuck: Sequence[str]) -> Mapping[str, str]:
-        """The newest Warning of each object that is stuck, by its name."""
+        """Return the newest Warning of each stuck object, by its name."""
 
         async def read(name: str) -> tuple[str, str]:
             parameters = {
@@ -263,7 +268,7 @@ class SnapshotReader:
                 found = await self._client.get(path, parameters)
             except RefusedError:
                 return name, ""
-            return name, _newest_message(found.get("items") or ())
+            return name, newest_message(found.get("items") or ())
 
         found = await _all(read(name) for name in stuck)
         return {name: message for name, message in found if message}
@@ -294,12 +299,12 @@ class SnapshotReader:
         return {group: reports for group, reports in found if reports is not None}
 
     async def _unready(self, pods: Sequence[Json]) -> Mapping[str, str]:
-        """Why brokers are not ready, by pod."""
+        """Ask brokers why they are not ready; return the reasons by pod."""
 
         async def ask(pod: Json) -> tuple[str, str]:
             return pod["metadata"]["name"], await self._readiness.ask(pod["status"]["podIP"])
 
-        asked = [pod for pod in pods if _is_broker_with_address(pod) and not _is_ready(pod)]
+        asked = [pod for pod in pods if is_broker_with_address(pod) and not is_ready(pod)]
         found = await _all(ask(pod) for pod in asked[:STUCK_MAX])
         return {name: reason for name, reason in found if reason}
 
@@ -309,7 +314,7 @@ class SnapshotReader:
         objects: Mapping[str, tuple[Json, ...]] | None,
         pods: Sequence[Json] | None,
     ) -> Mapping[str, tuple[str, ...]] | None:
-        """Which secrets brokers have, by pod; None while no plan needs to know."""
+        """Ask brokers which secrets they have; return them by pod. None if no plan needs them."""
         found = (objects or {}).get(kinds.SECRET.name, ())
         name = f"{resource['metadata']['name']}-replication"
         secret = next((each for each in found if each["metadata"]["name"] == name), None)
@@ -319,12 +324,12 @@ class SnapshotReader:
         async def ask(pod: Json) -> tuple[str, tuple[str, ...] | None]:
             return pod["metadata"]["name"], await self._known_secrets.ask(pod["status"]["podIP"])
 
-        answers = await _all(ask(pod) for pod in pods if _is_broker_with_address(pod))
+        answers = await _all(ask(pod) for pod in pods if is_broker_with_address(pod))
         return {name: lines for name, lines in answers if lines is not None}
 
 
 async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
-    """All results in order; so many at once, and no more."""
+    """Return all results in order, with at most AT_ONCE_MAX awaited at once."""
     slots = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def one(work: Awaitable[T]) -> T:
@@ -339,9 +344,9 @@ def _still_led(
     asked: Mapping[str, Json | None],
     leases: Mapping[str, Json | None] | None,
 ) -> Mapping[str, tuple[MemberReport, ...]]:
-    """The reports of masters that have led all the while."""
+    """Return the reports of masters that led before and after the requests."""
 
-    def reign(lease: Json | None) -> tuple[int, int] | None:
+    def mastership(lease: Json | None) -> tuple[int, int] | None:
         if lease is None:
             return None
         found = read_lease(lease)
@@ -351,52 +356,5 @@ def _still_led(
     return {
         group: report
         for group, report in reports.items()
-        if reign(now.get(group)) == reign(asked.get(group))
+        if mastership(now.get(group)) == mastership(asked.get(group))
     }
-
-
-def _stuck(
-    pods: Sequence[Json], claims: Sequence[Json], stateful_sets: Sequence[Json]
-) -> list[str]:
-    """Names of some objects that are not as they shall be: events may say why."""
-    names = [pod["metadata"]["name"] for pod in pods if not _is_ready(pod)]
-    names += [
-        claim["metadata"]["name"]
-        for claim in claims
-        if (claim.get("status") or {}).get("phase") != "Bound"
-    ]
-    names += [each["metadata"]["name"] for each in stateful_sets if _lacks_pods(each)]
-    return names[:STUCK_MAX]
-
-
-def _is_ready(pod: Json) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
-
-
-def _is_broker_with_address(pod: Json) -> bool:
-    """Whether it is a broker that can be asked something."""
-    metadata, status = pod["metadata"], pod.get("status") or {}
-    is_broker = bool((metadata.get("labels") or {}).get(GROUP_LABEL))
-    is_going = bool(metadata.get("deletionTimestamp"))
-    return is_broker and not is_going and bool(status.get("podIP"))
-
-
-def _lacks_pods(stateful_set: Json) -> bool:
-    wanted = (stateful_set.get("spec") or {}).get("replicas", 1)
-    return int((stateful_set.get("status") or {}).get("replicas") or 0) < int(wanted)
-
-
-def _newest_message(events: Sequence[Json]) -> str:
-    def moment(event: Json) -> str:
-        return str(
-            event.get("lastTimestamp")
-            or event.get("eventTime")
-            or event["metadata"].get("creationTimestamp")
-            or ""
-        )
-
-    newest = max(events, key=moment, default=None)
-    if newest is None:
-        return ""
-    return f"{newest.get('reason', '')}: {newest.get('message', '')}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gantrymq.operator.plan.objects.digest import changed_fields, digest, digest_fields
+from gantrymq.operator.plan.objects.pods.digest import changed_fields, digest, digest_fields
 
 
 def test_a_digest_does_not_depend_on_the_order_of_keys() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gantrymq.operator.plan.objects.digest import digest
+from gantrymq.operator.plan.objects.pods.digest import digest
 from gantrymq.operator.plan.objects.pods.inputs import (
     broker_inputs,
     name_server_inputs,

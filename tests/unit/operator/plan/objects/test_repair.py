@@ -117,7 +117,7 @@ def test_a_service_that_is_headless_by_mistake_is_made_anew_later() -> None:
     assert repairs.actions == []
     [action] = repairs.remakes
     assert (action.uid, action.is_disruptive) == ("u", True)
-    assert action.reason == "Service orders-broker-0 is made anew: spec.clusterIP is None"
+    assert action.reason == "Service orders-broker-0 is created again: spec.clusterIP is None"
 
 
 def test_the_address_of_a_service_is_no_drift() -> None:

@@ -169,7 +169,7 @@ def test_a_secret_that_the_operator_did_not_make_is_left_alone_and_the_wait_says
     for _ in range(6):
         made.reconcile()
     waits = {each.what: each.why for each in made.plan().waits}
-    assert "the operator did not make it" in waits["Secret orders-accounts"]
+    assert "the operator did not create it" in waits["Secret orders-accounts"]
     found = made.api.get("Secret", "orders-accounts")
     assert found is not None
     assert "ownerReferences" not in found["metadata"]

@@ -192,7 +192,7 @@ def test_a_lease_that_remembers_an_epoch_while_all_volumes_are_new(world: World)
     content = lease(0, "1,2", epoch=9)
     content["spec"]["renewTime"] = "2020-01-01T00:00:00.000000Z"
     message = leadership(world, content)
-    assert "remembers epoch 9" in message
+    assert "is of epoch 9" in message
     assert "kubectl delete lease orders-broker-0" in message
 
 

@@ -59,4 +59,4 @@ def test_a_wish_that_is_left_out_is_told_where_no_master_tells_it(world: World) 
     assert found is not None
     found["spec"]["holderIdentity"] = ""
     [told] = problems(world)
-    assert told.startswith(f"wishes in Lease {LEASE} are left out: gantrymq.dev/preferred is")
+    assert told.startswith(f"requests in Lease {LEASE} are ignored: gantrymq.dev/preferred is")

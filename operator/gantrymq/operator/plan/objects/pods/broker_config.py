@@ -1,7 +1,7 @@
-"""The texts of broker.conf and namesrv.conf.
+"""Writes broker.conf and namesrv.conf.
 
-Keys that the operator decides win over those of the user; the API server refuses them in
-`spec.config` already.
+Keys that the operator sets override those of the user; the API server already refuses them in
+`spec.config`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _FLUSHES: Final = {Flush.SYNC: "SYNC_FLUSH", Flush.ASYNC: "ASYNC_FLUSH"}
 
 
 def broker_config(cluster: Cluster, group: str, members: int, address: str, links: LinkTls) -> str:
-    """broker.conf of a group; all its members share it. `address` is the group's clusterIP."""
+    """Return the broker.conf that all members of a group share. `address` is the group's
+    clusterIP."""
     names, spec = cluster.names, cluster.spec
     member_addresses = (
         f"{member}={names.member_address(group, member)}" for member in range(1, members + 1)
@@ -58,7 +59,7 @@ def broker_config(cluster: Cluster, group: str, members: int, address: str, link
 
 
 def name_server_config(cluster: Cluster, address: str) -> str:
-    """namesrv.conf. `address` is the clusterIP of the name servers' Service."""
+    """Return namesrv.conf. `address` is the clusterIP of the name servers' Service."""
     owned = {
         "bindAddress": _bind_address(address),
         "kvConfigPath": f"{NAME_SERVER_DATA}/kvConfig.json",
@@ -70,12 +71,13 @@ def name_server_config(cluster: Cluster, address: str) -> str:
 
 
 def host_port(host: str, port: int) -> str:
-    """An address with a port, an IPv6 address in brackets."""
+    """Return an address with a port, an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _bind_address(address: str) -> str:
-    """All addresses of the pod. `::` would not do where the kernel has no IPv6."""
+    """Return the address that stands for all addresses of the pod. `::` fails if the kernel has no
+    IPv6."""
     return "::" if ":" in address else "0.0.0.0"
 
 

@@ -1,4 +1,4 @@
-"""The pod template of a group: one broker, its volume, its configuration."""
+"""Builds the pod template of a group: one broker with its volume and configuration."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _WHEN_UNSATISFIABLE: Final = {Zones.PREFER: "ScheduleAnyway", Zones.REQUIRE: "Do
 
 
 def broker_template(cluster: Cluster, group: str, image: str, config_key: str) -> Json:
-    """`config_key` is the entry of the group's ConfigMap that the pods read."""
+    """Return the template. `config_key` is the entry of the group's ConfigMap that pods read."""
     names, pods = cluster.names, cluster.spec.pods
     metadata: Json = {"labels": {**pods.labels, **names.labels(BROKER, group)}}
     if pods.annotations:
@@ -84,7 +84,7 @@ def _container(cluster: Cluster, image: str) -> Json:
             for name, port in _PORTS.items()
         ],
         **probes("metrics"),
-        # The status then says why a container ended, not only that it did.
+        # With it the status of the pod says why a container ended.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         **resource_fields(cluster.spec.resources.broker),
         "securityContext": container_security(),
@@ -97,7 +97,7 @@ def _from_pod(variable: str, field: str) -> Json:
 
 
 def _volumes(cluster: Cluster, group: str, config_key: str) -> list[Json]:
-    """The volume `store` comes from the claim template."""
+    """Return the volumes apart from `store`, which comes from the claim template."""
     names = cluster.names
     config = {"name": names.group(group), "items": [{"key": config_key, "path": FILE}]}
     return [
@@ -109,7 +109,7 @@ def _volumes(cluster: Cluster, group: str, config_key: str) -> list[Json]:
 
 
 def _affinity(cluster: Cluster, group: str) -> Json:
-    """Two members of a group never share a node."""
+    """Keep two members of a group from sharing a node."""
     term = {
         "topologyKey": HOST,
         "labelSelector": {"matchLabels": cluster.names.selector(BROKER, group)},
@@ -118,7 +118,7 @@ def _affinity(cluster: Cluster, group: str) -> Json:
 
 
 def _spread(cluster: Cluster, group: str) -> list[Json]:
-    """Members of a group over zones; brokers of the whole cluster over nodes, where it can be."""
+    """Spread members of a group over zones, and the cluster's brokers over nodes if possible."""
     names, zones = cluster.names, cluster.spec.scheduling.zones
     over_nodes = node_spread(names.selector(BROKER))
     if zones is Zones.IGNORE:

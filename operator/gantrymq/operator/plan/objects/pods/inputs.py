@@ -1,9 +1,9 @@
-"""What of a spec decides the pods of a group, and of the name servers.
+"""Collects the values of a spec that decide the pods of a group, or of the name servers.
 
-The StatefulSet keeps the digests of its inputs. A pod template is rebuilt only when they change, so
-a new version of the operator restarts nothing. Therefore the dictionaries below never change for a
-resource that does not change: a field added in a later version is left out while it has its
-default. The tests hold the digests of known resources.
+The StatefulSet stores the digests of these inputs. A pod template is rebuilt only if they change,
+so a new version of the operator restarts no pod. Therefore the dictionaries below must not change
+for a resource that does not change: a field of a later version is left out while it has its
+default. The tests contain the digests of known resources.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gantrymq.operator.resources.cluster.pods import ContainerResources, LogForm
 
 
 def broker_inputs(cluster: Cluster, group: str, members: int, address: str, links: LinkTls) -> Json:
-    """Inputs of a group's pods. `address` is the clusterIP of the group's Service."""
+    """Return the inputs of a group's pods. `address` is the clusterIP of the group's Service."""
     spec = cluster.spec
     tls = link_settings(links, spec)
     return {
@@ -41,7 +41,7 @@ def broker_inputs(cluster: Cluster, group: str, members: int, address: str, link
 
 
 def name_server_inputs(cluster: Cluster, address: str) -> Json:
-    """Inputs of the name servers' pods. `address` is the clusterIP of their Service."""
+    """Return the inputs of the name servers' pods. `address` is the clusterIP of their Service."""
     spec = cluster.spec
     return {
         **security_inputs(cluster),
@@ -55,7 +55,7 @@ def name_server_inputs(cluster: Cluster, address: str) -> Json:
 
 
 def required_in_sync(spec: BrokerClusterSpec, members: int) -> int:
-    """Members that must have a message before it is acknowledged, in a group of this size."""
+    """Return how many members must have a message before a group of this size acknowledges it."""
     return min(spec.required_in_sync, members)
 
 

@@ -1,4 +1,4 @@
-"""The pod template of the name servers. They keep no state that outlives a pod."""
+"""Builds the pod template of the name servers, which keep no state that outlives a pod."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DATA: Final = "data"
 
 
 def name_server_template(cluster: Cluster, image: str, config_key: str) -> Json:
-    """`config_key` is the entry of the ConfigMap that the pods read."""
+    """Return the template. `config_key` is the entry of the ConfigMap that the pods read."""
     names, pods = cluster.names, cluster.spec.pods
     selector = names.selector(NAME_SERVER)
     metadata: Json = {"labels": {**pods.labels, **names.labels(NAME_SERVER)}}
@@ -41,7 +41,7 @@ def name_server_template(cluster: Cluster, image: str, config_key: str) -> Json:
     config = {"name": names.name_servers, "items": [{"key": config_key, "path": FILE}]}
     spreads = [node_spread(selector)]
     if cluster.spec.scheduling.zones is not Zones.IGNORE:
-        # One name server is enough to go on, so zones are never required of them.
+        # One name server is enough, so several zones are preferred and never required.
         spreads.insert(0, zone_spread(selector, "ScheduleAnyway"))
     return {
         "metadata": metadata,
@@ -74,7 +74,7 @@ def _container(cluster: Cluster, image: str) -> Json:
             {"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports.items()
         ],
         **probes("metrics"),
-        # The status then says why a container ended, not only that it did.
+        # With it the status of the pod says why a container ended.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         **resource_fields(cluster.spec.resources.name_server),
         "securityContext": container_security(),

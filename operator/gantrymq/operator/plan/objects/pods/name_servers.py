@@ -1,4 +1,4 @@
-"""The workload of a cluster's name servers."""
+"""Defines the workload of a cluster's name servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gantrymq.operator.plan.objects.security import profile_note
 
 
 def name_server_blueprint(cluster: Cluster, address: str) -> Blueprint:
-    """How the name servers are built. `address` is the clusterIP of their Service."""
+    """Return the blueprint of the name servers. `address` is the clusterIP of their Service."""
     names = cluster.names
     return Blueprint(
         names.name_servers,
@@ -30,7 +30,7 @@ def name_server_blueprint(cluster: Cluster, address: str) -> Blueprint:
             "replicas": cluster.spec.name_servers,
             "serviceName": names.name_servers,
             "podManagementPolicy": "Parallel",
-            # Brokers and clients know all of them, so Kubernetes may replace one after the other.
+            # Brokers and clients know all name servers, so Kubernetes may replace them one by one.
             "updateStrategy": {"type": "RollingUpdate"},
             "selector": {"matchLabels": names.selector(NAME_SERVER)},
         },

@@ -1,6 +1,6 @@
-"""Parts that the pods of brokers and name servers share: security, probes, placement.
+"""Builds the parts that the pods of brokers and name servers share: security, probes, placement.
 
-The security contexts pass the restricted Pod Security level.
+The security contexts satisfy the restricted Pod Security level.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ TMP: Final = "tmp"
 # Recovery after a power cut reads the log's tail; a log of many terabytes takes minutes.
 _STARTUP_SECONDS: Final = 1800
 
-# A pod on a node that is gone is not started elsewhere before the node object is deleted, and a
-# node that comes back should find its broker running: so eviction helps in neither case.
+# A StatefulSet does not replace a pod on a lost node before the node object is deleted, and on a
+# node that comes back the broker should still run. So eviction helps in neither case.
 _NODE_FAILURES: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
@@ -36,7 +36,7 @@ def pod_security() -> Json:
         "runAsUser": USER_ID,
         "runAsGroup": USER_ID,
         "fsGroup": USER_ID,
-        # Without it the kubelet walks through all files of a volume at each start.
+        # Without it the kubelet changes the owner of all files of a volume at each start.
         "fsGroupChangePolicy": "OnRootMismatch",
         "seccompProfile": {"type": "RuntimeDefault"},
     }
@@ -51,7 +51,8 @@ def container_security() -> Json:
 
 
 def probes(port: str) -> Json:
-    """Readiness tells clients and drains, liveness restarts a process whose loop has stopped."""
+    """Return the probes. Readiness serves clients and drains; liveness restarts a process whose
+    event loop has stopped."""
     return {
         "startupProbe": _probe("live", port, 1, _STARTUP_SECONDS),
         "readinessProbe": _probe("ready", port, 2, 2),
@@ -69,7 +70,7 @@ def _probe(page: str, port: str, period_seconds: int, failures: int) -> Json:
 
 
 def environment(cluster: Cluster) -> list[Json]:
-    """The environment variables of all containers; none if the log format is the default."""
+    """Return the environment variables of all containers; none if the log format is the default."""
     log_format = cluster.spec.pods.log_format
     if log_format is LogFormat.CONSOLE:
         return []
@@ -77,7 +78,7 @@ def environment(cluster: Cluster) -> list[Json]:
 
 
 def resource_fields(resources: ContainerResources) -> Json:
-    """The container's `resources`, without what is empty."""
+    """Return the container's `resources`, without empty parts."""
     parts = {"requests": dict(resources.requests), "limits": dict(resources.limits)}
     found = {key: value for key, value in parts.items() if value}
     return {"resources": found} if found else {}
@@ -90,7 +91,7 @@ def image_fields(cluster: Cluster, image: str) -> Json:
 
 
 def pod_fields(cluster: Cluster) -> Json:
-    """Fields of the pod's spec that the user may set for all pods of the cluster."""
+    """Return the fields of a pod's spec that are the same for all pods of the cluster."""
     spec = cluster.spec
     scheduling = spec.scheduling
     secrets = spec.image.pull_secrets or cluster.defaults.image_pull_secrets
@@ -109,7 +110,7 @@ def pod_fields(cluster: Cluster) -> Json:
 
 
 def tolerations(cluster: Cluster) -> list[Json]:
-    """Those of the user, and those for nodes that fail."""
+    """Return the user's tolerations, and those of nodes that fail."""
     own = [{"key": key, "operator": "Exists", "effect": "NoExecute"} for key in _NODE_FAILURES]
     return [_toleration(each) for each in cluster.spec.scheduling.tolerations] + own
 

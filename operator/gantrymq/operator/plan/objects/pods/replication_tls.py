@@ -1,13 +1,14 @@
-"""Decides how far the links between a group's members use TLS, one step for each restart of all.
+"""Decides whether the links between a group's members use TLS, one step for each rolling restart.
 
-    none        takes no TLS: tls.server.mode=disabled
-    accepted    connects without TLS, takes connections with and without it
-    used        connects by TLS, takes connections with and without it
-    required    connects by TLS, takes no other connection
+    none        accepts no TLS: tls.server.mode=disabled
+    accepted    connects without TLS, accepts connections with and without it
+    used        connects by TLS, accepts connections with and without it
+    required    connects by TLS, accepts no other connection
 
-Two members whose modes are neighbours in this order can always connect, and others cannot. So a
-template is at most one step from the mode of each member that runs; the template after it comes
-when all members have this one. Invariant: a restart with the new template cuts no member off.
+Two members can always connect if their modes are equal or neighbours in this order, and otherwise
+cannot. So a template is at most one step from the mode of each running member, and the next step
+follows when all members have it. Invariant: a member with the new template can connect to all
+others.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _OF_SERVER_MODE: Final = {"disabled": LinkTls.NONE, "enforcing": LinkTls.REQUIRE
 
 
 def wanted_mode(spec: BrokerClusterSpec) -> LinkTls:
-    """What the resource asks for."""
+    """Return the mode that the resource asks for."""
     if spec.security.is_secure:
         return LinkTls.REQUIRED
     of_config = _mode_by(spec.config)
@@ -60,8 +61,8 @@ def next_mode(
     config_map: Json | None,
     pods: Iterable[Json] | None,
 ) -> LinkTls:
-    """The mode of the next template, for the group of this StatefulSet, the ConfigMap that its
-    `pods` read, None where they could not be read."""
+    """Return the mode of the next template of a group. `stateful_set` and `config_map` are its
+    observed objects; `pods` is None if the pods could not be read."""
     wanted = wanted_mode(spec)
     entries = {template_entry(stateful_set)} if stateful_set is not None else set()
     entries |= {annotation_of(pod, CONFIG_ENTRY) for pod in pods or ()}
@@ -76,18 +77,19 @@ def next_mode(
 
 
 def link_settings(mode: LinkTls, spec: BrokerClusterSpec) -> dict[str, str]:
-    """What broker.conf says beyond the settings of the resource; nothing where those say it."""
+    """Return the settings of this mode for broker.conf; none if the user's settings already set
+    it."""
     of_config = _mode_by(spec.config)
     if mode is of_config:
         return {}
     settings = {HA_TLS: mode.name.lower()}
-    if of_config is LinkTls.NONE:  # until no member connects by TLS any more
+    if of_config is LinkTls.NONE:  # needed until no member connects by TLS any more
         settings[SERVER_MODE] = "permissive"
     return settings
 
 
 def _mode_by(settings: Mapping[str, object]) -> LinkTls:
-    """The mode of a broker with these settings."""
+    """Return the mode of a broker with these settings."""
     server = _OF_SERVER_MODE.get(_word(settings, SERVER_MODE), LinkTls.ACCEPTED)
     mode = _word(settings, HA_TLS)
     known = {each.value: each for each in ReplicationTls}

@@ -1,11 +1,12 @@
-"""A StatefulSet and the ConfigMap its pods read, for a group or for the name servers.
+"""Builds a StatefulSet and the ConfigMap that its pods read, for a group or for the name servers.
 
-What never restarts: a template is rebuilt only when the inputs that the user controls change
-(`gantrymq.dev/inputs` of the StatefulSet). An operator that would build another template from the
-same inputs leaves what is there. Where it would build the same, edits by others are reverted.
+A pod template is rebuilt only if inputs that the user controls change (`gantrymq.dev/inputs` of
+the StatefulSet). An operator that would build another template from the same inputs keeps the
+existing one, so its upgrade restarts no pod. If it would build the same template, it reverts edits
+by others.
 
-A ConfigMap holds an entry for each configuration that some pod reads, named by its digest: a new
-configuration reaches a member by a restart that the operator decides, never by a crash.
+A ConfigMap has an entry for each configuration that some pod reads, named by its digest. So a new
+configuration reaches a member by a restart that the operator plans, and never by a crash.
 """
 
 from __future__ import annotations
@@ -18,62 +19,62 @@ from typing import Final, final
 
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.cluster import Cluster
-from gantrymq.operator.plan.objects.digest import changed_fields, digest, digest_fields
 from gantrymq.operator.plan.objects.fields import annotation_of, map_at, value_at
 from gantrymq.operator.plan.objects.kinds import CONFIG_MAP, STATEFUL_SET
+from gantrymq.operator.plan.objects.pods.digest import changed_fields, digest, digest_fields
 
 INPUTS: Final = "gantrymq.dev/inputs"
 CONTENT: Final = "gantrymq.dev/content"
 """Digest of the template as the operator built it; on the StatefulSet and on its pods."""
 DEFAULT_IMAGE: Final = "gantrymq.dev/default-image"
-"""The image of pods whose resource names none: that of the operator that created them."""
+"""The image of pods whose resource names none: the default of the operator that created them."""
 CONFIG_ENTRY: Final = "gantrymq.dev/config"
 """On pods: the entry of the ConfigMap that the pod reads."""
 ADDRESS: Final = "gantrymq.dev/address"
-"""The clusterIP of a group's Service, which a Service that is made anew asks for again."""
+"""The clusterIP of a group's Service, which a recreated Service requests again."""
 MEMBERS: Final = "gantrymq.dev/members"
 """The number of members a group was created with."""
 
 # `kubectl rollout restart` sets the last one.
 _OF_TEMPLATE: Final = (CONTENT, CONFIG_ENTRY, "kubectl.kubernetes.io/restartedAt")
 
-# The API server refuses changes of these, so they are sent back as they are.
+# The API server refuses changes of these fields, so they are sent back unchanged.
 _IMMUTABLE: Final = ("selector", "serviceName", "podManagementPolicy", "volumeClaimTemplates")
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """How a workload is built; the rest is decided from what is there already."""
+    """The parts of a workload that depend on the spec; the others depend on existing objects."""
 
     name: str
     component: str
     group: str
     inputs: Json
     default_image: str
-    """That of the operator now."""
+    """The operator's current default image."""
     named_image: str | None
-    """That of the resource."""
+    """The image that the resource names."""
     config: str
-    """Text of the configuration file."""
+    """The text of the configuration file."""
     config_name: str
-    """Beginning of the entry's name: `broker` or `namesrv`."""
+    """The prefix of the entry's name: `broker` or `namesrv`."""
     template: Callable[[str, str], Json]
-    """By image and entry of the ConfigMap."""
+    """Builds the template from the image and the entry of the ConfigMap."""
     stateful_set_spec: Json
-    """Without the template."""
+    """The spec of the StatefulSet without the template."""
     annotations: Json
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is wanted, and why the StatefulSet differs, where the resource asked for it."""
+    """The wanted objects, and the inputs whose change made the StatefulSet differ."""
 
     config_map: Json
     stateful_set: Json
     changed: str
-    """The inputs that changed, in words; empty when they are those of the StatefulSet there is."""
+    """The names of the inputs that changed; empty if they are those of the existing StatefulSet."""
 
 
 def workload(
@@ -83,8 +84,8 @@ def workload(
     found_config: Json | None,
     pods: Iterable[Json] | None,
 ) -> Workload:
-    """`found` and `found_config` are the observed objects, `pods` those of the StatefulSet, None
-    where they could not be read."""
+    """Return the wanted objects. `found` and `found_config` are the observed ones; `pods` is None
+    if the pods of the StatefulSet could not be read."""
     inputs = digest_fields(blueprint.inputs)
     before = annotation_of(found or {}, INPUTS)
     pinned = annotation_of(found or {}, DEFAULT_IMAGE) or blueprint.default_image
@@ -113,15 +114,15 @@ def workload(
 
 
 def surplus_entries(wanted: Json, found: Json, config_name: str) -> list[str]:
-    """Entries of an observed ConfigMap that no pod reads any more."""
+    """Return the entries of an observed ConfigMap that no pod reads any more."""
     ours = re.compile(rf"{config_name}-[0-9a-f]+\.conf")
     left = map_at(found, "data").keys() - map_at(wanted, "data").keys()
     return sorted(key for key in left if ours.fullmatch(key))
 
 
 def is_outdated(pod: Json, stateful_set: Json) -> bool:
-    """Whether a pod was made from another template. Other annotations do not count: a webhook that
-    rewrites them on each pod would have the members restarted for ever."""
+    """Whether a pod was created from another template. Other annotations do not count, because a
+    webhook that changes them on each pod would cause restarts for ever."""
     template = map_at(stateful_set, "spec", "template")
     return any(
         annotation_of(pod, key) != wanted
@@ -133,7 +134,8 @@ def is_outdated(pod: Json, stateful_set: Json) -> bool:
 def _used(
     found: Json | None, found_config: Json | None, pods: Iterable[Json] | None, by: Blueprint
 ) -> Json:
-    """Entries that pods read, or a pod about to be made from the old template will."""
+    """Return the entries that pods read, and that of the old template, from which the StatefulSet
+    may be creating a pod."""
     data = map_at(found_config, "data")
     if pods is None:
         return dict(data)
@@ -144,7 +146,7 @@ def _used(
 
 
 def template_entry(stateful_set: Json) -> str:
-    """The entry of the ConfigMap that new pods read."""
+    """Return the entry of the ConfigMap that new pods read."""
     return annotation_of(map_at(stateful_set, "spec", "template"), CONFIG_ENTRY)
 
 
