@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
+from gantrymq.ha.election.follower_state import FollowerState
 from gantrymq.ha.lease.lease import NO_DISKS
 from gantrymq.ha.protocol.member_frames import Report
 
@@ -245,6 +246,17 @@ class InSyncReplicas:
         # No keys() here: they would make it a set, and compiled code assumes a frozenset.
         for member in self.persisted - {self._me} - frozenset(self._progress):
             self._progress[member] = _Progress(_NOTHING, 0.0)
+
+    def state(self, member: int) -> FollowerState:
+        """The state of a follower of this master."""
+        proposed = self.persisted if self._proposed is None else self._proposed
+        if member in self.persisted:
+            return FollowerState.IN_SYNC if member in proposed else FollowerState.LEAVING
+        if member in proposed:
+            return FollowerState.ENTERING
+        progress = self._progress.get(member)
+        is_joining = progress is not None and progress.joins_at is not None
+        return FollowerState.JOINING if is_joining else FollowerState.OUTSIDE
 
     @property
     def counted(self) -> frozenset[int]:

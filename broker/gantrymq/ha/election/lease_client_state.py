@@ -17,6 +17,7 @@ from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.ha.election.actions import ReadLease, WriteLease
+from gantrymq.ha.election.lease_view import DISTRUST, FAIL, LEASE_VIEWS, TRUST, LeaseView
 from gantrymq.ha.lease.lease import (
     DURATION_SECONDS,
     Conflict,
@@ -66,13 +67,12 @@ class LeaseClientState:
         "_tried",
         "_trusted",
         "changed_at",
-        "is_known",
-        "is_stale",
         "lease",
         "read_at",
         "sent_at",
         "touched_at",
         "tried_at",
+        "view",
         "written_at",
     )
 
@@ -89,10 +89,6 @@ class LeaseClientState:
         self.changed_at = now
         """When this member learned of the current renewal; never before that renewal was
         written."""
-        self.is_known = False
-        """Whether this process has read the Lease, or found that there is none."""
-        self.is_stale = True
-        """Whether the Lease may have changed since it was last seen."""
         self.lease: Lease | None = None
         self.read_at = now
         """When to read it again."""
@@ -105,6 +101,17 @@ class LeaseClientState:
         """When the last request was sent."""
         self.written_at = -NEVER
         """When the last successful write was answered; never if a later write was not answered."""
+        self.view = LeaseView.UNREAD
+
+    @property
+    def is_known(self) -> bool:
+        """Whether this process has read the Lease, or found that there is none."""
+        return self.view is not LeaseView.UNREAD
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the Lease may have changed since it was last seen."""
+        return self.view is LeaseView.UNREAD or self.view is LeaseView.STALE
 
     @property
     def is_busy(self) -> bool:
@@ -167,7 +174,7 @@ class LeaseClientState:
                 self.read_at = now + LOOK_SECONDS
                 if asked.lease is not None:
                     self.written_at = -NEVER
-        self.is_stale = True
+        self._enter(FAIL)
         return Outcome.FAILED
 
     def take_actions(self) -> Sequence[ReadLease | WriteLease]:
@@ -210,10 +217,16 @@ class LeaseClientState:
         )
 
     def _know(self, lease: Lease | None, now: float) -> None:
-        self.lease, self.is_known, self.is_stale = lease, True, False
-        if lease is not None and lease.untrusted_reason is None:
+        is_trusted = lease is None or lease.untrusted_reason is None
+        self.lease = lease
+        self._enter(TRUST if is_trusted else DISTRUST)
+        if lease is not None and is_trusted:
             self._trusted = lease
         self.read_at = now + WATCH_SECONDS
+
+    def _enter(self, event: str) -> None:
+        """Change the view as the table says."""
+        self.view = LEASE_VIEWS.next(self.view, event)
 
 
 def _version(lease: Lease | None) -> str:
