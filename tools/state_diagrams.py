@@ -24,6 +24,10 @@ from gantrymq.broker.core.schedule.timer_states import TIMER_MESSAGE
 from gantrymq.broker.core.transaction.states import TRANSACTION
 from gantrymq.client.core.flow.lifecycle import LIFECYCLE
 from gantrymq.client.core.group.queue_phase import QUEUE_PHASES
+from gantrymq.ha.election.follower_state import FOLLOWER_STATES
+from gantrymq.ha.election.lease_view import LEASE_VIEWS
+from gantrymq.ha.election.phase import PHASES as ROLE_PHASES
+from gantrymq.ha.member.link_phase import LINK_PHASES
 from gantrymq.runtime.net.connection_states import CHANNEL_STATES, DIAL_STATES
 
 DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
@@ -38,6 +42,10 @@ MACHINES: Final[tuple[tuple[str, Transitions[Any]], ...]] = (
     ("concepts/state-machines.md", IN_FLIGHT_MESSAGE),
     ("concepts/state-machines.md", TRANSACTION),
     ("concepts/state-machines.md", TIMER_MESSAGE),
+    ("design/replication.md", ROLE_PHASES),
+    ("design/replication.md", LEASE_VIEWS),
+    ("design/replication.md", FOLLOWER_STATES),
+    ("design/replication.md", LINK_PHASES),
 )
 
 PAGES: Final = tuple(sorted({page for page, _ in MACHINES}))

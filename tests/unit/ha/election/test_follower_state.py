@@ -38,9 +38,9 @@ class Observer:
         self._now += self.random.choice([0.01, 0.1, 1.0])
         self._end += self.random.randrange(3)
         before = {each: self.replicas.state(each) for each in OTHERS}
-        events = self.random.choice(
-            [
-                self._report,
+        reports = [self._report] * 3
+        steps = [*reports, self._turn, self._lose, self._propose, self._confirm]
+        events = self.random.choice(steps)()
                 self._report,
                 self._report,
                 self._turn,
