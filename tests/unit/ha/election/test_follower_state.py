@@ -41,14 +41,6 @@ class Observer:
         reports = [self._report] * 3
         steps = [*reports, self._turn, self._lose, self._propose, self._confirm]
         events = self.random.choice(steps)()
-                self._report,
-                self._report,
-                self._turn,
-                self._lose,
-                self._propose,
-                self._confirm,
-            ]
-        )()
         for member, source in before.items():
             target = self.replicas.state(member)
             if target is not source:
