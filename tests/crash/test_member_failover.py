@@ -1,5 +1,4 @@
-"""Three real brokers elect their master: it is killed, stopped, and put to sleep while clients
-send."""
+"""Kills, stops and suspends the master of three real brokers while clients send."""
 
 from __future__ import annotations
 

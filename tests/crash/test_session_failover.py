@@ -1,5 +1,7 @@
-"""A bulk sender of three real brokers that elect their master: it is killed twice in one run, and
-the run is repeated. Each row is stored once, in its queue's order."""
+"""Kills the master twice while a bulk sender writes, and repeats the run.
+
+Three real brokers elect their master. Each row is stored once, in its queue's order.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Whether it would be noticed: a message that is lost, a place given twice, logs that differ, a
-role that does not move."""
+"""Tests that the judges of the failover cycles find planted faults.
+
+The faults are a lost message, an offset given twice, logs that differ, and a role that does not
+move.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What Kubernetes does to a group in a bad month: nodes that are cut off or powered off, a slow API
-server, a Lease and an EndpointSlice that people edit, and a volume of an older cluster.
+"""Tests a replica group on Kubernetes under faults of nodes, API server and objects.
+
+Nodes are cut off or powered off, the API server is slow, people edit the Lease and the
+EndpointSlice, and a volume of an older cluster appears.
 
 All under the load of Java's clients, and in the long run alone (GANTRY_E2E_LONG=1).
 """

@@ -1,5 +1,4 @@
-"""A Prometheus that is set up as docs/operations/monitoring.md says finds all pods of a cluster,
-and shows a failover with its next scrape."""
+"""Tests that Prometheus, set up as the documentation says, finds all pods and shows a failover."""
 
 from __future__ import annotations
 

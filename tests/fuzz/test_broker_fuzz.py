@@ -1,5 +1,8 @@
-"""Whatever clients ask of a broker, each request is answered once or held in bounds, what is
-refused is not stored, what is stored can be read, and a start finds files it can read."""
+"""Sends generated requests to a broker core, and checks what it answers and stores.
+
+Each request is answered once or held in bounds. What is refused is not stored, what is stored can
+be read, and a start finds files that it can read.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Whatever bytes come to a port of a live broker or name server, it stays alive, answers a valid
-client after each batch, keeps its memory in bounds and logs no defect.
+"""Sends arbitrary bytes to the ports of a live broker and a live name server.
+
+The server stays alive, answers a valid client after each batch, keeps its memory in bounds and logs
+no defect.
 
 The frames are valid requests of every code, as other clients would send them, and then damaged.
 """

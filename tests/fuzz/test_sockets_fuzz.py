@@ -1,5 +1,7 @@
-"""Whatever bytes come over sockets, in whatever pieces, a running broker goes on serving others,
-and no request breaks its handler."""
+"""Sends arbitrary bytes in arbitrary pieces to a broker that serves other clients.
+
+The broker goes on serving the others, and no request breaks its handler.
+"""
 
 from __future__ import annotations
 

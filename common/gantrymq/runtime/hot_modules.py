@@ -79,6 +79,7 @@ HOT_MODULES: Final = (
     "gantrymq.ha.lease.member_id",
     "gantrymq.ha.member.incoming_link",
     "gantrymq.ha.member.incoming_links",
+    "gantrymq.ha.member.link_phase",
     "gantrymq.ha.member.member",
     "gantrymq.ha.member.member_events",
     "gantrymq.ha.member.outgoing_link",

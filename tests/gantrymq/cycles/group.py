@@ -1,5 +1,7 @@
-"""Three members that elect their master, each on a host of its own with a partition of its own; a
-lease API, a name server, and clients whose host has the group's one address.
+"""Runs three members that elect their master, with all that their group needs.
+
+Each member is on a host of its own with a partition of its own. A lease API and a name server run
+beside them, and clients on a host that reaches the group by its one address.
 
 What the test itself wants to know of the lease it asks by a socket of the file system, which no cut
 reaches.

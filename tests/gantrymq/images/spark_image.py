@@ -1,5 +1,7 @@
-"""Says whether this run includes the image `spark`, which takes minutes and a gigabyte on each
-node."""
+"""Says whether this run includes the image `spark`.
+
+The image takes minutes to build and a gigabyte on each node.
+"""
 
 from __future__ import annotations
 

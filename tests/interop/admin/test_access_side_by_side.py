@@ -1,5 +1,6 @@
-"""The real mqadmin prints the same about users and policies of our broker as of Java's, and gantry
-prints what mqadmin prints.
+"""Compares what mqadmin prints about users and policies of Gantry's broker and of Java's.
+
+`gantry` prints what mqadmin prints.
 
 Both tools run the same commands, in the same order, about users of their own. Where ours differs on
 purpose:

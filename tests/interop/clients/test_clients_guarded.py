@@ -1,5 +1,6 @@
-"""Unmodified clients at our broker with users, policies and TLS: what they may do works, all else
-is refused.
+"""Tests unmodified clients at a broker with users, policies and TLS.
+
+What their accounts allow works, and everything else is refused.
 
 Java's client and ours come by TLS, which the servers require. Those for Go and Node.js have no TLS:
 for them the same servers take plain connections as well.

@@ -1,5 +1,7 @@
-"""Java's clients and ours in one group, at Java's broker and at ours: queues are shared without
-overlap or gap while members join, leave and are killed, and nothing is lost.
+"""Tests groups of Java's and Gantry's consumers, at Java's broker and at Gantry's.
+
+The queues are shared without overlap or gap while members join, leave and are killed, and no
+message is lost.
 """
 
 from collections.abc import Callable, Iterator

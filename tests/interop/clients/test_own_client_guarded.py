@@ -1,5 +1,6 @@
-"""Our own client with brokers that know whom they let in, by account and by certificate, and that
-are killed and started again: Java's and ours.
+"""Tests Gantry's client at brokers that authenticate accounts and certificates.
+
+The brokers are Java's and Gantry's; they are killed and started again.
 
 5.3's Java broker has accounts of another kind, whose requests are signed in the same way; their
 rights are not set here.

@@ -1,5 +1,6 @@
-"""kill -9 of our broker under a real Java producer and push consumer: nothing that the producer
-was told is lost, and the consumer goes on by itself.
+"""Kills Gantry's broker under a real Java producer and a real Java push consumer.
+
+No acknowledged message is lost, and the consumer continues by itself.
 
 Deliveries may repeat: the consumer's offset is on disk each flushConsumerOffsetInterval, as Java's.
 """

@@ -1,5 +1,6 @@
-"""kill -9 of our master under a real Java producer and push consumers: its slave serves
-them until it is back, and nothing that the producer was told is lost.
+"""Kills Gantry's master under a real Java producer and real Java push consumers.
+
+The slave serves them until the master is back, and no acknowledged message is lost.
 
 A SYNC_MASTER tells the producer of what a slave has. Deliveries may repeat, as with Java's.
 """

@@ -1,5 +1,8 @@
-"""The bulk sender at Java's brokers and ours: at least once everywhere, once where sessions are
-known, and never a promise that a broker cannot keep."""
+"""Tests the bulk sender at Java's brokers and at Gantry's.
+
+Each message is stored at least once everywhere, and once where the broker knows sessions. The
+sender promises nothing that a broker cannot keep.
+"""
 
 from __future__ import annotations
 

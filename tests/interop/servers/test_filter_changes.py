@@ -1,6 +1,7 @@
-"""Java's push consumer changes its subscription while its pulls wait at the broker, and gets what
-is sent from then on. Java's broker answers such a pull by the new filter, and Java's client drops
-what is not of the tags that it pulled with.
+"""Tests a Java push consumer that changes its subscription while its pulls are held.
+
+It gets what is sent from then on. Java's broker answers such a pull by the new filter, and Java's
+client drops messages without the tags that it pulled with.
 """
 
 from collections.abc import Callable, Iterator

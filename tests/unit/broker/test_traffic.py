@@ -1,5 +1,6 @@
-"""What a Java broker was asked in a session of real clients and tools, asked of ours in the same
-order: the answers have the same codes, remarks, fields and shapes.
+"""Replays a recorded session of real clients and tools, and compares the answers with Java's.
+
+The answers have the same codes, remarks, fields and shapes, in the same order.
 
 The capture is a sample of that session. What the exchanges left out of it had changed is supplied:
 messages from the session's store, by place in their queue, and consumers that never show.

@@ -1,5 +1,8 @@
-"""A topic that is deleted and sent to again, as who copies the log finds out: by a message that
-does not continue its queue. Whatever the master's new queues have its own must have."""
+"""Tests how a copy of the log finds out that a topic was deleted and used again.
+
+It sees a message that does not continue its queue. Whatever the master's new queues have, its own
+must have.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A start that takes something back of what its marks say, ended at each of its operations: the
-next one has to find out, and to do it once more."""
+"""Tests starts that are ended at each of their operations while they undo what marks say.
+
+The next start has to find out, and to do it once more.
+"""
 
 from __future__ import annotations
 

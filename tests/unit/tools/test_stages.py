@@ -1,5 +1,7 @@
-"""Tests that stages run in two lanes, a failure ends the run, and the report lists what did not
-run."""
+"""Tests that stages run in two lanes, and that a failure ends the run.
+
+The report lists what did not run.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A master and a slave in memory: the slave's questions reach the master, and its log is what a
-test puts there."""
+"""Connects a master and a slave in memory.
+
+The slave's requests reach the master; its log is what a test puts there.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
-"""A small Kubernetes API of leases, endpoint slices and Services, with faults: in a test's own
-loop, or alone (`python -m gantrymq.fakes.groups.lease_api --port 8001 --port 8002 --service 9001`,
-where the last one leads to the endpoint that a master has written; --host is where all listen, and
---unix a path that leads to the same objects whatever becomes of the network).
+"""Provides a small Kubernetes API of leases, endpoint slices and Services, with faults.
+
+It runs in the event loop of a test or as a process:
+
+    python -m gantrymq.fakes.groups.lease_api --port 8001 --port 8002 --service 9001
+
+`--service` leads to the endpoint that a master has written, `--host` is where all ports listen, and
+`--unix` is a path that leads to the same objects whatever becomes of the network.
 
 Several ports serve the same objects, each with faults of its own: who is to be cut off alone gets a
 port alone. POST /control on a port sets its fault, {"fault": "lose", "seconds": 1, "methods":

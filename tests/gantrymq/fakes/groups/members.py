@@ -1,5 +1,4 @@
-"""Members of a group that elects its master, played by hand: what travels between them travels when
-a test says so."""
+"""Plays the members of a group by hand: a message travels when the test says so."""
 
 from __future__ import annotations
 

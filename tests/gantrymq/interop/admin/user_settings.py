@@ -1,5 +1,4 @@
-"""Defines settings for users and policies of RocketMQ 5 that Java's broker and Gantry's both
-accept."""
+"""Defines settings for users and policies that Java's broker 5 and Gantry's both accept."""
 
 import json
 from collections.abc import Mapping

@@ -1,5 +1,4 @@
-"""Lists what Java's producers send to fill a store with every kind of message, and checks the
-store.
+"""Lists the sends that fill a store with every kind of message, and checks that store.
 
 The producer's program returns for each sending the broker's answer; `differences` compares the
 store with these answers.

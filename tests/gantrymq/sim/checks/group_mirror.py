@@ -1,5 +1,4 @@
-"""What is in a machine's log, as the simulator knows it: read from the bytes on its disk, record by
-record as they come.
+"""Mirrors a machine's log by reading the bytes on its disk, record by record as they come.
 
 Each record has a digest of all of the log up to its end, so that whether two logs are equal up to a
 place is a comparison of two numbers.

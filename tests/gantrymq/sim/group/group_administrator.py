@@ -1,6 +1,4 @@
-"""An administrator of a simulated group: it creates topics, and asks again until it is told that
-one is there, as operators do.
-"""
+"""Simulates an administrator that creates topics, and asks until each topic exists."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""How often what has to happen in histories of groups: generators that never come there test
-nothing."""
+"""Lists how often each event has to happen in histories of groups.
+
+Generators that never reach an event test nothing.
+"""
 
 from __future__ import annotations
 

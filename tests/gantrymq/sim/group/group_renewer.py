@@ -1,5 +1,6 @@
-"""An administrator of a simulated group who deletes topics and makes them again, and sends a few
-messages to each in between.
+"""Simulates an administrator that deletes topics and creates them again.
+
+It sends a few messages to each topic in between.
 """
 
 from __future__ import annotations

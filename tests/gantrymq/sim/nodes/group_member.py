@@ -1,5 +1,4 @@
-"""A process as a member of its group: the real member between the simulated network and the
-simulated lease store."""
+"""Runs the real member code between the simulated network and the simulated lease store."""
 
 from __future__ import annotations
 

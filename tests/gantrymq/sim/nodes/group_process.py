@@ -1,5 +1,6 @@
-"""A broker's process in a simulated group: the real core and the real store on a disk of the tests,
-turned as `rounds.py` and `server.py` turn them.
+"""Runs a broker's process in a simulated group, with the real core and the real store.
+
+The disk is one of the tests; the turns are those of `turn_loop.py` and `server.py`.
 
 What arrives goes into the core, and a turn follows; what the core wants done is done when the turn
 is over, or later, where the process stood still in between: then authority may have run out, which

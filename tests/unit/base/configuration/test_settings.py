@@ -1,5 +1,4 @@
-"""Tests how settings are bound: which layer wins, what is refused, and what only causes a
-warning."""
+"""Tests how settings are bound: which layer wins, what is refused, what causes a warning."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The HA port of members that elect their master, on real sockets: TLS, a secret that changes, and
-peers that are no members."""
+"""Tests the HA port of an elected group on real sockets.
+
+TLS, a secret that changes, and peers that are not members.
+"""
 
 from __future__ import annotations
 

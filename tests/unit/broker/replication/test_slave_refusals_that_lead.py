@@ -1,5 +1,7 @@
-"""A slave of fixed roles is started again as master: what its last master had accepted comes, in
-order, and nothing of it is left out."""
+"""Tests a slave of fixed roles that is started again as master.
+
+Everything that its last master had accepted arrives, in order.
+"""
 
 from __future__ import annotations
 

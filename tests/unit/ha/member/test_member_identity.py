@@ -1,5 +1,7 @@
-"""Disks of other groups, new disks in old seats, and Leases that somebody touched: nothing that was
-acknowledged is lost, and a group that can have a master has one."""
+"""Tests foreign disks, new disks at old seats, and Leases that people edited.
+
+No acknowledged message is lost, and a group that can have a master has one.
+"""
 
 from __future__ import annotations
 

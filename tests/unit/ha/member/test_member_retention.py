@@ -1,5 +1,7 @@
-"""A master whose retention has deleted what a follower still lacks: the follower copies the log
-anew from where the master's begins, and leads only with all of it."""
+"""Tests a follower that lacks what the master's retention has deleted.
+
+The follower copies the log anew from where the master's begins, and leads only with all of it.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Tests that channels with output are flushed once a round of the loop, even if one of them
-fails."""
+"""Tests that channels with output are flushed once a round of the loop.
+
+A channel that fails does not keep the others from it.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Tests the real disk beyond the port's contract: limits, errors, locks and caches of the
-system."""
+"""Tests limits, errors, locks and caches of the real disk, beyond the port's contract."""
 
 from __future__ import annotations
 

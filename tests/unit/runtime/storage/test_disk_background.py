@@ -1,5 +1,4 @@
-"""Tests the real disk's background: when it wakes the loop, and what a dead or stuck helper
-does."""
+"""Tests when the real disk's background wakes the loop, and what a dead or stuck helper does."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Queues of topics that were deleted and made again, in directories that have no note of it: of
-those who copied the log, and of Java. Such a queue has what the log says of the newer one."""
+"""Tests queues of topics that were deleted and created again, without a note of it.
+
+Slaves and Java leave such directories. Such a queue has what the log says of the newer topic.
+"""
 
 from __future__ import annotations
 

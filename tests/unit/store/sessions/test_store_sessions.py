@@ -1,5 +1,7 @@
-"""A store that is sent the messages of sessions again, over kills, power cuts, cuts of its log and
-changes of its role: each is stored once, in its order."""
+"""Tests that messages of sessions that are sent again are stored once, in their order.
+
+Kills, power cuts, truncations of the log and changes of role lie in between.
+"""
 
 from __future__ import annotations
 

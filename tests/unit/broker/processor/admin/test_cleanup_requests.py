@@ -1,4 +1,4 @@
-"""Deletion on demand."""
+"""Tests requests that delete files and topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GET_BROKER_CONFIG and UPDATE_BROKER_CONFIG."""
+"""Tests GET_BROKER_CONFIG and UPDATE_BROKER_CONFIG."""
 
 from __future__ import annotations
 

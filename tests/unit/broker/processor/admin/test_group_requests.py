@@ -1,4 +1,4 @@
-"""Groups by request."""
+"""Tests requests that read and change groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""VIEW_BROKER_STATS_DATA."""
+"""Tests VIEW_BROKER_STATS_DATA against the statistics."""
 
 from __future__ import annotations
 

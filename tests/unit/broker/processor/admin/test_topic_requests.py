@@ -1,4 +1,4 @@
-"""Topics by request."""
+"""Tests requests that read and change topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOCK_BATCH_MQ and UNLOCK_BATCH_MQ."""
+"""Tests LOCK_BATCH_MQ and UNLOCK_BATCH_MQ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lag in steps."""
+"""Tests how the lag is reported in steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nodes fit."""
+"""Tests which nodes fit a member."""
 
 from __future__ import annotations
 
