@@ -66,7 +66,7 @@ ADMINISTRATION = (
 )
 
 
-def test_an_ordinary_account_administers_nothing(guarded_attack: Trial, guarded_site: Site) -> None:
+def test_ordinary_account_cannot_administer(guarded_attack: Trial, guarded_site: Site) -> None:
     with guarded_attack("access", "administration by an account without rights to it") as attempt:
         tried = [(code, plausible(code), b"{}") for code in ADMINISTRATION if code in REQUEST_CODES]
         answers = ask_each(guarded_site.broker, tried, USER)
@@ -74,7 +74,7 @@ def test_an_ordinary_account_administers_nothing(guarded_attack: Trial, guarded_
         attempt.outcome = str(answers)
 
 
-def test_no_answer_to_an_administrator_has_a_secret(
+def test_no_response_to_an_administrator_contains_a_secret(
     guarded_attack: Trial, guarded_site: Site
 ) -> None:
     what = "a captured signature without fields, sent again with each other code"
@@ -112,7 +112,9 @@ def test_a_captured_signature_deletes_nothing(guarded_attack: Trial, guarded_sit
         it.outcome = f"RocketMQ's signatures cover no code ({answers}): use TLS"
 
 
-def test_wrong_signatures_lock_nobody_out(guarded_attack: Trial, guarded_site: Site) -> None:
+def test_wrong_signatures_do_not_lock_clients_out(
+    guarded_attack: Trial, guarded_site: Site
+) -> None:
     wrong = Credentials(USER.access_key, "a-wrong-secret-key")
     what = "wrong signatures of the clients' own account from another address, for 3 s"
     with guarded_attack("signatures", what) as attempt:
@@ -130,7 +132,7 @@ def test_wrong_signatures_lock_nobody_out(guarded_attack: Trial, guarded_site: S
         attempt.outcome = str(answers)
 
 
-def test_accounts_without_end_are_kept_in_bounds(guarded_attack: Trial, guarded_site: Site) -> None:
+def test_number_of_accounts_is_bounded(guarded_attack: Trial, guarded_site: Site) -> None:
     what = "3 000 invented accounts, some with names of 100 KB"
     with guarded_attack("signatures", what) as attempt:
         answers = Answers()
@@ -148,7 +150,7 @@ def test_accounts_without_end_are_kept_in_bounds(guarded_attack: Trial, guarded_
         attempt.outcome = str(answers)
 
 
-def test_properties_of_the_broker_lead_no_message_elsewhere(
+def test_internal_properties_do_not_redirect_messages(
     guarded_attack: Trial, guarded_site: Site
 ) -> None:
     guarded_site.create_topic("closed-orders", 1)
@@ -199,7 +201,7 @@ def test_refused_administration_fills_no_log(guarded_attack: Trial, guarded_site
         attempt.outcome = str(answers)
 
 
-def test_wrong_signatures_of_a_neighbour_lock_nobody_out(
+def test_wrong_signatures_of_a_neighbour_do_not_lock_clients_out(
     guarded_attack: Trial, guarded_site: Site
 ) -> None:
     wrong = Credentials(USER.access_key, "a-wrong-secret-key")

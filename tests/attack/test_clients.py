@@ -1,4 +1,4 @@
-"""Attacks by what clients say of themselves: heartbeats, ids, groups, locks, other clients."""
+"""Attacks by what clients report about themselves: heartbeats, ids, groups, locks."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_unregistering_the_clients_of_others_has_no_effect(attack: Trial, open_s
         attempt.outcome = f"the client stays a member ({answers})"
 
 
-def test_strangers_do_not_join_the_groups_of_others(
+def test_strangers_cannot_join_groups_of_other_accounts(
     guarded_attack: Trial, guarded_site: Site
 ) -> None:
     what = "heartbeats of strangers and of an account without rights into another's group"
@@ -131,7 +131,9 @@ def test_many_clients_of_one_group_do_not_stall_the_others(attack: Trial, open_s
         attempt.outcome = f"{joined} joined, {len(members(open_site, 'joiners'))} are left"
 
 
-def test_queues_of_others_are_not_locked(guarded_attack: Trial, guarded_site: Site) -> None:
+def test_queues_of_other_accounts_cannot_be_locked(
+    guarded_attack: Trial, guarded_site: Site
+) -> None:
     queues = [{"topic": "orders", "brokerName": "broker-a", "queueId": each} for each in range(8)]
     body = json.dumps({"consumerGroup": "orders-service", "clientId": "x", "mqSet": queues})
     with guarded_attack("clients", "lock and unlock the queues of another's group") as attempt:
@@ -161,9 +163,7 @@ def test_locks_of_invented_queues_are_kept_in_bounds(attack: Trial, open_site: S
         attempt.outcome = str(answers)
 
 
-def test_groups_of_anonymous_pulls_take_no_place_for_ever(
-    fresh_attack: Trial, fresh_site: Site
-) -> None:
+def test_groups_of_anonymous_pulls_are_removed(fresh_attack: Trial, fresh_site: Site) -> None:
     with fresh_attack(
         "clients", "21 000 pulls, each of another group; then a new consumer"
     ) as attempt:
@@ -190,7 +190,9 @@ def test_groups_of_anonymous_pulls_take_no_place_for_ever(
         attempt.outcome = f"a new consumer is served ({answers})"
 
 
-def test_the_offsets_of_others_are_not_changed(guarded_attack: Trial, guarded_site: Site) -> None:
+def test_offsets_of_other_accounts_cannot_be_changed(
+    guarded_attack: Trial, guarded_site: Site
+) -> None:
     commit = {
         "consumerGroup": "orders-service",
         "topic": TOPIC,

@@ -1,4 +1,4 @@
-"""Attacks by consumers: pulls that are left, answers that are not read, pops, acks, offsets."""
+"""Attacks by consumers: abandoned pulls, responses that are not read, pops, acks, offsets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_pulls_of_closed_connections_are_forgotten(attack: Trial, open_site: Sit
         attempt.outcome = "forgotten with their connections"
 
 
-def test_answers_that_are_not_read_are_bounded(attack: Trial, large: Site) -> None:
+def test_unread_responses_are_bounded(attack: Trial, large: Site) -> None:
     what = "60 connections ask for 30 answers of 3 MB each and read nothing"
     with attack("pulls", what) as attempt, Connections() as held:
         ext = requests.pull(LARGE, "slow-readers", count=1)
@@ -53,7 +53,7 @@ def test_answers_that_are_not_read_are_bounded(attack: Trial, large: Site) -> No
         attempt.outcome = f"{held.closed()} of 60 closed"
 
 
-def test_pulls_that_ask_for_everything_are_bounded(attack: Trial, large: Site) -> None:
+def test_pulls_of_everything_are_bounded(attack: Trial, large: Site) -> None:
     with attack("pulls", "pulls of 2^31 - 1 messages and bytes, and of negative ones") as attempt:
         answers = Answers()
         with Peer(large.broker) as peer:
@@ -65,7 +65,7 @@ def test_pulls_that_ask_for_everything_are_bounded(attack: Trial, large: Site) -
         attempt.outcome = str(answers)
 
 
-def test_offsets_beyond_all_bounds_are_moved_back(attack: Trial, open_site: Site) -> None:
+def test_offsets_beyond_the_queue_are_corrected(attack: Trial, open_site: Site) -> None:
     offsets = ("-1", "-9223372036854775808", "9223372036854775807", "1000000000000")
     with attack("pulls", "pulls from negative offsets and from beyond the end") as attempt:
         answers = Answers()
@@ -77,7 +77,7 @@ def test_offsets_beyond_all_bounds_are_moved_back(attack: Trial, open_site: Site
         attempt.outcome = str(answers)
 
 
-def test_committed_offsets_beyond_all_bounds_do_no_harm(attack: Trial, open_site: Site) -> None:
+def test_committed_offsets_beyond_the_queue_do_no_harm(attack: Trial, open_site: Site) -> None:
     with attack("offsets", "commits of 5 000 groups' offsets, negative and beyond the end") as it:
         commits = [
             (
@@ -95,7 +95,9 @@ def test_committed_offsets_beyond_all_bounds_do_no_harm(attack: Trial, open_site
         it.outcome = str(ask_each(open_site.broker, commits))
 
 
-def test_pops_with_absurd_times_hide_nothing_for_ever(attack: Trial, open_site: Site) -> None:
+def test_pops_with_absurd_times_do_not_hide_messages_for_ever(
+    attack: Trial, open_site: Site
+) -> None:
     open_site.create_topic("popped", 1)
     send = (RequestCode.SEND_MESSAGE_V2, requests.send("popped"), b"x")
     ask_each(open_site.broker, [send] * 20)
@@ -133,7 +135,7 @@ HANDLES = (
 )
 
 
-def test_handles_that_were_never_given_acknowledge_nothing(attack: Trial, open_site: Site) -> None:
+def test_invented_handles_acknowledge_nothing(attack: Trial, open_site: Site) -> None:
     with attack("pops", "acknowledgements and changes by invented handles") as attempt:
         tried = [
             (
@@ -155,7 +157,9 @@ def test_handles_that_were_never_given_acknowledge_nothing(attack: Trial, open_s
         attempt.outcome = str(ask_each(open_site.broker, tried))
 
 
-def test_pops_of_others_are_not_acknowledged(guarded_attack: Trial, guarded_site: Site) -> None:
+def test_pops_of_other_accounts_cannot_be_acknowledged(
+    guarded_attack: Trial, guarded_site: Site
+) -> None:
     with guarded_attack("pops", "acknowledge what another's group has popped") as attempt:
         guarded_site.create_topic("popped", 1)
         with Peer(guarded_site.broker, guarded_site.credentials) as owner:
@@ -176,7 +180,9 @@ def test_pops_of_others_are_not_acknowledged(guarded_attack: Trial, guarded_site
         attempt.outcome = f"refused (pop {popped.code}, {info!r}: {users}; {strangers})"
 
 
-def test_messages_of_others_are_not_looked_at(guarded_attack: Trial, guarded_site: Site) -> None:
+def test_messages_of_other_accounts_cannot_be_read(
+    guarded_attack: Trial, guarded_site: Site
+) -> None:
     with guarded_attack("access", "look at another's message by its place in the log") as attempt:
         guarded_site.create_topic("secret-orders", 1)
         with Peer(guarded_site.broker, guarded_site.credentials) as owner:
@@ -196,7 +202,7 @@ def test_messages_of_others_are_not_looked_at(guarded_attack: Trial, guarded_sit
         attempt.outcome = f"refused ({users}; {strangers})"
 
 
-def test_send_backs_of_invented_places_store_nothing(attack: Trial, open_site: Site) -> None:
+def test_send_backs_of_invented_offsets_store_nothing(attack: Trial, open_site: Site) -> None:
     places = ("-1", "0", "1", "9223372036854775807", "123456789")
     with attack("consumers", "send back messages at invented places, with absurd levels") as it:
         tried = [

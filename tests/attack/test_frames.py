@@ -1,4 +1,4 @@
-"""Attacks by frames: sizes that lie, headers that grow, bodies that inflate, endless frames."""
+"""Attacks by frames: wrong sizes, growing headers, bodies that inflate, endless frames."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_headers_that_grow_do_not_stall_the_loop(attack: Trial, open_site: Site,
         attempt.outcome = str(answers)
 
 
-def test_sizes_that_lie_close_their_connection_only(attack: Trial, open_site: Site) -> None:
+def test_wrong_sizes_close_only_their_connection(attack: Trial, open_site: Site) -> None:
     totals = (-(2**31), -1, 0, 3, 2**31 - 1, 16_777_217)
     heads = (0, 0xFFFFFF, 0x01FFFFFF, 0x7F000004, -1)
     with attack("frames", "lengths that lie, in all combinations, at both servers") as attempt:
@@ -72,9 +72,7 @@ def test_sizes_that_lie_close_their_connection_only(attack: Trial, open_site: Si
         attempt.outcome = "each connection closed, no answer"
 
 
-def test_binary_headers_that_lie_close_their_connection_only(
-    attack: Trial, open_site: Site
-) -> None:
+def test_wrong_binary_headers_close_only_their_connection(attack: Trial, open_site: Site) -> None:
     lengths = (-1, 2**31 - 1, 70_000, -(2**31))
     with attack("frames", "binary headers whose inner lengths lie") as attempt:
         answers = Answers()
@@ -98,7 +96,7 @@ def test_frames_that_never_end_are_bounded(attack: Trial, open_site: Site) -> No
         attempt.outcome = f"{held.closed() + held.refused} of 300 closed"
 
 
-def test_connections_that_say_nothing_keep_nobody_out(attack: Trial, open_site: Site) -> None:
+def test_silent_connections_do_not_keep_clients_out(attack: Trial, open_site: Site) -> None:
     with (
         attack("frames", "1 000 connections that say nothing, at both servers") as attempt,
         Connections() as broker,
@@ -111,7 +109,7 @@ def test_connections_that_say_nothing_keep_nobody_out(attack: Trial, open_site: 
         attempt.outcome = f"{broker.closed() + names.closed()} of 2000 closed, others connect"
 
 
-def test_frames_that_come_a_byte_at_a_time_keep_nobody_out(attack: Trial, open_site: Site) -> None:
+def test_frames_sent_byte_by_byte_do_not_keep_clients_out(attack: Trial, open_site: Site) -> None:
     frame = raw_frame(EMPTY)
     with (
         attack("frames", "200 connections that send their frame a byte at a time") as attempt,
@@ -124,7 +122,7 @@ def test_frames_that_come_a_byte_at_a_time_keep_nobody_out(attack: Trial, open_s
         attempt.outcome = f"{held.closed()} of 200 closed, others are served"
 
 
-def test_other_protocols_are_no_frames(attack: Trial, open_site: Site) -> None:
+def test_other_protocols_are_rejected(attack: Trial, open_site: Site) -> None:
     hello = bytes.fromhex("16030100c8010000c40303") + b"\0" * 200
     openings = (
         b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -155,7 +153,7 @@ def _bombs() -> dict[str, tuple[int, bytes]]:
     }
 
 
-def test_bombs_in_bodies_stay_packed(attack: Trial, open_site: Site) -> None:
+def test_compression_bombs_in_bodies_are_not_inflated(attack: Trial, open_site: Site) -> None:
     open_site.create_topic("bombs", 1)
     with attack("frames", "bodies of 64 MiB packed by zlib, lz4 and zstd, sent and pulled") as it:
         answers = Answers()
@@ -170,7 +168,7 @@ def test_bombs_in_bodies_stay_packed(attack: Trial, open_site: Site) -> None:
         it.outcome = str(answers)
 
 
-def test_batches_that_lie_are_refused_whole(attack: Trial, open_site: Site) -> None:
+def test_batches_with_wrong_sizes_are_refused(attack: Trial, open_site: Site) -> None:
     part = struct.pack(">iiiii", 22, 0, 0, 0, 0) + struct.pack(">h", 0)
     lies = {
         "many": part * 180_000,

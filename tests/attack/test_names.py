@@ -1,4 +1,4 @@
-"""Attacks by texts that are no names: half surrogates, terminal controls, lines for the log."""
+"""Attacks by texts that are no names: lone surrogates, terminal controls, forged log lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks on the ports beside the broker's own: HA, metrics and probes, TLS handshakes."""
+"""Attacks on the other ports: replication, metrics and probes, TLS handshakes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OFFSETS = {
 
 
 @pytest.mark.parametrize("offset", OFFSETS)
-def test_a_guarded_log_is_sent_to_no_stranger(
+def test_guarded_log_is_not_sent_to_strangers(
     guarded_attack: Trial, guarded_site: Site, offset: str
 ) -> None:
     what = f"a slave's report of offset {offset}, with access control and TLS"
@@ -55,14 +55,14 @@ def test_a_guarded_log_is_sent_to_no_stranger(
 
 
 @pytest.mark.parametrize("offset", [each for each in OFFSETS if each != "0"])
-def test_an_open_ha_port_survives_nonsense(attack: Trial, open_site: Site, offset: str) -> None:
+def test_open_ha_port_survives_malformed_data(attack: Trial, open_site: Site, offset: str) -> None:
     with attack("HA port", f"a slave's report of offset {offset}, 50 times, open") as attempt:
         for _ in range(50):
             first_bytes(open_site.ha, OFFSETS[offset], seconds=0.05)
         attempt.outcome = "no effect"
 
 
-def test_silent_connections_leave_a_slave_its_place(attack: Trial, open_site: Site) -> None:
+def test_silent_connections_do_not_keep_a_slave_out(attack: Trial, open_site: Site) -> None:
     with (
         attack("HA port", "100 connections that say nothing; then a slave, open") as attempt,
         Connections() as held,
@@ -87,7 +87,7 @@ def test_silent_connections_are_closed_at_a_guarded_ha_port(
         attempt.outcome = "closed within 4 s"
 
 
-def test_held_connections_starve_no_probe(attack: Trial, open_site: Site) -> None:
+def test_held_connections_do_not_delay_probes(attack: Trial, open_site: Site) -> None:
     with (
         attack("metrics port", "500 connections held at both servers' probes for 3 s") as attempt,
         Connections() as broker,
@@ -99,7 +99,7 @@ def test_held_connections_starve_no_probe(attack: Trial, open_site: Site) -> Non
         attempt.outcome = f"{broker.closed() + names.closed()} of 1000 closed"
 
 
-def test_slow_headers_starve_no_probe(attack: Trial, open_site: Site) -> None:
+def test_slow_headers_do_not_delay_probes(attack: Trial, open_site: Site) -> None:
     with (
         attack("metrics port", "200 requests whose headers never end, for 3 s") as attempt,
         Connections() as held,
@@ -136,7 +136,7 @@ def test_huge_http_requests_are_refused(attack: Trial, open_site: Site) -> None:
         attempt.outcome = "refused with 400 and the like, or closed"
 
 
-def test_a_flood_of_scrapes_starves_nobody(attack: Trial, open_site: Site) -> None:
+def test_flood_of_scrapes_does_not_starve_clients(attack: Trial, open_site: Site) -> None:
     request = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
     with (
         attack("metrics port", "300 scrapes at once whose answers are not read") as attempt,
@@ -147,14 +147,18 @@ def test_a_flood_of_scrapes_starves_nobody(attack: Trial, open_site: Site) -> No
         attempt.outcome = f"{held.refused} refused"
 
 
-def test_a_flood_of_handshakes_starves_nobody(guarded_attack: Trial, guarded_site: Site) -> None:
+def test_flood_of_handshakes_does_not_starve_clients(
+    guarded_attack: Trial, guarded_site: Site
+) -> None:
     with guarded_attack("TLS", "150 handshakes one after the other, nothing behind") as attempt:
         for _ in range(150):
             guarded_site.broker.open().close()
         attempt.outcome = "handshakes are made, others are served"
 
 
-def test_handshakes_that_never_end_starve_nobody(guarded_attack: Trial, guarded_site: Site) -> None:
+def test_endless_handshakes_do_not_starve_clients(
+    guarded_attack: Trial, guarded_site: Site
+) -> None:
     hello = bytes.fromhex("16030102000100")
     with (
         guarded_attack("TLS", "500 handshakes that stop in the first message") as attempt,

@@ -64,7 +64,7 @@ def test_half_messages_of_a_producer_that_left_are_bounded(attack: Trial, open_s
         attempt.outcome = str(answers)
 
 
-def test_ends_of_invented_transactions_commit_nothing(attack: Trial, open_site: Site) -> None:
+def test_ending_invented_transactions_commits_nothing(attack: Trial, open_site: Site) -> None:
     places = ("-1", "0", "1", "100", "9223372036854775807", "-9223372036854775808")
     what = "commits and roll-backs at invented places"
     with attack("transactions", what) as attempt, Peer(open_site.broker) as peer:
@@ -85,7 +85,9 @@ def test_ends_of_invented_transactions_commit_nothing(attack: Trial, open_site: 
         attempt.outcome = str(answers)
 
 
-def test_transactions_of_others_are_not_ended(guarded_attack: Trial, guarded_site: Site) -> None:
+def test_transactions_of_other_accounts_cannot_be_ended(
+    guarded_attack: Trial, guarded_site: Site
+) -> None:
     guarded_site.create_topic("secret-orders", 1)
     properties = requests.properties(TRAN_MSG="true", PGROUP="owners", UNIQ_KEY="b")
     ext = requests.send("secret-orders", properties, sys_flag=sys_flag.TRANSACTION_PREPARED)
@@ -151,7 +153,9 @@ def test_invented_handles_recall_no_timer(attack: Trial, open_site: Site) -> Non
         attempt.outcome = str(ask_each(open_site.broker, tried))
 
 
-def test_timers_of_others_are_not_recalled(guarded_attack: Trial, guarded_site: Site) -> None:
+def test_timers_of_other_accounts_cannot_be_recalled(
+    guarded_attack: Trial, guarded_site: Site
+) -> None:
     guarded_site.create_topic("secret-orders", 1)
     with guarded_attack("timers", "recall another's timer by its true handle") as attempt:
         with Peer(guarded_site.broker, guarded_site.credentials) as owner:
@@ -168,7 +172,7 @@ def test_timers_of_others_are_not_recalled(guarded_attack: Trial, guarded_site: 
         attempt.outcome = f"refused ({users}; {strangers})"
 
 
-def test_traces_do_not_keep_out_messages(attack: Trial, open_site: Site) -> None:
+def test_traces_do_not_block_messages(attack: Trial, open_site: Site) -> None:
     with attack("traces", "3 000 traces of 1 KB as fast as they go") as attempt:
         answers = Answers()
         with Peer(open_site.broker) as peer:
@@ -220,7 +224,7 @@ def test_messages_to_the_brokers_own_topics_are_refused(attack: Trial, open_site
         attempt.outcome = str(answers)
 
 
-def test_properties_without_end_are_refused(attack: Trial, open_site: Site) -> None:
+def test_excessive_properties_are_refused(attack: Trial, open_site: Site) -> None:
     kinds = (
         requests.properties(a="x" * 40_000),
         "\x01\x02" * 16_000,

@@ -1,6 +1,6 @@
-"""Attacks with requests that were seen on their way, and with accounts' own signatures.
+"""Attacks with captured requests, and with an account's own signatures.
 
-The signatures are made here from their description alone, without the code that checks them.
+The signatures are made here from their description alone, without the product's code.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def digest(by: Credentials, content: bytes, name: str) -> str:
     return base64.b64encode(hmac.digest(by.secret_key.encode(), content, name)).decode()
 
 
-def test_a_captured_request_is_good_once(guarded_attack: Trial, guarded_site: Site) -> None:
+def test_captured_request_is_accepted_once(guarded_attack: Trial, guarded_site: Site) -> None:
     what = "a request of Gantry's client, captured and sent 50 times from another address"
     with guarded_attack("replay", what) as attempt:
         ext = signed(Code.GET_MAX_OFFSET, LOOK, USER)
@@ -67,7 +67,7 @@ def test_a_captured_request_is_good_once(guarded_attack: Trial, guarded_site: Si
         attempt.outcome = f"refused ({again})"
 
 
-def test_a_captured_request_is_good_for_its_code_alone(
+def test_captured_request_is_valid_only_for_its_code(
     guarded_attack: Trial, guarded_site: Site
 ) -> None:
     guarded_site.create_topic("captured-whole", 1)
@@ -90,7 +90,9 @@ def test_a_captured_request_is_good_for_its_code_alone(
         attempt.outcome = f"refused ({answers})"
 
 
-def test_a_request_of_another_time_is_refused(guarded_attack: Trial, guarded_site: Site) -> None:
+def test_request_signed_at_another_time_is_refused(
+    guarded_attack: Trial, guarded_site: Site
+) -> None:
     what = "requests of Gantry's client that were signed an hour ago, and an hour ahead"
     with guarded_attack("replay", what) as attempt:
         tried = [
@@ -106,7 +108,7 @@ def test_a_request_of_another_time_is_refused(guarded_attack: Trial, guarded_sit
         attempt.outcome = f"refused ({answers})"
 
 
-def test_invented_programs_of_one_account_lock_out_no_other(
+def test_many_signers_of_one_account_do_not_lock_out_others(
     guarded_attack: Trial, guarded_site: Site
 ) -> None:
     what = "20 000 programs invented by one account, signed ahead of time; then another's program"
@@ -131,7 +133,7 @@ def of_program(number: int) -> dict[str, str]:
     return signed(Code.GET_MAX_OFFSET, LOOK, USER, signer=f"{number:016x}", late_ms=-ahead_ms)
 
 
-def test_two_names_in_one_request_are_no_way_in(guarded_attack: Trial, guarded_site: Site) -> None:
+def test_two_names_in_one_request_give_no_access(guarded_attack: Trial, guarded_site: Site) -> None:
     what = "two AccessKeys or Signatures in one JSON header, in both orders, for six codes"
     codes = (
         Code.UPDATE_BROKER_CONFIG,

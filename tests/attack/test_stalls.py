@@ -1,4 +1,4 @@
-"""Every request code, with large tables: nothing holds an event loop for long, or it is named."""
+"""Sends every request code to brokers with large tables: none holds the event loop for long."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def ask_all(address: Address, codes: Iterable[int]) -> Answers:
 
 
 @pytest.mark.timeout(300)  # it took 82 to 116 s beside eight other test runs
-def test_every_request_code_holds_no_loop_for_long(large_site: Site, rows: list[Row]) -> None:
+def test_no_request_code_holds_the_event_loop_for_long(large_site: Site, rows: list[Row]) -> None:
     what = f"every code of both servers, {TOPICS} topics, one of them of 16 384 queues"
     unit = reading_seconds()
     with trial(large_site, rows, "stalls", what) as attempt:

@@ -134,7 +134,7 @@ def test_no_policy_makes_a_super_user(users_attack: Trial, users_site: Site) -> 
         attempt.outcome = f"only root is one ({answers})"
 
 
-def test_signatures_of_users_that_may_not_are_refused(
+def test_signatures_of_users_without_rights_are_refused(
     users_attack: Trial, users_site: Site
 ) -> None:
     with Peer(users_site.broker, ROOT) as root:
@@ -158,7 +158,7 @@ def test_signatures_of_users_that_may_not_are_refused(
         it.outcome = f"refused ({answers})"
 
 
-def test_certificates_stand_for_their_own_account_alone(
+def test_certificate_maps_only_to_its_own_account(
     users_attack: Trial, users_site: Site, tmp_path: Path
 ) -> None:
     """`CN:team-*=*` makes an account of the rest of the name: of names signed by the authority."""
@@ -224,9 +224,7 @@ def test_policies_are_kept_in_bounds(users_attack: Trial, users_site: Site) -> N
         attempt.outcome = f"refused ({answers})"
 
 
-def test_changes_at_once_leave_a_file_that_can_be_read(
-    users_attack: Trial, users_site: Site
-) -> None:
+def test_simultaneous_changes_leave_a_readable_file(users_attack: Trial, users_site: Site) -> None:
     with users_attack("users", "600 changes of users in one write, then kill and restart") as it:
         answers = Answers()
         with Peer(users_site.broker, OPERATOR) as peer:
@@ -247,7 +245,7 @@ def test_changes_at_once_leave_a_file_that_can_be_read(
     assert {name for name in users(users_site) if name.startswith("flood-")} == made
 
 
-def test_quotas_are_no_weapon(users_attack: Trial, users_site: Site) -> None:
+def test_quotas_cannot_be_used_against_other_clients(users_attack: Trial, users_site: Site) -> None:
     names = ("*", "legitimate", "x" * 100_000, "\ud800", "a\nb", "")
     limits = {"requestsPerSecond": "1", "produceBytesPerSecond": "1"}
     tried: list[Tried] = [
@@ -268,7 +266,9 @@ def test_quotas_are_no_weapon(users_attack: Trial, users_site: Site) -> None:
         attempt.outcome = f"refused ({senders}; absurd ones {operators})"
 
 
-def test_user_beyond_its_quota_slows_down_no_other(users_attack: Trial, users_site: Site) -> None:
+def test_user_beyond_its_quota_does_not_slow_down_others(
+    users_attack: Trial, users_site: Site
+) -> None:
     with Peer(users_site.broker, ROOT) as root:
         quota = {"kind": "user", "name": "sender", "requestsPerSecond": "50"}
         told(root, Code.GANTRY_SET_QUOTA, quota)
@@ -289,7 +289,7 @@ def test_user_beyond_its_quota_slows_down_no_other(users_attack: Trial, users_si
         attempt.outcome = str(answers)
 
 
-def test_metrics_are_shown_for_the_token_alone(users_attack: Trial, users_site: Site) -> None:
+def test_metrics_need_the_token(users_attack: Trial, users_site: Site) -> None:
     wrong = (b"", b"Bearer", b"Bearer ", b"Basic " + TOKEN.encode(), b"Bearer \xff\xfe\x80",
              b"Bearer " + TOKEN[:-1].encode(), b"Bearer " + b"x" * 8_000,
              b"Bearer " + TOKEN.encode() + b"\0", TOKEN.encode())  # fmt: skip

@@ -1,4 +1,5 @@
-"""The distribution as users get it: wheel and sdist, compiled and pure, in clean environments."""
+"""Tests the distribution as users get it: wheel and sdist, compiled and pure, in clean
+environments."""
 
 from __future__ import annotations
 
@@ -119,9 +120,7 @@ def test_without_a_compiler_the_wheel_is_pure_and_every_version_line_says_so(
     assert_programs_run(programs, tmp_path)
 
 
-def test_a_pure_wheel_that_was_asked_for_is_built_without_a_warning(
-    source: Path, tmp_path: Path
-) -> None:
+def test_requested_pure_wheel_is_built_without_a_warning(source: Path, tmp_path: Path) -> None:
     built = build_wheel(source, tmp_path, GANTRY_BUILD="pure")
     assert built.returncode == 0, built.stderr
     assert "WARNING" not in built.stderr
@@ -142,7 +141,7 @@ def test_a_compiler_that_fails_fails_the_build_and_says_what_to_do(
     assert not list(tmp_path.glob("*.whl"))
 
 
-def test_a_compiled_wheel_cannot_be_had_without_a_compiler(
+def test_requested_compiled_wheel_fails_without_a_compiler(
     source: Path, tmp_path: Path, without_compiler: str
 ) -> None:
     built = build_wheel(source, tmp_path, GANTRY_BUILD="compiled", PATH=without_compiler)
@@ -164,7 +163,7 @@ def test_the_sdist_holds_no_compiled_library_and_the_licence(sdist: Path) -> Non
 
 
 @pytest.mark.parametrize("mode", ["", "compiled", "pure"])
-def test_a_pure_wheel_is_built_without_what_compiling_takes(mode: str) -> None:
+def test_pure_wheel_is_built_without_build_requirements_of_mypyc(mode: str) -> None:
     asking = "from hatchling.build import *; print(get_requires_for_build_wheel())"
     wanted = run(sys.executable, "-c", asking, GANTRY_BUILD=mode)
     assert ("mypy" in wanted) == (mode != "pure")

@@ -1,4 +1,4 @@
-"""Every example does what it says: run by a user, twice, it prints what its docstring has.
+"""Tests that every example, run twice as a user runs it, prints what its docstring says.
 
 All of them run against one real `gantry standalone`, several at a time, the slow ones first: most
 of their time they wait for delays.
@@ -79,7 +79,7 @@ def test_examples_are_numbered_without_a_gap_and_listed_in_that_order() -> None:
     assert listed == [path.name for path in EXAMPLES]
 
 
-def test_the_example_of_a_test_is_one(tmp_path: Path) -> None:
+def test_example_of_a_test_is_a_valid_test(tmp_path: Path) -> None:
     example = FOLDER / "26_test_your_application.py"
     done = subprocess.run(
         [

@@ -1,4 +1,4 @@
-"""conf/2m-* as they stand: a name server, two masters, slaves, by RocketMQ's program names."""
+"""Tests conf/2m-* unchanged: a name server, two masters and slaves, by RocketMQ's program names."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ async def send(names: str, bodies: list[str]) -> Counter[str]:
     return Counter(result.queue.broker_name for result in sent)
 
 
-async def test_a_topic_is_on_both_masters_and_one_goes_on_alone(tmp_path: Path) -> None:
+async def test_topic_is_on_both_masters_and_one_continues_alone(tmp_path: Path) -> None:
     bodies = [str(number) for number in range(40)]
     with Cluster(tmp_path, "2m-noslave") as cluster:
         names = cluster.names
@@ -186,7 +186,9 @@ async def test_a_topic_is_on_both_masters_and_one_goes_on_alone(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("configuration", ["2m-2s-async", "2m-2s-sync"])
-async def test_a_slave_serves_what_its_dead_master_had(tmp_path: Path, configuration: str) -> None:
+async def test_slave_serves_the_messages_of_its_dead_master(
+    tmp_path: Path, configuration: str
+) -> None:
     bodies = [str(number) for number in range(40)]
     with Cluster(tmp_path, configuration) as cluster:
         names = cluster.names

@@ -1,4 +1,4 @@
-"""Whatever bodies come, they are a value or a RemoteError, in bounded memory and work."""
+"""Fuzzes bodies: each is a value or a RemoteError, in bounded memory and work."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Sends generated requests to a broker core, and checks what it answers and stores.
+"""Fuzzes a broker with requests of every kind, in any order.
 
-Each request is answered once or held in bounds. What is refused is not stored, what is stored can
-be read, and a start finds files that it can read.
+Each request is answered once or held in bounds, a refused one is not stored, stored messages can be
+read, and the next start finds files that it can read.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HELD_MAX = 1_000
 
 
 class Siege:
-    """One broker and those who do not mean well."""
+    """One broker, and the clients that send damaged requests."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -95,7 +95,7 @@ class Siege:
         self.open[request] = hostile
 
     def _settled(self) -> None:
-        """What was answered since is looked at; what was not is held by somebody."""
+        """Checks the answered requests; every other request must be held by a service."""
         broker = self.broker
         for request in [each for each in self.open if not broker.is_held(each)]:
             self._answered(self.open.pop(request), broker.answer(request))
@@ -134,7 +134,7 @@ class Siege:
             channel.asked.clear()
 
     def end(self) -> None:
-        """Everybody is answered, and the next start goes on from what is there."""
+        """Every request gets an answer, and the next start continues with the files."""
         broker = self.broker
         broker.disk_is_stuck = False
         for _ in range(3):

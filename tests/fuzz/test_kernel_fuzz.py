@@ -1,4 +1,4 @@
-"""Whatever sends come, the kernel and the handlers store the same bytes and answer the same."""
+"""Fuzzes sends: the kernel and the handlers store the same bytes and answer the same."""
 
 from __future__ import annotations
 

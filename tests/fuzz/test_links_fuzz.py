@@ -1,4 +1,4 @@
-"""Whatever a peer of a member says, nothing is raised, held, believed or acknowledged of it."""
+"""Fuzzes the links between members: no input raises, is held, or is believed without proof."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def peer_handshake() -> tuple[list[bytes], list[bytes]]:
     return [hello, proof], [challenge]
 
 
-def test_what_followers_say(fuzz: Fuzz) -> None:
-    """Strangers, and members that have proven who they are."""
+def test_input_from_followers(fuzz: Fuzz) -> None:
+    """Peers without and with a proof of the group's secret."""
     master = filled(Master({1}), 20)
     said, _ = peer_handshake()
     whole = b"".join(said)
@@ -69,8 +69,8 @@ def test_what_followers_say(fuzz: Fuzz) -> None:
     fuzz([OPENING, *said, whole, *reports], check)
 
 
-def test_what_masters_say(fuzz: Fuzz) -> None:
-    """Strangers, and masters that have proven who they are."""
+def test_input_from_masters(fuzz: Fuzz) -> None:
+    """Peers without and with a proof of the group's secret."""
     _, (challenge,) = peer_handshake()
     welcome = handshake.welcome(MemberReport(1, (Epoch(1, 0),), 0, 900))
     refusal = handshake.refusal("not-master", "member 1 is not master", OURS)

@@ -1,9 +1,7 @@
-"""Sends arbitrary bytes to the ports of a live broker and a live name server.
+"""Fuzzes the ports of a live broker and name server with damaged requests of every code.
 
-The server stays alive, answers a valid client after each batch, keeps its memory in bounds and logs
-no defect.
-
-The frames are valid requests of every code, as other clients would send them, and then damaged.
+Each server must stay alive, answer a valid client after each batch, keep its memory in bounds and
+log no defect. The frames are valid requests, as other clients would send them, and then damaged.
 """
 
 from __future__ import annotations
@@ -180,7 +178,7 @@ MAKERS: dict[str, Callable[[], Make]] = {
 
 
 @pytest.mark.parametrize("port", PORTS)
-def test_a_live_port_survives_whatever_comes(site: Site, port: str) -> None:
+def test_live_port_survives_damaged_requests(site: Site, port: str) -> None:
     seed = int(os.environ.get("FUZZ_SEED", secrets.randbits(32)))
     rng, address, make = random.Random(seed), PORTS[port](site), MAKERS[port]()
     children = (site.broker_child, site.names_child)

@@ -1,7 +1,4 @@
-"""Sends arbitrary bytes in arbitrary pieces to a broker that serves other clients.
-
-The broker goes on serving the others, and no request breaks its handler.
-"""
+"""Fuzzes the sockets of a running broker: it goes on serving others, and no handler breaks."""
 
 from __future__ import annotations
 
@@ -107,7 +104,7 @@ async def besieged(rng: random.Random, folder: Path) -> None:
     assert not (chosen.root / "abort").exists()
 
 
-def test_a_broker_outlives_what_sockets_bring(
+def test_broker_survives_any_input_from_sockets(
     rounds: Iterator[random.Random], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken: list[Exception] = []

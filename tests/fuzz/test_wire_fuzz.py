@@ -1,4 +1,4 @@
-"""Whatever bytes come, the decoders answer a command or a RemoteError, in bounded memory."""
+"""Fuzzes the decoders: each input is a command or a RemoteError, in bounded memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every image runs for real: its user, a read-only root filesystem, no capabilities, process 1."""
+"""Tests every image in a real container: user, read-only root file system, no capabilities."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_an_image_runs_the_compiled_modules(images: dict[str, Image], name: str)
 
 
 @pytest.mark.parametrize("name", DEPLOYED)
-def test_an_image_says_what_it_is(images: dict[str, Image], name: str) -> None:
+def test_labels_of_an_image(images: dict[str, Image], name: str) -> None:
     image = images[name]
     labels = image.configuration["Labels"]
     assert labels["org.opencontainers.image.title"] == f"gantry-{name}"
@@ -93,7 +93,7 @@ def test_the_operator_has_kopf(images: dict[str, Image]) -> None:
     ).startswith("1.45")  # fmt: skip
 
 
-def test_the_operator_says_what_it_lacks_without_kubernetes(images: dict[str, Image]) -> None:
+def test_operator_without_kubernetes_names_what_is_missing(images: dict[str, Image]) -> None:
     configuration_error = 78
     with Container(images["operator"], images["operator"].command) as container:
         assert container.wait() == configuration_error, container.output
@@ -156,7 +156,7 @@ def test_process_1_ends_on_sigterm_before_its_program_handles_signals(
                 assert container.wait(5) == 128 + signal.SIGTERM
 
 
-def test_process_1_gives_the_lease_of_a_killed_master_away(images: dict[str, Image]) -> None:
+def test_process_1_releases_the_lease_of_a_killed_master(images: dict[str, Image]) -> None:
     api_port, broker_port, replication_port, _ = free_ports()
     settings = {
         "listenPort": broker_port, "haListenPort": replication_port, "metricsPort": 0,

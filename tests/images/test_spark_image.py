@@ -1,6 +1,6 @@
-"""The image of Spark runs as pods run it: a job of its own, and what Spark's scheduler asks for.
+"""Tests the image of Spark as pods run it: a job, and the commands of Spark's scheduler.
 
-With SPARK=1 or GANTRY_E2E_LONG=1 alone: it is built from half a gigabyte of packages.
+Runs only with SPARK=1 or GANTRY_E2E_LONG=1, since it is built from half a gigabyte of packages.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def topic(gantry_server: StandaloneServer) -> str:
     return "SparkImage"
 
 
-def test_it_says_what_it_is_and_who_it_runs_as(image: Image) -> None:
+def test_labels_and_user_of_the_image(image: Image) -> None:
     assert image.configuration["Labels"]["org.opencontainers.image.title"] == "gantry-spark"
     assert image.configuration["User"] == "185:185"
     script = "import getpass, os; print(getpass.getuser(), os.getuid(), os.path.expanduser('~'))"
@@ -82,7 +82,7 @@ def test_the_jars_of_delta_are_among_sparks(image: Image) -> None:
     assert {jar.file for jar in JARS} <= jars
 
 
-def test_an_executor_without_its_driver_says_what_it_lacks(image: Image) -> None:
+def test_executor_without_its_driver_names_the_missing_variable(image: Image) -> None:
     with Container(image, ["executor"]) as container:
         assert container.wait() == 78, container.output
         assert "SPARK_EXECUTOR_MEMORY is missing" in container.output

@@ -1,14 +1,12 @@
-"""Compares what mqadmin prints about users and policies of Gantry's broker and of Java's.
+"""Tests that mqadmin prints the same about users and policies of Gantry's broker and of Java's.
 
-`gantry` prints what mqadmin prints.
+gantry prints what mqadmin prints. Both tools run the same commands in the same order, about users
+of their own. Gantry differs on purpose:
 
-Both tools run the same commands, in the same order, about users of their own. Where ours differs on
-purpose:
-
-* No answer of our broker shows a password, and gantry prints none of Java's either.
-* Behind Java's words a remark of ours says what helps.
-* Where Java's remark is the text of an exception and its stack, only the code is compared.
-* gantry says that a user is not there, where mqadmin prints nothing: see SAID_BY_GANTRY.
+* No response of Gantry's broker contains a password, and gantry prints none of Java's either. *
+After Java's text a remark of Gantry's says what helps. * Where Java's remark is the text of an
+exception and its stack, only the code is compared. * gantry says that a user does not exist, where
+mqadmin prints nothing: see SAID_BY_GANTRY.
 """
 
 import io
@@ -206,19 +204,19 @@ def test_mqadmin_and_gantry_print_the_same_about_both_brokers(
     assert 0 < refused < len(commands) // 2, "Java refuses some, and not most"
 
 
-def test_mqadmin_says_the_same_where_a_name_is_missing(sides: Sides) -> None:
+def test_mqadmin_prints_the_same_if_a_name_is_missing(sides: Sides) -> None:
     for command in WITHOUT_A_NAME:
         assert_same(command, sides.mqadmin(sides.java, command), sides.mqadmin(sides.ours, command))
 
 
-@pytest.mark.parametrize("who", ["powerless", "unsigned", "wrong-secret", "unknown"])
-def test_mqadmin_is_refused_alike(sides: Sides, who: str) -> None:
+@pytest.mark.parametrize("sender", ["powerless", "unsigned", "wrong-secret", "unknown"])
+def test_mqadmin_is_refused_alike(sides: Sides, sender: str) -> None:
     for broker in (sides.java, sides.ours):
         sides.mqadmin(broker, "createUser -b {broker} -u powerless -p powerless-secret")
-    if who == "unsigned":
+    if sender == "unsigned":
         sides.do_not_sign()
     else:
-        name = {"powerless": "powerless", "wrong-secret": "root"}.get(who, "unknown")
+        name = {"powerless": "powerless", "wrong-secret": "root"}.get(sender, "unknown")
         sides.sign_as(name, "powerless-secret")
     for command in REFUSED_COMMANDS:
         java, ours = (sides.mqadmin(broker, command) for broker in (sides.java, sides.ours))
@@ -234,7 +232,7 @@ def test_users_of_java_are_copied_with_their_passwords(sides: Sides) -> None:
     assert "root" in sides.mqadmin(sides.ours, "listUser -b {broker}")
 
 
-def test_what_only_ours_has_is_refused_at_java(sides: Sides) -> None:
+def test_requests_that_only_gantry_has_are_refused_by_java(sides: Sides) -> None:
     for broker in (sides.java, sides.ours):
         gantry(broker, "user create {user} -b {broker} -p first-secret --role observer")
         assert "Get, List" in gantry(broker, "acl list -b {broker} -f {user}")

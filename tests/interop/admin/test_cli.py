@@ -1,4 +1,4 @@
-"""gantry prints what the real mqadmin prints, about a Java broker and about ours.
+"""Tests that gantry prints what the real mqadmin prints, about a Java broker and about Gantry's.
 
 What may differ is in cli_sides, each with its reason; refusals must have the same code and remark.
 """
@@ -114,7 +114,7 @@ def test_the_same_is_printed(admin: MqAdmin, side: AdminSide, command: str) -> N
     _assert_same(admin, side, command)
 
 
-def test_changes_are_told_the_same(admin: MqAdmin, side: AdminSide) -> None:
+def test_output_of_changes_is_the_same(admin: MqAdmin, side: AdminSide) -> None:
     for command in CHANGES:
         _assert_same(admin, side, command)
 
@@ -132,7 +132,7 @@ def _assert_same(admin: MqAdmin, side: AdminSide, command: str) -> None:
 
 
 @pytest.mark.parametrize("command", FIGURES)
-def test_the_same_but_for_figures_is_printed(admin: MqAdmin, side: AdminSide, command: str) -> None:
+def test_same_except_for_figures_is_printed(admin: MqAdmin, side: AdminSide, command: str) -> None:
     theirs, ours = (
         sorted(_shape(side.without_place(text)))
         for text in (mqadmin(admin, side, command), gantry(side, command).text)
@@ -140,7 +140,7 @@ def test_the_same_but_for_figures_is_printed(admin: MqAdmin, side: AdminSide, co
     assert ours == theirs
 
 
-def test_sends_are_told_the_same(admin: MqAdmin, side: AdminSide) -> None:
+def test_output_of_sends_is_the_same(admin: MqAdmin, side: AdminSide) -> None:
     made = "updateTopic -c interop -t CliSent -r 4 -w 4"
     mqadmin(admin, side, made)
     for command in SENDS:
@@ -171,7 +171,7 @@ def test_times_of_a_cluster_have_the_same_titles(side: AdminSide) -> None:
     assert re.fullmatch(r"interop +broker-admin +[\d.]+ +3 +0 *", row)
 
 
-def test_a_trace_is_told_the_same(admin: MqAdmin, side: AdminSide) -> None:
+def test_output_of_a_trace_is_the_same(admin: MqAdmin, side: AdminSide) -> None:
     sent = gantry(side, "sendMessage -t broker-admin -p traced -m true")
     message_id = sent.text.split()[-1]
     command = f"queryMsgTraceById -i {message_id}"
@@ -181,7 +181,7 @@ def test_a_trace_is_told_the_same(admin: MqAdmin, side: AdminSide) -> None:
     assert lines(side, command, ours.text) == lines(side, command, theirs)
 
 
-def test_metrics_are_the_same_but_for_figures(admin: MqAdmin, side: AdminSide) -> None:
+def test_metrics_are_the_same_except_for_figures(admin: MqAdmin, side: AdminSide) -> None:
     command, file = f"exportMetrics -c {CLUSTER} -f {{folder}}", side.export_folder / "metrics.json"
     exported = []
     for run in (lambda: mqadmin(admin, side, command), lambda: gantry(side, command)):

@@ -1,8 +1,8 @@
-"""The real mqadmin prints the same about our broker as about Java's.
+"""Tests that mqadmin prints the same about Gantry's broker as about Java's.
 
-INTEROP_BROKER=java judges a second Java broker instead, which must be green too: a test that fails
-there is wrong about Java. What may differ is in admin_commands, each with its reason; besides, our
-remarks may go on where Java's end. The name server's commands have a module of their own.
+INTEROP_BROKER=java tests a second Java broker instead, which must pass too: a test that fails there
+is wrong about Java. What may differ is in admin_commands, each with its reason; Gantry's remarks
+may also be longer than Java's. The name server's commands have a module of their own.
 """
 
 import json
@@ -103,19 +103,21 @@ def test_the_same_is_printed_by_the_newer_tool(of_5: Pair, command: str) -> None
 
 
 @pytest.mark.parametrize("command", REFUSED)
-def test_what_java_takes_in_silence_is_refused(both: Pair, kind: BrokerKind, command: str) -> None:
+def test_request_that_java_silently_accepts_is_refused(
+    both: Pair, kind: BrokerKind, command: str
+) -> None:
     _assert_refused(both, kind, command, REFUSED[command])
 
 
 @pytest.mark.parametrize("command", REFUSED_OF_5)
-def test_what_is_not_served_is_refused_with_the_reason(
+def test_unserved_request_is_refused_with_the_reason(
     of_5: Pair, kind: BrokerKind, command: str
 ) -> None:
     _assert_refused(of_5, kind, command, REFUSED_OF_5[command])
 
 
 @pytest.mark.parametrize("command", MODES_OF_GROUPS)
-def test_groups_pop_or_pull_as_they_are_told(of_5: Pair, command: str) -> None:
+def test_request_mode_of_groups_can_be_set(of_5: Pair, command: str) -> None:
     of_5.same(command)
 
 
@@ -143,7 +145,7 @@ def _assert_refused_by_both(pair: Pair, command: str) -> None:
         assert re.search(r"CODE: [1-9]\d*  DESC: .", output)
 
 
-def test_each_command_of_the_tool_is_asked_or_left_out_for_a_reason(admin: MqAdmin) -> None:
+def test_each_command_of_the_tool_is_tested_or_left_out_for_a_reason(admin: MqAdmin) -> None:
     admin.order([])
     commands = re.findall(r"^   (\w+) ", str(admin.outcome()["out"]), re.MULTILINE)
     sources = Path(__file__).read_text() + Path(str(admin_commands.__file__)).read_text()
@@ -202,11 +204,11 @@ def _without_figures(value: str) -> str:
     return re.sub(r"(?<=:)\d+|(?<=: )\d+\.\d|^\d+$", "<n>", value.strip())
 
 
-def test_what_a_consumer_says_of_itself(both: Pair) -> None:
+def test_running_info_of_a_consumer(both: Pair) -> None:
     both.same_but_figures(f"consumerStatus -i {{client}} -g {GROUP}")
 
 
-def test_what_a_consumer_says_of_its_threads(both: Pair) -> None:
+def test_thread_dump_of_a_consumer(both: Pair) -> None:
     for output in both.outputs(f"consumerStatus -i {{client}} -g {GROUP} -s"):
         assert "ConsumeMessageThread_" in output
 
@@ -242,7 +244,7 @@ def _assert_same_but_the_topic_as_a_group(
         f"queryMsgByOffset -t {TOPIC} -b broker-admin -i 0 -o 1",
     ],
 )
-def test_who_has_consumed_a_message(both: Pair, command: str) -> None:
+def test_groups_that_have_consumed_a_message(both: Pair, command: str) -> None:
     """Java looks for the topic as a group too, and fails at it."""
     if not both.is_of_5:
         command = command.replace(f"{{offset_id}} -t {TOPIC}", "{offset_id}")
@@ -334,7 +336,7 @@ def test_a_setting_is_updated(both: Pair, where: str) -> None:
 # ------------------------------------------------------------------ topics and groups
 
 
-def test_a_topic_lives(both: Pair) -> None:
+def test_topic_is_created_changed_and_deleted(both: Pair) -> None:
     topic = f"Living-{both.admin.version[0]}"
     both.same(f"updateTopic -b {{broker}} -t {topic}")
     both.same(f"updateTopic -c {CLUSTER} -t {topic} -r 4 -w 4 -p 6 -o true")
@@ -363,7 +365,7 @@ def test_messages_are_sent(both: Pair) -> None:
     both.same(f"topicStatus -t {topic}")
 
 
-def test_a_group_lives(both: Pair) -> None:
+def test_group_is_created_changed_and_deleted(both: Pair) -> None:
     group = f"LivingGroup-{both.admin.version[0]}"
     options = "-s true -m false -d false -q 2 -r 3 -i 0 -w 1 -a true"
     both.same(f"updateSubGroup -b {{broker}} -g {group}")
@@ -381,7 +383,7 @@ def test_a_group_lives(both: Pair) -> None:
         ("updateSubGroupList", [{"groupName": "Listed-1"}, {"groupName": "Listed-2"}]),
     ],
 )
-def test_lists_of_them_are_made(of_5: Pair, command: str, listed: object) -> None:
+def test_lists_of_topics_and_groups_are_created(of_5: Pair, command: str, listed: object) -> None:
     for side in of_5.sides:
         side.export_folder.mkdir(exist_ok=True)
         (side.export_folder / f"{command}.json").write_text(json.dumps(listed))
@@ -415,7 +417,7 @@ def test_one_queue_is_reset(of_5: Pair) -> None:
     of_5.same(f"consumerProgress -g {group}")
 
 
-def test_what_waits_is_skipped(both: Pair) -> None:
+def test_waiting_messages_are_skipped(both: Pair) -> None:
     topic, group = both.prepare("Skipped")
     both.same(f"skipAccumulatedMessage -g {group} -t {topic}")
     both.same(f"consumerProgress -g {group}")
@@ -459,7 +461,7 @@ def test_exported_settings_and_figures(
     ("command", "reads_java"),
     [("exportConfigs", True), ("exportMetrics", False), ("exportMetadata", False)],
 )
-def test_the_newest_tool_exports_from_ours(
+def test_newest_tool_exports_from_gantry(
     of_5: Pair, kind: BrokerKind, command: str, reads_java: bool
 ) -> None:
     reference, subject = of_5.outputs(f"{command} -c {CLUSTER} -f {{folder}}")
@@ -468,7 +470,7 @@ def test_the_newest_tool_exports_from_ours(
 
 
 @pytest.mark.parametrize("command", ["exportConfigs", "exportMetrics"])
-def test_the_older_tool_exports_only_from_ours(of_4: Pair, kind: BrokerKind, command: str) -> None:
+def test_older_tool_exports_only_from_gantry(of_4: Pair, kind: BrokerKind, command: str) -> None:
     reference, subject = of_4.outputs(f"{command} -c {CLUSTER} -f {{folder}}")
     assert "NullPointerException" in reference
     assert ("success" in subject) == (kind is BrokerKind.GANTRY)

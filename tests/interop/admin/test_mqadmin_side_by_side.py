@@ -1,6 +1,6 @@
-"""The real mqadmin prints the same about our name server as about Java's.
+"""Tests that mqadmin prints the same about Gantry's name server as about Java's.
 
-What may differ is taken out before comparing: each name server's own address, port and folder,
+What may differ is removed before the comparison: each name server's own address, port and folder,
 times and rates, the lines of stack traces that name no fault, and the order of lines that Java
 takes from a hash table.
 """
@@ -17,9 +17,9 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 # Settings that only ours has: name -> why. Java's are all there, those without effect included.
 GANTRY_ONLY_SETTINGS = {
-    "aclEnable": "Java's name server lets in anybody",
-    "aclFile": "the accounts of those who are let in",
-    **dict.fromkeys(("auditLogFile", "auditLogFileCount", "auditLogFileSize"), "who changed what"),
+    "aclEnable": "Java's name server admits every client",
+    "aclFile": "the accounts of admitted clients",
+    **dict.fromkeys(("auditLogFile", "auditLogFileCount", "auditLogFileSize"), "the audit trail"),
     **dict.fromkeys(
         ("maxConnections", "maxConnectionsExempt", "maxConnectionsPerAddress"),
         "bounds on connections",
@@ -210,7 +210,7 @@ def test_a_black_listed_setting_is_refused(both: Pair, key: str) -> None:
     assert "CODE: 16  DESC: Can not update config in black list." in message
 
 
-def test_an_unknown_setting_is_refused_where_java_ignores_it(both: Pair) -> None:
+def test_unknown_setting_is_refused_although_java_ignores_it(both: Pair) -> None:
     reference, subject = both.outputs("updateNamesrvConfig", "-k", "noSuchSetting", "-v", "1")
     assert "success" in reference
     assert "noSuchSetting is not a setting known here" in subject

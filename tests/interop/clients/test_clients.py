@@ -1,7 +1,7 @@
-"""Unmodified clients find in the broker what they rely on, feature by feature.
+"""Tests that unmodified clients find in the broker what they rely on, feature by feature.
 
-INTEROP_BROKER=java plays the same with Java's broker, which must be green too: a scenario that
-fails there is wrong about RocketMQ.
+INTEROP_BROKER=java plays the same with Java's broker, which must pass too: a scenario that fails
+there is wrong about RocketMQ.
 """
 
 import os

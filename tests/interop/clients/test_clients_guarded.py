@@ -1,9 +1,8 @@
-"""Tests unmodified clients at a broker with users, policies and TLS.
+"""Tests unmodified clients at Gantry's broker with users, policies and TLS.
 
-What their accounts allow works, and everything else is refused.
-
-Java's client and ours come by TLS, which the servers require. Those for Go and Node.js have no TLS:
-for them the same servers take plain connections as well.
+What users may do works, and all else is refused. Java's client and Gantry's use TLS, which the
+servers require. Those for Go and Node.js have no TLS: for them the same servers accept plain
+connections as well.
 """
 
 from collections.abc import Callable, Iterator, Mapping

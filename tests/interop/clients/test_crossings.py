@@ -1,4 +1,4 @@
-"""Java's client and ours take up what the other one left, at Java's broker and at ours."""
+"""Tests that Java's client and Gantry's continue what the other one left, at both brokers."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -64,7 +64,7 @@ def play(
 
 
 @pytest.mark.parametrize(("kind", "crossing", "is_reverse"), PLAYS)
-def test_a_crossing(
+def test_crossing(
     play: Callable[[BrokerKind, Crossing, bool], None],
     kind: BrokerKind,
     crossing: Crossing,

@@ -1,7 +1,7 @@
-"""Tests groups of Java's and Gantry's consumers, at Java's broker and at Gantry's.
+"""Tests one group of Java's clients and Gantry's, at Java's broker and at Gantry's.
 
-The queues are shared without overlap or gap while members join, leave and are killed, and no
-message is lost.
+Queues are shared without overlap or gap while members join, leave and are killed, and no message is
+lost.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,6 +1,7 @@
-"""Our own client finds in Java's brokers and in ours what it relies on, feature by feature.
+"""Tests Gantry's client with Java's brokers and with Gantry's, feature by feature.
 
-Scenarios of all clients are played with it at our broker by test_clients, and at Java's here.
+test_clients plays the scenarios of all clients with it at Gantry's broker; here they are played at
+Java's.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -83,12 +84,12 @@ def plays_at_java(
 ) -> Iterator[Plays]:
     """Those of all clients that this run asks for: they begin together."""
     wanted = {item.name for item in request.session.items}
-    name = test_a_scenario_of_all_clients_at_java.__name__
+    name = test_scenario_of_all_clients_at_java.__name__
     chosen = [(OWN, each) for each in SCENARIOS if f"{name}[{each.feature}]" in wanted]
     with Plays(BrokerKind.JAVA, brokers(BrokerKind.JAVA), folder, chosen) as plays:
         yield plays
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=[each.feature for each in SCENARIOS])
-def test_a_scenario_of_all_clients_at_java(plays_at_java: Plays, scenario: Scenario) -> None:
+def test_scenario_of_all_clients_at_java(plays_at_java: Plays, scenario: Scenario) -> None:
     plays_at_java.outcome(OWN, scenario)

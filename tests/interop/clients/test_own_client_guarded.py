@@ -1,6 +1,4 @@
-"""Tests Gantry's client at brokers that authenticate accounts and certificates.
-
-The brokers are Java's and Gantry's; they are killed and started again.
+"""Tests Gantry's client with brokers that check accounts and certificates, and are killed.
 
 5.3's Java broker has accounts of another kind, whose requests are signed in the same way; their
 rights are not set here.
@@ -60,7 +58,7 @@ IN_THE_CLEAR = "let me in, in the clear"
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A broker that takes TLS alone, from those of one authority who sign what they ask."""
+    """A broker that only accepts TLS, with certificates of one authority and signed requests."""
 
     kind: BrokerKind
     broker: Broker
@@ -145,7 +143,7 @@ def test_accounts_send_and_receive_as_they_may(guarded: Guarded) -> None:
     guarded.play("accounts", play)
 
 
-def test_nobody_else_gets_in(guarded: Guarded) -> None:
+def test_other_clients_are_refused(guarded: Guarded) -> None:
     async def play(stage: OwnStage) -> None:
         topic = await guarded.topic(stage)
         strangers: list[ClientKeywords] = [
@@ -171,7 +169,7 @@ def test_nobody_else_gets_in(guarded: Guarded) -> None:
     guarded.play("strangers", play)
 
 
-def test_a_killed_broker_finds_its_messages_and_progress_again(guarded: Guarded) -> None:
+def test_killed_broker_recovers_messages_and_progress(guarded: Guarded) -> None:
     async def play(stage: OwnStage) -> None:
         topic, group = await guarded.topic(stage), stage.name("group")
         producer = await stage.producer(**guarded.keywords("sender-of-all"))
@@ -194,7 +192,9 @@ def test_a_killed_broker_finds_its_messages_and_progress_again(guarded: Guarded)
         await stage.consumer(topic, after, group=group, **guarded.keywords("receiver-of-all"))
         await after.until(20)
         assert set(after.bodies) == set(map(str, range(20, 40)))
-        await until(lambda: set(stayed.bodies) >= set(map(str, range(40))), "who stayed has all")
+        await until(
+            lambda: set(stayed.bodies) >= set(map(str, range(40))), "the remaining member has all"
+        )
         admin = await stage.admin(**guarded.keywords("administrator"))
         assert set(bodies(await stored(admin, topic, 40))) == set(map(str, range(40)))
 

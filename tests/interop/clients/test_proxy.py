@@ -1,4 +1,5 @@
-"""RocketMQ's own proxy, in cluster mode before our name server and broker, serves gRPC clients."""
+"""Tests RocketMQ's proxy in cluster mode before Gantry's name server and broker, with gRPC
+clients."""
 
 import asyncio
 import json
@@ -93,7 +94,7 @@ def test_a_simple_consumer_receives_each_message_once(setup: Setup) -> None:
     assert setup.pop(topic, 1, "ack", millis=HIDDEN_MILLIS + 2_000) == []
 
 
-def test_a_message_that_is_not_acknowledged_comes_again(setup: Setup) -> None:
+def test_message_without_acknowledgement_is_delivered_again(setup: Setup) -> None:
     topic = setup.topic("ProxyHidden")
     setup.client.ask("send", topic, count=1)
     (first,) = setup.pop(topic, 1, "hide")
@@ -113,7 +114,7 @@ def test_filters_choose_messages(setup: Setup, kind: str, expression: str) -> No
     assert sorted(bodies(found)) == list(range(0, COUNT, 2))
 
 
-def test_a_push_consumer_tries_again_what_failed(setup: Setup) -> None:
+def test_push_consumer_retries_failed_messages(setup: Setup) -> None:
     topic = setup.topic("ProxyRetry")
     setup.subscribe(topic, failures=1)
     setup.client.ask("send", topic, count=4)

@@ -1,8 +1,7 @@
-"""Kills Gantry's broker under a real Java producer and a real Java push consumer.
+"""Kills Gantry's broker with SIGKILL under a real Java producer and push consumer.
 
-No acknowledged message is lost, and the consumer continues by itself.
-
-Deliveries may repeat: the consumer's offset is on disk each flushConsumerOffsetInterval, as Java's.
+No acknowledged message is lost, and the consumer goes on by itself. Deliveries may repeat: the
+consumer's offset is on disk every flushConsumerOffsetInterval, as with Java's broker.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,7 @@
-"""Kills Gantry's master under a real Java producer and real Java push consumers.
+"""Kills Gantry's master with SIGKILL under a real Java producer and push consumers.
 
-The slave serves them until the master is back, and no acknowledged message is lost.
-
-A SYNC_MASTER tells the producer of what a slave has. Deliveries may repeat, as with Java's.
+Its slave serves them until the master is back, and no acknowledged message is lost: a SYNC_MASTER
+acknowledges what a slave has. Deliveries may repeat, as with Java's broker.
 """
 
 from collections.abc import Callable
@@ -36,7 +35,7 @@ def wait_for_slave(producer: JavaClient, names: NameServer) -> None:
     wait_until(is_told, "the master has a slave", SLAVE_SECONDS)
 
 
-def test_clients_of_a_killed_master_go_on_at_its_slave_and_come_back(
+def test_clients_of_a_killed_master_use_its_slave_and_return(
     folder: Callable[[str], Path],
     clients: Callable[[str], JavaClient],
     record_property: Callable[[str, object], None],

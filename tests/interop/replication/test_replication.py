@@ -1,6 +1,6 @@
-"""Master and slave, one of them Java's: logs are byte for byte the same, whoever is restarted.
+"""Tests that master and slave, one of them Java's, have equal logs after any restart.
 
-Each pair has a name server of ours to itself, from which the slave learns where its master is.
+Each pair has its own name server of Gantry, from which the slave learns its master's address.
 """
 
 import os
@@ -149,7 +149,7 @@ def both(request: pytest.FixtureRequest, folder: Callable[[str], Path]) -> Itera
         yield started
 
 
-def test_logs_are_the_same_whoever_is_restarted(both: Pair) -> None:
+def test_logs_are_equal_after_a_restart_of_either_side(both: Pair) -> None:
     assert send(both.master, MESSAGES) == {SEND_OK}
     assert_equal(both)
     for restarted in (both.slave, both.master):
@@ -162,7 +162,7 @@ def test_logs_are_the_same_whoever_is_restarted(both: Pair) -> None:
 
 
 @pytest.mark.parametrize("slave", [JAVA_5, JAVA_4, GANTRY])
-def test_a_waiting_master_answers_what_its_slave_has(
+def test_sync_master_acknowledges_what_its_slave_has(
     folder: Callable[[str], Path], slave: str
 ) -> None:
     with pair(folder, GANTRY, slave, "SYNC_MASTER") as both:
@@ -191,9 +191,7 @@ def wait_until_told(of: Broker, text: str) -> None:
 
 
 @pytest.mark.parametrize("slave", [JAVA_5, JAVA_4])
-def test_a_slave_that_cannot_prove_itself_is_refused(
-    folder: Callable[[str], Path], slave: str
-) -> None:
+def test_slave_without_a_proof_is_refused(folder: Callable[[str], Path], slave: str) -> None:
     with pair(folder, GANTRY, slave, "SYNC_MASTER", masters=secret(folder)) as both:
         assert send(both.master, 10) == {SLAVE_NOT_AVAILABLE}
         wait_until_told(both.master, "haAllowUnauthenticatedSlaves=true at this master")
@@ -202,7 +200,7 @@ def test_a_slave_that_cannot_prove_itself_is_refused(
 
 
 @pytest.mark.parametrize("slave", [JAVA_5, JAVA_4])
-def test_a_slave_that_cannot_prove_itself_follows_where_it_is_allowed(
+def test_slave_without_a_proof_follows_if_allowed(
     folder: Callable[[str], Path], slave: str
 ) -> None:
     allowed = {**secret(folder), "haAllowUnauthenticatedSlaves": "true"}
@@ -212,7 +210,7 @@ def test_a_slave_that_cannot_prove_itself_follows_where_it_is_allowed(
 
 
 @pytest.mark.parametrize("master", [JAVA_5, JAVA_4])
-def test_a_slave_with_a_secret_does_not_follow_a_master_that_cannot_prove_itself(
+def test_slave_with_a_secret_does_not_follow_a_master_without_a_proof(
     folder: Callable[[str], Path], master: str
 ) -> None:
     with pair(folder, master, GANTRY, slaves=secret(folder)) as both:

@@ -1,4 +1,4 @@
-"""A slave has its master's tables, whichever is Java, and mqadmin says the same of slaves."""
+"""Tests that a slave has its master's tables, whichever is Java's, and that mqadmin agrees."""
 
 import json
 import re
@@ -117,7 +117,7 @@ def is_in_sync(admin: MqAdmin, both: Pair) -> bool:
     return any(" OK " in line for line in told(admin, both, "haStatus", "-b", both.master.address))
 
 
-def test_mqadmin_says_the_same_of_slaves(
+def test_mqadmin_prints_the_same_about_slaves(
     folder: Callable[[str], Path], admins: Callable[[str], MqAdmin]
 ) -> None:
     admin = admins(JAVA_5)

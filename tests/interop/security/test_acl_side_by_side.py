@@ -1,8 +1,8 @@
-"""Addresses and requests are let in here as by the access control of Java's own broker.
+"""Tests that addresses and requests are admitted as by the access control of Java's broker.
 
-Where ours differs on purpose, it lets in less: every place of an address pattern counts; a group's
-retry topic is its own; batches, replies, changes of accounts, offsets, locks and files are not free
-for all. Or it lets in what Java breaks at: see DIFFERENT_PATTERNS.
+Gantry differs on purpose and admits less: every place of an address pattern counts; a group's retry
+topic is its own; batches, replies, changes of accounts, offsets, locks and files need rights. It
+also admits some that Java fails at: see DIFFERENT_PATTERNS.
 """
 
 import json
@@ -35,7 +35,7 @@ PATTERNS = (
     *("2001:db8:0:0:0:0:0:*", "2001:1-f:*", "::1,::2", "1.2.3.4/24", "192.168.-5.1"),
     *("192.168.0.5-", "AC::{1,g}", "192.168.0.01", "AC:1:*", "AC:0:0:0:0:0:0:1-5"),
 )
-# What it is, who of ADDRESSES comes in by it here; Java has more, or does not take it.
+# The pattern, and the ADDRESSES that it admits here; Java admits more, or refuses the pattern.
 DIFFERENT_PATTERNS = {
     "10.*.3.4": {"10.9.3.4"},
     "10.1.*.5": {"10.1.2.5"},
@@ -171,7 +171,7 @@ def chosen(answer: list[bool]) -> set[str]:
     return {address for address, is_in in zip(ADDRESSES, answer, strict=True) if is_in}
 
 
-def test_addresses_are_let_in_as_by_java(java: Driver) -> None:
+def test_addresses_are_admitted_as_by_java(java: Driver) -> None:
     java.order({"patterns": [*PATTERNS, *DIFFERENT_PATTERNS], "addresses": ADDRESSES})
     answers = java.outcome()["answers"]
     assert isinstance(answers, list)
@@ -186,7 +186,7 @@ def test_addresses_are_let_in_as_by_java(java: Driver) -> None:
     )
 
 
-def test_requests_are_let_in_as_by_java(java: Driver, folder: Callable[[str], Path]) -> None:
+def test_requests_are_admitted_as_by_java(java: Driver, folder: Callable[[str], Path]) -> None:
     home = folder("acl-home")
     (home / "conf").mkdir()
     (home / "conf" / "plain_acl.yml").write_text(RULES)

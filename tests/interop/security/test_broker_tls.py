@@ -1,4 +1,4 @@
-"""Our broker registers by TLS, at Java's name server and at ours, by the keys that Java has."""
+"""Tests that Gantry's broker registers by TLS at both name servers, with Java's settings."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -48,7 +48,7 @@ def names(
         yield server
 
 
-def test_a_broker_becomes_known_by_tls(
+def test_broker_registers_by_tls(
     names: NameServer, folder: Callable[[str], Path], authority: Authority
 ) -> None:
     settings = {

@@ -1,11 +1,11 @@
-"""TLS at the name server's port: real clients, mqadmin and a broker, let in or refused as by Java.
+"""Tests TLS at the name server's port: clients, mqadmin and a broker are admitted as by Java's.
 
-Four doors, by what RocketMQ's `tls.` keys say:
+Four modes, as RocketMQ's `tls.` settings define them:
 
-    permissive  no key at all: both are welcome, the certificate is made in memory
-    enforcing   TLS alone, with a certificate that an authority signed
-    mutual      the same, and clients must show one of that authority's too
-    disabled    plain alone
+    permissive  no setting at all: plain and TLS, with a certificate made in memory
+    enforcing   TLS only, with a certificate that an authority signed
+    mutual      the same, and clients must present a certificate of that authority
+    disabled    plain only
 """
 
 import re
@@ -45,8 +45,8 @@ SEEN_SECONDS = 20.0  # far less than a broker's silence would take to be noticed
 UNREACHED = "Can not find Message Queue"  # what Java says when no name server answers
 
 
-class Door(Enum):
-    """How a name server is set up."""
+class Mode(Enum):
+    """How a name server is configured."""
 
     PERMISSIVE = "permissive"
     ENFORCING = "enforcing"
@@ -54,8 +54,8 @@ class Door(Enum):
     DISABLED = "disabled"
 
 
-class Way(Enum):
-    """How somebody comes."""
+class Connection(Enum):
+    """The kind of connection that a client makes."""
 
     PLAIN = "plain"
     NAMELESS = "TLS without a certificate"
@@ -64,49 +64,52 @@ class Way(Enum):
 
 
 ADMITTED = {
-    Door.PERMISSIVE: set(Way),
-    Door.ENFORCING: set(Way) - {Way.PLAIN},
-    Door.MUTUAL: {Way.KNOWN},
-    Door.DISABLED: {Way.PLAIN},
+    Mode.PERMISSIVE: set(Connection),
+    Mode.ENFORCING: set(Connection) - {Connection.PLAIN},
+    Mode.MUTUAL: {Connection.KNOWN},
+    Mode.DISABLED: {Connection.PLAIN},
 }
-# Java's test mode asks for a certificate. Nobody need show one; one shown must be of a public
-# authority. Ours does not ask.
-ADMITTED_BY_JAVA = {**ADMITTED, Door.PERMISSIVE: {Way.PLAIN, Way.NAMELESS}}
-OPEN_TO_TLS = [Door.PERMISSIVE, Door.ENFORCING, Door.MUTUAL]
-ANYBODY = {"tls.enable": "true", "tls.test.mode.enable": "true"}  # what Java clients do untold
+# Java's test mode requests a certificate: clients need not present one, but a presented one must be
+# of a public authority. Gantry does not request one.
+ADMITTED_BY_JAVA = {**ADMITTED, Mode.PERMISSIVE: {Connection.PLAIN, Connection.NAMELESS}}
+OPEN_TO_TLS = [Mode.PERMISSIVE, Mode.ENFORCING, Mode.MUTUAL]
+UNVERIFIED = {"tls.enable": "true", "tls.test.mode.enable": "true"}  # the default of Java clients
 
 
 @dataclass(frozen=True, slots=True)
-class Papers:
-    """Who is who."""
+class Certificates:
+    """The certificates of servers and clients."""
 
     authority: Authority
     stranger: Authority
     server: Identity
-    identities: Mapping[Way, Identity | None]
+    identities: Mapping[Connection, Identity | None]
 
-    def door(self, door: Door) -> dict[str, str]:
+    def settings_for(self, mode: Mode) -> dict[str, str]:
         """The settings of a name server."""
-        if door is Door.PERMISSIVE:
+        if mode is Mode.PERMISSIVE:
             return {}
-        if door is Door.DISABLED:
+        if mode is Mode.DISABLED:
             return {"tls.server.mode": "disabled"}
         settings = {
             "tls.server.mode": "enforcing",
             "tls.test.mode.enable": "false",
             **self.server.settings("server"),
         }
-        if door is Door.MUTUAL:
+        if mode is Mode.MUTUAL:
             settings |= {
                 "tls.server.need.client.auth": "require",
-                "tls.server.authClient": "true",  # Java asks in vain without
+                "tls.server.authClient": "true",  # without it Java does not verify
                 "tls.server.trustCertPath": str(self.authority.trust_path),
             }
         return settings
 
-    def java_client(self, way: Way, trusted: Authority | None = None) -> dict[str, str]:
-        """The settings of a Java client that checks the server as well; all, for old ones stay."""
-        identity = self.identities[way]
+    def java_client(
+        self, connection: Connection, trusted: Authority | None = None
+    ) -> dict[str, str]:
+        """The settings of a Java client that verifies the server; all of them, since earlier ones
+        stay."""
+        identity = self.identities[connection]
         shown = identity.settings("client") if identity else {}
         return {
             "tls.test.mode.enable": "false",
@@ -117,35 +120,39 @@ class Papers:
             **shown,
         }
 
-    def context(self, way: Way) -> ssl.SSLContext | None:
-        """How a connection of the tests' own comes that way."""
-        return None if way is Way.PLAIN else client_context(identity=self.identities[way])
+    def context(self, connection: Connection) -> ssl.SSLContext | None:
+        """The context of a test's own connection of this kind."""
+        return (
+            None
+            if connection is Connection.PLAIN
+            else client_context(identity=self.identities[connection])
+        )
 
-    def server_at(self, door: Door, server: NameServer) -> NameServer:
-        """The server, asked in a way it admits."""
-        ways = {Door.DISABLED: Way.PLAIN, Door.MUTUAL: Way.KNOWN}
-        server.tls = self.context(ways.get(door, Way.NAMELESS))
+    def server_at(self, mode: Mode, server: NameServer) -> NameServer:
+        """The server, with a context that it admits."""
+        admitted = {Mode.DISABLED: Connection.PLAIN, Mode.MUTUAL: Connection.KNOWN}
+        server.tls = self.context(admitted.get(mode, Connection.NAMELESS))
         return server
 
 
 @pytest.fixture(scope="module")
-def papers(folder: Callable[[str], Path]) -> Papers:
+def certificates(folder: Callable[[str], Path]) -> Certificates:
     authority, stranger = Authority(folder("authority")), Authority(folder("stranger"))
     identities = {
-        Way.PLAIN: None,
-        Way.NAMELESS: None,
-        Way.KNOWN: authority.identity("client"),
-        Way.FOREIGN: stranger.identity("client"),
+        Connection.PLAIN: None,
+        Connection.NAMELESS: None,
+        Connection.KNOWN: authority.identity("client"),
+        Connection.FOREIGN: stranger.identity("client"),
     }
-    return Papers(authority, stranger, authority.identity("server"), identities)
+    return Certificates(authority, stranger, authority.identity("server"), identities)
 
 
 @contextmanager
-def _behind_each_door(
-    papers: Papers, make: Callable[[Door], NameServer]
-) -> Iterator[Mapping[Door, NameServer]]:
-    """A name server a door; they start at the same time."""
-    servers = {door: papers.server_at(door, make(door)) for door in Door}
+def _in_each_mode(
+    certificates: Certificates, make: Callable[[Mode], NameServer]
+) -> Iterator[Mapping[Mode, NameServer]]:
+    """A name server for each mode; they start at the same time."""
+    servers = {mode: certificates.server_at(mode, make(mode)) for mode in Mode}
     with ExitStack() as running, ThreadPoolExecutor() as threads:
         for server in servers.values():
             running.callback(server.kill)
@@ -155,43 +162,45 @@ def _behind_each_door(
 
 @pytest.fixture(scope="module")
 def references(
-    papers: Papers, folder: Callable[[str], Path]
-) -> Iterator[Mapping[Door, NameServer]]:
-    """Java's."""
+    certificates: Certificates, folder: Callable[[str], Path]
+) -> Iterator[Mapping[Mode, NameServer]]:
+    """Java's name servers."""
 
-    def make(door: Door) -> NameServer:
-        place = folder(f"reference-{door.value}")
-        return java_name_server(REFERENCE, place, papers.door(door))
+    def make(mode: Mode) -> NameServer:
+        place = folder(f"reference-{mode.value}")
+        return java_name_server(REFERENCE, place, certificates.settings_for(mode))
 
-    with _behind_each_door(papers, make) as servers:
+    with _in_each_mode(certificates, make) as servers:
         yield servers
 
 
 @pytest.fixture(scope="module")
 def servers(
-    papers: Papers, namesrv_kind: NameServerKind, folder: Callable[[str], Path]
-) -> Iterator[Mapping[Door, NameServer]]:
-    """The judged ones."""
+    certificates: Certificates, namesrv_kind: NameServerKind, folder: Callable[[str], Path]
+) -> Iterator[Mapping[Mode, NameServer]]:
+    """The name servers under test."""
 
-    def make(door: Door) -> NameServer:
-        return name_server(namesrv_kind, folder(f"door-{door.value}"), **papers.door(door))
+    def make(mode: Mode) -> NameServer:
+        return name_server(
+            namesrv_kind, folder(f"mode-{mode.value}"), **certificates.settings_for(mode)
+        )
 
-    with _behind_each_door(papers, make) as servers:
+    with _in_each_mode(certificates, make) as servers:
         yield servers
 
 
 @pytest.fixture(scope="module")
 def broker(
-    papers: Papers, servers: Mapping[Door, NameServer], folder: Callable[[str], Path]
+    certificates: Certificates, servers: Mapping[Mode, NameServer], folder: Callable[[str], Path]
 ) -> Iterator[JavaBroker]:
-    """Registered over TLS with all that admit it, and with a topic."""
+    """A broker that is registered over TLS with all name servers that admit it, and has a topic."""
     settings = {
-        **papers.java_client(Way.KNOWN),
-        **papers.server.settings("server"),
+        **certificates.java_client(Connection.KNOWN),
+        **certificates.server.settings("server"),
         "tls.enable": "true",
-        "tls.client.authServer": "false",  # the permissive one signed for itself
+        "tls.client.authServer": "false",  # the permissive one has a self-signed certificate
     }
-    known_to = [servers[door] for door in OPEN_TO_TLS]
+    known_to = [servers[mode] for mode in OPEN_TO_TLS]
     with JavaBroker(REFERENCE, folder("tls-broker"), known_to, settings) as broker:
         broker.create_topic(TOPIC)
         yield broker
@@ -205,26 +214,26 @@ def tls_clients(folder: Callable[[str], Path]) -> Iterator[Callable[[str], JavaC
         @cache
         def start(version: str) -> JavaClient:
             place = folder(f"tls-client-{version}")
-            return running.enter_context(JavaClient(version, place, ANYBODY))
+            return running.enter_context(JavaClient(version, place, UNVERIFIED))
 
         yield start
 
 
 @pytest.fixture
 def tls_client(client: JavaClient, tls_clients: Callable[[str], JavaClient]) -> JavaClient:
-    """The one of the same release as the plain client."""
+    """The JVM of the same release as the plain client."""
     return tls_clients(client.version)
 
 
 @pytest.fixture(scope="module")
 def tls_admin(folder: Callable[[str], Path]) -> Iterator[MqAdmin]:
     """mqadmin with -Dtls.enable=true."""
-    with MqAdmin(REFERENCE, folder("tls-mqadmin"), ANYBODY) as admin:
+    with MqAdmin(REFERENCE, folder("tls-mqadmin"), UNVERIFIED) as admin:
         yield admin
 
 
 def admits(server: NameServer, context: ssl.SSLContext | None) -> bool:
-    """Whether it answers to who comes that way, or closes."""
+    """Whether the server answers a connection with this context, or closes it."""
     try:
         with connect(server.address, context) as connection:
             return connection.ask(Request(206)).code == 0
@@ -233,7 +242,7 @@ def admits(server: NameServer, context: ssl.SSLContext | None) -> bool:
 
 
 def queues_seen(client: JavaClient, server: NameServer) -> set[str]:
-    """What a producer made for this question alone learns."""
+    """The queues that a new producer learns."""
     try:
         return client.queues(TOPIC, [server])
     finally:
@@ -244,70 +253,74 @@ def all_queues(broker: JavaBroker) -> set[str]:
     return {f"{broker.broker_name}:{queue}" for queue in range(4)}
 
 
-@pytest.mark.parametrize("door", Door)
-def test_who_is_admitted(
-    papers: Papers,
+@pytest.mark.parametrize("mode", Mode)
+def test_admitted_connections(
+    certificates: Certificates,
     namesrv_kind: NameServerKind,
-    references: Mapping[Door, NameServer],
-    servers: Mapping[Door, NameServer],
-    door: Door,
+    references: Mapping[Mode, NameServer],
+    servers: Mapping[Mode, NameServer],
+    mode: Mode,
 ) -> None:
     reference, subject = (
-        {way for way in Way if admits(side[door], papers.context(way))}
+        {
+            connection
+            for connection in Connection
+            if admits(side[mode], certificates.context(connection))
+        }
         for side in (references, servers)
     )
     expected = ADMITTED if namesrv_kind is NameServerKind.GANTRY else ADMITTED_BY_JAVA
-    assert (reference, subject) == (ADMITTED_BY_JAVA[door], expected[door])
+    assert (reference, subject) == (ADMITTED_BY_JAVA[mode], expected[mode])
 
 
 @pytest.mark.parametrize(
-    ("door", "way", "reason"),
+    ("mode", "connection", "reason"),
     [
-        (Door.ENFORCING, Way.PLAIN, "tls_required"),
-        (Door.DISABLED, Way.NAMELESS, "tls_disabled"),
-        (Door.MUTUAL, Way.NAMELESS, "handshake_failed"),
-        (Door.MUTUAL, Way.FOREIGN, "handshake_failed"),
+        (Mode.ENFORCING, Connection.PLAIN, "tls_required"),
+        (Mode.DISABLED, Connection.NAMELESS, "tls_disabled"),
+        (Mode.MUTUAL, Connection.NAMELESS, "handshake_failed"),
+        (Mode.MUTUAL, Connection.FOREIGN, "handshake_failed"),
     ],
 )
-def test_a_refusal_is_counted_and_one_line_tells_of_it(
-    papers: Papers,
+def test_refusal_is_counted_and_logged_once(
+    certificates: Certificates,
     namesrv_kind: NameServerKind,
     folder: Callable[[str], Path],
-    door: Door,
-    way: Way,
+    mode: Mode,
+    connection: Connection,
     reason: str,
 ) -> None:
     if namesrv_kind is NameServerKind.JAVA:
         pytest.skip("Java counts nothing; only ours is judged here")
     metrics_port = ports.free_port()
-    settings = {**papers.door(door), "metricsPort": str(metrics_port)}
-    with papers.server_at(door, gantry_name_server(folder("refusing"), settings)) as server:
-        assert not admits(server, papers.context(way))
+    settings = {**certificates.settings_for(mode), "metricsPort": str(metrics_port)}
+    with certificates.server_at(mode, gantry_name_server(folder("refusing"), settings)) as server:
+        assert not admits(server, certificates.context(connection))
         wait_until(lambda: refusals(metrics_port) == {reason: 1}, "it is counted", SEEN_SECONDS)
         log = (server.folder / "out.log").read_text().splitlines()
     assert sum(f"reason={reason} " in line for line in log) == 1
 
 
 def refusals(metrics_port: int) -> dict[str, int]:
-    """Connections that ended badly, by the reason."""
+    """The connections that failed, by reason."""
     with urlopen(f"http://127.0.0.1:{metrics_port}/metrics") as page:
         text = page.read().decode()
     found = re.findall(r'closed_connections_total{.*reason="(\w+)"} ([\d.]+)', text)
     return {reason: int(float(count)) for reason, count in found if reason != "peer_closed"}
 
 
-@pytest.mark.parametrize("door", OPEN_TO_TLS)
+@pytest.mark.parametrize("mode", OPEN_TO_TLS)
 def test_a_java_broker_registers_over_tls(
-    servers: Mapping[Door, NameServer], broker: JavaBroker, door: Door
+    servers: Mapping[Mode, NameServer], broker: JavaBroker, mode: Mode
 ) -> None:
-    assert broker.is_known_to(servers[door])
+    assert broker.is_known_to(servers[mode])
 
 
-@pytest.mark.parametrize("door", OPEN_TO_TLS)
+@pytest.mark.parametrize("mode", OPEN_TO_TLS)
 def test_a_broker_is_forgotten_when_its_connection_is_cut(
-    servers: Mapping[Door, NameServer], door: Door
+    servers: Mapping[Mode, NameServer], mode: Mode
 ) -> None:
-    server = servers[door]
+    server = servers[mode]
     name = {"brokerName": "cut", "clusterName": "cut", "brokerId": "0"}
     addresses = {"brokerAddr": "127.0.0.1:1", "haServerAddr": "127.0.0.1:2"}
     with connect(server.address, server.tls) as connection:
@@ -317,23 +330,23 @@ def test_a_broker_is_forgotten_when_its_connection_is_cut(
 
 
 def test_messages_pass_over_tls_and_plainly_side_by_side(
-    servers: Mapping[Door, NameServer],
+    servers: Mapping[Mode, NameServer],
     broker: JavaBroker,
     client: JavaClient,
     tls_client: JavaClient,
 ) -> None:
-    """Each consumes what the other sends."""
-    door = [servers[Door.PERMISSIVE]]
-    tls_client.use_tls(ANYBODY)
+    """Each client consumes what the other one sends."""
+    mode = [servers[Mode.PERMISSIVE]]
+    tls_client.use_tls(UNVERIFIED)
     flows = [
         (f"From-plain-{client.version[0]}", client, tls_client),
         (f"From-tls-{client.version[0]}", tls_client, client),
     ]
     for topic, _, receiver in flows:
         broker.create_topic(topic)
-        receiver.subscribe(topic, door)
+        receiver.subscribe(topic, mode)
     for topic, sender, _ in flows:
-        sender.start_producing(topic, door, MESSAGES)
+        sender.start_producing(topic, mode, MESSAGES)
     for _, sender, _ in flows:
         sender.finish_producing(MESSAGES)
     for topic, _, receiver in flows:
@@ -342,73 +355,78 @@ def test_messages_pass_over_tls_and_plainly_side_by_side(
         assert received.damaged == ()
 
 
-@pytest.mark.parametrize("door", [Door.PERMISSIVE, Door.ENFORCING])
-def test_a_java_client_that_trusts_anybody_is_admitted(
-    servers: Mapping[Door, NameServer], broker: JavaBroker, tls_client: JavaClient, door: Door
+@pytest.mark.parametrize("mode", [Mode.PERMISSIVE, Mode.ENFORCING])
+def test_java_client_that_does_not_verify_is_admitted(
+    servers: Mapping[Mode, NameServer], broker: JavaBroker, tls_client: JavaClient, mode: Mode
 ) -> None:
-    """What passes the enforcing one is TLS indeed; the permissive one would not mind."""
-    tls_client.use_tls(ANYBODY)
-    assert queues_seen(tls_client, servers[door]) == all_queues(broker)
+    """The enforcing server proves that the connection is TLS; the permissive one admits both."""
+    tls_client.use_tls(UNVERIFIED)
+    assert queues_seen(tls_client, servers[mode]) == all_queues(broker)
 
 
 @pytest.mark.parametrize(
-    ("door", "way"), [(Door.ENFORCING, Way.NAMELESS), (Door.MUTUAL, Way.KNOWN)]
+    ("mode", "connection"), [(Mode.ENFORCING, Connection.NAMELESS), (Mode.MUTUAL, Connection.KNOWN)]
 )
 def test_a_java_client_is_admitted(
-    papers: Papers,
-    servers: Mapping[Door, NameServer],
+    certificates: Certificates,
+    servers: Mapping[Mode, NameServer],
     broker: JavaBroker,
     tls_client: JavaClient,
-    door: Door,
-    way: Way,
+    mode: Mode,
+    connection: Connection,
 ) -> None:
-    tls_client.use_tls(papers.java_client(way))
-    assert queues_seen(tls_client, servers[door]) == all_queues(broker)
+    tls_client.use_tls(certificates.java_client(connection))
+    assert queues_seen(tls_client, servers[mode]) == all_queues(broker)
 
 
 @pytest.mark.parametrize(
-    ("door", "way"),
+    ("mode", "connection"),
     [
-        (Door.DISABLED, Way.NAMELESS),
-        (Door.ENFORCING, Way.PLAIN),
-        (Door.MUTUAL, Way.NAMELESS),
-        (Door.MUTUAL, Way.FOREIGN),
+        (Mode.DISABLED, Connection.NAMELESS),
+        (Mode.ENFORCING, Connection.PLAIN),
+        (Mode.MUTUAL, Connection.NAMELESS),
+        (Mode.MUTUAL, Connection.FOREIGN),
     ],
 )
 def test_a_java_client_is_refused(
-    papers: Papers,
-    servers: Mapping[Door, NameServer],
+    certificates: Certificates,
+    servers: Mapping[Mode, NameServer],
     broker: JavaBroker,
     client: JavaClient,
     tls_client: JavaClient,
-    door: Door,
-    way: Way,
+    mode: Mode,
+    connection: Connection,
 ) -> None:
-    tls_client.use_tls(papers.java_client(way))
-    asking = client if way is Way.PLAIN else tls_client
+    tls_client.use_tls(certificates.java_client(connection))
+    asking = client if connection is Connection.PLAIN else tls_client
     with pytest.raises(AssertionError, match=UNREACHED):
-        queues_seen(asking, servers[door])
+        queues_seen(asking, servers[mode])
 
 
 def test_a_java_client_refuses_a_server_it_does_not_trust(
-    papers: Papers, servers: Mapping[Door, NameServer], broker: JavaBroker, tls_client: JavaClient
+    certificates: Certificates,
+    servers: Mapping[Mode, NameServer],
+    broker: JavaBroker,
+    tls_client: JavaClient,
 ) -> None:
-    """So in the tests above it did look at the certificate it was shown."""
-    tls_client.use_tls(papers.java_client(Way.NAMELESS, trusted=papers.stranger))
+    """So in the tests above the client verified the certificate."""
+    tls_client.use_tls(certificates.java_client(Connection.NAMELESS, trusted=certificates.stranger))
     with pytest.raises(AssertionError, match=UNREACHED):
-        queues_seen(tls_client, servers[Door.ENFORCING])
+        queues_seen(tls_client, servers[Mode.ENFORCING])
 
 
-@pytest.mark.parametrize("door", OPEN_TO_TLS)
+@pytest.mark.parametrize("mode", OPEN_TO_TLS)
 def test_mqadmin_over_tls(
-    papers: Papers,
-    servers: Mapping[Door, NameServer],
+    certificates: Certificates,
+    servers: Mapping[Mode, NameServer],
     broker: JavaBroker,
     tls_admin: MqAdmin,
-    door: Door,
+    mode: Mode,
 ) -> None:
-    tls_admin.use_tls(ANYBODY if door is Door.PERMISSIVE else papers.java_client(Way.KNOWN))
-    server = servers[door]
+    tls_admin.use_tls(
+        UNVERIFIED if mode is Mode.PERMISSIVE else certificates.java_client(Connection.KNOWN)
+    )
+    server = servers[mode]
     assert broker.address in tls_admin.run(server, "clusterList")
     assert broker.broker_name in tls_admin.run(server, "topicRoute", "-t", TOPIC)
     assert "success" in tls_admin.run(server, "updateKvConfig", "-s", "s", "-k", "k", "-v", "v")
@@ -416,38 +434,38 @@ def test_mqadmin_over_tls(
 
 
 def test_mqadmin_is_refused(
-    papers: Papers,
-    servers: Mapping[Door, NameServer],
+    certificates: Certificates,
+    servers: Mapping[Mode, NameServer],
     admins: Callable[[str], MqAdmin],
     tls_admin: MqAdmin,
 ) -> None:
-    tls_admin.use_tls(papers.java_client(Way.FOREIGN))
-    for admin, door in (
-        (admins(REFERENCE), Door.ENFORCING),
-        (tls_admin, Door.MUTUAL),
-        (tls_admin, Door.DISABLED),
+    tls_admin.use_tls(certificates.java_client(Connection.FOREIGN))
+    for admin, mode in (
+        (admins(REFERENCE), Mode.ENFORCING),
+        (tls_admin, Mode.MUTUAL),
+        (tls_admin, Mode.DISABLED),
     ):
-        output = admin.run(servers[door], "getNamesrvConfig")
+        output = admin.run(servers[mode], "getNamesrvConfig")
         assert "listenPort" not in output
         assert re.search(r"Remoting\w+Exception", output)
 
 
-def test_the_settings_may_stand_in_a_file_of_their_own(
-    papers: Papers, namesrv_kind: NameServerKind, folder: Callable[[str], Path]
+def test_settings_may_be_in_a_file_of_their_own(
+    certificates: Certificates, namesrv_kind: NameServerKind, folder: Callable[[str], Path]
 ) -> None:
     place = folder("own-file")
-    own = write_properties(place / "own.properties", papers.door(Door.ENFORCING))
+    own = write_properties(place / "own.properties", certificates.settings_for(Mode.ENFORCING))
     settings = {"tls.server.mode": "enforcing", "tls.config.file": str(own)}
     server = name_server(namesrv_kind, place, **settings)
-    with papers.server_at(Door.ENFORCING, server):
-        assert admits(server, client_context(trusted=papers.authority))
+    with certificates.server_at(Mode.ENFORCING, server):
+        assert admits(server, client_context(trusted=certificates.authority))
         assert not admits(server, None)
 
 
 def test_a_new_certificate_is_served_without_a_restart(
     namesrv_kind: NameServerKind, folder: Callable[[str], Path]
 ) -> None:
-    """Connections that come later see it, as with Java, which looks at the files each 0.5 s."""
+    """Later connections get it, as with Java, which checks the files every 0.5 s."""
     authority = Authority(folder("renewing"))
     shown = authority.identity("server").settings("server")
     settings = {"tls.test.mode.enable": "false", **shown}
@@ -458,5 +476,5 @@ def test_a_new_certificate_is_served_without_a_restart(
 
 
 def certificate(server: NameServer) -> str:
-    """The one it shows."""
+    """The certificate that the server presents."""
     return ssl.get_server_certificate(("127.0.0.1", int(server.address.rpartition(":")[2])))

@@ -1,13 +1,12 @@
-"""Users and policies of RocketMQ 5: our broker answers and judges as Java's.
+"""Tests that Gantry's broker handles users and policies of RocketMQ 5 as Java's does.
 
-Both brokers get the same requests, signed by the tests' own HMAC. Compared are codes, the begin of
-remarks, and bodies. Where ours differs on purpose:
+Both brokers get the same requests, signed by the tests' own HMAC. Codes, the beginning of remarks,
+and bodies are compared. Gantry differs on purpose:
 
-* No answer shows a password.
-* Behind Java's words a remark says what helps.
-* Where Java's remark is the text of an exception and its stack, only the code is compared.
-* Requests that Java has no rule for need one here: see FORGOTTEN.
-* Sub is enough for the offsets of a topic, which a pull tells as well: see LAXER.
+* No response contains a password. * After Java's text a remark says what helps. * Where Java's
+remark is the text of an exception and its stack, only the code is compared. * Requests that Java
+has no rule for need one here: see FORGOTTEN. * Sub is enough for the offsets of a topic, which a
+pull returns as well: see LAXER.
 """
 
 import base64
@@ -163,13 +162,13 @@ def test_users_are_created_changed_shown_and_deleted(pair: Pair) -> None:
         (3009, {"subject": "User:root"}, None),
     ],
 )
-def test_requests_that_cannot_be_are_refused_alike(
+def test_invalid_requests_are_refused_alike(
     pair: Pair, code: int, ext: dict[str, str], body: object
 ) -> None:
     pair.same(code, ext, body)
 
 
-def test_policies_are_made_shown_and_deleted(pair: Pair) -> None:
+def test_policies_are_created_shown_and_deleted(pair: Pair) -> None:
     subject = {"subject": "User:two"}
     pair.same(3001, {"username": "two"}, {"password": "two-secret"})
     first = policy("Topic:A", "pub", "SUB", sourceIps=["10.0.0.0/8", "127.0.0.1"])
@@ -189,7 +188,7 @@ def test_policies_are_made_shown_and_deleted(pair: Pair) -> None:
     pair.same(3003, {"username": "two"})
 
 
-def test_only_a_super_user_makes_or_changes_one(pair: Pair) -> None:
+def test_only_a_super_user_creates_or_changes_users(pair: Pair) -> None:
     make(pair, "operator", acl("operator", policy("*", "All")))
     for code in (3001, 3002):
         pair.same(code, {"username": "three"}, {"password": "p", "userType": "Super"}, "operator")
@@ -206,7 +205,7 @@ def test_only_a_super_user_makes_or_changes_one(pair: Pair) -> None:
     )
 
 
-def test_signatures_are_judged_alike(pair: Pair) -> None:
+def test_signatures_are_checked_alike(pair: Pair) -> None:
     make(pair, "bare")
     for by, secret in (("", ""), ("nobody", "x"), ("bare", "wrong"), ("root", "wrong")):
         java, ours = pair.ask(30, {"topic": "A", "queueId": "0"}, None, by, secret)
@@ -329,7 +328,7 @@ def test_policies_decide_alike(pair: Pair) -> None:
     assert {each[0] for each in different} - {29, 30, 31} <= FORGOTTEN
 
 
-def test_sends_are_judged_alike(pair: Pair) -> None:
+def test_sends_are_checked_alike(pair: Pair) -> None:
     make(pair, "sender", acl("sender", policy("Topic:Sent*", "Pub")))
     for topic in ("Sent-a", "Other", "%RETRY%g"):
         ext = {

@@ -1,4 +1,4 @@
-"""Bulk reads at Java's brokers and at ours: the same messages, whatever a pull gives."""
+"""Tests bulk reads at Java's brokers and at Gantry's: both return the same messages."""
 
 from collections.abc import Callable, Iterator
 
@@ -22,7 +22,7 @@ COUNT = 500
 def queue(
     request: pytest.FixtureRequest, brokers: Callable[[BrokerKind], Broker]
 ) -> Iterator[tuple[QueueRef, BulkPuller]]:
-    """A queue with messages 0 to 499, each third with tag `third`; and who reads it."""
+    """A queue with messages 0 to 499, each third with tag `third`, and its reader."""
     broker = brokers(request.param)
     broker.create_topic(TOPIC)
     queue = QueueRef(TOPIC, broker.broker_name, 1)
@@ -48,7 +48,7 @@ def numbers(bodies: Iterator[bytes]) -> list[int]:
 
 
 @pytest.mark.parametrize("depth", [1, 4])
-def test_ranges_come_whole(queue: tuple[QueueRef, BulkPuller], depth: int) -> None:
+def test_ranges_are_complete(queue: tuple[QueueRef, BulkPuller], depth: int) -> None:
     place, puller = queue
     for start, end in ((0, COUNT), (33, 34), (100, 401)):
         found = numbers(puller.pull(place, start, end, depth=depth))
@@ -59,7 +59,7 @@ def test_ranges_come_whole(queue: tuple[QueueRef, BulkPuller], depth: int) -> No
     ("expression", "expected"),
     [("third", range(0, COUNT, 3)), (Sql("number between 10 and 99"), range(10, 100))],
 )
-def test_brokers_filter(
+def test_broker_filters_messages(
     queue: tuple[QueueRef, BulkPuller], expression: Expression, expected: range
 ) -> None:
     place, puller = queue
@@ -67,7 +67,9 @@ def test_brokers_filter(
     assert numbers(puller.pull(place, 0, COUNT, subscription=subscribed)) == list(expected)
 
 
-def test_queue_that_ends_before_the_range_says_where(queue: tuple[QueueRef, BulkPuller]) -> None:
+def test_queue_that_ends_before_the_range_reports_its_end(
+    queue: tuple[QueueRef, BulkPuller],
+) -> None:
     place, puller = queue
     with pytest.raises(QueueTruncatedError) as lost:
         list(puller.pull(place, 490, 600))

@@ -1,7 +1,7 @@
-"""Tests the bulk sender at Java's brokers and at Gantry's.
+"""Tests the bulk sender at Java's brokers and Gantry's.
 
-Each message is stored at least once everywhere, and once where the broker knows sessions. The
-sender promises nothing that a broker cannot keep.
+Every row is stored at least once everywhere, and once at brokers that know producer sessions; the
+sender never promises more than a broker can keep.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def test_every_broker_stores_all_rows_and_repeats_have_the_same_keys(
 
 
 @pytest.mark.parametrize("kind", list(BrokerKind), ids=lambda kind: kind.value)
-def test_what_a_broker_cannot_promise_is_refused(
+def test_guarantee_that_a_broker_cannot_give_is_refused(
     kind: BrokerKind, brokers: Callable[[BrokerKind], Broker]
 ) -> None:
     broker, topic = brokers(kind), f"bulk-once-of-{kind.name}"

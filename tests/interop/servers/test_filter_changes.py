@@ -1,4 +1,4 @@
-"""Tests a Java push consumer that changes its subscription while its pulls are held.
+"""Tests a subscription that Java's push consumer changes while its pulls wait at the broker.
 
 It gets what is sent from then on. Java's broker answers such a pull by the new filter, and Java's
 client drops messages without the tags that it pulled with.
@@ -32,7 +32,7 @@ def driver(request: pytest.FixtureRequest, folder: Callable[[str], Path]) -> Ite
 
 
 @pytest.mark.parametrize("wish", WISHES)
-def test_what_is_sent_after_a_change_comes(
+def test_messages_sent_after_a_change_arrive(
     driver: Client, brokers: Callable[[BrokerKind], Broker], wish: str
 ) -> None:
     expression, is_sql = WISHES[wish]

@@ -1,7 +1,7 @@
-"""Tests that the same traffic gives the same metrics on a Java 5.3.3 broker and on ours.
+"""Tests that the same traffic gives the same metrics on a Java 5.3.3 broker and on Gantry's.
 
-Compared: names, types, labels, and all values that traffic decides. What ours shows differently, or
-not at all, is named here with its reason.
+Compared: names, types, labels, and all values that traffic decides. What Gantry shows differently,
+or not at all, is listed here with its reason.
 """
 
 import asyncio
@@ -141,7 +141,7 @@ def test_values_that_traffic_decides_are_the_same(java: Page, ours: Page, family
 
 
 @pytest.mark.parametrize("name", ["rocketmq_messages_out_total", "rocketmq_throughput_out_total"])
-def test_what_consumers_got_is_the_same(java: Page, ours: Page, name: str) -> None:
+def test_delivered_messages_are_the_same(java: Page, ours: Page, name: str) -> None:
     told = java[name].without(consumer_group=CHECKS_GROUP)
     plain = {labels - {("is_retry", "false")}: value for labels, value in told.values.items()}
     assert ours[name].without(consumer_group=CHECKS_GROUP).values == plain
@@ -177,7 +177,7 @@ def test_timer_messages_are_counted_by_topic(java: Page, ours: Page, name: str) 
     assert ours[name].values == java[name].without(topic=REVIVE_TOPIC).values
 
 
-def test_requests_are_called_as_in_java(java: Page, ours: Page) -> None:
+def test_requests_have_javas_names(java: Page, ours: Page) -> None:
     name = rocketmq5.RPC_LATENCY.name
     for label in ("request_code", "response_code", "result", "is_long_polling", "protocol_type"):
         assert label_values(ours[name], label) <= label_values(java[name], label), label

@@ -1,4 +1,4 @@
-"""Spark's source reads Java's brokers as it reads ours, and goes on while one of two is down."""
+"""Tests that Spark's source reads Java's brokers and Gantry's, also while one of two is down."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_batches_and_streams_of_every_broker(
     assert batch(topic.options(startingOffsets="group", group=group)) == []
 
 
-def test_a_broker_that_is_down_keeps_no_stream_from_the_others(
+def test_broker_that_is_down_does_not_stop_streams_of_others(
     folder: Callable[[str], Path],
 ) -> None:
     with (

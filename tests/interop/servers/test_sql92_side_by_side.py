@@ -1,7 +1,7 @@
-"""Expressions choose the same messages here as in Java's own filter, and the same are refused.
+"""Tests that SQL92 expressions select the same messages as in Java's filter.
 
-Some are made by the grammar, so that most have a meaning; some are rows of words, of which most
-have none. Where ours differs on purpose: hexadecimal doubles, and the bounds on length and depth.
+Some are made by the grammar, so that most are valid; some are rows of words, of which most are not.
+Gantry differs on purpose in hexadecimal doubles, and in the bounds on length and depth.
 """
 
 import random
@@ -120,7 +120,7 @@ def java(folder: Callable[[str], Path]) -> Iterator[Driver]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_java_and_we_choose_the_same(java: Driver, seed: int) -> None:
+def test_java_and_gantry_select_the_same(java: Driver, seed: int) -> None:
     dice = random.Random(seed)
     expressions = [
         condition(dice, dice.randrange(4)) if dice.random() < 0.7 else words(dice)

@@ -1,7 +1,7 @@
-"""Real brokers and clients find each other through two name servers, side by side.
+"""Tests that real brokers and clients find each other through two name servers.
 
 Messages are numbered: what was sent and what was received are compared as sets, so that a lost
-message is seen, and one delivered twice is not held against the name server.
+message is seen, and one delivered twice does not count against the name server.
 """
 
 import time
@@ -143,7 +143,7 @@ class TestSilence:
     BROKER_EXPIRY_MS = 4_000
     SLACK_SECONDS = 10.0
 
-    def test_it_is_forgotten_after_the_time_it_stated(
+    def test_broker_is_forgotten_after_the_time_it_stated(
         self, namesrv_kind: NameServerKind, folder: Callable[[str], Path]
     ) -> None:
         """Only a 5.x broker that lets slaves act for it states a time; Java's own is 120 s."""
@@ -159,7 +159,7 @@ class TestSilence:
         ):
             self.silence_and_return(one, broker, self.BROKER_EXPIRY_MS, sign_of_life_ms=1_000)
 
-    def test_it_is_forgotten_after_the_time_configured(
+    def test_broker_is_forgotten_after_the_configured_time(
         self, namesrv_kind: NameServerKind, folder: Callable[[str], Path]
     ) -> None:
         if namesrv_kind is NameServerKind.JAVA:

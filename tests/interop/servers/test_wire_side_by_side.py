@@ -1,18 +1,18 @@
-"""Raw requests get the same answers from our name server as from Java's.
+"""Tests that raw requests get the same answers from Gantry's name server as from Java's.
 
-Compared: code, remark, ext fields, and the body, parsed, together with whether its numeric keys
-are quoted (old clients need them bare, new ones quoted). Java's order of lists and maps is that of
-its hash tables, so lists of names are compared as sets. Every request is sent with a JSON header
-and again with a binary one.
+Compared: code, remark, ext fields, and the body, parsed, together with whether its numeric keys are
+quoted (old clients need them bare, new ones quoted). Java's order of lists and maps is that of its
+hash tables, so lists of names are compared as sets. Every request is sent with a JSON header and
+again with a binary one.
 
-Where ours differs on purpose:
+Gantry differs on purpose:
 
-* The encoding of an answer is that of its question, as with 4.9; 5.3 answers JSON to everything.
-* Where Java's remark is the text of an exception and its stack, only the code is compared.
-* Java leaves "not set any response code" in the remark of some successes.
-* LONGER_REMARKS: ours begins as Java's, and goes on to say why.
-* A registration whose broker name is missing makes a broker called null in Java; it is not sent
-  here, for it would stay in Java's tables.
+* The encoding of an answer is that of its request, as with 4.9; 5.3 answers everything in JSON. *
+Where Java's remark is the text of an exception and its stack, only the code is compared. * Java
+leaves "not set any response code" in the remark of some successes. * LONGER_REMARKS: Gantry's
+remark begins as Java's, and then says why. * A registration whose broker name is missing makes a
+broker called null in Java; it is not sent
+  here, since it would stay in Java's tables.
 * Java forgets one broker when a connection closes, however many registered over it.
 """
 
@@ -152,7 +152,7 @@ QUESTIONS: Mapping[str, Sequence[Request]] = {
     "list nothing": [Request(219), Request(219, {})],
     "delete nothing": [Request(102)],
     "wipe the write permission of an unknown broker": [Request(205, {"brokerName": "nobody"})],
-    "wipe the write permission of nobody": [Request(205)],
+    "wipe the write permission without a name": [Request(205)],
     "add the write permission of an unknown broker": [Request(327, {"brokerName": "nobody"})],
     "write permission": [
         REGISTER,
@@ -325,7 +325,7 @@ def meaning(answer: Answer, server: NameServer) -> Meaning:
     return Meaning(answer.code, remark, answer.ext or {}, body, bare)
 
 
-def as_java_would_say(subject: Meaning, reference: Meaning) -> Meaning:
+def in_javas_form(subject: Meaning, reference: Meaning) -> Meaning:
     """Our answer, its remark reduced to Java's where ours may say more."""
     remark = subject.remark or ""
     says_more = (reference.remark == EXCEPTION and remark != "") or (
@@ -383,11 +383,11 @@ def test_answers_are_the_same(known: Sides, name: str, encoding: Encoding) -> No
         dialogues.append([meaning(answer, server) for answer in answers])
     reference, subject = dialogues
     if known.kind is NameServerKind.GANTRY:
-        subject = list(map(as_java_would_say, subject, reference))
+        subject = list(map(in_javas_form, subject, reference))
     assert subject == reference
 
 
-def test_an_answer_has_the_encoding_of_its_question(known: Sides) -> None:
+def test_response_has_the_encoding_of_its_request(known: Sides) -> None:
     if known.kind is NameServerKind.JAVA:
         pytest.skip("Java 5.3 answers JSON to everything; only ours is judged here")
     for encoding in Encoding:
@@ -412,7 +412,7 @@ def test_a_oneway_request_is_never_answered(known: Sides, code: int) -> None:
             assert connection.ask(Request(206)).code == 0  # `ask` insists on its own answer
 
 
-def test_a_response_nobody_waits_for_is_ignored(known: Sides) -> None:
+def test_unexpected_response_is_ignored(known: Sides) -> None:
     for server in known.each():
         with connect(server.address) as connection:
             connection.send(Request(0, flag=1))
@@ -464,7 +464,7 @@ def test_a_master_unregisters_and_its_slave_keeps_the_route(known: Sides) -> Non
         "HTTP",
     ],
 )
-def test_nonsense_closes_the_connection(known: Sides, frame: bytes) -> None:
+def test_malformed_bytes_close_the_connection(known: Sides, frame: bytes) -> None:
     for server in known.each():
         with connect(server.address) as connection:
             connection.send_bytes(frame + b"." * 16)  # Java looks at nothing before 12 bytes

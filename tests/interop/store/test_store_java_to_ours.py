@@ -1,8 +1,8 @@
-"""A store that Java brokers and producers filled is opened by ours, which serves all of it.
+"""Tests that Gantry opens and serves a store that Java brokers and producers filled.
 
 The broker is killed once, its store copied, and started again; the second time it stops cleanly.
-What it holds is what its own clients read from it, and that is what producers were told. At last
-ours goes on writing, and the broker takes its store back.
+Its store must hold what its own clients read from it, which is what producers were told. In the end
+Gantry continues the store, and the broker opens it again.
 """
 
 import shutil
@@ -65,7 +65,7 @@ def history(request: pytest.FixtureRequest, folder: Callable[[str], Path]) -> It
 
 
 @pytest.mark.parametrize("fate", Fate)
-def test_ours_serves_what_producers_sent(history: History, fate: Fate) -> None:
+def test_gantry_serves_what_producers_sent(history: History, fate: Fate) -> None:
     left = history.left[fate]
     assert store_sendings.differences(left.sent, left.contents) == []
     assert (left.store / "abort").exists() == (fate is Fate.KILLED)
@@ -73,7 +73,7 @@ def test_ours_serves_what_producers_sent(history: History, fate: Fate) -> None:
         assert store_contents.differences(OurReader(store), left.contents) == []
 
 
-def test_java_takes_back_what_ours_went_on_with(history: History) -> None:
+def test_java_opens_the_store_that_gantry_continued(history: History) -> None:
     broker, before = history.broker, history.left[Fate.CLEAN].contents
     written = fill(broker.store, hosts.parse(broker.address), Fate.KILLED)
     expected = Contents.of([*before.messages(), *written.messages()])

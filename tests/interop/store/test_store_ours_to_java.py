@@ -1,8 +1,8 @@
-"""A store of ours is opened by a Java broker, which serves all of it, goes on, and gives it back.
+"""Tests that a Java broker opens a store of Gantry, serves it and continues it.
 
 Java's clients ask the broker for every message in every way there is, and get what was written.
-Then producers send more of every kind, and ours opens what the broker leaves: behind a clean stop
-where ours had stopped cleanly, killed where ours was killed.
+Then producers send more of every kind, and Gantry opens the store that the broker leaves: after a
+clean stop if Gantry had stopped cleanly, killed if Gantry was killed.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ def client(request: pytest.FixtureRequest, folder: Callable[[str], Path]) -> Ite
 
 
 @pytest.mark.parametrize("fate", Fate)
-def test_a_java_broker_serves_our_store_and_ours_what_it_leaves(
+def test_java_broker_serves_gantrys_store_and_gantry_serves_the_continued_one(
     client: StoreClient, folder: Callable[[str], Path], fate: Fate
 ) -> None:
     broker = StoreBroker(client.version, folder(f"ours-{fate.value}-{client.version}"))

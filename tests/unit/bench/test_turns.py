@@ -1,4 +1,4 @@
-"""Whose turn it is in a benchmark, by real processes."""
+"""Tests the turns of a benchmark with real processes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def wait_for(sleepers: Sequence[Sleeper], expected: Sequence[bool]) -> None:
         time.sleep(0.001)
 
 
-def test_who_has_no_turn_stands_still(sides: Sequence[dict[str, Sleeper]]) -> None:
+def test_parties_outside_their_turn_are_stopped(sides: Sequence[dict[str, Sleeper]]) -> None:
     sleepers = [side[name] for name in ("Java", "Gantry") for side in sides]
     seen = []
     for number, name in in_turns(2, *sides):
@@ -76,7 +76,7 @@ def test_all_run_again_after_a_round_that_broke_off(sides: Sequence[dict[str, Sl
     wait_for([first, second], [False, False])
 
 
-def test_who_has_ended_keeps_nobody_stopped(sides: Sequence[dict[str, Sleeper]]) -> None:
+def test_ended_process_does_not_keep_others_stopped(sides: Sequence[dict[str, Sleeper]]) -> None:
     own, (ended, other) = sides[1]["Java"], sides[0].values()
     with alone([own], [own, ended, other]):
         wait_for([other], [True])

@@ -1,4 +1,4 @@
-"""Whole processes: each program below runs as its own interpreter, as it will in production."""
+"""Tests whole processes: each program below runs in its own interpreter, as in production."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_second_signal_ends_it_at_once() -> None:
     assert code == 128 + signal.SIGTERM
 
 
-def test_a_program_that_does_not_stop_is_given_up() -> None:
+def test_program_that_does_not_stop_is_ended() -> None:
     code, errors = outcome(
         """
         async def program(process):
@@ -86,7 +86,7 @@ def test_a_program_that_does_not_stop_is_given_up() -> None:
     assert "not stopped in time" in errors
 
 
-def test_a_thread_that_hangs_does_not_keep_a_process_that_was_given_up() -> None:
+def test_hanging_thread_does_not_keep_the_process_alive() -> None:
     code, errors = outcome(
         """
         import threading

@@ -1,4 +1,4 @@
-"""Stalls are logged at a bounded rate, counted, and found where no work is measured."""
+"""Tests that stalls are logged at a bounded rate, counted, and found in unmeasured work."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ async def test_a_timer_in_time_finds_nothing(bench: Bench) -> None:
     assert not bench.stalls.counts
 
 
-async def test_work_that_nothing_measures_is_found(bench: Bench) -> None:
+async def test_unmeasured_work_is_found(bench: Bench) -> None:
     bench.wait(LONG, cpu=LONG)
 
     assert dict(bench.stalls.counts) == {UNMEASURED: 1}
 
 
-async def test_time_in_which_the_thread_did_not_run_is_told_apart(bench: Bench) -> None:
+async def test_time_without_the_processor_is_distinguished(bench: Bench) -> None:
     bench.wait(LONG, cpu=LONG / 100)
 
     assert dict(bench.stalls.counts) == {NOT_RUNNING: 1}

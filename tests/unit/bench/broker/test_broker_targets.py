@@ -1,4 +1,4 @@
-"""Targets of the broker: which figures they speak of, and when they are met."""
+"""Tests the targets of the broker: which figures have one, and when they are met."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def verdicts(rows: Sequence[Row]) -> dict[str, str]:
     return {target.what: target.verdict for target in judge(rows)}
 
 
-def test_javas_client_is_judged_by_the_clock_and_the_broker_by_its_cpu_time() -> None:
+def test_javas_client_is_compared_by_the_clock_and_the_broker_by_cpu_time() -> None:
     rows = [row(SYNC, "messages/s", 25.0, 10.0), row(SYNC + CPU_SUFFIX, "us", 5.1, 40.0)]
     assert verdicts(rows) == {SYNC: "pass", SYNC + CPU_SUFFIX: "FAIL"}
 
 
-def test_under_the_load_program_cpu_time_decides() -> None:
+def test_cpu_time_decides_with_the_load_program() -> None:
     rows = [row(PROGRAM, "messages/s", 10.0, 10.0), row(PROGRAM + CPU_SUFFIX, "us", 8.0, 40.0)]
     assert verdicts(rows) == {f"messages a second of one core, {PROGRAM}": "pass"}
 
@@ -60,17 +60,17 @@ def test_sizes_and_times_have_a_limit(what: str, unit: str, most: float) -> None
     assert verdicts([row(what, unit, most + 0.1)]) == {what: "FAIL"}
 
 
-def test_the_wait_for_the_disk_leaves_half_of_the_rate() -> None:
+def test_waiting_for_the_disk_must_leave_half_of_the_rate() -> None:
     assert verdicts([row(SHARE, "%", 50.0)]) == {SHARE: "pass"}
     assert verdicts([row(SHARE, "%", 49.0)]) == {SHARE: "FAIL"}
 
 
-def test_a_tail_that_java_did_not_have_is_not_met() -> None:
+def test_target_without_javas_latency_is_not_met() -> None:
     what = "send at half of Java's rate: p99"
     assert verdicts([row(what, "ms", 1.0, 3.0)]) == {what: "pass"}
     assert verdicts([row(what, "ms", 1.0)]) == {what: "FAIL"}
 
 
-def test_other_rows_promise_nothing() -> None:
+def test_other_rows_have_no_target() -> None:
     others = ["start, empty, CPU", "PSS, idle", f"{SYNC}: p50", f"{PROGRAM}: p99"]
     assert not judge([row(what, "s", 1e6, 1.0) for what in others])

@@ -1,4 +1,4 @@
-"""A crowd of clients: who is in which group, and that a heartbeat is waited for."""
+"""Tests a crowd of clients: the members of groups, and the wait for heartbeats."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_each_group_has_two_members_and_topics_of_its_own() -> None:
     assert len(set.union(*topics.values())) == sum(map(len, topics.values())) == CROWD.topics
 
 
-def test_what_a_broker_asks_is_no_answer_to_a_heartbeat() -> None:
+def test_request_of_the_broker_is_no_answer_to_a_heartbeat() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         crowd = Crowd(1, 2, 2, 2, 0.0)
         server = threading.Thread(target=_answer_late, args=(listener,))

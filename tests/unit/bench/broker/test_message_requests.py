@@ -1,4 +1,4 @@
-"""Frames that bring and fetch messages: what brokers read in them."""
+"""Tests requests that send and pull messages, as brokers read them."""
 
 from __future__ import annotations
 

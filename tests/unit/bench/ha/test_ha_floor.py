@@ -1,4 +1,4 @@
-"""The floor of replication: it answers what both of its logs have, and nothing else."""
+"""Tests the floor of replication: it answers what both of its logs have, and nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def holds(log: Path, size: int) -> bool:
     return log.stat().st_size == size
 
 
-def test_all_that_is_answered_is_in_both_logs(tmp_path: Path) -> None:
+def test_answered_sends_are_in_both_logs(tmp_path: Path) -> None:
     with trivial_pair(tmp_path) as pair, connected(pair) as client:
         client.sendall(FRAMES[:310])  # the last frame comes in two pieces
         assert received(client, 2 * ANSWER_BYTES).count(HEADER) == 2
@@ -46,16 +46,16 @@ def test_all_that_is_answered_is_in_both_logs(tmp_path: Path) -> None:
         assert [log.stat().st_size for log in logs.iterdir()] == [0, 0]
 
 
-def test_nothing_is_answered_that_the_slave_lacks_and_who_left_is_forgotten(tmp_path: Path) -> None:
+def test_sends_that_the_slave_lacks_are_not_answered(tmp_path: Path) -> None:
     with trivial_pair(tmp_path) as pair, connected(pair) as client:
         slave = pair.process_ids()[1]
         os.kill(slave, signal.SIGSTOP)
         log = tmp_path / "floor" / "master"
         with connected(pair) as leaves:
-            for number, who in enumerate((leaves, leaves, client), 1):
-                who.sendall(FRAMES)
+            for number, connection in enumerate((leaves, leaves, client), 1):
+                connection.sendall(FRAMES)
                 wait_until(partial(holds, log, number * len(FRAMES)), "it is logged", WAIT_SECONDS)
-            # Who answers before the slave has it had done so for the first group by now.
+            # A server that answered too early would have answered the first group by now.
             assert select.select([leaves], [], [], 0)[0] == []
         os.kill(slave, signal.SIGCONT)
         assert received(client, 3 * ANSWER_BYTES).count(HEADER) == 3

@@ -1,4 +1,4 @@
-"""The rounds of a benchmark of groups: who is measured when, and what of it counts."""
+"""Tests the rounds of a benchmark of groups: their order, and which of them count."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def groups(late: int = 0, lost: int = 0) -> dict[str, ha.Measured]:
     return cast("dict[str, ha.Measured]", fakes)
 
 
-def test_between_two_rounds_of_a_kind_lie_all_others() -> None:
+def test_rounds_of_all_other_kinds_come_between_two_of_one_kind() -> None:
     log: list[tuple[str, str, float]] = []
     ha._rounds(groups(), {what: Sends(what, log) for what in "abc"}, QUICK)
     there, back = (JAVA, GANTRY), (GANTRY, JAVA)
@@ -113,14 +113,14 @@ def test_a_round_ends_when_the_queues_have_what_was_answered() -> None:
     assert not [row.what for row in made if row.what.endswith(ha.MISSING_SUFFIX)]
 
 
-def test_what_never_comes_into_a_queue_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_missing_in_queues_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ha, "QUEUES_SECONDS", 0.01)
     made = ha._rounds(groups(lost=60), {"a": Sends("a", [])}, QUICK)
     missing = {row.what: row.figures for row in made}["a" + ha.MISSING_SUFFIX]
     assert {name: figure.median for name, figure in missing.items()} == {JAVA: 60.0}
 
 
-def test_a_round_that_breaks_off_is_repeated_and_told() -> None:
+def test_broken_round_is_repeated_and_reported() -> None:
     send = Sends("a", [], fails=2 * 1 * ha.ATTEMPTS + 2)  # all of the first pass, then two
     rows = {row.what: row.figures for row in ha._rounds(groups(), {"a": send}, QUICK)}
     assert sum(figure.rounds for figure in rows["a" + ha.BROKEN_SUFFIX].values()) == 2

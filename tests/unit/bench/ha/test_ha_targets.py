@@ -1,4 +1,4 @@
-"""Targets of replication: what Java's pair takes at most, and ours."""
+"""Tests the targets of replication: the highest throughput of Java's pair and of Gantry's."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def single(body: str) -> str:
     return f"{GANTRY}: the most single sends of {body}"
 
 
-def test_single_sends_of_our_pair_are_judged_and_nothing_else() -> None:
+def test_only_single_sends_of_gantrys_pair_have_a_target() -> None:
     judged = {each.what: each.wanted for each in Measured().judged() if each.verdict}
     assert judged == dict.fromkeys([single("128 bytes"), single("1 KiB")], ">= 3x Java's")
 
@@ -67,7 +67,7 @@ def test_single_sends_of_our_pair_are_judged_and_nothing_else() -> None:
     ("java", "rate", "verdict"),
     [(90.0, 30.0, "pass"), (89.9, 30.0, "FAIL"), (90.0, 29.9, "FAIL")],
 )
-def test_cpu_time_and_the_clock_have_to_say_so(java: float, rate: float, verdict: str) -> None:
+def test_target_needs_both_cpu_time_and_the_clock(java: float, rate: float, verdict: str) -> None:
     run = Measured(java=java)
     for way in WAYS:
         run.set(way, GANTRY, cpu=30.0, rate=rate)
@@ -86,7 +86,7 @@ def test_cpu_time_and_the_clock_have_to_say_so(java: float, rate: float, verdict
         (Order(16, batch=BATCH).text, f"{GANTRY}: the most batches of 16 of 1 KiB"),
     ],
 )
-def test_each_has_its_best_way_which_is_named(best: str, text: str) -> None:
+def test_best_load_of_each_side_is_named(best: str, text: str) -> None:
     theirs, ours = Measured(), Measured()
     theirs.set(best, JAVA, cpu=60.0, rate=15.0)
     assert theirs.line(text).measured.startswith("2.00x by CPU time (2.00x by the clock): 30.0 us")
@@ -96,7 +96,7 @@ def test_each_has_its_best_way_which_is_named(best: str, text: str) -> None:
     assert line.startswith(f"4.50x by CPU time (4.00x by the clock): 20.0 us, {best}; Java 90.0 us")
 
 
-def test_the_clocks_best_way_may_be_another_one() -> None:
+def test_best_load_by_the_clock_may_differ() -> None:
     run = Measured()
     run.set(Order(1).text, GANTRY, cpu=20.0, rate=1.0)
     run.set(Order(16).text, GANTRY, cpu=500.0, rate=60.0)
@@ -104,7 +104,7 @@ def test_the_clocks_best_way_may_be_another_one() -> None:
 
 
 @pytest.mark.parametrize("name", [JAVA, GANTRY])
-def test_a_way_that_was_not_measured_is_no_pass(name: str) -> None:
+def test_target_with_a_missing_load_is_not_met(name: str) -> None:
     run = Measured()
     del run.rows[WHAT + CPU_SUFFIX].figures[name]
     line = run.line(single("1 KiB"))
@@ -114,7 +114,7 @@ def test_a_way_that_was_not_measured_is_no_pass(name: str) -> None:
     assert run.line(single("128 bytes")).verdict == "pass"
 
 
-def test_each_way_of_each_group_is_told() -> None:
+def test_each_load_of_each_group_is_reported() -> None:
     run = Measured()
     run.set(WHAT, THREE, cpu=45.0, rate=20.0)
     run.set(WHAT, FLOOR, cpu=20.0, rate=90.0)
@@ -129,13 +129,13 @@ def test_each_way_of_each_group_is_told() -> None:
     ]
 
 
-def test_what_lacks_a_figure_has_no_ratio() -> None:
+def test_row_with_a_missing_figure_has_no_ratio() -> None:
     run = Measured()
     del run.rows[WHAT + CPU_SUFFIX].figures[JAVA]
     assert run.line(f"{GANTRY}: {WHAT}").measured == "not measured"
 
 
-def test_of_what_nobody_waits_for_nothing_was_promised() -> None:
+def test_async_sends_have_no_target() -> None:
     run = Measured()
     for order in CLIENT_ORDERS:  # which were not asked there, whatever they might have had
         run.set(order.text, JAVA, cpu=1.0, rate=1000.0)
@@ -146,7 +146,7 @@ def test_of_what_nobody_waits_for_nothing_was_promised() -> None:
     assert all(order in SYNC_ORDERS for order in ASYNC_ORDERS)
 
 
-def test_orders_are_told_apart() -> None:
+def test_loads_have_different_texts() -> None:
     assert Order(1).text == "sends of 1 KiB, 1 client"
     assert Order(16, batch=16).text == "batches of 16 of 1 KiB, 16 clients"
     assert Order(16, body=16384).text == "sends of 16 KiB, 16 clients"

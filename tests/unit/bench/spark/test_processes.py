@@ -1,4 +1,4 @@
-"""CPU time and memory of a process count all that it started, also what has ended."""
+"""Tests that CPU time and memory of a process include all its children, also ended ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_process_counts_with_its_children() -> None:
         parent.communicate("\n")
 
 
-def test_a_process_that_is_gone_takes_nothing() -> None:
+def test_ended_process_takes_no_memory() -> None:
     done = subprocess.Popen([sys.executable, "-c", ""])
     done.wait()
     assert cpu_seconds(done.pid) == 0

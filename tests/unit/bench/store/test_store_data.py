@@ -1,4 +1,4 @@
-"""Copies of stores: the log's files are shared, the others are not."""
+"""Tests that copies of stores share the log's files and no others."""
 
 from __future__ import annotations
 

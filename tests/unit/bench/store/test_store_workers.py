@@ -1,4 +1,4 @@
-"""What a worker's answer says, and the CPU time of a process seen from outside."""
+"""Tests the parsing of a worker's answer, and a process's CPU clock."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from bench.store.store_workers import Took, cpu_clock, parse_took
     ("answer", "expected"),
     [("1000 0.5", Took(1000, 0.5, 0.25, 0)), ("1000 0.5 37", Took(1000, 0.5, 0.25, 37))],
 )
-def test_an_answer_is_messages_seconds_and_what_else_was_counted(
-    answer: str, expected: Took
-) -> None:
+def test_answer_has_messages_seconds_and_other_counts(answer: str, expected: Took) -> None:
     took = parse_took(answer, 0.25)
     assert took == expected
     assert (took.rate, took.cpu_us) == (2000.0, 250.0)

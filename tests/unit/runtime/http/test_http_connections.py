@@ -7,7 +7,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from gantrymq.runtime.http.http_connections import Slots, error_logger
 
 
-def test_a_newcomer_gets_a_free_slot() -> None:
+def test_new_connection_gets_a_free_slot() -> None:
     slots: Slots[str] = Slots(2, seconds=10.0)
 
     assert slots.take("first", "10.0.0.1", now=0.0) is None
@@ -15,7 +15,7 @@ def test_a_newcomer_gets_a_free_slot() -> None:
     assert len(slots) == 2
 
 
-def test_a_newcomer_takes_the_slot_of_the_oldest_of_the_greediest_address() -> None:
+def test_new_connection_replaces_the_oldest_of_the_address_with_most_slots() -> None:
     slots: Slots[str] = Slots(3, seconds=10.0)
     slots.take("kubelet", "10.0.0.1", now=0.0)
     slots.take("flood 1", "10.0.0.2", now=1.0)
@@ -45,7 +45,7 @@ def test_a_slot_is_held_for_a_limited_time() -> None:
     assert slots.expired(now=15.0) == ["first", "second"]
 
 
-def test_only_the_greediest_address_is_refused_when_all_slots_are_taken() -> None:
+def test_only_the_address_with_most_slots_is_refused_if_all_are_taken() -> None:
     slots: Slots[str] = Slots(3, seconds=10.0)
     slots.take("prometheus", "10.0.0.1", now=0.0)
     slots.take("flood 1", "10.0.0.2", now=1.0)

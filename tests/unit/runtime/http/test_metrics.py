@@ -64,7 +64,7 @@ async def test_a_page_of_other_names_shows_nothing_of_the_process() -> None:
     assert await samples(metrics) == {"level": 1}
 
 
-async def test_two_pages_do_not_meet() -> None:
+async def test_two_pages_are_not_made_at_the_same_time() -> None:
     first, second = Metrics(), Metrics()
     first.add(lambda: [one(LEVEL, 1)])
 
@@ -72,7 +72,7 @@ async def test_two_pages_do_not_meet() -> None:
     assert "level" not in await samples(second)
 
 
-async def test_sources_are_asked_for_each_page() -> None:
+async def test_sources_are_read_for_each_page() -> None:
     metrics = Metrics()
     values = iter([1.0, 2.0])
     metrics.add(lambda: [one(LEVEL, next(values))])
@@ -81,7 +81,7 @@ async def test_sources_are_asked_for_each_page() -> None:
     assert (await samples(metrics))["level"] == 2.0
 
 
-async def test_what_has_to_be_read_first_is_awaited() -> None:
+async def test_preparation_of_a_page_is_awaited() -> None:
     metrics = Metrics()
     read: list[float] = []
 
@@ -121,7 +121,7 @@ async def test_everything_else_on_the_loop_goes_on_while_a_page_is_made() -> Non
     assert turns >= 4
 
 
-async def test_a_page_says_what_it_left_out_and_what_the_page_before_took() -> None:
+async def test_page_shows_dropped_series_and_the_cost_of_the_last_page() -> None:
     metrics = Metrics(series_max=2)
     metrics.add(lambda: [Samples(SENT, [((f"T{number}",), number) for number in range(5)])])
 
@@ -159,7 +159,7 @@ async def test_the_largest_lag_since_the_last_page_is_shown_once() -> None:
     assert (await samples(metrics))["gantry_event_loop_lag_seconds"] == 0.0
 
 
-async def test_the_lag_timer_is_owned() -> None:
+async def test_lag_timer_ends_with_its_owner() -> None:
     lag = LoopLag()
     lag.start()
     assert lag._timer is not None
@@ -169,7 +169,7 @@ async def test_the_lag_timer_is_owned() -> None:
     assert lag._timer.cancelled()
 
 
-async def test_what_a_server_counts(start_server: Callable[..., Awaitable[Server]]) -> None:
+async def test_counters_of_a_server(start_server: Callable[..., Awaitable[Server]]) -> None:
     handler = Silent()
     server = await start_server(handler)
     metrics = Metrics()

@@ -1,4 +1,4 @@
-"""Pages of metrics that many clients ask for."""
+"""Tests pages of metrics that many clients request."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def ask(pages: SharedPages, *paths: str) -> list[asyncio.Task[Sequence[byt
     return asked
 
 
-async def test_clients_that_ask_together_get_the_same_page() -> None:
+async def test_simultaneous_requests_get_the_same_page() -> None:
     renderer = Renderer()
     pages = SharedPages(renderer.make, VirtualClock().monotonic)
     asked = await ask(pages, *["/metrics"] * 300)
@@ -90,7 +90,7 @@ async def test_a_page_that_took_long_is_used_again_for_a_second() -> None:
     assert await pages.page("/metrics", 60.0) == [b"/metrics 2"]
 
 
-async def test_a_page_that_is_late_is_none_and_is_made_all_the_same() -> None:
+async def test_late_page_is_none_and_is_completed_anyway() -> None:
     renderer = Renderer()
     pages = SharedPages(renderer.make, VirtualClock().monotonic)
     assert await pages.page("/metrics", 0.0) is None
@@ -112,7 +112,7 @@ async def test_an_error_is_not_kept() -> None:
     assert await pages.page("/metrics", 60.0) == [b"/metrics"]
 
 
-async def test_at_the_end_no_client_waits_for_a_page() -> None:
+async def test_close_ends_the_wait_for_pages() -> None:
     pages = SharedPages(Renderer().make, VirtualClock().monotonic)
     (asked,) = await ask(pages, "/metrics")
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Bodies about connected clients and their locks: read and written as Java does."""
+"""Tests bodies about connected clients and their locks: read and written as in Java."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_absent_sets_are_empty() -> None:
 @pytest.mark.parametrize(
     "value", [None, [], {}, {"clientId": "c"}, {"clientId": "c", "consumerGroup": "G", "mqSet": {}}]
 )
-def test_what_is_no_lock_request_is_refused(value: Json) -> None:
+def test_malformed_lock_request_is_refused(value: Json) -> None:
     with pytest.raises(RemoteError):
         QueuesOfClient.from_json(value)
 

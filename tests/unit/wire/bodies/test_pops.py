@@ -1,4 +1,4 @@
-"""Acknowledgements of many messages: which they are, and how little that takes."""
+"""Tests acknowledgements of many messages: the encoded messages, and the size."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_lowest_bit_stands_for_the_first_message(bits: bytes, offsets: list[
     assert (read.count, read.offsets) == (len(offsets), offsets)
 
 
-def test_what_a_body_acknowledges_is_counted_before_it_is_listed() -> None:
+def test_acknowledged_messages_are_counted_before_they_are_listed() -> None:
     entry = ack(b"\xff" * BITS_BYTES_MAX)
     tracemalloc.start()
     try:
@@ -44,6 +44,6 @@ def test_what_a_body_acknowledges_is_counted_before_it_is_listed() -> None:
 
 
 @pytest.mark.parametrize("bits", [17, "?", "\u00e9", "AAA", [300.5], "////" * BITS_BYTES_MAX])
-def test_what_is_no_set_of_bits_is_refused(bits: object) -> None:
+def test_malformed_bit_set_is_refused(bits: object) -> None:
     with pytest.raises(RemoteError):
         BatchAckBody.from_json({"acks": [{**ack(b""), "b": bits}]})  # type: ignore[dict-item]

@@ -1,4 +1,4 @@
-"""RegisterBrokerBody: both forms, against Java's bytes, and against damage."""
+"""Tests both forms of RegisterBrokerBody against Java's bytes, and against damage."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_java_compressed() -> None:
     assert body.filter_servers == ()
 
 
-def test_a_header_that_denies_compression_is_not_believed() -> None:
+def test_compressed_body_is_detected_despite_the_header() -> None:
     assert "TopicTest" in RegisterBrokerBody.decode(compressed_of_java(), 479).topics
 
 
@@ -82,7 +82,7 @@ def test_before_3_0_11_the_body_is_the_inner_object() -> None:
     assert body == RegisterBrokerBody(DataVersion(2, 1), {}, None)
 
 
-def test_no_body_is_a_broker_with_nothing() -> None:
+def test_missing_body_is_a_broker_without_topics() -> None:
     assert RegisterBrokerBody.decode(b"", 479) == RegisterBrokerBody()
 
 
@@ -116,7 +116,7 @@ def registrations_of_java() -> dict[int, bytes]:
     return {request["opaque"]: request["bodyText"].encode() for request in asked}
 
 
-def test_the_fingerprint_stays_while_a_java_broker_says_the_same() -> None:
+def test_fingerprint_stays_while_a_java_broker_registers_the_same() -> None:
     java = registrations_of_java()
     assert java[1333] != java[1432]
     assert fingerprint(java[1333]) == fingerprint(java[1432])
@@ -141,7 +141,7 @@ def test_a_bomb_is_refused_while_it_inflates(monkeypatch: pytest.MonkeyPatch) ->
         RegisterBrokerBody.decode(zlib.compress(bytes(1_000_000)), 479)
 
 
-def test_json_cut_or_damaged_anywhere_is_understood_or_refused() -> None:
+def test_truncated_or_damaged_json_is_read_or_refused() -> None:
     data = RegisterBrokerBody(DataVersion(1, 2), {"T": ORDERED}, ("f:1",)).encode()
     cuts = [data[:at] for at in range(1, len(data))]
     damaged = [data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :] for at in range(len(data))]
@@ -167,7 +167,7 @@ def test_a_plain_stream_cut_short_is_refused() -> None:
             RegisterBrokerBody.decode(zlib.compress(plain[:cut]), 479, compressed=True)
 
 
-def test_each_damaged_byte_is_understood_or_refused() -> None:
+def test_damaged_body_is_read_or_refused() -> None:
     plain = zlib.decompress(compressed_of_java())
     for at in range(len(plain)):
         damaged = bytearray(plain)
@@ -237,7 +237,7 @@ def test_more_topics_than_the_caller_allows_are_refused_before_the_first_is_read
 @pytest.mark.parametrize(
     ("count", "cause"), [(500_001, "at most 500000"), (4, "4 topics in 52 bytes")]
 )
-def test_a_count_that_cannot_be_is_refused(count: int, cause: str) -> None:
+def test_impossible_count_is_refused(count: int, cause: str) -> None:
     lines = [b"T%d 1 1 6 SINGLE_TAG" % i for i in range(2)]
     assert len(RegisterBrokerBody.decode(compressed(*lines), 479).topics) == 2
     with pytest.raises(RemoteError, match=cause):
@@ -272,7 +272,7 @@ def test_a_line_java_would_not_read_or_write_is_refused(rest: bytes) -> None:
         RegisterBrokerBody.decode(compressed(b"Topic 1 1 6 " + rest.ljust(20)), 479)
 
 
-def test_numbers_an_administrator_mistyped_do_not_take_the_broker_off() -> None:
+def test_mistyped_numbers_do_not_refuse_the_registration() -> None:
     body = RegisterBrokerBody(topics={"T": TopicConfig("T", -1, 0, 66)}, filter_servers=())
     assert RegisterBrokerBody.decode(body.encode(), 479) == body
     assert RegisterBrokerBody.decode(body.encode_compressed(), 479) == body

@@ -1,4 +1,4 @@
-"""Route, topic list, cluster and KV bodies against what the Java libraries wrote."""
+"""Tests route, topic list, cluster and KV bodies against what the Java libraries wrote."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def test_every_body_has_a_sample() -> None:
 
 
 @pytest.mark.parametrize(("name", "fastjson", "standard"), samples())
-def test_what_java_wrote_is_written_again(name: str, fastjson: str, standard: str | None) -> None:
+def test_body_of_java_is_written_identically(
+    name: str, fastjson: str, standard: str | None
+) -> None:
     for text in filter(None, (fastjson, standard)):
         again = BODIES[name](javajson.loads(text))
         assert javajson.dumps_fastjson(again).decode() == fastjson
@@ -52,7 +54,7 @@ def test_what_java_wrote_is_written_again(name: str, fastjson: str, standard: st
 
 
 @pytest.mark.parametrize(("name", "fastjson", "standard"), samples())
-def test_each_cut_and_each_damaged_byte_is_understood_or_refused(
+def test_truncated_or_damaged_body_is_read_or_refused(
     name: str, fastjson: str, standard: str | None
 ) -> None:
     data = (standard or fastjson).encode()

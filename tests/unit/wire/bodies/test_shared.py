@@ -1,4 +1,4 @@
-"""The shared values against Java's text, 4.9 and 5.x."""
+"""Tests the shared values against Java's text, of 4.9 and 5.x."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def body(release: str, name: str) -> JsonObject:
     return value
 
 
-def test_a_data_version_is_javas() -> None:
+def test_data_version_equals_javas() -> None:
     value = body("5.3.3", "DataVersion")
     version = DataVersion.from_json(value)
     assert version == DataVersion(timestamp_ms=1700000000000, counter=3, state_version=0)
@@ -52,7 +52,7 @@ def _topics(release: str, name: str) -> JsonObject:
     return table
 
 
-def test_topics_are_javas() -> None:
+def test_topics_equal_javas() -> None:
     table = _topics("5.3.3", "topics.json content")
     topics = {str(name): TopicConfig.from_json(value) for name, value in table.items()}
     assert topics["TopicAttr"].attributes == {"message.type": "FIFO"}
@@ -77,7 +77,7 @@ def test_a_topics_absent_properties_are_javas_defaults() -> None:
 @pytest.mark.parametrize(
     "value", [None, [], {}, {"topicName": None}, {"topicName": "T", "perm": "x"}]
 )
-def test_what_is_no_topic_is_refused(value: Json) -> None:
+def test_malformed_topic_is_refused(value: Json) -> None:
     with pytest.raises(RemoteError):
         TopicConfig.from_json(value)
 
