@@ -1,6 +1,6 @@
-"""Producers, consumers and administration of RocketMQ and Gantry clusters.
+"""Provides producers, consumers and administration of RocketMQ and Gantry clusters.
 
-Names are loaded when they are asked for: a command line that lists topics needs no consumers.
+Names are imported when they are first used, because a command that lists topics needs no consumers.
 """
 
 from importlib import import_module

@@ -1,15 +1,15 @@
-"""A logging.Handler whose records become messages of a topic.
+"""Provides a logging.Handler that sends log records as messages of a topic.
 
     producer = blocking.Producer("log-shipper", name_servers="127.0.0.1:9876")
     logging.getLogger().addHandler(LogHandler("app-logs", producer))
 
-The body is the formatted record; its level is the tag, so that `"ERROR || CRITICAL"` is a
-subscription; logger, file, line, process and thread are properties.
+The body is the formatted record. Its level is the tag, so `"ERROR || CRITICAL"` is a subscription.
+Logger, file, line, process and thread are properties.
 
-Invariant: whoever logs never waits and never fails because of it: records that find no room are
-dropped, and counted in `dropped`; those that no broker took are counted in `failed`. What the
-client itself logs is not sent, for that would never end. A child of a fork has no thread: a handler
-of its own sends its records.
+Invariant: a program that logs never waits and never fails because of the handler. Records that find
+no room are dropped and counted in `dropped`; records that no broker accepted are counted in
+`failed`. Records of the client itself are not sent, because sending them would log again. A forked
+child has no sending thread and needs a new handler.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from typing import Final, Protocol, final
 
 from gantrymq.client.core.message.message import Message
 
-# Some seconds of a busy program, and no more memory than that of a few large messages.
+# A few seconds of a busy program, in the memory of a few large messages.
 RECORDS_MAX: Final = 10_000
 BYTES_MAX: Final = 16 << 20
 
-# A record of more is cut: a dump that somebody logged must not push out all others.
+# A larger record is cut, so that one dump does not displace all other records.
 RECORD_BYTES_MAX: Final = 256 << 10
 _CUT: Final = " …(cut)".encode()
 
-# One request: as many as a broker takes well within its 4 MiB.
+# The size of one request, well below the 4 MiB that a broker accepts.
 BATCH_RECORDS: Final = 256
 BATCH_BYTES: Final = 1 << 20
 
@@ -44,7 +44,7 @@ _OWN_THREAD: Final = "gantrymq"
 
 
 class Sender(Protocol):
-    """What is used of a blocking Producer."""
+    """The methods of a blocking Producer that the handler uses."""
 
     def start(self) -> None: ...
 
@@ -55,7 +55,7 @@ class Sender(Protocol):
 
 @final
 class LogHandler(logging.Handler):
-    """Owner of a thread, and of the producer, which it starts and closes."""
+    """Sends log records. It owns a thread and the producer, which it starts and closes."""
 
     def __init__(
         self,
@@ -67,13 +67,13 @@ class LogHandler(logging.Handler):
         bytes_max: int = BYTES_MAX,
         close_timeout_s: float = CLOSE_TIMEOUT_S,
     ) -> None:
-        """`sender`: a `blocking.Producer` that is not started yet."""
+        """`sender` is a `blocking.Producer` that is not started yet."""
         super().__init__(level)
         self.dropped = 0
-        """Records for which there was no room, or no more time."""
+        """Number of records for which there was no room, or no time before the close."""
         self.failed = 0
-        """Records that no broker took."""
-        self._topic = Message(topic, b"").topic  # a name that cannot be is refused here
+        """Number of records that no broker accepted."""
+        self._topic = Message(topic, b"").topic  # an invalid name is refused here
         self._sender = sender
         self._records_max = records_max
         self._bytes_max = bytes_max
@@ -87,17 +87,17 @@ class LogHandler(logging.Handler):
         self._thread = threading.Thread(target=self._run, name="gantrymq-log", daemon=True)
         self._thread.start()
 
-    # ------------------------------------------------------------------ for whoever logs
+    # ------------------------------------------------------------------ logging
 
     def emit(self, record: logging.LogRecord) -> None:
         if self._is_own(record):
             return
-        if self._pid != os.getpid():  # a fork took the lock as it was, and left the thread behind
+        if self._pid != os.getpid():  # a forked child has no thread, and its lock may be held
             self.dropped += 1
             return
         try:
             message = self._message(record)
-        except Exception:  # a record that cannot be formatted, as logging has it
+        except Exception:  # the record cannot be formatted: handled as `logging` does
             self.handleError(record)
             return
         with self._changed:
@@ -132,10 +132,10 @@ class LogHandler(logging.Handler):
         known = {name: value.replace("\x02", " ") for name, value in properties.items()}
         return Message(self._topic, body, tag=record.levelname, properties=known)
 
-    # ------------------------------------------------------------------ the end
+    # ------------------------------------------------------------------ flush and close
 
     def flush(self) -> None:
-        """Until all is sent, or `close_timeout_s` have passed."""
+        """Wait until all records are sent, at most `close_timeout_s`."""
         if self._pid == os.getpid():
             self._drain()
 
@@ -149,7 +149,7 @@ class LogHandler(logging.Handler):
                 self._changed.wait(left_s)
 
     def close(self) -> None:
-        """Send what there is, as long as `close_timeout_s` allow; what is left is dropped."""
+        """Send the waiting records for at most `close_timeout_s`, and drop the rest."""
         if self._pid == os.getpid():
             if not self._is_closed:
                 self._drain()
@@ -157,13 +157,13 @@ class LogHandler(logging.Handler):
             self._thread.join(self._close_timeout_s)
         super().close()
 
-    # ------------------------------------------------------------------ its thread
+    # ------------------------------------------------------------------ the sending thread
 
     def _run(self) -> None:
         try:
             self._sender.start()
-        except Exception as error:  # whatever it was: a producer is started once, brokers or not
-            _log.error("records of %s are dropped: their producer did not start: %s", self, error)
+        except Exception as error:  # any error: a producer can be started only once
+            _log.error("log handler dropped its records handler=%s error=%s", self, error)
             self._take_no_more()
             return
         try:
@@ -197,7 +197,7 @@ class LogHandler(logging.Handler):
     def _send(self, batch: list[Message]) -> None:
         try:
             self._sender.send_batch(batch)
-        except Exception:  # whatever it was: it is counted, and the next batch is tried
+        except Exception:  # any error: it is counted, and the next batch is tried
             self.failed += len(batch)
         finally:
             with self._changed:

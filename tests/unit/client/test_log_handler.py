@@ -185,4 +185,5 @@ def test_a_producer_that_does_not_start_is_told_once(
     handler.close()
     logger.warning("lost too")
     assert (sender.starts, handler.dropped, sender.sent) == (1, 2, [])
-    assert "their producer did not start: the group is taken" in caplog.text
+    assert "log handler dropped its records" in caplog.text
+    assert "error=the group is taken" in caplog.text

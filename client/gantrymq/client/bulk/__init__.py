@@ -1,7 +1,8 @@
 """Reads and writes large amounts of messages over plain blocking sockets, for batch programs.
 
-A batch program works off known ranges of queues in processes of its own, as Spark's executors do:
-it needs neither groups nor listeners, and its unit is a megabyte of messages, not a message.
+A batch program, such as a Spark executor, reads and writes known ranges of queues in its own
+processes. It needs neither consumer groups nor listeners, and processes megabytes of messages at a
+time.
 """
 
 from gantrymq.client.bulk.errors import OffsetGoneError, QueueTruncatedError

@@ -1,9 +1,9 @@
-"""One blocking connection to a server: requests go out, answers come in, in any order.
+"""Provides one blocking connection to a server; responses arrive in any order.
 
-The body of an answer is received straight into the bytes object that the caller gets: no copy of
-it is made on the way. (By TLS there is one.)
+The body of a response is received directly into the bytes object that the caller gets, without a
+copy (with TLS there is one copy).
 
-Invariant: after any error the connection is closed; what was asked on it has no answer.
+Invariant: after any error the connection is closed, and its outstanding requests get no response.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Context = Callable[[], ssl.SSLContext]
 
 @final
 class Connection:
-    """One blocking connection to a broker, used by one thread: `send`, then `receive` the answer;
+    """One blocking connection to a server, used by one thread: `send`, then `receive` the response;
     or `ask` for both. Its owner closes it."""
 
     def __init__(
@@ -57,15 +57,15 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether it was not closed here: the server may have closed it all the same."""
+        """Whether this side has not closed it; the server may have closed it nevertheless."""
         return self._socket.fileno() >= 0
 
     def ask(self, command: Command) -> Command:
-        """The answer to this request; raises a RequestError when there is none."""
+        """Send a request and return its response; raises RequestError if there is none."""
         return self.receive(self.send(command))
 
     def send(self, command: Command) -> int:
-        """Send a request; the number by which `receive` gives its answer."""
+        """Send a request; returns the number by which `receive` finds its response."""
         if self._signer is not None:
             command = self._signer.signed(command, SYSTEM_CLOCK.wall_ms())
         self._opaque = (self._opaque + 1) & _OPAQUE_MASK
@@ -78,7 +78,7 @@ class Connection:
         return self._opaque
 
     def receive(self, opaque: int) -> Command:
-        """The answer to the request of this number; answers to others are kept for them."""
+        """Return the response to the request with this number; other responses are kept."""
         while opaque not in self._answers:
             answer = self._next()
             if answer.is_response:
@@ -86,13 +86,13 @@ class Connection:
         return self._answers.pop(opaque)
 
     def close(self) -> None:
-        """May be called again."""
+        """Close the socket. A second call does nothing."""
         self._socket.close()
 
     # ------------------------------------------------------------------ bytes
 
     def _next(self) -> Command:
-        """The next command of the stream; a request of the server's is one too."""
+        """Return the next command of the stream, which may also be a request of the server."""
         try:
             prefix = self._exactly(_PREFIX_BYTES)
             length = frame_length(prefix, 0, FRAME_BYTES_MAX, HEADER_BYTES_MAX)
@@ -108,7 +108,7 @@ class Connection:
         return command
 
     def _exactly(self, count: int) -> bytes:
-        """So many bytes; the usual case is one call that fills one object."""
+        """Return `count` bytes. Usually one call fills one object."""
         data = self._received(count)
         if len(data) == count:
             return data
@@ -146,8 +146,8 @@ class Connection:
                 return self._encrypted(plain, context)
         except OSError as error:
             raise ConnectError(f"{self.address} cannot be reached: {error}") from error
-        # The kernel keeps the time, so that one call can wait for all of a body: with a timeout of
-        # Python's own, each call returns what is there, and pieces must be joined.
+        # The kernel measures the timeout, so that one call can wait for a whole body. With Python's
+        # own timeout, each call returns what has arrived, and the pieces must be joined.
         plain.settimeout(None)
         seconds = int(self._answer_timeout_s)
         microseconds = int((self._answer_timeout_s - seconds) * 1e6)

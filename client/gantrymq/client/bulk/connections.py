@@ -1,10 +1,10 @@
-"""The connections of one process to a cluster, and where its brokers are at present.
+"""Keeps the connections of one process to a cluster, and the routes to its brokers.
 
-Routes are asked for when they are needed and kept until `forget`: after an error the next question
-goes to the name servers, so a master that moved is found under its broker name.
+Routes are fetched when they are needed and kept until `forget_routes`. After an error they are
+fetched again, so a new master is found under its broker name.
 
-A process that was forked has the parent's sockets; using them would mix up both processes' answers.
-So everything is dropped when the process id is another one.
+A forked process has the sockets of its parent, and using them would mix up the responses of both
+processes. So all connections are closed when the process id has changed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Connections:
         self._name_servers = NameServers(settings.name_servers, first, settings.answer_timeout_s)
 
     def to(self, address: str) -> Connection:
-        """The connection to this server; raises ConnectError when there can be none."""
+        """Return the connection to this server; raises ConnectError."""
         self._leave_parent()
         connection = self._open.get(address)
         if connection is None or not connection.is_open:
@@ -48,9 +48,9 @@ class Connections:
         return connection
 
     def member(self, topic: str, broker_name: str) -> tuple[str, int]:
-        """The address and the id of the broker to read from: the master, else a slave.
+        """Return the address and the id of the broker to read from: the master, else a slave.
 
-        Raises RouteError when the topic is not on that broker at present, or none can be asked.
+        Raises RouteError if the topic is not on that broker now, or no name server responds.
         """
         self._leave_parent()
         if self._routes.find(topic) is None:
@@ -59,15 +59,15 @@ class Connections:
         member = self._routes.member(broker_name, MASTER_ID)
         if member is None:
             raise RouteError(
-                f"no broker named {broker_name} is registered with topic {topic}; is it running,"
-                f" and connected to the name servers {';'.join(self.settings.name_servers)}?"
+                f"no broker named {broker_name} is registered with topic {topic}; check that it"
+                f" runs and has the name servers {';'.join(self.settings.name_servers)}"
             )
         return member
 
     def master(self, topic: str, broker_name: str) -> Connection:
-        """The connection to the master of this broker name, which takes what is sent.
+        """Return the connection to the master of this broker name.
 
-        Raises RouteError when there is none at present, and ConnectError.
+        Raises RouteError if there is no master now, and ConnectError.
         """
         address, broker_id = self.member(topic, broker_name)
         if broker_id != MASTER_ID:
@@ -75,7 +75,7 @@ class Connections:
         return self.to(address)
 
     def queues_to_write(self, topic: str) -> list[MessageQueue]:
-        """The queues of the topic that may be written to at present, sorted; there is one.
+        """Return the queues of the topic that can be written to now, sorted; at least one.
 
         Raises RouteError.
         """
@@ -83,17 +83,17 @@ class Connections:
         route = Route(topic, self._route(topic))
         if not route.publish:
             raise RouteError(
-                f"topic {topic} has no queue to write to: no master serves it, or its permission is"
-                " to read only; mqadmin topicRoute shows it"
+                f"Topic {topic} has no queue to write to: no master serves it, or its permission is"
+                " read only. `gantry topicRoute` shows both."
             )
         return sorted(route.publish)
 
     def forget_routes(self) -> None:
-        """Ask for routes anew: something went wrong, and brokers may be elsewhere."""
+        """Discard the routes after an error, because brokers may have other addresses now."""
         self._routes = Routes()
 
     def close(self) -> None:
-        """Close all connections. They are made again when needed."""
+        """Close all connections. They are opened again when needed."""
         while self._open:
             self._open.popitem()[1].close()
 
@@ -122,9 +122,9 @@ class Connections:
             raise RouteError(f"no name server knows the topic {topic}; was it deleted?")
         return route
 
-    # Any: what a flow gives depends on the flow.
+    # Any: the result of a flow depends on the flow.
     def _run(self, flow: Flow[Any]) -> Any:
-        """Carry out a flow of the client's core that asks servers only."""
+        """Run a flow of the client's core whose only steps are requests."""
         failure: RequestError | None = None
         answer: Command | None = None
         while True:
@@ -132,7 +132,7 @@ class Connections:
                 step = flow.send(answer) if failure is None else flow.throw(failure)
             except StopIteration as stop:
                 return stop.value
-            assert isinstance(step, Ask), "name servers are asked, nothing else"
+            assert isinstance(step, Ask), "a route flow only sends requests"
             failure = answer = None
             try:
                 answer = self.to(step.address).ask(step.command)

@@ -1,8 +1,7 @@
-"""The errors of bulk reads and sends of their own.
+"""Defines the errors that only bulk reads and sends raise.
 
-Those of reads say exactly which messages are missing; whether that fails the program is for the
-caller to decide. What keeps a queue from being read for the moment is a ClientError of another
-kind, after `recover_s` of trying.
+Errors of reads say exactly which messages are missing; the caller decides whether that fails its
+program. A queue that cannot be read for `recover_s` raises another ClientError.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from gantrymq.wire.bodies.shared import MessageQueue
 
 
 def named(queue: MessageQueue) -> str:
-    """The queue as error texts name it."""
+    """Return the queue's name for error texts."""
     return f"queue {queue.queue_id} of topic {queue.topic} on broker {queue.broker_name}"
 
 
 class OffsetGoneError(ClientError):
-    """The queue begins behind the offset that was asked for: retention removed messages."""
+    """The queue begins after the requested offset, because retention removed messages."""
 
     def __init__(self, queue: MessageQueue, asked: int, first_kept: int, end_of_queue: int) -> None:
         self.queue = queue
@@ -27,8 +26,8 @@ class OffsetGoneError(ClientError):
         self.end_of_queue = end_of_queue
         super().__init__(
             f"{named(queue)} has no messages {asked} to {first_kept - 1} any more; it has"
-            f" {first_kept} to {end_of_queue - 1}: the broker removed what is older than its"
-            " retention (fileReservedTime)"
+            f" {first_kept} to {end_of_queue - 1}: the broker removed messages that are older than"
+            " its retention (fileReservedTime)"
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -36,7 +35,7 @@ class OffsetGoneError(ClientError):
 
 
 class QueueTruncatedError(ClientError):
-    """The queue ends before the offset that was asked for, although it was longer once."""
+    """The queue ends before the requested offset, although it was longer once."""
 
     def __init__(self, queue: MessageQueue, asked: int, end: int, end_of_queue: int) -> None:
         self.queue = queue
@@ -54,4 +53,4 @@ class QueueTruncatedError(ClientError):
 
 
 class NotSupportedError(SendError):
-    """A broker knows no producer sessions."""
+    """A broker does not support producer sessions."""

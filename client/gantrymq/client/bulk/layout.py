@@ -1,4 +1,4 @@
-"""The layout of a topic: the queues that its messages are spread over."""
+"""Defines the layout of a topic: the queues over which its messages are spread."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ class Layout:
         return sorted({queue.broker_name for queue in self.queues})
 
     def by_key(self, key: bytes) -> MessageQueue:
-        """Where messages of this sharding key go."""
+        """Return the queue for messages with this sharding key."""
         return self.queues[crc32(key) % len(self.queues)]
 
     def by_number(self, number: int) -> MessageQueue:
         return self.queues[number % len(self.queues)]
 
     def find(self, queue_id: int, broker_name: str | None = None) -> MessageQueue | None:
-        """The queue of this id: on this broker, else on the first one that has it."""
+        """Return the queue with this id: on this broker if named, else on the first that has it."""
         for queue in self.queues:
             if queue.queue_id == queue_id and broker_name in {None, queue.broker_name}:
                 return queue
         return None
 
     def encode(self) -> bytes:
-        """As a note holds it."""
+        """Encode for a note; see `notes`."""
         queues: dict[str, list[int]] = {}
         for queue in self.queues:
             queues.setdefault(queue.broker_name, []).append(queue.queue_id)
@@ -47,7 +47,7 @@ class Layout:
 
     @staticmethod
     def decode(topic: str, data: bytes) -> Layout:
-        """RemoteError where the note is none of a layout."""
+        """Decode a note; raises RemoteError if it is not a layout."""
         try:
             queues = json.loads(data)["q"]
             found = [

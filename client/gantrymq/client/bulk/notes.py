@@ -1,10 +1,10 @@
 """Pins the layout of a topic for an epoch: the layout that the first run of a batch found.
 
-A run that finds other queues than an earlier one of the same batch would send rows to other queues,
-where no broker knows that they were stored before. So the first run leaves a note with its layout
-at the first broker of it, and each later run asks all brokers that it knows for that note.
+A later run of the same batch may find other queues. It would then send rows to other queues, where
+the brokers do not know that the rows were stored before. So the first run stores a note with its
+layout at the first broker of the layout, and each later run asks all brokers for that note.
 
-A note is lost only if the one broker that has it is removed between two runs of a batch.
+A note is lost only if the broker that has it is removed between two runs of a batch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FINAL: Final = frozenset(
 
 @final
 class LayoutNotes:
-    """Asks for notes and leaves them, at masters of brokers."""
+    """Reads and stores notes at masters, for one sender."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class LayoutNotes:
         self._wait = wait
 
     def pinned(self, origin: Origin, proposal: Layout) -> Layout:
-        """The layout that this epoch keeps to; SendError where brokers do not tell."""
+        """Return the layout of this epoch; raises SendError if a broker does not respond."""
         session = f"{origin.name}/layout/{proposal.topic}:{origin.epoch}:0"
         brokers = proposal.broker_names
         for broker_name in brokers:
@@ -61,9 +61,9 @@ class LayoutNotes:
     def _ask(
         self, topic: str, broker_name: str, session: str, proposal: bytes = b""
     ) -> bytes | None:
-        """The note, None where there is none; tried again while the broker is away."""
-        patience_s = self._connections.settings.recover_s
-        deadline = time.monotonic() + patience_s
+        """Return the note, or None; retries while the broker does not respond."""
+        recover_s = self._connections.settings.recover_s
+        deadline = time.monotonic() + recover_s
         while True:
             ext = {"topic": topic, "session": session}
             command = Command(RequestCode.GANTRY_SESSION_NOTE, ext=ext, body=proposal)
@@ -81,8 +81,8 @@ class LayoutNotes:
                 _raise_final(cause, broker_name)
             if time.monotonic() > deadline:
                 raise SendError(
-                    f"broker {broker_name} did not tell the layout of the batch for"
-                    f" {patience_s:.0f} s: {cause}",
+                    f"broker {broker_name} did not return the layout of the batch for"
+                    f" {recover_s:.0f} s: {cause}",
                     (cause,),
                 ) from cause
             self._connections.forget_routes()
@@ -90,11 +90,11 @@ class LayoutNotes:
 
 
 def _raise_final(error: BrokerError, broker_name: str) -> None:
-    """What is no better the next time."""
+    """Raise an error that a retry does not cure."""
     if error.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
         raise NotSupportedError(
-            f"broker {broker_name} knows no producer sessions, as brokers that are not Gantry's:"
-            " messages that are sent again would be stored again. Set delivery to at-least-once.",
+            f"broker {broker_name} does not support producer sessions, as only Gantry's brokers do;"
+            " it would store messages that are sent again twice. Set delivery to at-least-once.",
             (error,),
         ) from error
     if error.code in _FINAL:

@@ -1,12 +1,12 @@
-"""One pull of a bulk read: the request, and what its answer says.
+"""Encodes one pull of a bulk read and interprets its response.
 
     PULL_MESSAGE, with the filter in the request, never held by the broker, no offset committed
-    ext `bulk`   "true": a broker of ours then heeds maxMsgNums and maxMsgBytes up to its
+    ext `bulk`   "true": a Gantry broker then obeys maxMsgNums and maxMsgBytes up to its
                  maxTransferCountOnBulkPull and maxTransferBytesOnBulkPull; RocketMQ's brokers
-                 ignore the field and give what they give to all, 32 messages at most by default
+                 ignore the field and return at most 32 messages by default
 
-Invariant: an answer that gives messages begins with the one that was asked for, unless there is a
-filter: what is missing in front was removed, and `read` says so.
+Invariant: without a filter, a response with messages begins with the requested message. Otherwise
+retention removed the messages before it, and `read` returns GONE.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from gantrymq.wire.message.record import QUEUE_OFFSET_POSITION, RECORD_BYTES_MIN
 BULK_FIELD: Final = "bulk"
 
 _SUBSCRIPTION: Final = 4
-"""Bit of sysFlag: the request brings its filter."""
+"""Bit of sysFlag: the request contains its filter."""
 
-# A broker that says so may serve the next request, or another broker in its place.
+# After these codes a retry may succeed, at this broker or at another one.
 _PASSING: Final = frozenset(
     {
         ResponseCode.SYSTEM_ERROR,
@@ -44,23 +44,23 @@ _PASSING: Final = frozenset(
     }
 )
 
-# Brokers of 4.9 refuse what an account may not do by SYSTEM_ERROR with Java's name of the error.
+# Brokers of 4.9 refuse access by SYSTEM_ERROR with the name of this Java exception.
 _REFUSED_ACCESS: Final = "AclException"
 
 
 class Found(Enum):
-    """What became of a pull."""
+    """The outcome of a pull."""
 
     MESSAGES = "messages"
-    NOTHING_MATCHES = "the filter let none of the messages looked at pass"
-    NOT_YET = "the queue ends at the offset asked for, or before"
-    GONE = "the queue begins behind the offset asked for"
-    AGAIN = "nothing was looked at"
+    NOTHING_MATCHES = "no message that the broker examined passes the filter"
+    NOT_YET = "the queue ends at the requested offset, or before"
+    GONE = "the queue begins after the requested offset"
+    AGAIN = "the broker examined nothing"
 
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """An answer."""
+    """The response to a pull, interpreted."""
 
     found: Found
     next_offset: int
@@ -75,7 +75,7 @@ def request(
     subscription: Subscription | None,
     bytes_max: int,
 ) -> dict[str, str]:
-    """The fields that all pulls of one read have in common."""
+    """Return the fields that all pulls of one read share."""
     header = PullMessageRequest(
         consumer_group=group,
         topic=queue.topic,
@@ -97,18 +97,19 @@ def request(
 
 
 def at(fields: Mapping[str, str], offset: int, count: int) -> Command:
-    """The pull of so many messages from this offset on."""
+    """Return the pull of `count` messages from this offset on."""
     ext = {**fields, "queueOffset": str(offset), "maxMsgNums": str(count)}
     return Command(RequestCode.PULL_MESSAGE, ext=ext)
 
 
 def is_passing(error: BrokerError) -> bool:
-    """Whether a later try may succeed: not where access control says no, as an internal error."""
+    """Whether a retry may succeed. A refusal by access control that 4.9 sends as an internal error
+    is permanent."""
     return error.code in _PASSING and _REFUSED_ACCESS not in error.remark
 
 
 def read(answer: Command, address: str, asked: int, *, is_filtered: bool) -> Pulled:
-    """What the answer to a pull of `asked` says; raises BrokerError, RemoteError."""
+    """Interpret the response to a pull from `asked` on; raises BrokerError and RemoteError."""
     code = answer.code
     if code not in {
         ResponseCode.SUCCESS,
@@ -124,8 +125,8 @@ def read(answer: Command, address: str, asked: int, *, is_filtered: bool) -> Pul
         first = _first_offset(answer.body)
         if following <= asked or first < asked:
             raise RemoteError(
-                f"{address} answers a pull of message {asked} with message {first}, to go on at"
-                f" {following}"
+                f"{address} answered a pull of message {asked} with message {first}, to continue"
+                f" at {following}"
             )
         if first > asked and not is_filtered:
             found, minimum = Found.GONE, first
@@ -141,7 +142,9 @@ def read(answer: Command, address: str, asked: int, *, is_filtered: bool) -> Pul
 
 
 def _first_offset(body: bytes) -> int:
-    """The queue offset of the body's first message."""
+    """Return the queue offset of the body's first message."""
     if len(body) < RECORD_BYTES_MIN:
-        raise RemoteError(f"a pull is answered with {len(body)} bytes, which are no message")
+        raise RemoteError(
+            f"a pull was answered with {len(body)} bytes, which are too few for a message"
+        )
     return int.from_bytes(body[QUEUE_OFFSET_POSITION : QUEUE_OFFSET_POSITION + 8], signed=True)

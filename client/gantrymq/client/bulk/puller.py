@@ -1,13 +1,13 @@
-"""Reads ranges of queues: yields the stored messages of each answer as they came, in order.
+"""Reads ranges of queues and yields the stored messages of each response as bytes, in order.
 
-    FOUND            yield the bytes, go on behind them; the next pulls are under way meanwhile
-    NOTHING_MATCHES  go on behind what the broker looked at
+    MESSAGES         yield the bytes and continue after them; the next pulls are under way meanwhile
+    NOTHING_MATCHES  continue after the messages that the broker examined
     GONE             OffsetGoneError at once: the broker's retention removed messages
-    NOT_YET          try again; QueueTruncatedError when the master says so for `truncated_after_s`
-    no answer        close, ask for the route anew, try again; the error when `recover_s` are over
+    NOT_YET          retry; QueueTruncatedError if the master says so for `truncated_after_s`
+    no response      close, fetch the route again, retry; after `recover_s` raise the error
 
-Invariant: a read that ends without an error has given every message of its range that the filter
-lets through, once and in order. Answers may reach beyond the range's end (frames.decode cuts them).
+Invariant: a read that ends without an error has yielded every message of its range that passes the
+filter, once and in order. Responses may reach beyond the range's end (frames.decode cuts them).
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from gantrymq.wire.bodies.shared import MessageQueue
 BYTES_DEFAULT: Final = 1 << 20
 DEPTH_DEFAULT: Final = 2
 
-# Between two tries of what did not succeed: short enough for a fail-over of a second, and few
-# enough requests for a broker that is down for a minute.
+# The pause between retries: short enough for a failover of one second, and long enough to send
+# few requests to a broker that is down for a minute.
 _FIRST_PAUSE_S: Final = 0.05
 _PAUSE_MAX_S: Final = 1.0
 
 
 @final
 class BulkPuller:
-    """Reads queues of one cluster. Of one thread; it keeps its connections between reads.
+    """Reads queues of one cluster, for one thread; it keeps its connections between reads.
 
-    By `with`, or `close` it. A forked process may go on using it, by connections of its own.
+    Use it with `with`, or call `close`. A forked process can use it too; it opens new connections.
     """
 
     def __init__(self, settings: BulkSettings) -> None:
@@ -61,18 +61,18 @@ class BulkPuller:
         bytes_max: int = BYTES_DEFAULT,
         depth: int = DEPTH_DEFAULT,
     ) -> Iterator[bytes]:
-        """The messages [start, end) of the queue, as whole stored frames.
+        """Yield the messages [start, end) of the queue, as whole stored frames.
 
-        `bytes_max` bounds one answer, `depth` the pulls that are under way. Raises OffsetGoneError,
-        QueueTruncatedError, BrokerError for a refusal, and RequestError or RouteError when no
-        broker answers for `recover_s`.
+        `bytes_max` bounds one response, `depth` the concurrent pulls. Raises OffsetGoneError,
+        QueueTruncatedError, BrokerError for a refusal, and RequestError or RouteError if no broker
+        responds for `recover_s`.
         """
         wrapped = namespace.wrapped_queue(self.settings.namespace, queue)
         read = _Read(self._connections, wrapped, start, end, subscription, bytes_max, depth)
         return read.bodies()
 
     def close(self) -> None:
-        """Close the connections; a later read makes new ones."""
+        """Close the connections; a later read opens new ones."""
         self._connections.close()
 
     def __enter__(self) -> Self:
@@ -120,12 +120,13 @@ class _Read:
                 if body:
                     yield body
         finally:
-            self._leave()
+            self._abandon_pulls()
 
     def _step(self) -> bytes:
-        """The next messages in the queue's order; none when an answer had none, or there was none.
+        """Return the next messages in queue order; empty if the response had none, or if there was
+        no response.
 
-        Raises what the read ends with.
+        Raises the error that ends the read.
         """
         try:
             self._send_due()
@@ -141,7 +142,7 @@ class _Read:
         return b""
 
     def _received(self) -> tuple[Pulled, int]:
-        """The answer to the head of the windows, and the offset that it asked for."""
+        """Return the response for the first window, and the offset that it requested."""
         head, connection = self._windows.head, self._connection
         assert connection is not None, "a request was sent"
         assert head.ticket is not None, "it was due"
@@ -165,7 +166,7 @@ class _Read:
             window.ticket = self._connection.send(command)
 
     def _advanced(self, pulled: Pulled, asked: int) -> bytes:
-        """The messages of this answer, and what follows from it for the read."""
+        """Advance the read by a response; return its messages."""
         if pulled.found is Found.GONE:
             raise OffsetGoneError(self._queue, asked, pulled.minimum, pulled.maximum)
         if pulled.found in {Found.MESSAGES, Found.NOTHING_MATCHES}:
@@ -175,26 +176,26 @@ class _Read:
             self._send_ahead()
             return pulled.body
         missing = QueueTruncatedError(self._queue, asked, self._end, pulled.maximum)
-        # A slave may be behind its master: what it has not yet is not lost.
+        # A slave may be behind its master, so messages that it lacks are not lost.
         is_short = pulled.found is Found.NOT_YET and self._is_master
         self._start_over(missing, self._shortage if is_short else self._retry)
         return b""
 
     def _send_ahead(self) -> None:
-        """Ask for what comes next, so that the broker works while the caller does."""
+        """Send the next pulls, so that the broker works while the caller does."""
         try:
             self._send_due()
         except (RequestError, RouteError):
-            self._leave()  # the next step meets the error itself, if it lasts
+            self._abandon_pulls()  # the next step meets the error again, if it persists
 
     def _start_over(self, error: ClientError, retry: _Retry | None = None) -> None:
-        """Ask for the route and for all windows anew, a little later; or raise the error."""
-        self._leave()
+        """Fetch the route and all windows again after a pause, or raise the error."""
+        self._abandon_pulls()
         self._connections.forget_routes()
         (retry or self._retry).failed(error)
 
-    def _leave(self) -> None:
-        """Give up what is under way: later answers would be those of another read."""
+    def _abandon_pulls(self) -> None:
+        """Abandon the pulls under way, because their responses would be mistaken for others."""
         connection, self._connection = self._connection, None
         if connection is not None and self._windows.is_waiting:
             connection.close()
@@ -202,10 +203,10 @@ class _Read:
 
 
 class _Retry:
-    """How long something that does not succeed is tried again, and how soon."""
+    """Decides how long an operation is retried, and after which pauses."""
 
-    def __init__(self, patience_s: float) -> None:
-        self._patience_s = patience_s
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
         self._gives_up_at: float | None = None
         self._pause_s = _FIRST_PAUSE_S
 
@@ -214,10 +215,10 @@ class _Retry:
         self._pause_s = _FIRST_PAUSE_S
 
     def failed(self, error: ClientError) -> None:
-        """Wait a little, or raise the error when it has lasted too long."""
+        """Pause, or raise the error if the operation has failed for too long."""
         now = time.monotonic()
         if self._gives_up_at is None:
-            self._gives_up_at = now + self._patience_s
+            self._gives_up_at = now + self._limit_s
         if now >= self._gives_up_at:
             raise error
         time.sleep(min(self._pause_s, self._gives_up_at - now))

@@ -1,16 +1,16 @@
-"""Bounds how many messages are sent in a second."""
+"""Limits how many messages are sent per second."""
 
 from __future__ import annotations
 
 from typing import Final, final
 
-# What was not used may be used later, for so long.
+# Unused capacity of the last tenth of a second can be used later.
 BURST_SECONDS: Final = 0.1
 
 
 @final
 class RateLimit:
-    """A bucket of tokens, one for each message."""
+    """A token bucket with one token per message, owned by one sender."""
 
     __slots__ = ("_free_at", "_seconds_each")
 
@@ -19,6 +19,6 @@ class RateLimit:
         self._free_at = float("-inf")
 
     def take(self, now: float) -> float:
-        """How long to wait before one more message is sent."""
+        """Take one token; return how long to wait before the message is sent."""
         self._free_at = max(self._free_at, now - BURST_SECONDS) + self._seconds_each
         return max(0.0, self._free_at - now)

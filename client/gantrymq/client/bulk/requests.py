@@ -1,7 +1,7 @@
 """Collects the messages of one queue into send requests, and numbers them in a producer session.
 
-A session's id is `name/partition/topic/queue`: each queue has a numbering of its own, so a broker
-sees the numbers of a session without a gap, whatever other queues get.
+A session's id is `name/partition/topic/queue`. Each queue has its own numbering, so a broker sees
+the numbers of a session without gaps, independently of other queues.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DEFAULT_TOPIC: Final = "TBW102"
 
 @final
 class BulkRequest:
-    """One send: a batch, or a message that may not be in one. It stays the same for all tries."""
+    """One send request: a batch, or one delayed message. It is the same for all attempts."""
 
     __slots__ = (
         "body",
@@ -42,15 +42,15 @@ class BulkRequest:
         self.is_batch: bool = is_batch
         self.first_row, self.last_row = rows
         self.first: int = 0
-        """Its first message's number in the session."""
+        """The number of its first message in the session."""
         self.count: int = 1
         self.flag: int = 0
         self.properties: str = ""
         self.was_tried: bool = False
-        """Whether an earlier try may have reached the broker."""
+        """Whether an earlier attempt may have reached the broker."""
 
     def command(self, group: str, born_ms: int) -> Command:
-        """The request, as this try sends it."""
+        """Encode the request for one attempt."""
         queue, lane = self.lane.queue, self.lane
         ext = {
             "a": group,
@@ -74,17 +74,17 @@ class BulkRequest:
 
     @property
     def text(self) -> str:
-        """For errors: which rows, and where they go."""
+        """The rows and their queue, for error texts."""
         queue = self.lane.queue
         rows = f"row {self.first_row}"
         if self.count > 1:
-            rows = f"rows {self.first_row} to {self.last_row} (those that go to this queue)"
+            rows = f"rows {self.first_row} to {self.last_row} (those for this queue)"
         return f"{rows}, topic {queue.topic}, broker {queue.broker_name}, queue {queue.queue_id}"
 
 
 @final
 class Lane:
-    """The messages of one queue, in their order."""
+    """The messages of one queue in order, collected into requests."""
 
     __slots__ = (
         "_batch_bytes",
@@ -115,7 +115,7 @@ class Lane:
         self._last_row: int = 0
 
     def add(self, message: OutgoingMessage, properties: bytes, row: int) -> list[BulkRequest]:
-        """Take one message: the requests that are complete now."""
+        """Add one message; return the requests that are complete now."""
         if message.is_delayed:
             return [*self.take(), self._alone(message, properties, row)]
         data = part(message, properties)
@@ -128,7 +128,7 @@ class Lane:
         return done
 
     def take(self) -> list[BulkRequest]:
-        """What was collected, if anything was, as a request."""
+        """Return the collected messages as a request, if there are any."""
         if not self._parts:
             return []
         rows = self._first_row, self._last_row
@@ -149,5 +149,5 @@ class Lane:
 
 
 def session_id(origin: Origin, queue: MessageQueue) -> str:
-    """Names the producer session of the messages that this origin sends to the queue."""
+    """Return the id of the producer session from this origin to the queue."""
     return f"{origin.name}/{origin.partition}/{queue.topic}/{queue.queue_id}"

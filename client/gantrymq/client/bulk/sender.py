@@ -7,9 +7,9 @@
         sender.send(OutgoingMessage(body), layout.by_number(number))
     sender.flush()
 
-An idempotent sender that sends the same messages in the same order under the same origin, to the
-same queues, stores each of them once, however often it runs; `layout` pins the queues. It needs
-Gantry's brokers. Any other stores messages at least once.
+An idempotent sender that sends the same messages in the same order from the same origin to the same
+queues stores each message once, however often it runs; `layout` pins the queues. It requires
+Gantry's brokers. Any other sender stores messages at least once.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from gantrymq.wire.bodies.shared import MessageQueue
 @final
 @dataclass(frozen=True, slots=True)
 class SendLimits:
-    """How much is under way at once."""
+    """Limits of requests in flight, request sizes and the send rate."""
 
     max_in_flight: int = 4
-    """Requests to each broker."""
+    """Maximum number of requests in flight to each broker."""
     batch_bytes: int = 240_000
-    """Bytes a request: brokers take those below 256 KiB by a faster way, and each queue collects so
-    much in memory."""
+    """Bytes per request. Brokers process requests below 256 KiB faster, and each queue buffers up
+    to this many bytes in memory."""
     message_bytes_max: int = 4 << 20
     messages_per_second: int | None = None
 
 
 @final
 class BulkSender:
-    """Sends messages to queues, used by one thread, which ends it by `with` or `close`."""
+    """Sends messages to queues, for one thread. Use it with `with`, or call `close`."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class BulkSender:
         *,
         is_idempotent: bool = False,
     ) -> None:
-        """Raises ConfigurationError where a file of the settings cannot be used."""
+        """Raises ConfigurationError if a file of the settings cannot be used."""
         self._origin = origin
         self._limits = limits
         self._is_idempotent = is_idempotent
@@ -74,7 +74,7 @@ class BulkSender:
         if limits.messages_per_second is not None:
             self._rate = RateLimit(limits.messages_per_second)
         self.sent = 0
-        """Messages that were handed over, which is the row of the next one."""
+        """Number of messages given to `send`, which is the row of the next one."""
 
     def __enter__(self) -> Self:
         return self
@@ -88,16 +88,16 @@ class BulkSender:
         self.close()
 
     def layout(self, topic: str, proposal: Layout | None = None) -> Layout:
-        """The queues to send to: those of now, or of the `proposal`. An idempotent sender gets
-        those that the first run of its epoch got. Raises RouteError and SendError."""
+        """Return the queues to send to: the current ones, or those of `proposal`. An idempotent
+        sender gets those of the first run of its epoch. Raises RouteError and SendError."""
         found = proposal or Layout(topic, self._connections.queues_to_write(topic))
         if not self._is_idempotent:
             return found
         return LayoutNotes(self._connections).pinned(self._origin, found)
 
     def send(self, message: OutgoingMessage, queue: MessageQueue) -> None:
-        """Take one message; blocks while too many requests are under way. Raises MessageError
-        where it can never be sent, and SendError where what was sent before was not stored."""
+        """Add one message; blocks while too many requests are in flight. Raises MessageError if the
+        message can never be sent, and SendError if an earlier message was not stored."""
         row = self.sent
         check_body(message, self._limits.message_bytes_max, row)
         key = unique_key(self._key_prefix, self._origin.partition, row)
@@ -114,7 +114,7 @@ class BulkSender:
         return sum(window.repeats for window in self._windows.values())
 
     def flush(self) -> None:
-        """Until all messages are acknowledged. Raises SendError."""
+        """Wait until all messages are acknowledged; raises SendError."""
         for lane in self._lanes.values():
             for request in lane.take():
                 self._submit(request)
@@ -122,7 +122,7 @@ class BulkSender:
             window.flush()
 
     def close(self) -> None:
-        """Close the connections; what was not flushed may be stored or not."""
+        """Close the connections. Messages that were not flushed may be stored or not."""
         self._connections.close()
 
     def _submit(self, request: BulkRequest) -> None:

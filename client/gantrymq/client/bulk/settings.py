@@ -1,7 +1,7 @@
-"""Settings of bulk reads and writes; a value that travels to other processes.
+"""Defines the settings of bulk reads and writes, which can be pickled for other processes.
 
-Keys are best given by a file or by the environment of the process that connects: a value with keys
-in it is pickled with them. No key is ever part of a text.
+Give access keys by a file, or by the environment of the process that connects, because a settings
+object with keys is pickled with them. Keys never appear in a text.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ SECRET_KEY_VARIABLE: Final = "GANTRY_SECRET_KEY"  # noqa: S105 - the variable's 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkSettings:
-    """Which cluster, in whose name, and how patiently."""
+    """The cluster, the group and the timeouts of bulk reads and writes."""
 
     name_servers: tuple[str, ...]
-    """host:port of each."""
+    """The host:port of each name server."""
     group: str
-    """The consumer or producer group that brokers know this program by."""
+    """The consumer or producer group of this program."""
     namespace: str = ""
     credentials_file: str = ""
-    """Two lines, accessKey: and secretKey:, as RocketMQ's conf/tools.yml. It is read by the process
-    that connects; without it the keys are those of the environment, GANTRY_ACCESS_KEY and
-    GANTRY_SECRET_KEY, if there are any."""
+    """The path of a file with the lines accessKey: and secretKey:, like RocketMQ's conf/tools.yml.
+    The process that connects reads it. Without it, the environment variables GANTRY_ACCESS_KEY and
+    GANTRY_SECRET_KEY are used if they are set."""
     credentials: Credentials | None = field(default=None, repr=False)
-    """Keys given by value, for programs that keep them elsewhere."""
+    """Keys by value, for programs that store them elsewhere."""
     tls: ClientTls | None = None
     """None: connections are plain."""
     connect_timeout_s: float = 5.0
     answer_timeout_s: float = 30.0
-    """For a server to send the next byte of an answer."""
+    """How long a server may take to send the next byte of a response."""
     recover_s: float = 60.0
-    """How long a broker that does not answer, or has no master, is tried again."""
+    """How long requests are retried if a broker does not respond or has no master."""
     truncated_after_s: float = 10.0
-    """How long a queue may end before the messages asked for, until they count as lost."""
+    """How long a queue may end before the requested messages until they count as lost."""
 
     def __post_init__(self) -> None:
         must_fit(self, _BOUNDS)
@@ -55,7 +55,7 @@ class BulkSettings:
             )
 
     def signs_with(self, environment: Mapping[str, str] = os.environ) -> Credentials | None:
-        """The keys to sign requests with; None for a cluster without access control."""
+        """Return the keys that sign requests; None for a cluster without access control."""
         if self.credentials is not None:
             return self.credentials
         if self.credentials_file:

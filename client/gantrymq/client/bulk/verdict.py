@@ -1,4 +1,4 @@
-"""Decides what the answer to a bulk send means: stored, to be sent again, or an error for good."""
+"""Decides what the response to a bulk send means: stored, retry, or a permanent error."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from gantrymq.wire.codes import ResponseCode
 
 
 class Verdict(Enum):
-    """What becomes of a request."""
+    """The decision about one request."""
 
-    STORED = "the broker has the messages, as safe as it promises"
-    AGAIN = "send it again, and all that was sent behind it"
-    REFUSED = "sending it again is of no use"
+    STORED = "the broker has the messages, as durably as it promises"
+    AGAIN = "send it again, and all requests after it"
+    REFUSED = "a retry is of no use"
 
 
-# Stored, but not yet as safe as the broker is set to make it.
+# Stored, but not yet as durably as the broker is configured.
 _UNSAFE: Final = frozenset(
     {
         ResponseCode.FLUSH_DISK_TIMEOUT,
@@ -37,11 +37,12 @@ _REFUSALS: Final = frozenset(
 
 
 def judge(code: int, *, is_idempotent: bool, is_first_of_lane: bool) -> Verdict:
-    """A session's messages are sent again until they are safe, which costs nothing. Those of none
-    are stored once more by each try, so here, as for other producers, stored is enough.
+    """Decide by the response code. Messages of a session are sent again until they are durable,
+    because the broker stores them only once. Without a session each attempt stores them again, so
+    stored is enough, as for other producers.
 
-    A request that does not continue its session waits for the one before it, which is on its way;
-    where there is none, the broker lost or forgot what it had acknowledged.
+    A request that does not continue its session waits for the request before it, which is in
+    flight. If there is none, the broker has lost messages that it had acknowledged.
     """
     if code == ResponseCode.SUCCESS:
         return Verdict.STORED

@@ -1,8 +1,8 @@
-"""The requests to one broker that are not acknowledged: sent in their order, several at once.
+"""Keeps several requests to one broker in flight, in order, until they are acknowledged.
 
-When one of them fails for now, the connection is given up, and all are sent again in the same order
-to the member that is master by then. Invariant: of one queue no request is acknowledged before
-those in front of it, unless the broker says that it has them.
+If a request fails temporarily, the connection is closed, and all requests are sent again in the
+same order to the current master. Invariant: of one queue no request is acknowledged before the
+requests in front of it, unless the broker says that it has them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from gantrymq.client.core.errors import RouteError, SendError, code_name
 from gantrymq.remoting.failures import RequestError
 from gantrymq.wire.command import Command
 
-# A broker that is busy is asked again soon, one that is gone less and less often.
+# A busy broker is asked again soon, an unreachable one with growing pauses.
 FIRST_WAIT_SECONDS: Final = 0.05
 LONGEST_WAIT_SECONDS: Final = 1.0
 
 
 @final
 class BrokerWindow:
-    """Owned by a sender. Blocks while it is full."""
+    """The unacknowledged requests to one broker, owned by a sender; blocks while it is full."""
 
     def __init__(
         self,
@@ -47,17 +47,17 @@ class BrokerWindow:
         self._failing_since: float | None = None
         self._wait_seconds = FIRST_WAIT_SECONDS
         self.repeats = 0
-        """Messages that were stored before their first try here."""
+        """Number of messages that were stored before their first attempt here."""
 
     def send(self, request: BulkRequest) -> None:
-        """Send it, once fewer than the most are under way; SendError where that cannot be."""
+        """Send the request when fewer than `max_in_flight` are in flight; raises SendError."""
         while len(self._unacknowledged) >= self._max_in_flight:
             self._take_answer()
         self._unacknowledged[request] = None
         self._send_unsent()
 
     def flush(self) -> None:
-        """Until all are acknowledged; SendError where that cannot be."""
+        """Wait until all requests are acknowledged; raises SendError."""
         while self._unacknowledged:
             self._take_answer()
 
@@ -100,18 +100,18 @@ class BrokerWindow:
             self._stored(request, answer.ext or {})
             self._failing_since, self._wait_seconds = None, FIRST_WAIT_SECONDS
             return
-        told = f"code {code_name(answer.code)}, {answer.remark or 'without a remark'}"
+        answered = f"code {code_name(answer.code)}, {answer.remark or 'without a remark'}"
         if verdict is Verdict.REFUSED:
-            raise SendError(f"{request.text}: refused, {told}", ())
-        self._begin_again(told, None)
+            raise SendError(f"{request.text}: refused, {answered}", ())
+        self._begin_again(answered, None)
 
     def _stored(self, request: BulkRequest, ext: Mapping[str, str]) -> None:
-        """It is done; SendError where the broker did not know that it is of a session."""
+        """Remove an acknowledged request; raises SendError if the broker ignored its session."""
         if request.lane.session_id is not None and REPEATS_FIELD not in ext:
             raise NotSupportedError(
-                f"{request.text}: stored by a broker that knows no producer sessions, so it may be"
-                " stored twice. All members of a group must be of a version that knows them; or set"
-                " delivery to at-least-once.",
+                f"{request.text}: stored by a broker that does not support producer sessions, so it"
+                " may be stored twice. All members of a group must be of a version that supports"
+                " them; or set delivery to at-least-once.",
                 (),
             )
         del self._unacknowledged[request]
@@ -122,7 +122,8 @@ class BrokerWindow:
         return next(each for each in self._unacknowledged if each.lane is request.lane) is request
 
     def _begin_again(self, why: str, cause: Exception | None) -> None:
-        """Give the connection up, wait, and have all sent again; SendError after too long."""
+        """Close the connection, pause, and send all requests again; raises SendError after
+        `recover_s`."""
         for request in self._on_wire.values():
             request.was_tried = True
         now = time.monotonic()
@@ -132,16 +133,16 @@ class BrokerWindow:
             request = next(iter(self._unacknowledged))
             raise SendError(
                 f"{request.text}: not acknowledged for {self._settings.recover_s:.0f} s; the last"
-                f" try failed: {why}",
+                f" attempt failed: {why}",
                 () if cause is None else (cause,),
             ) from cause
-        self._leave()
+        self._disconnect()
         self._on_wire.clear()
         self._wait(self._wait_seconds)
         self._wait_seconds = min(2 * self._wait_seconds, LONGEST_WAIT_SECONDS)
 
-    def _leave(self) -> None:
-        """Close the connection: late answers would be those of an earlier try."""
+    def _disconnect(self) -> None:
+        """Close the connection, so that late responses to earlier attempts are not read."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()

@@ -1,16 +1,16 @@
-"""Decides which pulls of a read are under way at the same time.
+"""Decides which pulls of a read are in flight at the same time.
 
-The end of an answer is known only when it is there: bytes limit it as well as the count. So the
-read guesses: it asks for windows of as many messages as answers had lately, several at once. An
-answer that ends before its window leaves a gap, which is asked for before anything else.
+The size of a response is limited by bytes as well as by the count, so its end is known only when it
+arrives. The read estimates it: a window has as many messages as recent responses had, and several
+windows are requested at once. A response that ends before its window leaves a gap, which is
+requested first.
 
     queue      start ........ gap [a b) | window [b c) | window [c d) ........ end
 
-With a filter the reader cannot know how many messages a window has: then one pull is under way at
-a time.
+With a filter the reader cannot know how many messages a window has, so it sends one pull at a time.
 
-Invariant: the windows under way, the gap first, lie one behind the other without overlap; messages
-are given in the order of the queue.
+Invariant: the windows, the gap first, follow each other without overlap, and messages are returned
+in queue order.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from __future__ import annotations
 from typing import Final, final
 
 COUNT_MAX: Final = 4096
-"""Messages that one pull asks for at most; brokers of ours give no more by default."""
+"""Maximum number of messages that a pull requests; Gantry's brokers return no more by default."""
 
-# Full answers in a row until the windows grow: a window that is too large costs a round trip.
+# Windows grow after so many full responses in a row; one that is too large costs a round trip.
 _FULL_ANSWERS: Final = 8
 
 
 @final
 class Window:
-    """One pull that is under way, or is to be: the messages [start, end)."""
+    """One pull that is in flight or due: the messages [start, end)."""
 
     __slots__ = ("end", "start", "ticket")
 
@@ -39,8 +39,8 @@ class Window:
 
 @final
 class Windows:
-    """The pulls of one read of [start, end). `due` names those to send; `head` is the one whose
-    answer comes next in the queue's order; `answered` moves on."""
+    """The pulls of one read of [start, end). `due` returns those to send, `head` the one whose
+    response is next in queue order, and `answered` removes it."""
 
     def __init__(self, start: int, end: int, depth: int, *, is_filtered: bool) -> None:
         self._end = end
@@ -49,12 +49,12 @@ class Windows:
         self._next = start
         self._count = COUNT_MAX
         self._is_known = False
-        """Whether an answer has shown how many messages fit."""
+        """Whether a response has shown how many messages fit."""
         self._full_answers = 0
         self._windows: list[Window] = []
 
     def due(self) -> list[Window]:
-        """The windows to send a request for now."""
+        """Return the windows whose requests must be sent now."""
         depth = self._depth if self._is_known else 1
         while len(self._windows) < depth and self._next < self._end:
             size = COUNT_MAX if self._is_filtered else self._count
@@ -65,21 +65,21 @@ class Windows:
 
     @property
     def head(self) -> Window:
-        """The window whose messages come next; there is one while there is anything due."""
+        """The window whose messages come next; there is one until the read is done."""
         return self._windows[0]
 
     @property
     def is_done(self) -> bool:
-        """Whether all messages came."""
+        """Whether all messages have arrived."""
         return not self._windows and self._next >= self._end
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a request was sent whose answer was not taken."""
+        """Whether a request was sent whose response was not processed yet."""
         return any(window.ticket is not None for window in self._windows)
 
     def answered(self, next_offset: int) -> None:
-        """The head's messages came up to this offset."""
+        """Remove the head, whose messages arrived up to this offset."""
         head = self._windows.pop(0)
         if self._is_filtered:
             self._next = next_offset
@@ -89,7 +89,7 @@ class Windows:
             self._windows.insert(0, Window(next_offset, head.end))
 
     def restart(self) -> None:
-        """Nothing is under way any more: all windows are asked for again."""
+        """Request all windows again, because the connection was closed."""
         if self._windows:
             self._next = self._windows[0].start
             self._windows.clear()
@@ -98,7 +98,7 @@ class Windows:
         self._is_known = True
         if next_offset < head.end:
             self._count, self._full_answers = max(1, next_offset - head.start), 0
-        elif head.end - head.start >= self._count:  # a gap that is filled says nothing
+        elif head.end - head.start >= self._count:  # a filled gap shows nothing about the size
             self._full_answers += 1
             if self._full_answers >= _FULL_ANSWERS:
                 self._full_answers = 0

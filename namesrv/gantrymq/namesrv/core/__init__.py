@@ -1,1 +1,1 @@
-"""The name server's core: its decisions, without sockets, files or clocks."""
+"""Contains the decisions of the name server, without sockets, files or clocks."""

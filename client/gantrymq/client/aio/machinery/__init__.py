@@ -1,1 +1,1 @@
-"""What the asyncio clients run on: the driver of flows, starts, ids, the environment outside."""
+"""Provides what asyncio clients run on: the flow driver, configuration, ids and environment."""

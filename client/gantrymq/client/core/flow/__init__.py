@@ -1,1 +1,1 @@
-"""Flows: coroutines that wait for the steps of the core."""
+"""Defines flows, the coroutines of the core, and the tools that they share."""

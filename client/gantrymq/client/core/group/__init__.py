@@ -1,1 +1,1 @@
-"""Consumer groups: members, queues, locks, offsets."""
+"""Manages consumer groups: members, shares of queues, locks and offsets."""

@@ -1,1 +1,1 @@
-"""What the producers and consumers of one client id share."""
+"""Holds what the producers and consumers of one client id share: routes and heartbeats."""

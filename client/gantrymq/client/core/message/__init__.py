@@ -1,1 +1,1 @@
-"""Messages as applications make and receive them."""
+"""Defines messages as applications make and receive them, and their outcomes."""

@@ -1,1 +1,1 @@
-"""Pops: the broker hands out messages one by one."""
+"""Implements pop consumers, to which brokers deliver single messages."""

@@ -1,1 +1,1 @@
-"""Producers: settings, transactions, and messages as questions."""
+"""Implements producers, transactions, and requests that wait for replies."""

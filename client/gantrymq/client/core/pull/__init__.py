@@ -1,1 +1,1 @@
-"""Pulls, pull consumers, and topics that are read without a group."""
+"""Implements pulls, pull consumers, and readers of topics without a group."""

@@ -1,1 +1,1 @@
-"""Push consumers: listeners that are called with what comes."""
+"""Implements push consumers, which call listeners for messages."""

@@ -1,1 +1,1 @@
-"""Sending: tries, batches, choice of queues, messages that wait for others."""
+"""Implements sends: attempts, batches, the choice of queues, and accumulation."""

@@ -1,1 +1,1 @@
-"""Message traces: their texts, and how they leave."""
+"""Records message traces and sends them to the trace topic."""

@@ -1,1 +1,1 @@
-"""KV configuration, and values that count once they are on disk."""
+"""Stores KV configuration, and values that take effect once they are on disk."""

@@ -1,1 +1,1 @@
-"""Handlers of requests, by who sends them."""
+"""Handles requests, grouped by the kind of their sender."""

@@ -1,1 +1,1 @@
-"""The tables of routes: registrations, living brokers, and the questions about them."""
+"""Holds the tables of routes, live brokers and registrations, and answers queries."""

@@ -1,1 +1,1 @@
-"""A checkup of a cluster: what is usually wrong, and what helps."""
+"""Checks a cluster for common problems and names their fixes."""
