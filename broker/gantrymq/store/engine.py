@@ -71,7 +71,7 @@ DRAIN_SECONDS: Final = 1.0
 
 SLAVE: Final = Refused(
     PutStatus.SERVICE_NOT_AVAILABLE,
-    UNAVAILABLE + "Messages are put to the slave, which copies what its master has; send to that.",
+    UNAVAILABLE + "This broker is a slave, which accepts no messages; send to its master.",
 )
 
 
@@ -79,7 +79,7 @@ SLAVE: Final = Refused(
 class Store:
     """The store of one broker; its broker owns it. Nothing on disk is touched before `open`.
 
-    The code that sends the log to followers turns `log_reader` and takes their results.
+    The code that sends the log to followers calls `log_reader.turn` and takes its results.
     """
 
     __slots__ = (
@@ -342,7 +342,7 @@ class Store:
         """Turn a copy into a store that accepts messages and appends them to what it has. An
         incomplete record that its master had begun to send is discarded."""
         self._opened()
-        assert self._is_copy, "it takes messages already"
+        assert self._is_copy, "the store accepts messages already"
         self._is_copy = False
         self._write_health.forget(now)
         self._notifier.lead()
@@ -352,7 +352,7 @@ class Store:
         """Stop accepting messages and become a copy. Messages that were put but not written are
         dropped. Sends that wait for an fsync or for replication are not answered with success."""
         self._opened()
-        assert not self._is_copy, "it is a copy already"
+        assert not self._is_copy, "the store is a copy already"
         self._is_copy = True
         self.waiters.dismiss(self._write_batcher.drop(wall_ms))
         self.sessions.release()
@@ -379,11 +379,11 @@ class Store:
     def append_copy(self, position: int, data: bytes, now: float) -> CopyRefused | None:
         """Append the next bytes of the master's log. Whole records are in the log when this
         returns. After a refusal the caller must call `begin_copy` before it appends again."""
-        assert self._is_copy, "a log that takes messages is no copy"
+        assert self._is_copy, "a store that accepts messages is no copy"
         persistence, _ = self._opened()
-        obstacle = self._write_health.to_writing()
-        if obstacle is not None:
-            return CopyRefused(obstacle.text, is_diverged=False)
+        refusal = self._write_health.to_writing()
+        if refusal is not None:
+            return CopyRefused(refusal.text, is_diverged=False)
         try:
             refused = self._replica_appender.take(position, data, persistence, now)
         except SyncFailedError as error:
@@ -501,7 +501,7 @@ class Store:
                 or self._reserve.take(completion)
                 or self.log_reader.take(completion)
             )
-            assert is_known, f"nobody asked for ticket {completion.ticket}"
+            assert is_known, f"a completion has an unknown ticket {completion.ticket}"
 
     def _write_group(self, persistence: Persistence, now: float, wall_ms: int) -> None:
         """Write the group with one write, fed requests first and then put messages, or none of

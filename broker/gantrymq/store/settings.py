@@ -17,16 +17,16 @@ from typing import Final
 from gantrymq.base.bounds import LONG_MAX
 from gantrymq.base.configuration.settings import live_setting, setting
 
-_KEPT: Final = "must be what the directory was written with"
+_AS_WRITTEN: Final = "must be what the directory was written with"
 
 
 class FlushDiskType(StrEnum):
     """The condition under which a message counts as stored."""
 
     ASYNC_FLUSH = "ASYNC_FLUSH"
-    """It is written."""
+    """The message is written."""
     SYNC_FLUSH = "SYNC_FLUSH"
-    """It is fsynced."""
+    """The message is fsynced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,11 @@ class StoreSettings:
     """The settings, in the order of their keys."""
 
     access_message_in_memory_max_ratio: int = live_setting(
-        40, "what lies further behind the log's end counts as cold", unit="%", lowest=1, highest=100
+        40,
+        "records further behind the log's end than this share of the memory count as cold",
+        unit="%",
+        lowest=1,
+        highest=100,
     )
     check_crc_on_recover: bool = setting(
         default=True,
@@ -46,10 +50,10 @@ class StoreSettings:
         about="delete the oldest files, consumed or not, when the disk is nearly full",
     )
     clean_resource_interval: int = setting(
-        10_000, "time between looks for files to delete", unit="ms", lowest=1
+        10_000, "time between two searches for files to delete", unit="ms", lowest=1
     )
     default_query_max_num: int = live_setting(
-        32, "messages a query by key answers when it does not say", lowest=1
+        32, "messages that a query by key returns by default", lowest=1
     )
     delete_commit_log_files_interval: int = live_setting(
         100, "pause between two deleted files of the log", unit="ms", lowest=0
@@ -79,13 +83,13 @@ class StoreSettings:
         4, "4 KiB pages that an asynchronous flush waits for", lowest=0
     )
     flush_commit_log_thorough_interval: int = setting(
-        10_000, "time after which it waits for no pages", unit="ms", lowest=1
+        10_000, "time after which a flush waits for no pages", unit="ms", lowest=1
     )
     flush_consume_queue_least_pages: int = setting(
         2, "4 KiB pages that a flush of a queue waits for", lowest=0
     )
     flush_consume_queue_thorough_interval: int = setting(
-        60_000, "time after which it waits for no pages", unit="ms", lowest=1
+        60_000, "time after which a flush waits for no pages", unit="ms", lowest=1
     )
     flush_disk_type: FlushDiskType = setting(
         FlushDiskType.ASYNC_FLUSH, "whether a message waits for the disk"
@@ -98,21 +102,21 @@ class StoreSettings:
     )
     # A tail has the seconds of messages that one master alone had: a gigabyte holds many of them.
     kept_tails_bytes_max: int = setting(
-        1 << 30, "what was cut off the log of a member of groupMembers is kept until there is more"
-        " of it; then the oldest goes", unit="bytes", lowest=0, highest=LONG_MAX,
+        1 << 30, "truncated tails of the log of a member of groupMembers that are kept; beyond, the"
+        " oldest is deleted", unit="bytes", lowest=0, highest=LONG_MAX,
     )  # fmt: skip
     mapped_file_size_commit_log: int = setting(
-        1 << 30, f"size of a file of the log; {_KEPT}", unit="bytes", lowest=4096
+        1 << 30, f"size of a file of the log; {_AS_WRITTEN}", unit="bytes", lowest=4096
     )
     mapped_file_size_consume_queue: int = setting(
-        6_000_000, f"size of a file of a queue, made a multiple of 20; {_KEPT}", unit="bytes",
+        6_000_000, f"size of a file of a queue, made a multiple of 20; {_AS_WRITTEN}", unit="bytes",
         lowest=20,
     )  # fmt: skip
     max_hash_slot_num: int = setting(
-        5_000_000, f"hash slots of an index file; {_KEPT}", lowest=1, highest=100_000_000
+        5_000_000, f"hash slots of an index file; {_AS_WRITTEN}", lowest=1, highest=100_000_000
     )
     max_index_num: int = setting(
-        20_000_000, f"entries of an index file; {_KEPT}", lowest=2, highest=100_000_000
+        20_000_000, f"entries of an index file; {_AS_WRITTEN}", lowest=2, highest=100_000_000
     )
     max_message_size: int = live_setting(
         4 << 20,
@@ -122,28 +126,32 @@ class StoreSettings:
         highest=1 << 30,
     )
     max_msgs_num_batch: int = live_setting(
-        64, "messages a query by key answers at most", lowest=1, highest=16_384
+        64, "messages that a query by key returns at most", lowest=1, highest=16_384
     )
     # A larger answer is no faster, and sending it blocks the loop for several milliseconds.
     max_transfer_bytes_on_bulk_pull: int = live_setting(
-        1 << 20, "bytes a bulk pull answers at most; batch readers ask for bulk pulls",
+        1 << 20, "bytes that a bulk pull returns at most; batch readers use bulk pulls",
         unit="bytes", lowest=1 << 16, highest=12 << 20,
     )  # fmt: skip
     # An answer is one frame, and clients accept 16 MiB. A single message may be longer.
     max_transfer_bytes_on_message_in_disk: int = live_setting(
-        65_536, "cold bytes a pull answers at most", unit="bytes", lowest=1, highest=12 << 20
+        65_536, "cold bytes that a pull returns at most", unit="bytes", lowest=1, highest=12 << 20
     )
     max_transfer_bytes_on_message_in_memory: int = live_setting(
-        262_144, "recent bytes a pull answers at most", unit="bytes", lowest=1, highest=12 << 20
+        262_144,
+        "recent bytes that a pull returns at most",
+        unit="bytes",
+        lowest=1,
+        highest=12 << 20,
     )
     max_transfer_count_on_bulk_pull: int = live_setting(
-        4096, "messages a bulk pull answers at most", lowest=1, highest=16_384
+        4096, "messages that a bulk pull returns at most", lowest=1, highest=16_384
     )
     max_transfer_count_on_message_in_disk: int = live_setting(
-        8, "cold messages a pull answers at most", lowest=1, highest=16_384
+        8, "cold messages that a pull returns at most", lowest=1, highest=16_384
     )
     max_transfer_count_on_message_in_memory: int = live_setting(
-        32, "recent messages a pull answers at most", lowest=1, highest=16_384
+        32, "recent messages that a pull returns at most", lowest=1, highest=16_384
     )
     message_delay_level: str = setting(
         "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h",
@@ -151,7 +159,7 @@ class StoreSettings:
     )
     message_index_enable: bool = setting(default=True, about="keep an index of keys")
     message_index_safe: bool = setting(
-        default=False, about="recovery goes back until the index misses nothing"
+        default=False, about="recovery starts early enough that the index misses no key"
     )
     producer_session_hours: int = setting(
         168, "time after which a producer session that was not used is forgotten", unit="h",

@@ -1,1 +1,1 @@
-"""Programs: the `gantry` command and what it starts."""
+"""Provides the `gantry` command and the programs that it starts."""

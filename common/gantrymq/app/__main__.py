@@ -1,4 +1,4 @@
-"""`python -m gantrymq.app`: the `gantry` command where its script is not on the path."""
+"""Runs the `gantry` command as `python -m gantrymq.app`, where its script is not on the path."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The `gantry` command: finds the program that was asked for and hands over.
+"""Implements the `gantry` command: it runs the program, or the mqadmin command, that is named.
 
-Programs are imported only when asked for, so that `gantry --help` costs next to nothing.
+A program is imported only when it runs, so that `gantry --help` is quick.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _USAGE: Final = """\
 usage: gantry PROGRAM|COMMAND [OPTIONS]
 
 programs:
-  standalone   start all of it in one process, to try or to develop (gantry standalone --help)
+  standalone   start all servers in one process, to try or to develop (gantry standalone --help)
   broker       start a broker (gantry broker --help)
   namesrv      start a name server (gantry namesrv --help)
   completion   a script for bash, zsh or fish: source <(gantry completion bash)
   secure       make certificates, accounts and secrets for servers (gantry secure --help)
   operator     run the Kubernetes operator (gantry operator --help)
-  kubectl      look after clusters on Kubernetes, as kubectl gantry does (gantry kubectl --help)
+  kubectl      operate clusters on Kubernetes, as kubectl gantry does (gantry kubectl --help)
   store        check, dump, repair a store while no broker uses it (gantry store --help)
   spark        archive, replay, stats, dlq, trace: jobs over whole topics (gantry spark --help)
 
@@ -78,7 +78,7 @@ def _store(arguments: list[str]) -> int:
 
 
 def _spark(arguments: list[str]) -> NoReturn:
-    """Jobs take this process's place: they import packages that nothing here may import."""
+    """Spark jobs replace this process: they import packages that this package may not import."""
     command = [sys.executable, "-m", "gantrymq.spark", *arguments]
     os.execv(sys.executable, command)  # noqa: S606 - our own module, and no shell
 
@@ -90,7 +90,7 @@ def _secure(arguments: list[str]) -> int:
 
 
 def _command(arguments: list[str]) -> int:
-    """What is no program is a command of the administrator."""
+    """Run a command of mqadmin: every name that is no program."""
     from gantrymq.cli.main import run  # noqa: PLC0415 - as above
 
     return run(arguments)
@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def dispatch(arguments: list[str]) -> int:
-    """Run one program; answers its exit code (2: the command line makes no sense)."""
+    """Run one program; return its exit code (2: the command line is wrong)."""
     if not arguments or arguments in (["-h"], ["--help"], ["help"]):
         from gantrymq.cli.catalog import overview  # noqa: PLC0415 - as the programs
 

@@ -1,6 +1,6 @@
-"""How far long work is, on stderr: a bar on a terminal, plain lines where asked for, else nothing.
+"""Shows the progress of a task on stderr: as a bar on a terminal, else as lines if wanted.
 
-Work that is done within a second shows nothing.
+A task that ends within a second shows nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BAR_WIDTH: Final = 30
 
 @final
 class ProgressLine:
-    """Shown while `follow` runs."""
+    """The progress display of one command, which owns it."""
 
     __slots__ = ("_has_bar", "_is_shown", "_next", "_now", "_out")
 
@@ -32,11 +32,11 @@ class ProgressLine:
         self._is_shown = is_wanted or self._has_bar
         self._next = 0.0
 
-    def follow(self, work: ProgressTask[None]) -> None:
-        """Do the work."""
+    def follow(self, task: ProgressTask[None]) -> None:
+        """Run the task to its end and show its progress."""
         self._next = self._now() + FIRST_SECONDS
         shown = False
-        for progress in work:
+        for progress in task:
             now = self._now()
             if self._is_shown and now >= self._next:
                 self._next = now + (BAR_SECONDS if self._has_bar else LINE_SECONDS)

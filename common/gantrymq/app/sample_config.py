@@ -1,7 +1,7 @@
-"""A commented configuration for a broker: every setting, what it does, and what it is if unsaid.
+"""Writes a sample configuration of a broker: every setting, its description and its default.
 
-Invariant: all of it is commented out, so the file changes nothing until somebody edits it; and with
-every `#` before a key taken away it still says what a standalone start does anyway.
+Invariant: every setting is commented out, so the file changes nothing until it is edited. Without
+the `#` before the keys it still configures what a standalone start uses by default.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from gantrymq.store.settings import StoreSettings
 
 _HEAD: Final = """\
 # Settings of a broker: gantry standalone -c FILE, or gantry broker -c FILE.
-# Keys and values are those of RocketMQ's broker.conf, which works here as it is. What is commented
-# out is as it would be anyway. An environment variable GANTRY_<KEY> (GANTRY_LISTEN_PORT for
-# listenPort) and --set KEY=VALUE win over this file.
+# Keys and values are those of RocketMQ's broker.conf, which works here as it is. A setting
+# that is commented out shows its default. An environment variable GANTRY_<KEY>, for example
+# GANTRY_LISTEN_PORT for listenPort, and --set KEY=VALUE override this file.
 """
 _NO_EFFECT: Final = "no effect here"
 
-# Made of the place where a broker starts: what stood here would be somebody else's.
+# Their defaults depend on the machine: a value from this machine would be wrong on another.
 _OF_THE_START: Final = frozenset({"brokerIP1", "brokerIP2", "namesrvAddr", "storePathRootDir"})
 
 
 def sample(defaults: Mapping[str, str]) -> str:
-    """The file; `defaults` are those that differ from a broker's own."""
+    """The text of the file; `defaults` replace the defaults of a broker."""
     parts = [_HEAD]
     for title, kind in (("The broker", BrokerSettings), ("The store", StoreSettings)):
         parts.append(f"\n# ---------------------------------------- {title}\n")

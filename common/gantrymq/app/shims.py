@@ -1,10 +1,10 @@
-"""RocketMQ's own program names: mqnamesrv, mqbroker, mqadmin, mqshutdown.
+"""Provides programs with RocketMQ's names: mqnamesrv, mqbroker, mqadmin, mqshutdown.
 
 The first three are `gantry namesrv`, `gantry broker` and `gantry COMMAND`, whose options are
-RocketMQ's already. mqshutdown asks a process of the caller's own to end, as SIGTERM does.
+those of RocketMQ. mqshutdown sends SIGTERM to a process of the same user.
 
-Invariant: mqshutdown signals only processes of Gantry that this user runs; one of several only when
-it is named, or all when that is said.
+Invariant: mqshutdown signals only Gantry processes of this user. If several run, it signals the one
+that is named, or all of them with --all.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def mqshutdown() -> None:
 
 
 def shut_down(arguments: list[str], processes: Path, user: int) -> int:
-    """Ask one to end; the exit code."""
+    """Send SIGTERM to the chosen processes; return the exit code."""
     if not arguments or arguments[0] not in _PROGRAMS or len(arguments) > 2:
         sys.stderr.write(_USAGE)
         return 2
@@ -66,7 +66,7 @@ def shut_down(arguments: list[str], processes: Path, user: int) -> int:
 
 
 def _chosen(said: list[str], running: list[int]) -> list[int] | None:
-    """None when it is not clear which is meant, or that one is none of them."""
+    """The processes to signal; None if it is ambiguous, or if the named process is none of them."""
     if said == ["--all"] or (not said and len(running) == 1):
         return running
     named = [pid for pid in running if said == [str(pid)]]
@@ -78,7 +78,7 @@ def _own(processes: Path, user: int) -> list[int]:
     for folder in processes.iterdir():
         try:
             is_own = folder.name.isdigit() and folder.stat().st_uid == user
-        except FileNotFoundError:  # it has just ended
+        except FileNotFoundError:  # the process has just ended
             continue
         if is_own:
             found.append(int(folder.name))
@@ -86,8 +86,8 @@ def _own(processes: Path, user: int) -> list[int]:
 
 
 def _is(folder: Path, program: str) -> bool:
-    """Whether a process is `gantry broker` or `mqbroker`, started as a script is: its own name is
-    the first word of its command line, behind the interpreter if that is there."""
+    """Whether a process runs `gantry PROGRAM` or `mqPROGRAM` as a script: the script's name is the
+    first word of its command line, or the second one behind the interpreter."""
     try:
         words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
     except (FileNotFoundError, PermissionError, ProcessLookupError):

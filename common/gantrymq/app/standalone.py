@@ -1,8 +1,8 @@
-"""`gantry standalone`: name server, broker, metrics and console in one process and one event loop.
+"""Implements `gantry standalone`: all servers in one process and on one event loop.
 
 The broker registers with the name server over loopback, as any broker does. Invariant: the name
-server is up before the broker and goes after it, so that the broker is always told of and always
-signs off.
+server starts before the broker and stops after it, so the broker can always register and
+unregister.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from gantrymq.runtime.process import Process
 
 _EPILOG: Final = """\
-Flags can be given as environment variables: GANTRY_DATA, GANTRY_BIND, GANTRY_NAMESRV_PORT,
-GANTRY_BROKER_PORT, GANTRY_METRICS_PORT, GANTRY_CONSOLE_PORT. All other settings are the broker's:
-the -c file, GANTRY_<KEY> and --set, the later one wins. --sample-config shows them.
+These flags can also be environment variables: GANTRY_DATA, GANTRY_BIND, GANTRY_NAMESRV_PORT,
+GANTRY_BROKER_PORT, GANTRY_METRICS_PORT, GANTRY_CONSOLE_PORT. All other settings are the broker's;
+--set overrides GANTRY_<KEY>, which overrides the -c file. --sample-config shows them.
 """
 
 
 def run(argv: list[str]) -> int:
-    """Run everything until told to stop; the exit code."""
+    """Run all servers until the process is told to stop; return the exit code."""
     arguments = _parser(os.environ).parse_args(argv)
     try:
         if arguments.sample_config is not None:
@@ -44,7 +44,7 @@ def run(argv: list[str]) -> int:
     except ConfigurationError as error:
         sys.stderr.write(_told(error))
         return 78
-    from gantrymq.runtime import logs, process  # noqa: PLC0415 - --help need not wait for it
+    from gantrymq.runtime import logs, process  # noqa: PLC0415 - keeps --help quick
 
     logs.configure(arguments.log_level, form=arguments.log_format)
     return process.run(partial(_serve, setup))
@@ -94,12 +94,12 @@ async def _start_broker(setup: StandaloneSetup, of_names: Source) -> BrokerHost:
 
 
 async def _start_console(setup: StandaloneSetup) -> HealthServer | None:
-    """The page that stands for it."""
+    """Start the placeholder page of the console; None if its port is 0."""
     from gantrymq.app.standalone_text import console_page  # noqa: PLC0415 - as above
     from gantrymq.runtime.http.health import HTML, HealthServer, Readiness  # noqa: PLC0415 - as above
     from gantrymq.runtime.http.metrics import Metrics  # noqa: PLC0415 - as above
 
-    place = setup.place("console")
+    place = setup.listen_address("console")
     if place is None:
         return None
     page = partial(console_page, setup)
@@ -109,14 +109,14 @@ async def _start_console(setup: StandaloneSetup) -> HealthServer | None:
 
 
 def _seconds_since_start() -> float:
-    """Of the process: what it took to load the program is in it."""
+    """The seconds since the process started, including the time to load the program."""
     ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
     began = ticks / os.sysconf("SC_CLK_TCK")
     return time.clock_gettime(time.CLOCK_BOOTTIME) - began
 
 
 def _load(arguments: argparse.Namespace) -> StandaloneSetup:
-    from gantrymq.app import standalone_setup  # noqa: PLC0415 - so that --help is quick
+    from gantrymq.app import standalone_setup  # noqa: PLC0415 - keeps --help quick
 
     flags: dict[str, str] = {}
     for item in arguments.set:
@@ -143,18 +143,18 @@ def _load(arguments: argparse.Namespace) -> StandaloneSetup:
 
 
 def _default_data(environment: Mapping[str, str]) -> Path:
-    """Where programs of this user keep what they remember, by the XDG's rules."""
+    """The data folder by the XDG rules: below the state folder of this user."""
     said = environment.get("XDG_STATE_HOME", "")
     try:
         return (Path(said) if said else Path.home() / ".local" / "state") / "gantry"
     except RuntimeError as error:
         raise ConfigurationError(
-            "there is no home folder to keep data in; set HOME, or give --data FOLDER"
+            "this user has no home folder for the data; set HOME, or give --data FOLDER"
         ) from error
 
 
 def _write_sample(path: Path) -> int:
-    from gantrymq.app.sample_config import sample  # noqa: PLC0415 - so that --help is quick
+    from gantrymq.app.sample_config import sample  # noqa: PLC0415 - keeps --help quick
     from gantrymq.app.standalone_setup import DEFAULTS  # noqa: PLC0415 - as above
 
     text = sample(DEFAULTS)
@@ -166,11 +166,11 @@ def _write_sample(path: Path) -> int:
             file.write(text)
     except FileExistsError as error:
         raise ConfigurationError(
-            f"{path} is there already; move it away, or name another"
+            f"{path} exists already; move it away, or name another file"
         ) from error
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error
-    sys.stdout.write(f"{path} is written; edit it, then: gantry standalone -c {path}\n")
+    sys.stdout.write(f"{path} has been written; edit it, then run: gantry standalone -c {path}\n")
     return 0
 
 
@@ -178,12 +178,12 @@ def _told(error: ConfigurationError) -> str:
     return "".join(f"gantry standalone: {line}\n" for line in str(error).splitlines())
 
 
-# Name of the flag, the lowest port, the default, what it is.
+# Name of the flag, lowest port, default, description.
 _PORTS: Final = (
-    ("namesrv", 1, "9876", "of the name server, which clients are given; 9876"),
-    ("broker", 3, None, "of the broker, the fast port is two below; 10911"),
-    ("metrics", 0, None, "of health and metrics; 5557, 0 for none"),
-    ("console", 0, "8080", "of the console; 8080, 0 for none"),
+    ("namesrv", 1, "9876", "of the name server, to which clients connect; default 9876"),
+    ("broker", 3, None, "of the broker, the fast port is two below; default 10911"),
+    ("metrics", 0, None, "of health and metrics; default 5557, 0 for none"),
+    ("console", 0, "8080", "of the console; default 8080, 0 for none"),
 )
 
 
@@ -197,11 +197,11 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--data", type=Path, default=environment.get("GANTRY_DATA"), metavar="FOLDER",
-        help="where everything is kept; gantry in XDG_STATE_HOME, or in ~/.local/state",
+        help="the data folder; default: gantry in XDG_STATE_HOME, or in ~/.local/state",
     )  # fmt: skip
     parser.add_argument(
         "--bind", default=environment.get("GANTRY_BIND"), metavar="ADDRESS",
-        help="where all of it listens; 127.0.0.1, 0.0.0.0 for every address",
+        help="the listen address of all servers; default 127.0.0.1, 0.0.0.0 for every address",
     )  # fmt: skip
     for name, lowest, default, about in _PORTS:
         parser.add_argument(
@@ -217,14 +217,14 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "--sample-config", nargs="?", type=Path, const=Path("-"), metavar="FILE",
-        help="write a commented configuration, and exit",
+        help="write a commented configuration and exit",
     )  # fmt: skip
     parser.add_argument(
         "--log-level", default="WARNING", choices=["DEBUG", "INFO", "WARNING", "ERROR"]
     )
     parser.add_argument(
         "--log-format", default=environment.get("GANTRY_LOG_FORMAT", "console"),
-        choices=["console", "json"], help="of log lines; GANTRY_LOG_FORMAT says the same",
+        choices=["console", "json"], help="the format of log lines; also GANTRY_LOG_FORMAT",
     )  # fmt: skip
     return parser
 

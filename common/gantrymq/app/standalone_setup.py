@@ -1,12 +1,12 @@
-"""What a standalone start consists of: a name server's setup and a broker's, made for each other.
+"""Builds the setup of a standalone start: a name server and a broker that know each other.
 
     DIR/namesrv            the name server's files
     DIR/store              the broker's store, which a Java broker opens too
     DIR/store/gantry       what only Gantry reads
 
-Both listen where the broker's settings say, on loopback unless they do, and by TLS as they say; the
-broker knows this name server and no other. A `-c` file and the environment are the broker's:
-RocketMQ's file works, but that topics are created by their first message unless it says otherwise.
+Both servers listen on the address and with the TLS settings of the broker, on loopback by default.
+The broker registers with this name server only. A `-c` file and the environment configure the
+broker. A broker.conf of RocketMQ works; only autoCreateTopicEnable is true by default here.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ DEFAULTS: Final = {
 NAME_SERVER_PORT: Final = 9876
 CONSOLE_PORT: Final = 8080
 
-# RocketMQ's fast port.
+# The fast port (VIP channel) of RocketMQ is two below the broker's.
 _FAST_DISTANCE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class StandaloneOptions:
-    """What was said about this start; None and empty where nothing was."""
+    """The options of the command line; None where an option was not given."""
 
     data: Path
     config_file: Path | None = None
     flags: Mapping[str, str] | None = None
-    """By the broker's keys."""
+    """Values by the broker's keys."""
     name_server_port: int = NAME_SERVER_PORT
     console_port: int = CONSOLE_PORT
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A port that will be listened on, and the flag that changes it."""
+class ListenAddress:
+    """An address on which a server will listen, and the flag that changes its port."""
 
     what: str
     host: str
@@ -61,13 +61,13 @@ class Place:
 
     @property
     def address(self) -> str:
-        """As those on this machine reach it."""
+        """The address by which this machine reaches the server."""
         return _with_port(_reachable(self.host), self.port)
 
 
 @dataclass(frozen=True, slots=True)
 class StandaloneSetup:
-    """All that is known before the start."""
+    """The setup of all servers, complete before the first of them starts."""
 
     data: Path
     names: NameServerSetup
@@ -75,28 +75,30 @@ class StandaloneSetup:
     console_port: int
 
     @property
-    def places(self) -> list[Place]:
-        """Every port, in the order in which they are shown; 0 is none."""
+    def listen_addresses(self) -> list[ListenAddress]:
+        """The addresses of all servers, in the order in which they are shown. Port 0 means none."""
         broker = self.broker.settings
         host, port = broker.bind_address, broker.listen_port
         fast = port - _FAST_DISTANCE
         every = (
-            Place("name server", host, self.names.settings.listen_port, "--namesrv-port"),
-            Place("broker", host, port, "--broker-port"),
-            Place("broker, fast port", host, fast, "--broker-port (two above it)"),
-            Place("metrics", broker.metrics_bind_address, broker.metrics_port, "--metrics-port"),
-            Place("console", host, self.console_port, "--console-port"),
+            ListenAddress("name server", host, self.names.settings.listen_port, "--namesrv-port"),
+            ListenAddress("broker", host, port, "--broker-port"),
+            ListenAddress("broker, fast port", host, fast, "--broker-port (two above it)"),
+            ListenAddress(
+                "metrics", broker.metrics_bind_address, broker.metrics_port, "--metrics-port"
+            ),
+            ListenAddress("console", host, self.console_port, "--console-port"),
         )
-        return [place for place in every if place.port > 0]
+        return [each for each in every if each.port > 0]
 
-    def place(self, what: str) -> Place | None:
-        """The one of this name, where it is wanted."""
-        return next((place for place in self.places if place.what == what), None)
+    def listen_address(self, what: str) -> ListenAddress | None:
+        """The address of the server with this name; None if the server is disabled."""
+        return next((each for each in self.listen_addresses if each.what == what), None)
 
 
 def load(options: StandaloneOptions, environment: Mapping[str, str]) -> StandaloneSetup:
-    """Make the data folder, and read what is said; ConfigurationError tells everything that cannot
-    be used."""
+    """Create the data folder and read all settings; ConfigurationError names every setting that
+    cannot be used."""
     must_be_writable(options.data / "namesrv")
     flags = dict(options.flags or {})
     first = load_broker(options.config_file, environment, flags, options.data, DEFAULTS)
@@ -109,17 +111,17 @@ def load(options: StandaloneOptions, environment: Mapping[str, str]) -> Standalo
     broker = load_broker(options.config_file, environment, flags, options.data, defaults)
     if broker.group is not None:
         raise ConfigurationError(
-            "groupMembers: a standalone broker is alone; start each member with `gantry broker`"
+            "groupMembers: a standalone broker has no group; start each member with `gantry broker`"
         )
     if broker.settings.secure_defaults:
         raise ConfigurationError(
             "secureDefaults: a standalone start is for development, and its name server has no"
-            " access control; start `gantry namesrv` and `gantry broker` with it"
+            " access control; use secureDefaults with `gantry namesrv` and `gantry broker`"
         )
     if broker.settings.listen_port <= _FAST_DISTANCE:
         raise ConfigurationError(
-            f"listenPort={broker.settings.listen_port}: clients are told this port, and the fast"
-            " one is two below it; give one with --broker-port"
+            f"listenPort={broker.settings.listen_port}: clients connect to this port, and"
+            " the fast port is two below it; choose a higher port with --broker-port"
         )
     of_names = {
         "bindAddress": host,
@@ -133,27 +135,27 @@ def load(options: StandaloneOptions, environment: Mapping[str, str]) -> Standalo
 
 
 def must_be_possible(setup: StandaloneSetup) -> None:
-    """Raises ConfigurationError that tells every port that cannot be used, by whom it is taken, and
-    what to do; or what is wrong with the store's folder."""
+    """Check ports and folder. ConfigurationError names every port that cannot be used, the process
+    that uses it and the flag that changes it, or what is wrong with the store's folder."""
     must_be_writable(setup.broker.root)
-    if faults := list(_port_faults(setup.places)):
+    if faults := list(_port_faults(setup.listen_addresses)):
         raise ConfigurationError("\n".join(faults))
 
 
 def in_use(setup: StandaloneSetup) -> str:
-    """What to say of a store that somebody else has locked."""
+    """The error text for a store that another process has locked."""
     lock = str(setup.broker.root.resolve() / LOCK)
     own = f"(process {os.getpid()})"
     holders = [each for each in processes_with({lock}) if not each.endswith(own)]
-    whom = ", ".join(holders) or "another process"
+    process = ", ".join(holders) or "another process"
     return (
-        f"the data folder {setup.data} is in use by {whom}; stop that one, or give this one a"
-        " folder of its own: --data FOLDER"
+        f"the data folder {setup.data} is in use by {process}; stop that process, or"
+        " give this one another folder with --data FOLDER"
     )
 
 
 def must_be_writable(folder: Path) -> None:
-    """Makes it where it is not there."""
+    """Create the folder if it is missing; ConfigurationError if it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         cause = None if os.access(folder, os.W_OK | os.X_OK) else "no permission"
@@ -161,29 +163,29 @@ def must_be_writable(folder: Path) -> None:
         cause = error.strerror or str(error)
     if cause is not None:
         raise ConfigurationError(
-            f"the data folder cannot be written: {folder}: {cause}; give one that can:"
-            " --data FOLDER"
+            f"the data folder cannot be written: {folder}: {cause}; choose a writable"
+            " folder with --data FOLDER"
         )
 
 
-def _port_faults(places: list[Place]) -> Iterator[str]:
-    known: dict[int, Place] = {}
-    for place in places:
+def _port_faults(addresses: list[ListenAddress]) -> Iterator[str]:
+    known: dict[int, ListenAddress] = {}
+    for place in addresses:
         other = known.setdefault(place.port, place)
         if other is not place:
             yield (
-                f"port {place.port} would be that of the {other.what} and of the {place.what};"
-                f" change one: {other.flag}, {place.flag}"
+                f"port {place.port} is set for the {other.what} and for the {place.what};"
+                f" change one of them: {other.flag}, {place.flag}"
             )
         elif (why := why_taken(place.host, place.port)) is not None:
             yield (
                 f"{place.what}: cannot listen on {_with_port(place.host, place.port)}: {why};"
-                f" choose another with {place.flag}, or where to listen with --bind"
+                f" choose another port with {place.flag}, or another address with --bind"
             )
 
 
 def _is_any(host: str) -> bool:
-    """Whether it stands for every address of this machine."""
+    """Whether the host means every address of this machine."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_unspecified
     except ValueError:
@@ -191,7 +193,7 @@ def _is_any(host: str) -> bool:
 
 
 def _reachable(host: str) -> str:
-    """By which this machine reaches what is bound there."""
+    """The host by which this machine reaches a server that listens on `host`."""
     if not _is_any(host):
         return host.strip("[]")
     return "::1" if ":" in host else "127.0.0.1"

@@ -1,4 +1,4 @@
-"""What a standalone start says when it is up, and the page that stands where the console will."""
+"""Writes what a standalone start prints when it is up, and the placeholder page of the console."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _PAGE: Final = """\
 <title>Gantry</title>
 <style>body {{ font: 16px/1.5 system-ui; max-width: 40em; margin: 4em auto }}</style>
 <h1>Gantry is running</h1>
-<p>The console will be here: topics, groups and how far they are, messages, and what is wrong.
+<p>The console will be here: topics, consumer groups and their progress, messages, and alerts.
 It is not built yet.</p>
 <p>Meanwhile: name server <code>{names}</code>, broker <code>{broker}</code>,
 <a href="/health/ready">health</a>{metrics}.</p>
 </html>
 """
-# To be copied into a shell.
+# Commands for a shell.
 _SEND: Final = """\
 {python} - <<'END'
 import asyncio
@@ -54,29 +54,29 @@ END
 
 
 def announcement(setup: StandaloneSetup, seconds: float) -> str:
-    """Addresses first, for whoever has come to copy one."""
+    """The text on standard output. Addresses come first, because users copy them."""
     lines = [f"Gantry is up, {seconds:.2f} s after its start.", ""]
     lines += _addresses(setup)
-    names = setup.place("name server")
+    names = setup.listen_address("name server")
     assert names is not None
     for about, example in (("Send a message:", _SEND), ("Receive, from another shell:", _RECEIVE)):
         text = example.format(python=shlex.quote(sys.executable), names=names.address)
         lines += ["", about, "", text.rstrip()]
-    lines += ["", "Ctrl-C stops it; a second one ends it at once."]
+    lines += ["", "Ctrl-C stops it; a second Ctrl-C ends it at once."]
     return "\n".join(lines) + "\n"
 
 
 def console_page(setup: StandaloneSetup) -> bytes:
-    metrics = setup.place("metrics")
+    metrics = setup.listen_address("metrics")
     link = "" if metrics is None else f', <a href="http://{metrics.address}/metrics">metrics</a>'
-    names, broker = setup.place("name server"), setup.place("broker")
+    names, broker = setup.listen_address("name server"), setup.listen_address("broker")
     assert names is not None
     assert broker is not None
     return _PAGE.format(names=names.address, broker=broker.address, metrics=link).encode()
 
 
 def _addresses(setup: StandaloneSetup) -> Iterator[str]:
-    for place in setup.places:
+    for place in setup.listen_addresses:
         path = {"metrics": "/metrics", "console": "/"}.get(place.what)
         shown = place.address if path is None else f"http://{place.address}{path}"
         yield f"  {place.what:<18}{shown}"

@@ -1,6 +1,7 @@
-"""What `gantry store` does. Only `repair --yes` writes, and only under the store's lock.
+"""Implements `gantry store check`, `stats`, `dump` and `repair`.
 
-Everything else works where nothing may be written: the disk is opened to be read only.
+Only `repair --yes` writes, and it holds the lock of the store. All other commands open the disk
+read-only, so they need no permission to write.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ NO_LOG: Final = "there is no folder commitlog in it"
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The folder, and what is said about it."""
+    """The store's folder, its disk, and what the command line says about its files."""
 
     root: Path
     disk: FolderDisk
@@ -112,13 +113,13 @@ def _repair(opened: Opened, arguments: argparse.Namespace) -> int:
     plan = make_plan(seen, options)
     if not arguments.yes or not plan.steps:
         todo = ["nothing to do"] if not plan.left else []
-        todo = ["nothing was changed: add --yes to do it"] if plan.steps else todo
+        todo = ["nothing was changed: add --yes to carry out this plan"] if plan.steps else todo
         _write(arguments, store_text.plan_json(plan), [*store_text.plan_lines(plan), *todo])
         return 1 if plan.steps or plan.left else 0
     side = _carry_out(opened, arguments, plan, seen)
     after = _inspect(opened, arguments)
     told: dict[str, Json] = {"plan": store_text.plan_json(plan), "side": side}
-    lines = [*store_text.plan_lines(plan), f"what was taken away is in {opened.root / side}", ""]
+    lines = [*store_text.plan_lines(plan), f"the removed parts are in {opened.root / side}", ""]
     _write(
         arguments,
         {**told, "after": store_text.check_json(after)},
@@ -143,7 +144,7 @@ def _carry_out(
 
 
 def _new_index_name() -> str:
-    """As Java names index files: the local time."""
+    """The local time, which is how Java names index files."""
     return f"{datetime.now().astimezone():%Y%m%d%H%M%S%f}"[:17]
 
 
@@ -151,7 +152,7 @@ def _inspect(opened: Opened, arguments: argparse.Namespace) -> Inspection:
     inspection = Inspection(opened.disk, opened.assumptions)
     is_in_use = arguments.command == "check" and opened.disk.is_locked(LOCK)
     _follow(arguments, inspection.run())
-    if is_in_use:  # a look that is done twice forgets what was found before
+    if is_in_use:  # added after the run, because a repeated run discards findings
         inspection.findings.warn(Kind.LOCK, LOCK, "a broker is running on this store")
     return inspection
 
@@ -162,24 +163,26 @@ def _inspect(opened: Opened, arguments: argparse.Namespace) -> Inspection:
 def _open(arguments: argparse.Namespace) -> Opened:
     root: Path = arguments.directory
     if not root.is_dir():
-        raise ConfigurationError(f"{root} is no folder; name storePathRootDir")
+        raise ConfigurationError(
+            f"{root} is not a folder; name the folder storePathRootDir of the broker"
+        )
     is_writing = arguments.command == "repair" and arguments.yes
     assumptions = _assumptions(arguments)
     opened = Opened(root, FolderDisk(root, is_read_only=not is_writing), assumptions)
     if arguments.command in {"stats", "dump"} and not opened.has_log:
         link = assumptions.log_link
         why = f"commitlog is a link to {link}, and nothing is there" if link else NO_LOG
-        raise ConfigurationError(f"{root} cannot be read: {why}; ask gantry store check")
+        raise ConfigurationError(f"{root} cannot be read: {why}; run gantry store check")
     return opened
 
 
 def _refuse_other_folders(opened: Opened, seen: Inspection) -> None:
     if not opened.has_log and not seen.missing:
-        raise ConfigurationError(f"{opened.root} is no store: {NO_LOG}; name storePathRootDir")
+        raise ConfigurationError(f"{opened.root} is not a store: {NO_LOG}; name storePathRootDir")
 
 
 def _lost_link(log: Path) -> str:
-    """Where the log's folder is a link to, if nothing is there."""
+    """The target of the link `commitlog`, if the target does not exist; else ""."""
     return str(log.readlink()) if log.is_symlink() and not log.exists() else ""
 
 
@@ -198,7 +201,7 @@ def _assumptions(arguments: argparse.Namespace) -> Assumptions:
     log, elsewhere = arguments.directory / COMMIT_LOG, settings.store_path_commit_log
     if elsewhere and os.path.realpath(elsewhere) != os.path.realpath(log):
         raise ConfigurationError(
-            f"storePathCommitLog is {elsewhere}; let a link lead there: ln -s {elsewhere} {log}"
+            f"storePathCommitLog is {elsewhere}; create a link to it: ln -s {elsewhere} {log}"
         )
     said = {key: int(text[key]) for key in KEYS if key in bound.sources}
     return Assumptions(
@@ -214,15 +217,15 @@ def _pair(item: str) -> tuple[str, str]:
     if not separator:
         raise ConfigurationError(f"--set {item}: write KEY=VALUE, as in --set maxIndexNum=100")
     if key.strip() not in SETTABLE:
-        raise ConfigurationError(f"--set {item}: only {', '.join(SETTABLE)} count here")
+        raise ConfigurationError(f"--set {item}: this command only uses {', '.join(SETTABLE)}")
     return key.strip(), value
 
 
-# ---------------------------------------------------------------------- faces
+# ---------------------------------------------------------------------- output
 
 
-def _follow(arguments: argparse.Namespace, work: ProgressTask[None]) -> None:
-    ProgressLine(sys.stderr, is_wanted=arguments.progress).follow(work)
+def _follow(arguments: argparse.Namespace, task: ProgressTask[None]) -> None:
+    ProgressLine(sys.stderr, is_wanted=arguments.progress).follow(task)
 
 
 def _write(arguments: argparse.Namespace, value: Json, lines: Iterable[str]) -> None:
@@ -242,9 +245,9 @@ _COMMANDS: Final[dict[str, Callable[[Opened, argparse.Namespace], int]]] = {
 
 
 def run_command(arguments: argparse.Namespace) -> int:
-    """Run what the command line says; the exit code."""
+    """Run the command that the arguments name; return the exit code."""
     opened = _open(arguments)
     try:
         return _COMMANDS[arguments.command](opened, arguments)
     finally:
-        opened.disk.close()  # gives the lock back
+        opened.disk.close()  # releases the lock

@@ -1,4 +1,4 @@
-"""`gantry store dump`: messages and lists of a store, one to a line."""
+"""Implements `gantry store dump`: prints messages or lists of a store, one a line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gantrymq.store.offline.tail_reading import row_of
 
 
 def lines(disk: Disk, assumptions: Assumptions, arguments: argparse.Namespace) -> Iterator[str]:
-    """What was asked for."""
+    """The lines that the arguments ask for."""
     sizes = detect(disk, assumptions.sizes, Findings())
     if arguments.queues:
         values = _queues(disk, sizes)
@@ -66,14 +66,16 @@ def _records(disk: Disk, sizes: StoreSizes, arguments: argparse.Namespace) -> It
 
 
 def _row(disk: Disk, sizes: StoreSizes, tail: str | None) -> FileRow:
-    """The log, or what was cut off it."""
+    """The files of the log, or of a tail that was truncated."""
     if tail is None:
         return read_row(disk, COMMIT_LOG, sizes.log_bytes, Findings())
     kept = {each.path: each for each in list_tails(disk)}
     found = kept.get(tail) or kept.get(f"{TAILS}/{tail}")
     if found is None:
         there = ", ".join(kept) or "none"
-        raise ConfigurationError(f"--tail {tail}: no tail of this name is kept; there are: {there}")
+        raise ConfigurationError(
+            f"--tail {tail}: the store has no truncated tail of this name; it has: {there}"
+        )
     return row_of(found, sizes.log_bytes)
 
 

@@ -38,15 +38,15 @@ from gantrymq.store.layout import (
 EPOCHS_SHOWN: Final = 5
 
 STORE_MARKS: Final = (COMMIT_LOG, CONSUME_QUEUE, CHECKPOINT, OWN, LOCK)
-"""Any of them makes a folder a store."""
+"""A folder that has one of these is a store."""
 
 _NO_EPOCHS: Final[Epochs] = ()
 
 _T = TypeVar("_T")
 
 
-class _Reading:
-    """Reads the files of one disk; a damaged one is told, and hides no other."""
+class _DiskReader:
+    """Reads the files of one disk. A damaged file is noted, and the others are still read."""
 
     def __init__(self, disk: FolderDisk) -> None:
         self._disk = disk
@@ -64,16 +64,16 @@ class _Reading:
 
 
 def _identity(disk: FolderDisk, arguments: argparse.Namespace) -> int:
-    reading = _Reading(disk)
-    who = reading.of(identity.read, None) or identity.Identity()
+    reading = _DiskReader(disk)
+    found = reading.of(identity.read, None) or identity.Identity()
     epochs: Epochs = reading.of(epoch_file.read, _NO_EPOCHS)
     highest = reading.of(persistent_state.read, persistent_state.PersistentState()).epoch
     lease = reading.of(lease_copy.read, None)
     waiting = reading.of(disk_decision.read, None)
     if arguments.output == "json":
         value: dict[str, Json] = {
-            "disk": who.disk,
-            "group": who.group,
+            "disk": found.disk,
+            "group": found.group,
             "highestEpoch": highest,
             "epochs": [{"number": each.number, "start": each.start} for each in epochs],
             "lease": None if lease is None else _lease_json(lease),
@@ -83,8 +83,8 @@ def _identity(disk: FolderDisk, arguments: argparse.Namespace) -> int:
         _say(json.dumps(value, indent=2))
     else:
         rows = [
-            ["disk", who.disk or "none: no member of a group has opened this store"],
-            ["group", who.group or "none: this disk has not joined a group"],
+            ["disk", found.disk or "none: no member of a group has opened this store"],
+            ["group", found.group or "none: this disk has not joined a group"],
             ["highest epoch", str(highest)],
             ["epochs", _epochs_text(epochs)],
             ["lease", "no copy is kept" if lease is None else _lease_text(lease)],
@@ -134,8 +134,8 @@ def _adopt(disk: FolderDisk, arguments: argparse.Namespace) -> int:
     group: str = arguments.group
     if not identity.is_uuid(group):
         raise ConfigurationError(
-            f"--group {group} is no group's UUID: it has 32 small hexadecimal digits; see the"
-            " annotation gantrymq.dev/group-id of the group's Lease"
+            f"--group {group} is not the UUID of a group, which has 32 lower-case hexadecimal"
+            " digits; see the annotation gantrymq.dev/group-id of the group's Lease"
         )
     if not archive.sources(disk, disk_decision.PATH):
         raise ConfigurationError(
@@ -152,7 +152,7 @@ def _archive(disk: FolderDisk, arguments: argparse.Namespace) -> int:
 
 
 def _refuse_other_volumes(root: Path) -> None:
-    """A rename moves a link but not what it leads to, and no mount point."""
+    """Refuse links and mount points: a rename would not move what they lead to."""
     for each in root.iterdir():
         if each.is_symlink() or each.is_mount():
             raise ConfigurationError(
@@ -169,7 +169,7 @@ def _decide(disk: FolderDisk, arguments: argparse.Namespace, decision: Decision)
         _leave_to_broker(disk, root, decision, waiting)
         return 0
     disk.lock(LOCK)
-    if waiting is not None:  # it may be half done
+    if waiting is not None:  # an earlier run may have done a part of it
         _say(disk_decision.carry_out(disk, waiting, _new_uuid))
     if decision.choice is Choice.ARCHIVE and not archive.sources(disk, disk_decision.PATH):
         _say(f"nothing to archive: {root} is empty")
@@ -195,12 +195,13 @@ def _leave_to_broker(
     disk_decision.write(disk, decision)
     _say(
         f"a broker has {root} open: it restarts within a second and will {decision}, if its group"
-        " has no use for this disk as it is; its log says what became of it"
+        " does not use this disk as it is; the broker's log has the outcome"
     )
 
 
 def _refuse_other_folders(root: Path) -> None:
-    """A folder around the store would be moved with the store in it, under a running broker."""
+    """Refuse a folder around the store: its lock would not be seen, and the whole would be
+    moved."""
     if _is_store(root) or not any(root.iterdir()):
         return
     inner = next((each for each in sorted(root.iterdir()) if _is_store(each)), None)
@@ -229,13 +230,15 @@ _COMMANDS: Final[dict[str, Callable[[FolderDisk, argparse.Namespace], int]]] = {
 
 
 def run_command(arguments: argparse.Namespace) -> int:
-    """Run what the command line says; the exit code."""
+    """Run the command that the arguments name; return the exit code."""
     root: Path = arguments.directory
     if not root.is_dir():
-        raise ConfigurationError(f"{root} is no folder; name storePathRootDir")
+        raise ConfigurationError(
+            f"{root} is not a folder; name the folder storePathRootDir of the broker"
+        )
     _refuse_other_folders(root)
     disk = FolderDisk(root, is_read_only=arguments.command == "identity")
     try:
         return _COMMANDS[arguments.command](disk, arguments)
     finally:
-        disk.close()  # gives the lock back
+        disk.close()  # releases the lock

@@ -1,6 +1,6 @@
-"""What the store tool prints: every answer as a value for JSON, and as lines for people.
+"""Formats the output of the store tool: as a value for JSON, and as lines of text.
 
-Texts from a store are not trusted: what a terminal would obey is printed as an escape.
+Texts from a store are not trusted: control characters are printed as escapes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Json: TypeAlias = "str | int | float | bool | Sequence[Json] | dict[str, Json] |
 SHOWN_OF_A_KIND: Final = 5
 PREVIEW_BYTES: Final = 40
 COUNTED: Final = frozenset({Action.EXTEND, Action.CUT, Action.CUT_QUEUES})
-BODY_BYTES_MAX: Final = 64 << 20  # a body that unpacks to more is shown packed
+BODY_BYTES_MAX: Final = 64 << 20  # a body that inflates to more is shown compressed
 
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
@@ -42,7 +42,7 @@ def moment(store_ms: int) -> str:
 
 
 def amount(size: float) -> str:
-    """Bytes in a unit people read."""
+    """A number of bytes in a readable unit."""
     for unit in _UNITS[:-1]:
         if size < 1024:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
@@ -55,7 +55,7 @@ def printable(text: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Columns, as wide as they have to be."""
+    """Columns that are as wide as their widest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
@@ -312,7 +312,7 @@ def record_json(record: Record, *, with_body: bool) -> dict[str, Json]:
 
 
 def plain_body(record: Record) -> bytes:
-    """Unpacked; as stored, if that fails."""
+    """The body, inflated if possible, else as stored."""
     try:
         kind = compression.of(record.sys_flag)
         return (

@@ -1,7 +1,7 @@
-"""Ports that others listen on, and by whom as far as this machine tells.
+"""Finds the processes that listen on a port, as far as this user may see them.
 
-The kernel lists listening sockets by inode in /proc/net; whose they are stands in the folders of
-processes, of which one sees one's own, and root sees all.
+The kernel lists listening sockets by inode in /proc/net, and the folders of the processes link to
+their sockets. A user sees the links of its own processes, and root sees all of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LISTENING: Final = "0A"
 
 
 def why_taken(host: str, port: int) -> str | None:
-    """Why nobody can listen there now; None when one can."""
+    """Why a server cannot listen there now; None if it can."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -26,7 +26,9 @@ def why_taken(host: str, port: int) -> str | None:
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
-            probe.listen(1)  # bound and silent is free to bind, though not to listen
+            probe.listen(
+                1
+            )  # a port that is bound but does not listen can be bound, but not listened on
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             return error.strerror or str(error)
@@ -36,14 +38,14 @@ def why_taken(host: str, port: int) -> str | None:
 
 
 def holder_of(port: int) -> str:
-    """Who listens on this port: `name (process 123)`, several by commas; empty if it is not to be
-    seen."""
+    """The processes that listen on this port: `name (process 123)`, separated by commas; empty if
+    this user cannot see them."""
     inodes = {f"socket:[{inode}]" for inode in _listening(port)}
     return ", ".join(processes_with(inodes)) if inodes else ""
 
 
 def processes_with(targets: set[str]) -> Iterator[str]:
-    """Those that have one of these open, as the kernel calls it: a path, or `socket:[inode]`."""
+    """The processes that have one of these files open: a path, or `socket:[inode]`."""
     for folder in _PROC.iterdir():
         if folder.name.isdigit() and not targets.isdisjoint(_open_in(folder)):
             with contextlib.suppress(OSError):
@@ -52,7 +54,7 @@ def processes_with(targets: set[str]) -> Iterator[str]:
 
 
 def _open_in(process: Path) -> Iterator[str]:
-    """Nothing where we may not look, or where it has just ended."""
+    """The open files of a process; none if this user may not see them, or if it has just ended."""
     with contextlib.suppress(OSError):
         for link in (process / "fd").iterdir():
             with contextlib.suppress(OSError):
@@ -60,7 +62,7 @@ def _open_in(process: Path) -> Iterator[str]:
 
 
 def _listening(port: int) -> Iterator[str]:
-    """The inodes of the sockets that listen on it."""
+    """The inodes of the sockets that listen on the port."""
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
             for line in (_PROC / "net" / table).read_text().splitlines()[1:]:

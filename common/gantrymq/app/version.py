@@ -9,13 +9,13 @@ from gantrymq.runtime.speedups import PURE_ADVICE, implementation
 
 
 def describe() -> str:
-    """One line: version, Python's version, implementation of the hot modules."""
+    """One line: the version, Python's version, and the implementation of the hot modules."""
     version = importlib.metadata.version("gantrymq")
     python = platform.python_version()
     return f"gantry {version} (Python {python}, hot modules {implementation()})"
 
 
 def told() -> str:
-    """What `gantry --version` prints: that line, and advice where modules are not compiled."""
+    """The output of `gantry --version`: that line, and advice if modules are not compiled."""
     line = describe()
     return f"{line}\n" if implementation() == "compiled" else f"{line}\nWarning: {PURE_ADVICE}.\n"

@@ -146,7 +146,7 @@ def test_a_sample_configuration_is_written_once(
     before = path.read_text()
     assert "#autoCreateTopicEnable=true" in before
     assert dispatch(["standalone", "--sample-config", str(path)]) == 78
-    assert "there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert path.read_text() == before
 
 

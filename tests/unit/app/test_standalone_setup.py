@@ -26,8 +26,8 @@ def loaded(data: Path, environment: dict[str, str] | None = None, **flags: str) 
 
 def test_it_listens_on_loopback_and_the_broker_knows_its_name_server(tmp_path: Path) -> None:
     setup = loaded(tmp_path)
-    assert {place.port for place in setup.places} == {9876, 10911, 10909, 5557, 8080}
-    assert {place.host for place in setup.places} == {"127.0.0.1"}
+    assert {each.port for each in setup.listen_addresses} == {9876, 10911, 10909, 5557, 8080}
+    assert {each.host for each in setup.listen_addresses} == {"127.0.0.1"}
     settings = setup.broker.settings
     assert settings.namesrv_addr == "127.0.0.1:9876"
     assert setup.broker.identity.address == "127.0.0.1:10911"
@@ -61,8 +61,8 @@ def test_the_address_told_is_one_that_is_listened_on(tmp_path: Path) -> None:
 
 def test_a_port_of_zero_switches_off_what_can_be(tmp_path: Path) -> None:
     setup = load(StandaloneOptions(tmp_path, flags={"metricsPort": "0"}, console_port=0), {})
-    assert setup.place("console") is None
-    assert setup.place("metrics") is None
+    assert setup.listen_address("console") is None
+    assert setup.listen_address("metrics") is None
     with pytest.raises(ConfigurationError, match="--broker-port"):
         loaded(tmp_path, listenPort="0")
 
@@ -82,7 +82,7 @@ def test_every_port_that_cannot_be_had_is_told(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError) as failure:
             must_be_possible(setup)
     text = str(failure.value)
-    assert "port 9876 would be that of the name server and of the broker, fast port" in text
+    assert "port 9876 is set for the name server and for the broker, fast port" in text
     assert f"{port}: taken by" in text
     assert "--metrics-port" in text
 

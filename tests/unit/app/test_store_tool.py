@@ -180,7 +180,7 @@ def test_what_makes_no_sense_is_refused(store: Path, arguments: list[str]) -> No
 def test_a_setting_that_does_not_count_is_refused_with_those_that_do(store: Path) -> None:
     done = gantry("check", store, "--set", "maxIndexNums=100")
     assert done.returncode == 2
-    assert "maxIndexNums=100: only mappedFileSizeCommitLog, " in done.stderr
+    assert "maxIndexNums=100: this command only uses mappedFileSizeCommitLog, " in done.stderr
     assert "maxIndexNum, messageDelayLevel" in done.stderr
 
 
@@ -431,4 +431,4 @@ def test_a_kept_tail_is_dumped_like_the_log(store: Path) -> None:
         assert json.loads(done.stdout.splitlines()[-1])["break"] == "end"
     done = gantry("dump", store, "--tail", "nothing")
     assert done.returncode == 2
-    assert f"there are: {path}" in done.stderr
+    assert f"it has: {path}" in done.stderr

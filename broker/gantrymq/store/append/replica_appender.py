@@ -41,7 +41,7 @@ class CopyRefused:
 
 
 WRONG_SIZE: Final = (
-    "mappedFileSizeCommitLog must be the same on both sides; empty this store to change it here"
+    "mappedFileSizeCommitLog must be the same on master and slave; empty this store to change it"
 )
 
 
@@ -107,12 +107,14 @@ class ReplicaAppender:
         files."""
         log = self._log
         if not log.is_empty or self._end != log.end:
-            raise LocalError(f"bytes at {position}, but the log goes on at {self._end}")
+            raise LocalError(
+                f"the master sent bytes at {position}, but this log continues at {self._end}"
+            )
         if position != log.segments.start_of(position):
-            text = f"the master begins at {position}, where no file does: {WRONG_SIZE}"
+            text = f"the master's log begins at {position}, where no file may begin: {WRONG_SIZE}"
             return CopyRefused(text, is_diverged=True)
         if persistence.is_syncing:  # for instance of the flush positions, after a failed attempt
-            text = f"the log cannot begin at {position} before the disk has what is under way"
+            text = f"the log cannot begin at {position} while a sync is under way"
             return CopyRefused(text, is_diverged=False)
         try:
             persistence.begin(position)
@@ -163,8 +165,8 @@ class ReplicaAppender:
             return None
         reason = stop.reason or f"a record of {stop.size} bytes"
         return CopyRefused(
-            f"what the master has at {stop.position} does not continue our log: {reason}. If the "
-            f"logs have parted, empty this store, and it begins anew; {WRONG_SIZE}",
+            f"the master's bytes at {stop.position} do not continue this log: {reason}. If the"
+            f" logs have diverged, empty this store, and it copies the log anew; {WRONG_SIZE}",
             is_diverged=True,
         )
 

@@ -29,11 +29,11 @@ from gantrymq.store.settings import StoreSettings
 _OK: Final = PutStatus.PUT_OK
 
 FENCED: Final = (
-    f"{UNAVAILABLE}Not stored: this broker is not the master any more; send to the one that is."
+    f"{UNAVAILABLE}Not stored: this broker is not the master any more; send to the new master."
 )
 DISMISSED: Final = (
     "The message is in this broker's log, but the broker is not the master any more, and the new "
-    "one need not have it; send it again where it must not be lost."
+    "one may not have it; send it again where it must not be lost."
 )
 
 

@@ -1,1 +1,1 @@
-"""The commit log: its files, its end, its flushes, and walks through it."""
+"""Provides the commit log: its writes and reads, its flushes, its truncation, and walks over it."""

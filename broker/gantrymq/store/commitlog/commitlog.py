@@ -219,7 +219,7 @@ class CommitLog:
         end = mark.position
         if not self.start <= end <= self.end:
             raise LocalError(
-                f"cannot cut at {end}: the log reaches from {self.start} to {self.end}"
+                f"cannot truncate at {end}: the log reaches from {self.start} to {self.end}"
             )
         self.segments.truncate(end)
         self._tail.clear()

@@ -85,7 +85,7 @@ class EntryReader:
             flushed=int(flushed),
             verify_body=self._verify_body,
         )
-        assert step.found is not Found.RECORD, "a sound record was taken for none"
+        assert step.found is not Found.RECORD, "a sound record was rejected"
         return step
 
     def _entry(self, data: bytes, at: i64, position: i64, flushed: i64) -> DispatchEntry | None:

@@ -83,8 +83,8 @@ def requested(disk: Disk) -> TruncationRequest | None:
     body = data[8:]
     if data[:8] != MAGIC + _CRC.pack(crc32(body)) or len(body) != _REQUEST.size:
         raise StoreRefusedError(
-            f"{PATH} is damaged: it tells where to cut the log of a member that is to follow"
-            " another master; remove it, and the member finds out again"
+            f"{PATH} is damaged. It requests a truncation of the log of a member that follows a new"
+            " master. Remove it: the member then compares its log with its master again"
         )
     return TruncationRequest(*_REQUEST.unpack(body))
 

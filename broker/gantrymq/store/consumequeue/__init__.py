@@ -1,1 +1,1 @@
-"""Consume queues: units, files, flushes and snapshots."""
+"""Provides the consume queues: their units, files, flushes and the snapshot of a clean stop."""

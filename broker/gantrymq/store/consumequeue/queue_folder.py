@@ -184,7 +184,8 @@ def _usable(folders: QueueFolders, folder: str, *, may_be_short: bool) -> Sequen
         first_byte = parse_name(entry.name)
         if first_byte is None:
             raise CorruptionError(
-                f"{path}: only files named by {NAME_DIGITS} digits belong here; move it away"
+                f"{path}: only files named by {NAME_DIGITS} digits belong in this folder;"
+                " move it away"
             )
         if first_byte % folders.file_bytes:
             raise CorruptionError(f"{path} cannot start a file of {folders.file_bytes} bytes")

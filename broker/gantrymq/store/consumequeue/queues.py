@@ -271,7 +271,7 @@ class Queues:
 
     def delete(self, queue: ConsumeQueue) -> None:
         """Forget this queue; `remove_some` removes its folder."""
-        assert not queue.taken, "units of a group are on their way: Store.delete_topic waits"
+        assert not queue.taken, "units of the current group are pending: call Store.delete_topic"
         queues = self._table[queue.topic]
         del queues[queue.queue_id]
         if not queues:
@@ -352,7 +352,8 @@ class Queues:
             queue_id = queue_id_of(entry.name)
             if queue_id is None or not entry.is_folder:
                 raise CorruptionError(
-                    f"{place}/{entry.name}: only folders of queues belong here; move it"
+                    f"{place}/{entry.name}: only folders of queues belong in this folder;"
+                    " move it away"
                 )
             found.add(queue_id)
         missing = [] if known is None else self._fill(known, found)
@@ -397,8 +398,8 @@ class Queues:
         files, root = self._folders.files, self._folders.root
         folder = self._folders.folder(topic, queue_id)
         if self.removing.startswith(f"{folder}/"):
-            words = "it is being removed already"
-            raise DiskError(DiskFailure.EXISTS, "remove", self.removing, words)
+            text = "the file is being removed already"
+            raise DiskError(DiskFailure.EXISTS, "remove", self.removing, text)
         for entry in reversed(files.disk.list(folder)):
             files.remove(f"{folder}/{entry.name}")
         files.remove(folder)

@@ -1,1 +1,1 @@
-"""Dispatch: from the log to queues, the index and the readers that wait; deleted topics."""
+"""Dispatches records of the log to consume queues and index, and deletes the queues of topics."""

@@ -1,1 +1,1 @@
-"""Files of a store: segments, open handles, and small files that are replaced as a whole."""
+"""Provides the files of a store: log segments, open handles, and small files of its own state."""

@@ -1,1 +1,1 @@
-"""The index: log positions by topic and key."""
+"""Provides the index, which finds log positions by topic and key."""

@@ -1,1 +1,1 @@
-"""Checks and repairs a store that no broker has open: the commands `gantry store`."""
+"""Checks, lists and repairs a store that no broker has open, for the commands `gantry store`."""

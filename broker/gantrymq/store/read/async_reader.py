@@ -68,7 +68,7 @@ ReadTask: TypeAlias = Task[Wanted | FilterRest | None, bytes | None, T]
 def fetch(wanted: Wanted) -> ReadTask[bytes]:
     """Read these bytes, inside another reading."""
     data = yield wanted
-    assert data is not None, "whoever runs a reading sends it what it wants"
+    assert data is not None, "the runner of a ReadTask sends the wanted bytes"
     return data
 
 
@@ -149,7 +149,7 @@ class AsyncReader:
     def start(self, key: int, reading: ReadTask[object], owner: object = None) -> None:
         """Start a reading; it may have ended when this returns."""
         if key in self._runs:
-            raise LocalError(f"a reading of key {key} is under way")
+            raise LocalError(f"a read with key {key} is running already")
         self._runs[key] = one = _Run(key, reading, owner)
         self._go_on(one)
         self._ask()

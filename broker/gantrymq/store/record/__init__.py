@@ -1,1 +1,1 @@
-"""Parts of requests and records: properties, batches, delay levels, outcomes of a put."""
+"""Encodes and decodes records and send requests, and checks messages before they are put."""

@@ -1,1 +1,5 @@
-"""What of a store is on disk: flushes while it runs, and recovery when it starts."""
+"""Keeps a store consistent on disk: flushes while it runs, and recovery when it starts.
+
+Recovery runs in stages: start_choice.py, recovery.py (walk and cut), rebuild.py. `Persistence` runs
+all flushes and saves the flush positions.
+"""

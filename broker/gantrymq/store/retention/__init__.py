@@ -1,1 +1,1 @@
-"""Retention: which files are deleted, when the disk is full, and what is refused then."""
+"""Deletes old files, watches the space on disk, and decides when the store refuses messages."""

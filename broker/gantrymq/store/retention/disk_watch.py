@@ -111,7 +111,7 @@ class DiskWatch:
                 return
         if not self._reserve.is_held:
             self._refuse(
-                "The space kept for units, keys and settings is used up or was not to be had: "
+                "The space kept for units, keys and settings is used up or could not be allocated: "
                 f"{self._place(RESERVE_PATH)}. Free space on its partition"
             )
 

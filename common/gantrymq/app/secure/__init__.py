@@ -1,1 +1,1 @@
-"""`gantry secure`: makes what servers need to protect themselves."""
+"""Implements `gantry secure`, which creates certificates, accounts and secrets for servers."""

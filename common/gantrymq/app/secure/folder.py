@@ -1,15 +1,15 @@
-"""The folder that `gantry secure init` makes, with all that protected servers need.
+"""Creates the folder of `gantry secure init`: certificates, accounts, secrets and settings.
 
     ca.pem, ca-key.pem            the authority; its key signs further certificates
     server.pem, server-key.pem    the certificate of brokers and name servers
     plain_acl.yml                 the accounts: an administrator with a random secret
     conf/tools.yml                that administrator's keys, for brokers and commands
     tls.properties                for `gantry --tls FILE` and RocketMQ's clients
-    group.secret                  by which brokers of a group prove themselves
+    group.secret                  with which brokers of a group authenticate each other
     metrics.token                 the bearer token for /metrics
     broker.conf, namesrv.conf     settings that name these files
 
-Files with secrets can be read by their owner alone. No file is ever overwritten.
+Only their owner can read files with secrets. No file is ever overwritten.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ groupSecretFile={folder}/group.secret
 namesrvAddr=127.0.0.1:9876
 """
 _ACCOUNTS: Final = """\
-# The accounts that may use the servers; a change counts within two seconds.
+# The accounts that may use the servers; a change takes effect within two seconds.
 accounts:
 - accessKey: {key}
   secretKey: {secret}
@@ -61,16 +61,16 @@ _CLIENT: Final = "tls.enable=true\ntls.client.trustCertPath={folder}/ca.pem\n"
 
 
 def make(folder: Path, hosts: Sequence[str], now: datetime.datetime) -> None:
-    """Make the folder and all of its files; ConfigurationError where there is one with files."""
+    """Create the folder and its files; ConfigurationError if the folder has files already."""
     folder = folder.absolute()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise ConfigurationError(
-                f"{folder} has files in it, and nothing is overwritten; name a new folder"
+                f"{folder} contains files, and this command overwrites nothing; name a new folder"
             )
     except OSError as error:
-        raise ConfigurationError(f"{folder} cannot be made: {error.strerror}") from error
+        raise ConfigurationError(f"{folder} cannot be created: {error.strerror}") from error
     authority = make_authority("Gantry certificate authority", now)
     _write_pair(folder, "ca", authority)
     server = make_certificate(authority, hosts[0], hosts, now, CERTIFICATE_DAYS)
@@ -84,15 +84,17 @@ def make(folder: Path, hosts: Sequence[str], now: datetime.datetime) -> None:
 def add_certificate(
     folder: Path, name: str, hosts: Sequence[str], days: int, now: datetime.datetime
 ) -> tuple[Path, Path]:
-    """Sign one more certificate by the folder's authority; the files of it and of its key."""
+    """Sign one more certificate with the folder's authority; return its file and its key's file."""
     if not name or name.startswith(".") or "/" in name:
-        raise ConfigurationError(f"{name[:80]!r}: name a file, without a folder, as in broker-2")
+        raise ConfigurationError(
+            f"{name[:80]!r}: the name must be a file name without a folder, for example broker-2"
+        )
     authority = Issued(_read(folder / "ca.pem"), _read(folder / "ca-key.pem"))
     try:
         issued = make_certificate(authority, name, hosts, now, days)
     except ValueError as error:
         raise ConfigurationError(
-            f"{folder}: ca.pem and ca-key.pem are not an authority and its key: {error}"
+            f"{folder}: ca.pem and ca-key.pem are not a certificate authority and its key: {error}"
         ) from error
     return _write_pair(folder, name, issued)
 
@@ -125,7 +127,9 @@ def _write(path: Path, content: bytes, mode: int) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
     except FileExistsError as error:
-        raise ConfigurationError(f"{path} is there already, and nothing is overwritten") from error
+        raise ConfigurationError(
+            f"{path} exists already, and this command overwrites nothing"
+        ) from error
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error
 

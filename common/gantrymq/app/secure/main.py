@@ -1,4 +1,4 @@
-"""`gantry secure`: the command line that makes certificates, accounts and secrets."""
+"""Implements the command line of `gantry secure`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ gantry secure init DIR                          an authority, a certificate, an 
 gantry secure certificate DIR NAME --host HOST  one more certificate of that authority
 """
 _STARTED: Final = """\
-{folder} has what protected servers need. Start them with
+{folder} has what protected servers need. Start the servers with
 
     gantry namesrv -c {folder}/namesrv.conf
     gantry broker -c {folder}/broker.conf
 
-and ask them something as their administrator with
+and query them as their administrator with
 
     ROCKETMQ_HOME={folder} gantry clusterList -n 127.0.0.1:9876 --tls {folder}/tls.properties
 
@@ -30,7 +30,7 @@ Keep ca-key.pem elsewhere: it signs certificates that every client and server he
 
 
 def run(argv: list[str]) -> int:
-    """Make what the arguments ask for; the exit code."""
+    """Run the command that the arguments name; return the exit code."""
     arguments = _parser().parse_args(argv)
     try:
         if arguments.what == "init":
@@ -67,7 +67,7 @@ def _now() -> datetime.datetime:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="gantry secure",
-        description="Make what servers with secureDefaults=true need, for tries and small"
+        description="Create what servers with secureDefaults=true need, for trials and small"
         " installations.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
     hosts = "a name or address by which clients reach the server; may be repeated"
-    init = commands.add_parser("init", help="make a folder with all of it", allow_abbrev=False)
+    init = commands.add_parser("init", help="create a folder with all of it", allow_abbrev=False)
     init.add_argument("folder", type=Path, metavar="DIR", help="a new folder")
     init.add_argument("--host", action="append", default=[], metavar="HOST", help=hosts)
     one = commands.add_parser("certificate", help="sign one more certificate", allow_abbrev=False)

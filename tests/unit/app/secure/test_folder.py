@@ -52,9 +52,9 @@ def test_secrets_differ_each_time(made: Path, tmp_path: Path) -> None:
 def test_nothing_is_overwritten(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
     assert run(["init", str(made)]) == 78
-    assert "has files in it, and nothing is overwritten" in capsys.readouterr().err
+    assert "contains files, and this command overwrites nothing" in capsys.readouterr().err
     assert run(["certificate", str(made), "server"]) == 78
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert before == {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
 
 
@@ -76,7 +76,7 @@ def test_a_certificate_stays_in_its_folder(
     made: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["certificate", str(made), name]) == 78
-    assert "name a file, without a folder" in capsys.readouterr().err
+    assert "must be a file name without a folder" in capsys.readouterr().err
 
 
 def test_without_an_authority_there_is_no_certificate(

@@ -179,5 +179,5 @@ def test_a_damaged_wish_is_refused_with_what_to_do() -> None:
     written(disk)
     log_truncation.request(disk, TruncationRequest(5))
     disk.open(log_truncation.PATH).write(9, [b"x"])
-    with pytest.raises(StoreRefusedError, match=r"cut is damaged.*remove it"):
+    with pytest.raises(StoreRefusedError, match=r"cut is damaged.*Remove it"):
         OpenedStore(disk, SYNC)
