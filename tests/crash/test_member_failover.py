@@ -190,7 +190,7 @@ def test_a_master_that_slept_is_none_when_it_wakes_up(
         work(group, sender)
         group.wait_until_well()
     group.check(sender)
-    assert old.said("is not master any more") == 1
+    assert old.said("became slave") == 1
     figures.append(
         f"members, SIGSTOP of the master: no message is acknowledged for {sender.gap(began):.1f} s,"
         f" {len(sender.acknowledged)} checked"

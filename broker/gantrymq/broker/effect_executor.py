@@ -132,11 +132,12 @@ class EffectExecutor:
 
     def say_broken(self, code: int, error: Exception, now: float) -> None:
         """Log a defect of the broker's own code."""
-        text = f"a request of code {code} broke its handler"
+        text = f"request handler raised an exception code={code}"
         self._quiet_log.error("broken handler", now, text, cause=error)
 
     def _write(self, line: LogLine, now: float) -> None:
-        kind = line.text.partition(",")[0][:KIND_CHARACTERS]
+        # The event, without its values: lines of one kind share a limit.
+        kind = line.text.partition(",")[0].partition("=")[0][:KIND_CHARACTERS]
         if line.level is Level.ERROR:
             self._quiet_log.error(kind, now, line.text, cause=line.cause or RuntimeError())
         elif line.level is Level.WARNING:

@@ -36,7 +36,9 @@ PROBES_FAILED_IN_A_ROW_MAX: Final = 2  # the third restarts a pod
 ANSWER_MS_MAX: Final = 2_500
 SETTLE_SECONDS: Final = 0.3
 
-_DEFECT: Final = re.compile(r"broke its handler|Traceback|internal error|AssertionError")
+_DEFECT: Final = re.compile(
+    r"request handler raised an exception|Traceback|internal error|AssertionError"
+)
 
 
 @final

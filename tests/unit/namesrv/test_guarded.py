@@ -45,7 +45,7 @@ def test_brokers_register_and_clients_find_them() -> None:
     refused = ask(desk, None, Code.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
     assert (refused.code, refused.body) == (1, b"")
     assert "No accessKey is configured" in (refused.remark or "")
-    assert any("a request was refused, code 105" in line for line in desk.lines)
+    assert any("refused request code=105" in line for line in desk.lines)
 
 
 def test_refusals_are_counted() -> None:

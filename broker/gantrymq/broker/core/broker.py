@@ -409,7 +409,7 @@ class Broker:
         state = self.state
         state.now, state.wall_ms = now, wall_ms
         if failure is not None:
-            state.effects.warning(f"{file.value} could not be written, {failure}")
+            state.effects.warning(f"writing file failed file={file.value}: {failure}")
         state.task_runner.written(file, failure)
 
     def client_answered(

@@ -104,7 +104,7 @@ class RequestOutcomes:
         self._release_memory(request)
         code = request.command.code
         if not isinstance(error, GantryError):
-            text = f"the handler of a request raised an exception code={code}"
+            text = f"request handler raised an exception code={code}"
             self._state.effects.broken(text, error)
         text = str(error) if isinstance(error, RemoteError) else f"{type(error).__name__}: {error}"
         reply = Reply(failed(text))

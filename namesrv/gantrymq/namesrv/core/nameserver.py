@@ -142,7 +142,7 @@ class NameServer:
         self.trail.refused(self.state, request, self._actor(request), refusal, now)
         if refusal.is_logged:
             self.state.effects.warning(
-                f"a request was refused, code {command.code} from {channel.peer}: {refusal.remark}"
+                f"refused request code={command.code} from={channel.peer}: {refusal.remark}"
             )
         return Reply(failed(refusal.remark))
 

@@ -47,4 +47,4 @@ def test_a_pass_that_fails_is_told_and_ends_too() -> None:
     values.refresh(lambda: ended.append(1))
     broker.settle()
     assert ended == [1]
-    assert any("metrics could not be read" in line.text for line in broker.lines)
+    assert any("reading metrics from the store failed" in line.text for line in broker.lines)

@@ -18,7 +18,7 @@ def resize(broker: OpenedBroker, total_bytes: int) -> None:
 
 
 def told(broker: OpenedBroker) -> list[str]:
-    return [line.text for line in broker.lines if line.text.startswith("messages are")]
+    return [line.text for line in broker.lines if line.text.startswith("writes ")]
 
 
 def put(broker: OpenedBroker) -> None:
@@ -26,7 +26,7 @@ def put(broker: OpenedBroker) -> None:
     broker.settle()
 
 
-def test_a_full_disk_is_told_once_and_once_that_it_is_over() -> None:
+def test_full_disk_is_logged_once_when_it_begins_and_once_when_it_ends() -> None:
     broker = OpenedBroker()
     broker.pass_time(5)
     assert not told(broker)
@@ -35,16 +35,16 @@ def test_a_full_disk_is_told_once_and_once_that_it_is_over() -> None:
         put(broker)
         broker.pass_time(1)
     (line,) = told(broker)
-    assert line.startswith("messages are refused from now on: ")
+    assert line.startswith("writes stopped reason=")
     assert "disk is full" in line
     resize(broker, DISK_BYTES)
     broker.pass_time(CALM_SECONDS + 3)
     put(broker)
     broker.pass_time(CALM_SECONDS + 3)
-    assert told(broker)[1:] == ["messages are taken again, they were refused for 50 s"]
+    assert told(broker)[1:] == ["writes resumed after=50s"]
 
 
-def test_a_disk_around_its_limit_is_told_once() -> None:
+def test_disk_that_moves_around_its_limit_is_logged_once() -> None:
     broker = OpenedBroker()
     for _ in range(10):
         resize(broker, 0)
@@ -54,7 +54,7 @@ def test_a_disk_around_its_limit_is_told_once() -> None:
     assert len(told(broker)) == 1
 
 
-def test_what_the_log_refuses_on_a_disk_that_is_not_full_is_told() -> None:
+def test_log_that_cannot_be_written_is_logged() -> None:
     disk = FaultyDisk(lose_all, storage=MemoryDisk(total_bytes=DISK_BYTES).storage)
     broker = OpenedBroker(disk=disk)
     put(broker)

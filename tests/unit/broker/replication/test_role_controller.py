@@ -19,7 +19,7 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 # ---------------------------------------------------------------------- who it is
 
 
-def test_a_member_that_leads_takes_messages_and_says_who_it_is() -> None:
+def test_new_master_accepts_messages_and_registers() -> None:
     member = Member(3)
     assert not member.state.identity.is_master
     member.lead(epoch=7)
@@ -27,17 +27,17 @@ def test_a_member_that_leads_takes_messages_and_says_who_it_is() -> None:
     assert member.ask(SEND, message(), b"a").code == SUCCESS
     assert member.state.identity.broker_id == 0
     assert member.registered
-    assert member.said("is master from now on, epoch 7")
+    assert member.said("became master member=3 group=broker-a epoch=7")
 
 
-def test_a_member_that_follows_goes_by_its_number_again() -> None:
+def test_follower_has_its_member_number_as_broker_id() -> None:
     member = Member(3)
     member.lead()
     member.registered.clear()
     member.follow()
     assert member.state.identity.broker_id == 3
     assert member.registered
-    assert member.said("is not master any more")
+    assert member.said("became slave member=3")
 
 
 def test_changes_of_the_role_are_counted() -> None:
@@ -118,16 +118,16 @@ def test_a_consumer_that_has_read_further_is_not_sent_back() -> None:
     assert bodies(answer) == ["second"]
 
 
-def test_groups_that_were_ahead_go_on_at_the_ends_of_queues() -> None:
+def test_new_master_moves_offsets_back_to_the_ends_of_queues() -> None:
     master, follower = grouped()
     for group, offset in (("ahead", 5), ("behind", 0)):
         follower.state.offsets.commit(group, "T", 0, offset)
     change_places(master, follower)
     assert follower.state.offsets.find("ahead", "T", 0) == 1
     assert follower.state.offsets.find("behind", "T", 0) == 0
-    assert follower.said("group ahead was ahead of this broker's log")
-    assert follower.said("2 were looked at, 1 of 1 groups were moved back")
-    assert not follower.said("group behind")
+    assert follower.said("moved group offsets back to the ends of queues group=ahead")
+    assert follower.said("checked=2 moved=1 groups=1")
+    assert not follower.said("group=behind")
 
 
 # ---------------------------------------------------------------------- own services

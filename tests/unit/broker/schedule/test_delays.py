@@ -272,7 +272,7 @@ def test_it_wakes_when_the_first_message_is_due_and_not_before() -> None:
     assert broker.services.delay_service.deadline() == pytest.approx(7200, abs=0.01)
 
 
-def test_a_message_that_says_no_queue_is_told_and_left() -> None:
+def test_delayed_message_without_a_queue_is_logged_and_skipped() -> None:
     broker = OpenedBroker()
     record = delayed(1, b"lost")
     record.topic = b"SCHEDULE_TOPIC_XXXX"
@@ -281,7 +281,7 @@ def test_a_message_that_says_no_queue_is_told_and_left() -> None:
     broker.pass_time(1.1)
     assert broker.bodies("T") == [b"next"]
     assert broker.services.delay_service.counters == {"delivered": 1, "lost": 1}
-    assert "says no queue" in broker.lines[-1].text
+    assert "names no queue" in broker.lines[-1].text
 
 
 def test_a_half_message_that_waits_is_discarded() -> None:

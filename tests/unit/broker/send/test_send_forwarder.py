@@ -34,14 +34,14 @@ def grouped() -> tuple[Member, Member]:
     return master, follower
 
 
-def test_a_send_goes_to_the_master_and_its_connection_is_closed() -> None:
+def test_send_is_forwarded_to_the_master_and_its_connection_is_closed() -> None:
     master, follower = grouped()
     channel = FakeChannel()
     answer = follower.ask(SEND, message(), b"a", channel=channel)
     assert (answer.code, (answer.ext or {})["queueOffset"]) == (SUCCESS, "0")
     assert channel.close_reason is not None
     assert master.bodies("T") == [b"a"]
-    assert follower.said("they are relayed")
+    assert follower.said("forwarding sends to the master")
 
 
 def test_a_relayed_message_is_born_where_its_producer_is() -> None:

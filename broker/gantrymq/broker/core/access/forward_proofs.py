@@ -29,7 +29,7 @@ def add(command: Command, secret: GroupSecret | None, identity: Identity) -> Non
     """Add the proof to a send that carries BORN_HOST; without a secret, do nothing."""
     if secret is None:
         return
-    assert command.ext is not None, "a relayed send says where it was born"
+    assert command.ext is not None, "a forwarded send carries its born host"
     command.ext[PROOF] = secret.prove(_statement(command, identity)).hex()
 
 

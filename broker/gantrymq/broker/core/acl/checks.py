@@ -77,7 +77,7 @@ def _told(state: State, request: Request, refusal: Refusal) -> Reply:
     note_refused(state, request, refusal)
     if refusal.is_logged:
         state.effects.warning(
-            f"a request was refused, code {request.command.code} from {request.channel.peer}:"
+            f"refused request code={request.command.code} from={request.channel.peer}:"
             f" {refusal.remark}"
         )
     return refused(refusal.code, refusal.remark)

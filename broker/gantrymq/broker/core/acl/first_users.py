@@ -44,8 +44,8 @@ def begin(state: State) -> None:
         state.files.touch(File.USERS)
     if not table.users and not guard.rules.accounts:
         state.effects.warning(
-            "there are no users, and authenticationEnabled refuses every request: set"
-            " initAuthenticationUser and restart"
+            "no users exist, and authenticationEnabled refuses every request: set"
+            " initAuthenticationUser and restart the broker"
         )
 
 

@@ -50,7 +50,7 @@ class StoreValues:
         self.lags = yield from group_lags(state, self._times)
 
     def _failed(self, error: Exception) -> None:
-        self._state.effects.failed(f"metrics could not be read from the store: {error}", error)
+        self._state.effects.failed(f"reading metrics from the store failed: {error}", error)
         self._end(None)
 
     def _end(self, result: object) -> None:

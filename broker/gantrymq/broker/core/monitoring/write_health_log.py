@@ -48,7 +48,7 @@ class WriteHealthLog:
         self._ended_at = None
         if self._began_at is None:
             self._began_at = now
-            self._state.effects.warning(f"messages are refused from now on: {why}")
+            self._state.effects.warning(f"writes stopped reason={why}")
 
     def _taken(self, now: float, began_at: float) -> None:
         if self._ended_at is None:
@@ -56,6 +56,4 @@ class WriteHealthLog:
         if now - self._ended_at >= CALM_SECONDS:
             seconds = self._ended_at - began_at
             self._began_at = self._ended_at = None
-            self._state.effects.info(
-                f"messages are taken again, they were refused for {seconds:.0f} s"
-            )
+            self._state.effects.info(f"writes resumed after={seconds:.0f}s")

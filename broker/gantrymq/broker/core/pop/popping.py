@@ -204,8 +204,8 @@ def _start(state: State, pops: Pops, place: Place, init_mode: int) -> Task[int |
     if start > end:
         # No message there was ever delivered; messages to come must not be skipped.
         state.effects.warning(
-            f"group {place[0]} goes on at {end} in queue {place[2]} of {place[1]}, which ends"
-            f" there, rather than at {start}"
+            f"moved group offset back to the end of the queue group={place[0]} topic={place[1]}"
+            f" queue={place[2]} offset={start} end={end}"
         )
         start = end
         pops.move(place, start)

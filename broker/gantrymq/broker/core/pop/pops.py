@@ -99,7 +99,9 @@ class Pops:
         try:
             in_flight.load(content)
         except RemoteError as error:
-            self._state.effects.warning(f"what the last master had out is not known: {error}")
+            self._state.effects.warning(
+                f"reading the last master's in-flight messages failed: {error}"
+            )
         else:
             self._state.in_flight = in_flight
 
@@ -227,7 +229,9 @@ class Pops:
         self._state.task_runner.start_in_role(
             self._saved(),
             lambda _: None,
-            lambda error: self._state.effects.broken("the checkouts could not be saved", error),
+            lambda error: self._state.effects.broken(
+                "saving in-flight messages raised an exception", error
+            ),
         )
 
     def _saved(self) -> Task[None]:

@@ -100,7 +100,7 @@ class Revival:
         state = self._state
         why_gone = _why_gone(state, due[0].place)
         if why_gone is not None:
-            state.effects.warning(f"{len(due)} popped messages are dropped: {why_gone}")
+            state.effects.warning(f"dropped in-flight messages count={len(due)}: {why_gone}")
             for checkout in due:
                 self._drop(checkout)
             return
@@ -127,9 +127,8 @@ class Revival:
         copies = {checkout: copy for checkout, copy in pairs if copy is not None}
         if len(copies) < len(found):
             self._state.effects.warning(
-                f"{len(found) - len(copies)} messages of {due[0].place} were popped, not"
-                " acknowledged, and can not be given out again: the log lost them or they are"
-                " damaged; see gantry store check"
+                f"lost unacknowledged messages {_named(due[0].place)} count={len(found) - len(copies)}:"
+                " the log no longer has them, or they are damaged; run gantry store check"
             )
         refused: list[Record] = []
         Delivery(
@@ -170,18 +169,24 @@ class Revival:
     def _keep(self, due: Sequence[InFlightMessage], pause_ms: int, why: str) -> None:
         state = self._state
         state.effects.warning(
-            f"{len(due)} messages of {due[0].place} were popped and not acknowledged, and can not"
-            f" be given out again now: {why}; the next try is in {pause_ms // 1000} s"
+            f"delivering unacknowledged messages again failed {_named(due[0].place)}"
+            f" count={len(due)} retry_in={pause_ms // 1000}s: {why}"
         )
         for checkout in due:
             state.in_flight.keep_out(checkout, checkout.pop_ms, state.wall_ms + pause_ms)
 
 
+def _named(place: Place) -> str:
+    """The queue, as log lines name it."""
+    group, topic, queue_id = place
+    return f"group={group} topic={topic} queue={queue_id}"
+
+
 def _why_gone(state: State, place: Place) -> str | None:
     group, topic, _ = place
     if state.groups.find(group) is None:
-        return f"group {group} is gone"
-    return f"topic {topic} is gone" if state.topics.find(topic) is None else None
+        return f"group {group} was deleted"
+    return f"topic {topic} was deleted" if state.topics.find(topic) is None else None
 
 
 def _copied(state: State, due: Sequence[InFlightMessage]) -> Task[list[Record | None] | str]:
@@ -192,7 +197,7 @@ def _copied(state: State, due: Sequence[InFlightMessage]) -> Task[list[Record | 
         _ensure_retry_topic(state, group, topic_again)
         failure = yield from topic_creation.safe(state, topic_again)
         if failure is not None:
-            return f"{topic_again} could not be made for good, {failure}"
+            return f"topic {topic_again} is not persistent: {failure}"
     offsets = [checkout.offset for checkout in due]
 
     def copies(records: Sequence[Record | None]) -> list[Record | None]:

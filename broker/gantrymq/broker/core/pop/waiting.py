@@ -279,7 +279,7 @@ class Waiting:
         if waiter.is_over:
             return
         if not isinstance(error, GantryError):
-            self._state.effects.broken("a pop that waited broke", error)
+            self._state.effects.broken("a waiting pop raised an exception", error)
         self._answer(waiter, failed(f"{type(error).__name__}: {error}"))
 
     def _answer(self, waiter: Waiter, command: Command) -> None:

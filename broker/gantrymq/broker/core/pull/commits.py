@@ -63,12 +63,12 @@ def forget_lost(state: State) -> None:
         for queue_id, offset in queues.items()
         if offset > (end := queue_end(state, topic, queue_id))
     ]
-    cause = "this broker does not have" if state.store.report.is_clean else "a crash took"
+    cause = "this log has no such messages" if state.store.report.is_clean else "crash"
     for group, topic, queue_id, offset, end in moved:
         state.offsets.commit(group, topic, queue_id, end)
         state.effects.warning(
-            f"{cause} messages that were consumed, topic={topic}, group={group},"
-            f" queueId={queue_id}: its offset {offset} is {end} now, where the queue ends"
+            f"moved group offset back to the end of the queue group={group} topic={topic}"
+            f" queue={queue_id} offset={offset} end={end} reason={cause}"
         )
 
 
@@ -88,14 +88,13 @@ def clamp(state: State) -> None:
     for group, moves in named:
         more = len(moves) - NAMED_MAX
         state.effects.warning(
-            f"group {group} was ahead of this broker's log, and goes on at the ends of"
-            f" {len(moves)} queues: {', '.join(moves[:NAMED_MAX])}"
-            f"{f' and {more} more' if more > 0 else ''}"
+            f"moved group offsets back to the ends of queues group={group} queues={len(moves)}:"
+            f" {', '.join(moves[:NAMED_MAX])}{f' and {more} more' if more > 0 else ''}"
         )
     moved = sum(len(moves) for moves in ahead.values())
     state.effects.info(
-        f"offsets of groups are within their queues: {checked} were looked at, {moved} of"
-        f" {len(ahead)} groups were moved back"
+        f"checked group offsets against the ends of queues checked={checked} moved={moved}"
+        f" groups={len(ahead)}"
     )
 
 

@@ -307,7 +307,7 @@ class PullRequestHold:
         if hold.is_over:
             return
         if not isinstance(error, GantryError):
-            self._state.effects.broken("a held pull broke", error)
+            self._state.effects.broken("a held pull raised an exception", error)
         self._answer(hold, failed(f"{type(error).__name__}: {error}"))
 
     def _answer(self, hold: HeldPull, command: Command) -> None:

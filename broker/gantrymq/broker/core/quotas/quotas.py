@@ -166,9 +166,9 @@ class Quotas:
 
     def _storage_changed(self, topic: str) -> None:
         self.topic_changed(topic)
-        what = "full, its messages are refused" if self.storage.is_full(topic) else "no longer full"
+        event = "used up" if self.storage.is_full(topic) else "has room again"
         used = self.storage.used(topic)
-        self._context.effects.info(f"storage quota of topic {topic} is {what} bytes={used}")
+        self._context.effects.info(f"storage quota {event} topic={topic} bytes={used}")
 
     def _look(self, now: float) -> None:
         """Let the kernel serve refused topics again once their debt is paid."""

@@ -175,5 +175,5 @@ class TopicStorage:
         """End a pass that failed because of the disk or a deleted topic; the next one tries
         again."""
         if not isinstance(error, (DiskError, CorruptionError)):
-            self._context.effects.failed(f"storage quotas could not be checked: {error}", error)
+            self._context.effects.failed(f"checking storage quotas failed: {error}", error)
         self._end(None)

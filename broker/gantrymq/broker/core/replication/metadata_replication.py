@@ -173,7 +173,7 @@ class MetadataReplication:
             else:
                 self._replace(name, content)
         except (RemoteError, ConfigurationError, ValueError) as error:
-            self._state.effects.warning(f"the master's table of {name} is not taken: {error}")
+            self._state.effects.warning(f"rejected a replicated table table={name}: {error}")
 
     @property
     def unstored(self) -> AbstractSet[str]:
@@ -234,8 +234,8 @@ class MetadataReplication:
             if self._unstored.get(name) is not taken:
                 return
             self._state.effects.warning(
-                f"the master's table of {name} cannot be stored, and this member is not taken into"
-                f" the in-sync set before it is: {failure}"
+                f"storing a replicated table failed table={name}: {failure}; this member joins the"
+                " ISR once it is stored"
             )
             yield from tasks.wait(self._state.now + AGAIN_SECONDS)
 
@@ -244,7 +244,7 @@ class MetadataReplication:
             del self._unstored[name]
 
     def _broke(self, error: Exception) -> None:
-        self._state.effects.broken("a table of the master's could not be stored", error)
+        self._state.effects.broken("storing a replicated table raised an exception", error)
 
     # ------------------------------------------------------------------ progress tables
 
@@ -295,7 +295,7 @@ class MetadataReplication:
             else:
                 self._take_consumption(content)
         except (RemoteError, ValueError) as error:
-            state.effects.warning(f"the master's table of {name} is not taken: {error}")
+            state.effects.warning(f"rejected a replicated table table={name}: {error}")
         else:
             if name != CONSUMPTION:
                 self._has(name)
@@ -344,7 +344,7 @@ class MetadataReplication:
         try:
             state.offsets.replace(offsets)
         except RemoteError as error:
-            state.effects.warning(f"the master's table of {CONSUMPTION} is not taken: {error}")
+            state.effects.warning(f"rejected a replicated table table={CONSUMPTION}: {error}")
             return
         for place, offset in places:
             state.offsets.commit(*place, offset)

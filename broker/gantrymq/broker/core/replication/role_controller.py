@@ -105,8 +105,8 @@ class RoleController:
         self._pops.lead()
         self._keep_locks()
         state.effects.info(
-            f"this broker, member {state.identity.member} of {state.identity.name}, is master"
-            f" from now on, epoch {epoch}, its log ends at {state.store.log.end}"
+            f"became master member={state.identity.member} group={state.identity.name}"
+            f" epoch={epoch} log_end={state.store.log.end}"
         )
         state.effects.add(Register())
 
@@ -119,7 +119,7 @@ class RoleController:
         try:
             state.locks.lead(state.now, HEIR_SECONDS)
         except (RemoteError, ValueError) as error:
-            state.effects.warning(f"the last master's locks are not known: {error}")
+            state.effects.warning(f"reading the last master's orderly locks failed: {error}")
 
     def pause(self, *, is_paused: bool) -> None:
         """Stop beginning new work, or resume.
@@ -150,8 +150,8 @@ class RoleController:
         self._pops.retire()
         self._consumer_eviction.follow()
         state.effects.info(
-            f"this broker, member {state.identity.member} of {state.identity.name}, is not master"
-            f" any more, epoch {self.epoch}, its log ends at {state.store.log.end}"
+            f"became slave member={state.identity.member} group={state.identity.name}"
+            f" epoch={self.epoch} log_end={state.store.log.end}"
         )
         state.effects.add(Register())
 

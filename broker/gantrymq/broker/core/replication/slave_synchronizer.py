@@ -173,7 +173,7 @@ class SlaveSynchronizer:
 
     def _broke(self, error: Exception) -> None:
         self._is_busy = False
-        self._state.effects.broken("a defect ended a round of copying from the master", error)
+        self._state.effects.broken("copying tables from the master raised an exception", error)
 
     # ------------------------------------------------------------------ a round
 
@@ -240,7 +240,7 @@ class SlaveSynchronizer:
             self._state.effects.info(f"Update slave {table.copied} from master, {self._master}")
         else:
             self._state.effects.warning(
-                f"{table.broken} Exception, {self._master}: {fault}; it is tried again each"
+                f"{table.broken} Exception, {self._master}: {fault}; the next attempt follows in"
                 f" {ROUND_SECONDS:.0f} s"
             )
 

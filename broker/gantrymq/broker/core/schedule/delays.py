@@ -271,11 +271,10 @@ class DelayService:
         Delivery(self._state, records, then, count=self._state.figures.count_delivered)
 
     def _lose(self, level: _Level, offset: int, *, is_read: bool) -> None:
-        why = "it says no queue" if is_read else "the log lost it or it is damaged"
+        why = "it names no queue" if is_read else "the log no longer has it, or it is damaged"
         self.counters["lost"] += 1
         self._state.effects.warning(
-            f"message {offset} of delay level {level.number} is due but can not be "
-            f"delivered: {why}; see gantry store check"
+            f"lost delayed message level={level.number} offset={offset}: {why}; run gantry store check"
         )
 
     def _jumped(self, level: _Level, first: int) -> None:
@@ -283,9 +282,9 @@ class DelayService:
         offset = level.progress.latest
         self.counters["lost"] += max(0, first - offset)
         self._state.effects.warning(
-            f"delay level {level.number} goes on at message {first} rather than {offset}: its "
-            "queue has none there; were they deleted by age, fileReservedTime is shorter than "
-            "the delay"
+            f"skipped delayed messages level={level.number} from={offset} to={first}: the queue has"
+            " no messages there; if they were deleted by age, fileReservedTime is shorter than the"
+            " delay"
         )
 
     def _delivered(self, level: _Level, run: Run, count: int, size: int, refused: int) -> None:
@@ -307,13 +306,15 @@ class DelayService:
 
     def _failed(self, level: _Level, error: Exception) -> None:
         state = self._state
-        text = f"delay level {level.number} can not be read: {error}"
-        state.effects.failed(f"{text}; the next try is in {PAUSE_SECONDS:.0f} s", error)
+        text = f"reading delayed messages failed level={level.number}"
+        state.effects.failed(f"{text} retry_in={PAUSE_SECONDS:.0f}s: {error}", error)
         level.look_ms = 0.0
         state.task_runner.start_in_role(
             tasks.wait(state.now + PAUSE_SECONDS),
             lambda _: self._rest(level),
-            lambda failure: state.effects.broken("a pause ended badly", failure),
+            lambda failure: state.effects.broken(
+                "waiting for a retry raised an exception", failure
+            ),
         )
 
     def _rest(self, level: _Level) -> None:

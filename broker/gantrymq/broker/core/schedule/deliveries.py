@@ -74,8 +74,8 @@ class Delivery:
             if self._left_out is not None:
                 self._left_out(record)
             self._state.effects.warning(
-                f"a message for {record.topic!r}, queue {record.queue_id}, is due but can not be "
-                f"stored, and is left out: {answer.remark}"
+                f"skipped due message topic={utf8_text(record.topic)} queue={record.queue_id}:"
+                f" it cannot be stored: {answer.remark}"
             )
         elif not answer.status.is_stored:
             self._again.append(record)
@@ -86,7 +86,7 @@ class Delivery:
         self._one_less()
 
     def _broke(self, record: Record, error: Exception) -> None:
-        self._state.effects.broken("a due message could not be put", error)
+        self._state.effects.broken("storing a due message raised an exception", error)
         self._again.append(record)
         self._one_less()
 
@@ -101,5 +101,7 @@ class Delivery:
         self._state.task_runner.start_in_role(
             tasks.wait(self._state.now + RETRY_SECONDS),
             lambda _: self._put(again),
-            lambda error: self._state.effects.broken("a pause ended badly", error),
+            lambda error: self._state.effects.broken(
+                "waiting for a retry raised an exception", error
+            ),
         )

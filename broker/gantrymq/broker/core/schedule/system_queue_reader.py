@@ -32,7 +32,9 @@ def records_from(
         _decode(pulled.chunks, found)
     except CorruptionError as error:
         if not found:
-            state.effects.warning(f"message {offset} of {topic} is passed over: {error}")
+            state.effects.warning(
+                f"skipped unreadable message topic={topic} offset={offset}: {error}"
+            )
         return found, offset + max(len(found), 1)
     return found, max(pulled.next_offset, offset)
 

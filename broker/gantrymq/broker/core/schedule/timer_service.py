@@ -159,8 +159,8 @@ class TimerService:
             missing = place.missing(start, place.taken if state.identity.is_elected else end)
             self._lose(
                 missing,
-                f"the log lost timer messages: at most {missing} of those from {place.low} on in "
-                f"their queue, which now begins at {start} and ends at {end}",
+                f"at most so many from offset {place.low} on are missing from their queue, which"
+                f" begins at {start} and ends at {end}",
             )
         return place.within(start, end)
 
@@ -231,13 +231,15 @@ class TimerService:
         """Pause the service; the failed read is then repeated."""
         state = self._state
         state.effects.failed(
-            f"timer messages can not be read: {error}; the next try is in {PAUSE_SECONDS:.0f} s",
+            f"reading timer messages failed retry_in={PAUSE_SECONDS:.0f}s: {error}",
             error,
         )
         state.task_runner.start_in_role(
             tasks.wait(state.now + PAUSE_SECONDS),
             lambda _: self._rest(),
-            lambda failure: state.effects.broken("a pause ended badly", failure),
+            lambda failure: state.effects.broken(
+                "waiting for a retry raised an exception", failure
+            ),
         )
 
     def _rest(self) -> None:
@@ -246,7 +248,9 @@ class TimerService:
     def _lose(self, count: int, text: str) -> None:
         if count:
             self.counters["lost"] += count
-            self._state.effects.warning(f"{text}; see gantry store check")
+            self._state.effects.warning(
+                f"lost timer messages count={count}: {text}; run gantry store check"
+            )
 
     # ------------------------------------------------------------------ take
 
@@ -268,14 +272,13 @@ class TimerService:
         if run.first > self._taken:
             self._lose(
                 run.first - self._taken,
-                f"timer messages {self._taken} to {run.first - 1} were deleted with the log before "
-                "they were read",
+                f"offsets {self._taken} to {run.first - 1} were deleted with the log before they were"
+                " read",
             )
         unreadable = len(run.records) - len(timed)
         self._lose(
             unreadable,
-            f"{unreadable} of the timer messages {run.first} to {run.end - 1} can not be read, or "
-            "do not say when they are due",
+            f"some of the offsets {run.first} to {run.end - 1} cannot be read, or have no due time",
         )
         for one in timed:
             self._note_one(one)
@@ -328,8 +331,7 @@ class TimerService:
         self.counters["recalled"] += due.recalled
         self._lose(
             due.missing,
-            f"{due.missing} timer messages, due at {second.second} s, can not be delivered: the "
-            "log lost them, they are damaged, or they say no queue",
+            f"those due at {second.second} s are deleted from the log, damaged, or name no queue",
         )
         then = partial(self._delivered, second, due.looked_at, len(due.messages))
         Delivery(self._state, due.messages, then, count=self._state.figures.count_timer_out)
@@ -377,9 +379,9 @@ class TimerService:
         if low < minimum != self._told_minimum:
             self._told_minimum = minimum
             state.effects.warning(
-                f"timer messages from {low} to {minimum - 1} of their queue were deleted with the "
-                "log; those that still wait are lost, and are counted when they are due: raise "
-                "fileReservedTime, or free space on the disk"
+                f"timer messages were deleted with the log from={low} to={minimum - 1}: those not yet"
+                " delivered are lost, and are counted when they are due; raise fileReservedTime, or"
+                " free space on the disk"
             )
         self._spans.roll_after(self._roll_ms())
         below = self._spans.next_roll(state.wall_ms, self._taken)
@@ -412,7 +414,7 @@ class TimerService:
         assert isinstance(copies, list)
         there = [copy for copy in copies if copy is not None]
         missing = len(copies) - len(there)
-        self._lose(missing, f"{missing} timer messages were lost before they could be rolled")
+        self._lose(missing, "they were deleted or damaged before they were rolled")
         Delivery(self._state, there, partial(self._roll_put, len(copies), len(there)))
 
     def _roll_put(self, looked_at: int, count: int, refused: int) -> None:

@@ -16,7 +16,7 @@ to one send, and the address may lead to this member for a while. The first send
 are therefore forwarded, for STAY_SECONDS.
 
 A forwarded send carries its client's address in the field BORN_HOST, which becomes the message's
-born host, with a proof by the member (relay_proofs.py). Invariant: a forwarded send is not
+born host, with a proof by the member (forward_proofs.py). Invariant: a forwarded send is not
 forwarded again. Bounds: PARKED_MAX sends of PARKED_BYTES_MAX in total. A send beyond them, or after
 its connection's time is over, closes the connection.
 """
@@ -90,7 +90,7 @@ class SendForwarder:
         "_arrivals",
         "_bytes",
         "_channels",
-        "_has_said",
+        "_has_logged",
         "_master",
         "_parked",
         "_state",
@@ -103,7 +103,7 @@ class SendForwarder:
         self._bytes = 0
         self._channels: dict[Channel, tuple[int, float]] = {}
         """By connection, how many of its sends are held here, and until when more are accepted."""
-        self._has_said = False
+        self._has_logged = False
         self._master = ""
         self._parked: dict[Request, float] = {}
         self._state = state
@@ -152,19 +152,19 @@ class SendForwarder:
         state = self._state
         if BORN_HOST in (request.command.ext or {}):
             return _not_master(state)
-        if self._is_to_go(request):
+        if self._must_move(request):
             return Reply(going_away())
         channel, size = request.channel, len(request.command.body)
         count, until = self._channels.get(channel, (0, state.now + PARK_SECONDS))
         if state.now >= until or len(self) >= PARKED_MAX or self._bytes + size > PARKED_BYTES_MAX:
             state.effects.add(CloseChannel(channel, "too many sends wait for a master"))
             return SILENT
-        self._say()
+        self._log_once()
         self._channels[channel] = count + 1, until
         self._bytes += size
         self._parked[request] = state.now + PARK_SECONDS
         if self._master:
-            self._relay(request)
+            self._forward(request)
         return HELD
 
     def master_is(self, address: str) -> None:
@@ -172,7 +172,7 @@ class SendForwarder:
         self._master = address
         if self._master:
             for request in list(self._parked):
-                self._relay(request)
+                self._forward(request)
 
     def take_parked(self) -> list[Request]:
         """Return and drop the held sends, because this broker is master now."""
@@ -185,23 +185,25 @@ class SendForwarder:
 
     # ------------------------------------------------------------------ one send
 
-    def _relay(self, request: Request) -> None:
+    def _forward(self, request: Request) -> None:
         del self._parked[request]
         self._under_way[request] = None
         self._state.task_runner.start(
-            tasks.ask_broker(self._master, self._relayed(request), ASK_SECONDS),
+            tasks.ask_broker(self._master, self._forwarded(request), ASK_SECONDS),
             partial(self._answered, request),
-            lambda error: self._state.effects.broken("a send could not be relayed", error),
+            lambda error: self._state.effects.broken(
+                "forwarding a send raised an exception", error
+            ),
         )
 
-    def _relayed(self, request: Request) -> Command:
+    def _forwarded(self, request: Request) -> Command:
         """The send for the master. The proof is added last because it covers the address."""
         command = request.command
         ext = unsigned(command.ext)
         ext[BORN_HOST] = request.channel.peer
-        relayed = Command(command.code, ext=ext, body=command.body)
-        forward_proofs.add(relayed, self._state.group_secret, self._state.identity)
-        return relayed
+        forwarded = Command(command.code, ext=ext, body=command.body)
+        forward_proofs.add(forwarded, self._state.group_secret, self._state.identity)
+        return forwarded
 
     def _answered(self, request: Request, answer: object) -> None:
         """Pass the master's answer on. Without an answer the outcome of the send is unknown."""
@@ -217,10 +219,10 @@ class SendForwarder:
         else:
             effects.release(request)
         if self._leave(request) and not self._knows_go_away(request.command):
-            reason = "this broker is not master, and the send went to the one that is"
+            reason = "this broker is not master; the send was forwarded to the master"
             effects.add(CloseChannel(request.channel, reason))
 
-    def _is_to_go(self, request: Request) -> bool:
+    def _must_move(self, request: Request) -> bool:
         """Whether the connection had its time and there is a master to go to."""
         if not self._knows_go_away(request.command):
             return False
@@ -245,14 +247,13 @@ class SendForwarder:
         self._channels.pop(channel, None)
         return True
 
-    def _say(self) -> None:
-        if not self._has_said:
-            self._has_said = True
+    def _log_once(self) -> None:
+        if not self._has_logged:
+            self._has_logged = True
             self._state.effects.info(
-                f"sends reach {self._state.identity.address}, which is not master: they are"
-                f" relayed to the one that is, within {PARK_SECONDS:.0f} s, and their clients are"
-                " told to connect anew, or their connections are closed, so that they find it;"
-                " told no, they would ask here again at once and give up"
+                f"forwarding sends to the master own_address={self._state.identity.address}"
+                f" timeout={PARK_SECONDS:.0f}s: this broker is not master; producers are told to"
+                " reconnect, or their connections are closed, so that they find the master"
             )
 
     # ------------------------------------------------------------------ the periodic service
@@ -267,7 +268,7 @@ class SendForwarder:
             del self._parked[request]
             self._state.effects.release(request)
             if self._leave(request):
-                reason = "this broker is not master, and nobody is"
+                reason = "this broker is not master, and no master is known"
                 self._state.effects.add(CloseChannel(request.channel, reason))
 
     def closed(self, channel: Channel) -> None:
@@ -306,6 +307,6 @@ def unsigned(ext: Mapping[str, str] | None) -> dict[str, str]:
 def _not_master(state: State) -> Reply:
     return refused(
         ResponseCode.SERVICE_NOT_AVAILABLE,
-        f"{UNAVAILABLE}{state.identity.address} is not master any more: the send was relayed here"
-        " by a member that thought so",
+        f"{UNAVAILABLE}{state.identity.address} is not master any more, although another member"
+        " forwarded the send to it",
     )

@@ -150,8 +150,8 @@ class Filters:
         )
         if selector.ignored:
             context.effects.warning(
-                f"the filter of group {group} for topic {said.topic} ends before"
-                f" {selector.ignored[:100]!r}, which is ignored as RocketMQ does; correct it"
+                f"ignored the end of a filter group={group} topic={said.topic}"
+                f" ignored={selector.ignored[:100]!r}: RocketMQ ignores it too; correct the filter"
             )
         return selector
 

@@ -129,12 +129,10 @@ class TransactionCheck:
         self._is_running = False
         effects = self._state.effects
         if not isinstance(error, GantryError):
-            effects.broken("a defect ended a round of transaction checks", error)
+            effects.broken("a round of transaction checks raised an exception", error)
             return
         wait = max(self._due - self._state.now, 0)
-        effects.warning(
-            f"open transactions could not be checked: {error}; the next try is in {wait:.0f} s"
-        )
+        effects.warning(f"checking open transactions failed retry_in={wait:.0f}s: {error}")
 
     # ------------------------------------------------------------------ the start
 
@@ -151,7 +149,7 @@ class TransactionCheck:
         for number in outdated:
             answer = yield from tasks.put(op_of(state, number), waits=False)
             if not answer.status.is_stored:
-                state.effects.warning(f"half messages could not be read: {answer.remark}")
+                state.effects.warning(f"reading half messages failed: {answer.remark}")
                 return
             halves.done(number)
         self._later = Progress(half.maximum, op.maximum)
@@ -276,7 +274,7 @@ class TransactionCheck:
         with state.open_halves.claim([half for half, _, _ in sequels]):
             answer = yield from put_together(state, records, waits=True)
             if not answer.status.is_stored:
-                state.effects.warning(f"open transactions could not be checked: {answer.remark}")
+                state.effects.warning(f"checking open transactions failed: {answer.remark}")
                 return False
             for sequel in sequels:
                 self._carried_out(*sequel)

@@ -340,14 +340,14 @@ def test_an_offset_behind_the_queues_end_skips_nothing_to_come() -> None:
     assert bodies(broker.popped()) == ["b"]
 
 
-def test_messages_of_a_topic_that_is_gone_are_dropped() -> None:
+def test_in_flight_messages_of_a_deleted_topic_are_dropped() -> None:
     broker = PoppedBroker()
     broker.store("a")
     broker.popped()
     broker.state.topics.remove("T", broker.broker.wall_ms)
     broker.broker.pass_time(65)
     assert len(broker.state.in_flight) == 0
-    assert any("topic T is gone" in line.text for line in broker.broker.lines)
+    assert any("topic T was deleted" in line.text for line in broker.broker.lines)
 
 
 # ---------------------------------------------------------------------- looking only

@@ -70,8 +70,8 @@ def _change(state: State, change: Change) -> Task[Outcome]:
     make_missing(state)  # a feature that was turned on may need a system topic
     for key in configuration.outranked(change):
         state.effects.warning(
-            f"updateBrokerConfig: {key} counts until the next start only, for it is set by"
-            f" {configuration.sources[key].value} as well"
+            f"setting applies until the next start only key={key}:"
+            f" {configuration.sources[key].value} sets it as well"
         )
     if state.settings.broker_permission != permission:
         state.effects.add(Register())

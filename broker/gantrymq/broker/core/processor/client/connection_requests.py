@@ -212,7 +212,9 @@ def _progress_of(
     try:
         return ConsumerStatus.from_json(javajson.loads(answer.body)).progress
     except RemoteError as error:
-        state.effects.warning(f"{client.client_id} does not say how far it is, {error}")
+        state.effects.warning(
+            f"reading a client's progress failed client={client.client_id}: {error}"
+        )
         return None
 
 

@@ -158,7 +158,7 @@ def _keep(state: State, record: Record) -> Task[tuple[str, int] | None]:
             return message_id, answer.queue_offset
         state.stats.put_failed()
         failure = f"{answer.status.name}: {answer.remark}"
-    state.effects.warning(f"a reply was not kept in {topic}, {failure}")
+    state.effects.warning(f"storing a reply failed topic={topic}: {failure}")
     return None
 
 
