@@ -1,1 +1,1 @@
-"""Access control of the broker."""
+"""Checks requests against accounts and policies, and records refused attempts."""

@@ -1,1 +1,1 @@
-"""Connected clients: heartbeats, membership, queue locks and assignments."""
+"""Connected clients: notifications of groups, evictions, assignment of queues."""

@@ -1,1 +1,1 @@
-"""Counts requests and messages for the broker's metrics, and reads lags from the store."""
+"""Counts of requests and messages, for metrics and RocketMQ's statistics."""

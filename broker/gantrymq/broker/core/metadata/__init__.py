@@ -1,1 +1,1 @@
-"""Topics and consumer groups: their tables, names, creation, attributes and requests."""
+"""Changes of topics and groups: creation, expiry, attributes, routes, waiting for replicas."""

@@ -127,7 +127,8 @@ class Revival:
         copies = {checkout: copy for checkout, copy in pairs if copy is not None}
         if len(copies) < len(found):
             self._state.effects.warning(
-                f"lost unacknowledged messages {_named(due[0].place)} count={len(found) - len(copies)}:"
+                f"lost unacknowledged messages {_named(due[0].place)}"
+                f" count={len(found) - len(copies)}:"
                 " the log no longer has them, or they are damaged; run gantry store check"
             )
         refused: list[Record] = []

@@ -1,1 +1,1 @@
-"""The broker's role, and the tables that follow a master's log."""
+"""The role of the broker, and the replication of its tables."""

@@ -1,1 +1,1 @@
-"""Delayed messages: delay levels, and timers for any moment."""
+"""Delayed messages: delay levels, timers, and their delivery."""

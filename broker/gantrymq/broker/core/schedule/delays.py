@@ -274,7 +274,8 @@ class DelayService:
         why = "it names no queue" if is_read else "the log no longer has it, or it is damaged"
         self.counters["lost"] += 1
         self._state.effects.warning(
-            f"lost delayed message level={level.number} offset={offset}: {why}; run gantry store check"
+            f"lost delayed message level={level.number} offset={offset}: {why};"
+            " run gantry store check"
         )
 
     def _jumped(self, level: _Level, first: int) -> None:

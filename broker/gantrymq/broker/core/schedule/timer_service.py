@@ -272,8 +272,8 @@ class TimerService:
         if run.first > self._taken:
             self._lose(
                 run.first - self._taken,
-                f"offsets {self._taken} to {run.first - 1} were deleted with the log before they were"
-                " read",
+                f"offsets {self._taken} to {run.first - 1} were deleted with the log before they"
+                " were read",
             )
         unreadable = len(run.records) - len(timed)
         self._lose(
@@ -379,9 +379,9 @@ class TimerService:
         if low < minimum != self._told_minimum:
             self._told_minimum = minimum
             state.effects.warning(
-                f"timer messages were deleted with the log from={low} to={minimum - 1}: those not yet"
-                " delivered are lost, and are counted when they are due; raise fileReservedTime, or"
-                " free space on the disk"
+                f"timer messages were deleted with the log from={low} to={minimum - 1}:"
+                " those not delivered yet are lost, and are counted when they are due; raise"
+                " fileReservedTime, or free space on the disk"
             )
         self._spans.roll_after(self._roll_ms())
         below = self._spans.next_roll(state.wall_ms, self._taken)
