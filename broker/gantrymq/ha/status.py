@@ -50,7 +50,7 @@ class Replication(Protocol):
         """The slaves that are connected and have reported their position."""
 
     def following(self) -> FollowingStatus | None:
-        """None if this broker follows no master."""
+        """The master that this broker follows; None if there is none."""
 
     def follow(self, address: str) -> None:
         """Follow the master at this HA address from now on, `host:port`; "" means none. Passing the
@@ -58,7 +58,7 @@ class Replication(Protocol):
 
 
 @final
-class _Nobody:
+class _NoReplication:
     """The replication of a broker without master and slaves."""
 
     def followers(self, now: float) -> Sequence[FollowerStatus]:
@@ -71,5 +71,5 @@ class _Nobody:
         return None
 
 
-NOBODY: Final[Replication] = _Nobody()
+NO_REPLICATION: Final[Replication] = _NoReplication()
 """For a broker that neither has nor is a slave."""

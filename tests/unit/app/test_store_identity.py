@@ -109,7 +109,7 @@ def test_adopt_names_the_group_and_drops_the_kept_lease(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["adopt", str(store), "--group", OURS]) == 0
-    assert f"adopted group {OURS}: disk {DISK} was of {THEIRS}" in capsys.readouterr().out
+    assert f"adopted group {OURS}: disk {DISK} belonged to {THEIRS}" in capsys.readouterr().out
     disk = FolderDisk(store)
     assert identity.read(disk) == Identity(DISK, OURS)
     assert lease_copy.read(disk) is None

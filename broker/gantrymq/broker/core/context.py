@@ -20,7 +20,7 @@ from gantrymq.broker.core.engine.task_runner import TaskRunner
 from gantrymq.broker.core.messages import Effects, File
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.ha.protocol.proofs import GroupSecret
-from gantrymq.ha.status import NOBODY, Replication
+from gantrymq.ha.status import NO_REPLICATION, Replication
 from gantrymq.store.append.kernel import Kernel
 from gantrymq.store.engine import Store
 from gantrymq.wire import hosts
@@ -142,7 +142,7 @@ class Context:
     def _set_role(self) -> None:
         self.kernel: Kernel | None = None
         """Takes sends directly from receive buffers; None while no send may be taken that way."""
-        self.replication: Replication = NOBODY
+        self.replication: Replication = NO_REPLICATION
         self.members: Members = ALONE
         self.group_secret: GroupSecret | None = None
         """The group's secret for proofs between members; None where the group has none."""

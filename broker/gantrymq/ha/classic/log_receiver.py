@@ -30,8 +30,8 @@ class LogReceiver:
         "_output",
         "_rate",
         "_reported",
+        "_reported_at",
         "_settings",
-        "_spoke_at",
         "has_heard",
         "is_over",
     )
@@ -48,7 +48,7 @@ class LogReceiver:
         self._rate = Rate(now)
         self._reported = 0 if is_empty else end
         self._settings = settings
-        self._spoke_at = now
+        self._reported_at = now
         self._report(now)
 
     def receive(self, data: bytes, now: float) -> Sequence[LogReceiverEvent]:
@@ -69,7 +69,9 @@ class LogReceiver:
                 self._expected = position + len(piece)
                 pieces.append(piece)
         if self._frames.failure and not self.is_over:
-            events.append(self._end(Ending.GARBAGE, f"it is no master: {self._frames.failure}"))
+            events.append(
+                self._end(Ending.GARBAGE, f"the peer is not a master: {self._frames.failure}")
+            )
         if pieces and begin is not None:
             copied = Copied(begin, b"".join(pieces))
             self._rate.add(len(copied.data), now)
@@ -91,7 +93,7 @@ class LogReceiver:
         """When `expire` has something to do."""
         return min(
             self._heard_at + self._settings.silence_seconds,
-            self._spoke_at + self._settings.heartbeat_seconds,
+            self._reported_at + self._settings.heartbeat_seconds,
         )
 
     def expire(self, now: float) -> Sequence[LogReceiverEvent]:
@@ -99,9 +101,9 @@ class LogReceiver:
         if self.is_over:
             return ()
         if now >= self._heard_at + self._settings.silence_seconds:
-            silence = f"nothing was heard of it for {self._settings.silence_seconds:g} s"
+            silence = f"the master sent nothing for {self._settings.silence_seconds:g} s"
             return [self._end(Ending.SILENT, silence)]
-        if now >= self._spoke_at + self._settings.heartbeat_seconds:
+        if now >= self._reported_at + self._settings.heartbeat_seconds:
             self._report(now)
         return ()
 
@@ -114,15 +116,15 @@ class LogReceiver:
         return self._rate.per_second(now)
 
     def _report(self, now: float) -> None:
-        self._spoke_at = now
+        self._reported_at = now
         self._output.append(encode_report(self._reported))
 
     def _diverged(self, position: int) -> Ended:
         return self._end(
             Ending.DIVERGED,
-            f"it goes on at {position}, but our log wants {self._expected}: one of the two has "
-            "what the other does not; empty this store once its messages are not needed, and it "
-            "begins anew",
+            f"the master continues at {position}, and this log expects {self._expected}: one log"
+            " has records that the other lacks. Empty this store if its messages are not needed;"
+            " the slave then copies the master's log from its last file on.",
         )
 
     def _end(self, ending: Ending, text: str) -> Ended:

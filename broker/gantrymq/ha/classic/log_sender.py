@@ -30,7 +30,7 @@ from gantrymq.store.engine import Store
 
 COLD_BYTES: Final = 256 * 1024
 
-BEGIN_ANEW: Final = "empty its store, and it begins anew with the last file"
+BEGIN_ANEW: Final = "empty the slave's store, and it begins again with the master's last log file"
 
 
 @final
@@ -45,8 +45,8 @@ class LogSender:
         "_output_bytes",
         "_rate",
         "_reports",
+        "_sent_at",
         "_settings",
-        "_spoke_at",
         "acknowledged",
         "address",
         "is_held_up",
@@ -82,7 +82,7 @@ class LogSender:
         self._rate = Rate(now)
         self._reports = ReportReader()
         self._settings = settings
-        self._spoke_at = now
+        self._sent_at = now
 
     # ------------------------------------------------------------------ the link
 
@@ -108,17 +108,17 @@ class LogSender:
         silent = self._heard_at + self._settings.silence_seconds
         if not self.has_asked:
             return silent
-        return min(silent, self._spoke_at + self._settings.heartbeat_seconds)
+        return min(silent, self._sent_at + self._settings.heartbeat_seconds)
 
     def expire(self, now: float) -> Sequence[LogSenderEvent]:
         """Send a heartbeat if one is due, or end a silent connection."""
         if self.is_over:
             return ()
         if now >= self._heard_at + self._settings.silence_seconds:
-            silence = f"nothing was heard of it for {self._settings.silence_seconds:g} s"
+            silence = f"the slave sent nothing for {self._settings.silence_seconds:g} s"
             return [self._end(Ending.SILENT, silence)]
-        if self.has_asked and now >= self._spoke_at + self._settings.heartbeat_seconds:
-            self._spoke_at = now
+        if self.has_asked and now >= self._sent_at + self._settings.heartbeat_seconds:
+            self._sent_at = now
             if not self._output:
                 self._put(b"", now)
         return ()
@@ -170,7 +170,7 @@ class LogSender:
         """Append a frame to the output; it ends at the position of `stream.sent`."""
         self._output += (encode_head(self.stream.sent - len(data), len(data)), data)
         self._output_bytes += len(data)
-        self._spoke_at = now
+        self._sent_at = now
         self._rate.add(len(data), now)
 
     # ------------------------------------------------------------------ reports
@@ -194,7 +194,7 @@ class LogSender:
             )
         self.stream.begin(position or log.segments.start_of(log.end))
         self.acknowledged = position
-        self._spoke_at = now
+        self._sent_at = now
         return None
 
     def _hear(self, position: int) -> Ended | None:

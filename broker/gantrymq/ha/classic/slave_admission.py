@@ -1,8 +1,8 @@
 """Decides whether a connection to a master with a fixed role may receive the log as a slave.
 
     first bytes                      with the group's secret    without
-    the opening of a handshake       it proves itself           refused
-    a position, as Java's slaves     refused, unless unproven slaves are taken
+    the opening of a handshake       the slave proves itself    refused
+    a position, as Java's slaves     refused, unless unproven slaves are accepted
 
 Before admission a connection is sent only the letters of the handshake, and nothing that it sends
 is an acknowledgement. It has `PROOF_SECONDS` for its proof. If unproven slaves are accepted it has
@@ -27,13 +27,13 @@ PROOF_SECONDS: Final = 3.0
 FIRST_BYTES: Final = len(OPENING)
 
 UNPROVEN: Final = (
-    "it does not prove that it knows the group's secret: a slave of Gantry needs groupSecretFile"
-    " with the master's secret; a slave of Java cannot prove itself, and is taken only with"
+    "the peer does not prove that it knows the group's secret. Set groupSecretFile of a Gantry"
+    " slave to the master's secret. A Java slave has no proof: a master accepts it only with"
     " haAllowUnauthenticatedSlaves=true at this master, which lets any peer that reaches this port"
     " read and acknowledge all messages"
 )
 CANNOT_CHECK: Final = (
-    "it wants to prove itself by the group's secret, and this master has none: set groupSecretFile"
+    "the peer sends a proof of the group's secret, and this master has none: set groupSecretFile"
     " here, to the same secret"
 )
 
@@ -86,8 +86,8 @@ class SlaveAdmission:
     def too_late(self) -> str:
         """Why the connection is closed at the deadline."""
         if self._settings.takes_unproven:
-            return f"it said nothing for {self._settings.silence_seconds:g} s"
-        return f"nothing came of it for {PROOF_SECONDS:g} s; {UNPROVEN}"
+            return f"the peer sent nothing for {self._settings.silence_seconds:g} s"
+        return f"no proof within {PROOF_SECONDS:g} s; {UNPROVEN}"
 
     @property
     def first(self) -> bytes:
@@ -100,7 +100,7 @@ class SlaveAdmission:
         if self._handshake is None:
             self._first += data
             if not self._is_opening:
-                self._take_unproven()
+                self._accept_unproven()
                 return b""
             if len(self._first) < FIRST_BYTES:
                 return b""
@@ -114,7 +114,7 @@ class SlaveAdmission:
     def _is_opening(self) -> bool:
         return OPENING.startswith(self._first[:FIRST_BYTES])
 
-    def _take_unproven(self) -> None:
+    def _accept_unproven(self) -> None:
         if not self._settings.takes_unproven:
             raise RemoteError(UNPROVEN)
         self.is_admitted = len(self._first) >= FIRST_BYTES

@@ -71,7 +71,7 @@ class SlaveHandshake:
     def receive(self, data: bytes) -> bytes:
         """The bytes to send in response. Raises RemoteError."""
         said = b"".join(map(self._take, _handshake_frames(self._reader, data)))
-        _must_be_sound(self._reader)
+        _check_no_failure(self._reader)
         return said
 
     def _take(self, frame: HandshakeFrame) -> bytes:
@@ -83,7 +83,7 @@ class SlaveHandshake:
         said, me = _read(frame), self._me
         master, nonce = _introduced(said, me.group)
         if master != MASTER_ID:
-            raise RemoteError(f"it says that it is broker {master}, and a master is {MASTER_ID}")
+            raise RemoteError(f"the peer has brokerId {master}, and a master has {MASTER_ID}")
         nonces = me.nonce + nonce
         proof = bytes.fromhex(hexadecimal(said, "proof"))
         proven = _statement(_MASTER, me, me.broker_id, nonces)
@@ -110,7 +110,7 @@ class MasterHandshake:
     def receive(self, data: bytes) -> bytes:
         """The bytes to send in response. Raises RemoteError."""
         said = b"".join(map(self._take, _handshake_frames(self._reader, data)))
-        _must_be_sound(self._reader)
+        _check_no_failure(self._reader)
         return said
 
     def _take(self, frame: HandshakeFrame) -> bytes:
@@ -123,7 +123,9 @@ class MasterHandshake:
             return _handshake_frame(Kind.WELCOME, {})
         self._slave, nonce = _introduced(_read(frame), me.group)
         if self._slave == MASTER_ID:
-            raise RemoteError(f"it says that it is broker {MASTER_ID}, which is its master's id")
+            raise RemoteError(
+                f"the peer has brokerId {MASTER_ID}, which is the id of a master, not of a slave"
+            )
         self._nonces = nonce + me.nonce
         self._reader.expect(Kind.PROOF)
         proof = me.secret.prove(_statement(_MASTER, me, self._slave, self._nonces))
@@ -151,7 +153,7 @@ def _handshake_frames(reader: MemberReader, data: bytes) -> list[HandshakeFrame]
     return frames
 
 
-def _must_be_sound(reader: MemberReader) -> None:
+def _check_no_failure(reader: MemberReader) -> None:
     if reader.failure:
         raise RemoteError(reader.failure)
 
@@ -172,10 +174,10 @@ def _introduced(said: JsonObject, group: str) -> tuple[int, bytes]:
     """The broker's id and its nonce. Raises RemoteError unless it is of the same group."""
     theirs = required_text_field(said, "group")
     if theirs != _shown(group):
-        raise RemoteError(f"it is of {theirs!r}, and we are of {_shown(group)!r}")
+        raise RemoteError(f"the peer belongs to {theirs!r}, and this broker to {_shown(group)!r}")
     broker_id = long_field(said, "broker", -1)
     if not MASTER_ID <= broker_id <= LONG_MAX:
-        raise RemoteError(f"it says that it is broker {broker_id}")
+        raise RemoteError(f"the peer has the invalid brokerId {broker_id}")
     return broker_id, nonce_of(said)
 
 

@@ -4,7 +4,7 @@
     epoch           8 bytes each: number | start position in the log
 
 A member that has lost this file finds no common position with any other log, and copies the whole
-log anew.
+log again.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def decode(data: bytes) -> Epochs:
     body = data[8:]
     if data[:8] != MAGIC + _CRC.pack(zlib.crc32(body)) or len(body) % _EPOCH.size:
         raise StoreRefusedError(
-            f"{PATH} is damaged: it tells which master wrote which part of the log; restore it from"
-            " a copy, or remove it, and this member copies its master's log anew"
+            f"{PATH} is damaged: it records which master wrote which part of the log. Restore it"
+            " from a copy, or remove it, and this member copies the master's log again."
         )
     return tuple(Epoch(number, start) for number, start in _EPOCH.iter_unpack(body))
 

@@ -9,8 +9,8 @@ of that epoch in either of them, and have nothing in common after it.
     epochs of B   1 at 0     4 at 73216     5 at 81000      the log ends at 85000
     diverge at    81000
 
-Invariant: numbers rise, and so do positions. An epoch in which nothing was written is forgotten
-once the next one has begun.
+Invariant: numbers rise, and so do positions. An epoch without records is dropped once the
+next one has begun.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Epochs: TypeAlias = tuple[Epoch, ...]
 def begun(epochs: Epochs, number: int, start: int) -> Epochs:
     """The epochs with a new one added, to which all records from position `start` on belong."""
     if epochs and number <= epochs[-1].number:
-        raise LocalError(f"epoch {number} cannot begin behind {epochs[-1]}: numbers rise")
+        raise LocalError(f"epoch {number} cannot begin after {epochs[-1]}: numbers rise")
     return (*cut(epochs, start), Epoch(number, start))
 
 

@@ -27,9 +27,9 @@ _FILE: Final = JsonFile(
     PATH,
     b"GID1",
     1 << 12,
-    "it tells which group this disk belongs to; restore it from a copy. Where another member of the"
+    "it names the group that this disk belongs to. Restore it from a copy. If another member of the"
     " group is in sync, run `gantry store archive` on this directory instead, and this member"
-    " copies its master's log anew",
+    " copies the master's log again",
 )
 _UUID: Final = re.compile(r"[0-9a-f]{32}")
 
@@ -49,7 +49,7 @@ def is_uuid(text: str) -> bool:
 
 
 def encode(identity: Identity) -> bytes:
-    return _FILE.encode(_said(identity))
+    return _FILE.encode(_fields(identity))
 
 
 def decode(data: bytes) -> Identity:
@@ -64,15 +64,15 @@ def read(disk: Disk) -> Identity | None:
 
 def write(disk: Disk, identity: Identity) -> None:
     """Write the file and fsync it before returning."""
-    _FILE.write(disk, _said(identity))
+    _FILE.write(disk, _fields(identity))
 
 
-def _said(identity: Identity) -> JsonObject:
+def _fields(identity: Identity) -> JsonObject:
     return {"disk": identity.disk, "group": identity.group}
 
 
-def _parse(said: JsonObject) -> Identity:
-    disk, group = required_text_field(said, "disk"), text_field(said, "group") or ""
+def _parse(fields: JsonObject) -> Identity:
+    disk, group = required_text_field(fields, "disk"), text_field(fields, "group") or ""
     if not is_uuid(disk) or (group and not is_uuid(group)):
-        raise ValueError("a UUID in it is none")
+        raise ValueError("it has an invalid UUID")
     return Identity(disk, group)

@@ -40,8 +40,8 @@ class JsonFile:
     advice: str
     """What the file contains and what an operator does when it is damaged."""
 
-    def encode(self, said: JsonObject) -> bytes:
-        body = javajson.dumps_standard(said)
+    def encode(self, fields: JsonObject) -> bytes:
+        body = javajson.dumps_standard(fields)
         return self._head(body) + body
 
     def decode(self, data: bytes, parse: Callable[[JsonObject], _T]) -> _T:
@@ -49,7 +49,7 @@ class JsonFile:
         `parse` raises RemoteError or ValueError."""
         size = len(self.magic) + _CRC_BYTES
         if data[:size] != self._head(data[size:]):
-            raise self._damaged("its sum is wrong")
+            raise self._damaged("its checksum is wrong")
         try:
             return parse(object_of(javajson.loads(data[size:]), self.path))
         except (RemoteError, ValueError) as error:
@@ -60,9 +60,9 @@ class JsonFile:
         data = atomic_file.content(disk, self.path, self.bytes_max)
         return None if data is None else self.decode(data, parse)
 
-    def write(self, disk: Disk, said: JsonObject) -> None:
+    def write(self, disk: Disk, fields: JsonObject) -> None:
         """Replace the file; it is on the disk when this returns."""
-        atomic_file.replace(disk, self.path, self.encode(said))
+        atomic_file.replace(disk, self.path, self.encode(fields))
 
     def _head(self, body: bytes) -> bytes:
         return self.magic + zlib.crc32(body).to_bytes(_CRC_BYTES, "big")

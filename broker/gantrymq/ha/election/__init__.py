@@ -1,1 +1,1 @@
-"""Elections and leases: who may become master, and for how long."""
+"""Decides which member becomes master, and until when it may acknowledge."""

@@ -30,9 +30,9 @@ _FILE: Final = JsonFile(
     PATH,
     b"GLC1",
     1 << 16,
-    "it is the last Lease that this member has seen; restore it from a copy. Where another member"
+    "it holds the last Lease that this member has seen. Restore it from a copy. If another member"
     " of the group is in sync, run `gantry store archive` on this directory instead, and this"
-    " member copies its master's log anew",
+    " member copies the master's log again",
 )
 
 

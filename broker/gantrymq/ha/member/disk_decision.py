@@ -5,8 +5,7 @@
     adopt      the messages of this disk are the group's: its identity names the group from now on,
                and its copy of the Lease, which may be another group's, is removed
     archive    the store moves into a folder beside it (store/files/archive.py), and its member
-    begins
-               with an empty store and a new UUID
+               begins with an empty store and a new UUID
 
 `gantry store adopt` and `archive` write the file, and carry out the decision if no broker has the
 store open. If one has, that broker restarts and carries it out before it opens the store.
@@ -38,8 +37,8 @@ _FILE: Final = JsonFile(
     PATH,
     b"GDN1",
     1 << 12,
-    "it is what `gantry store adopt` or `gantry store archive` decided; remove the file and run the"
-    " command again",
+    "it holds the decision of `gantry store adopt` or `gantry store archive`; remove the file and"
+    " run the command again",
 )
 
 
@@ -64,7 +63,7 @@ class Decision:
 
 
 def encode(decision: Decision) -> bytes:
-    return _FILE.encode(_said(decision))
+    return _FILE.encode(_fields(decision))
 
 
 def decode(data: bytes) -> Decision:
@@ -72,22 +71,22 @@ def decode(data: bytes) -> Decision:
     return _FILE.decode(data, _parse)
 
 
-def _said(decision: Decision) -> JsonObject:
+def _fields(decision: Decision) -> JsonObject:
     return {"choice": decision.choice.value, "argument": decision.argument}
 
 
-def _parse(said: JsonObject) -> Decision:
-    choice = Choice(required_text_field(said, "choice"))
-    return _checked(Decision(choice, required_text_field(said, "argument")))
+def _parse(fields: JsonObject) -> Decision:
+    choice = Choice(required_text_field(fields, "choice"))
+    return _checked(Decision(choice, required_text_field(fields, "argument")))
 
 
 def _checked(decision: Decision) -> Decision:
     is_adoption = decision.choice is Choice.ADOPT
     argument = decision.argument
     if is_adoption and not identity.is_uuid(argument):
-        raise ValueError(f"{argument} is no UUID of 32 small hexadecimal digits")
+        raise ValueError(f"{argument} is not a UUID of 32 lower-case hexadecimal digits")
     if not is_adoption and (not argument.startswith(archive.PREFIX) or "/" in argument):
-        raise ValueError(f"{argument} is no name of an archive folder")
+        raise ValueError(f"{argument} is not the name of an archive folder")
     return decision
 
 
@@ -98,7 +97,7 @@ def read(disk: Disk) -> Decision | None:
 
 def write(disk: Disk, decision: Decision) -> None:
     """Write the file and fsync it before returning. Raises ValueError for an invalid argument."""
-    _FILE.write(disk, _said(_checked(decision)))
+    _FILE.write(disk, _fields(_checked(decision)))
 
 
 def drop(disk: Disk) -> None:
@@ -123,4 +122,4 @@ def _adopt(disk: Disk, group: str, new_uuid: Callable[[], str]) -> str:
     atomic_file.remove(disk, lease_copy.PATH)
     disk.sync_folder(OWN)  # before the decision is removed, as that means "done"
     drop(disk)
-    return f"adopted group {group}: disk {known.disk} was of {known.group or 'no group'}"
+    return f"adopted group {group}: disk {known.disk} belonged to {known.group or 'no group'}"

@@ -5,7 +5,7 @@ gantry/member    "GFM1" | crc32 of the rest 4 | JSON
 epoch        the highest epoch this member has seen: it never follows, or is, a master of a
              lower one
 boot         the boot id of the machine when the log was last known to be complete
-is_partial   the log is being copied anew, or the machine crashed with unflushed log bytes:
+is_partial   the log is being copied again, or the machine crashed with unflushed log bytes:
              acknowledged messages may be missing until this member has caught up
 sure_to      the machine crashed before the log behind this position was known to be on disk:
              that part may be damaged where no checksum covers it, as in properties; absent if
@@ -28,9 +28,9 @@ _FILE: Final = JsonFile(
     PATH,
     b"GFM1",
     1 << 16,
-    "it tells which master this member has seen last; restore it from a copy. Where another member"
+    "it records the last epoch that this member has seen. Restore it from a copy. If another member"
     " of the group is in sync, run `gantry store archive` on this directory instead, and this"
-    " member copies its master's log anew",
+    " member copies the master's log again",
 )
 
 
@@ -53,13 +53,13 @@ def read(disk: Disk) -> PersistentState:
 
 def write(disk: Disk, kept: PersistentState) -> None:
     """Write the file and fsync it before returning."""
-    said: JsonObject = {"epoch": kept.epoch, "boot": kept.boot, "isPartial": kept.is_partial}
+    fields: JsonObject = {"epoch": kept.epoch, "boot": kept.boot, "isPartial": kept.is_partial}
     if kept.sure_to is not None:
-        said["sureTo"] = kept.sure_to
-    _FILE.write(disk, said)
+        fields["sureTo"] = kept.sure_to
+    _FILE.write(disk, fields)
 
 
-def _parse(said: JsonObject) -> PersistentState:
-    epoch, boot = long_field(said, "epoch", 0), required_text_field(said, "boot")
-    sure_to = long_field(said, "sureTo") if "sureTo" in said else None
-    return PersistentState(epoch, boot, said.get("isPartial") is True, sure_to)
+def _parse(fields: JsonObject) -> PersistentState:
+    epoch, boot = long_field(fields, "epoch", 0), required_text_field(fields, "boot")
+    sure_to = long_field(fields, "sureTo") if "sureTo" in fields else None
+    return PersistentState(epoch, boot, fields.get("isPartial") is True, sure_to)

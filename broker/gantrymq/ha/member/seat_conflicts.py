@@ -1,4 +1,4 @@
-"""Tells a master which seats two processes claim at the same time.
+"""Tracks the seats that two processes claim at the same time, for one master and epoch.
 
 A pod that was deleted by force may live on, on a node that is cut off, while its successor has
 another disk. One of the two follows, and the other is refused each time that it connects. A new
@@ -21,7 +21,7 @@ OVER_SECONDS: Final = 10.0
 @final
 @dataclass(slots=True)
 class _Refusal:
-    """Why the master refused one seat, and when it did so first and last."""
+    """Why the master refuses a process in a seat, and the first and the last time that it did."""
 
     text: str
     first_at: float
@@ -30,7 +30,8 @@ class _Refusal:
 
 @final
 class SeatConflicts:
-    """The refusals of one master in one epoch. There is one entry a configured member at most."""
+    """The refusals of a master in its epoch, at most one for each configured member; the incoming
+    links own them."""
 
     __slots__ = ("_refusals",)
 
@@ -38,14 +39,14 @@ class SeatConflicts:
         self._refusals: dict[int, _Refusal] = {}
 
     def refused(self, seat: int, text: str, now: float) -> None:
-        """A process that claims this seat may not follow."""
+        """Record that the master refused a process that claims this seat."""
         known = self._refusals.get(seat)
         is_same = known is not None and now < known.last_at + OVER_SECONDS
         first_at = known.first_at if known is not None and is_same else now
         self._refusals[seat] = _Refusal(text, first_at, now)
 
     def lasting(self, now: float) -> Sequence[str]:
-        """Why processes are refused that still try, by their seats."""
+        """The reasons of refusals that last, ordered by seat."""
         return [
             each.text
             for _, each in sorted(self._refusals.items())

@@ -3,17 +3,17 @@
     follower                                  master
     hello    group, member, boot, nonce   ->
                                           <-  challenge   member, boot, nonce, proof
-    proof, joining    its standing        ->
-                                          <-  welcome     its standing
-                                          or  refusal     reason, text, its standing
+    proof, joining    its report          ->
+                                          <-  welcome     its report
+                                          or  refusal     reason, text, its report
 
 A proof is an HMAC-SHA256 of the proving side, everything that both sides said of themselves, and
 both nonces: it cannot be replayed in another handshake or reflected to its sender.
 
 Invariant: nothing that a peer says is used before its proof; until then it costs a few bytes of
-answer. A member that knows of a newer epoch than its master's reports it in its standing, and the
+answer. A member that knows of a newer epoch than its master's sends it in its report, and the
 master has to step down: that is why even a refusal comes after the proofs. While there is no
-master, members learn each other's standings from the refusals.
+master, members learn each other's reports from the refusals.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class OutgoingHandshake:
         if frame.kind is Kind.REFUSAL and self._master is not None:
             words = required_text_field(said, "text")
             raise RefusedError(required_text_field(said, "reason"), words, _member_report(said))
-        raise _out_of_place(frame)
+        raise _unexpected(frame)
 
 
 @final
@@ -191,12 +191,14 @@ class IncomingHandshake:
             return b"", None
         if frame.kind is Kind.JOINING and self._is_proven:
             return b"", _member_report(_read(frame))
-        raise _out_of_place(frame)
+        raise _unexpected(frame)
 
     def _challenge(self, said: JsonObject) -> bytes:
         follower, nonce = _introduced(said, self._me.group)
         if follower.number == self._me.number:
-            raise RemoteError(f"it says that it is member {follower.number}, which is us")
+            raise RemoteError(
+                f"the peer claims to be member {follower.number}, which is this member"
+            )
         self._follower = follower
         self._nonces = nonce + self._nonce
         proof = self._secret.prove(_statement(_MASTER, follower, self._me, self._nonces))
@@ -249,11 +251,11 @@ def _introduced(said: JsonObject, group: str) -> tuple[Member, bytes]:
     """The peer's identity and nonce. Raises RemoteError unless the peer is of the same group."""
     theirs = required_text_field(said, "group")
     if theirs != group:
-        raise RemoteError(f"it is of the group {theirs!r}, and we are of {group!r}")
+        raise RemoteError(f"the peer belongs to the group {theirs!r}, and this member to {group!r}")
     nonce = nonce_of(said)
     number = long_field(said, "member", -1)
     if number < 1:
-        raise RemoteError(f"members are counted from 1, and it says that it is {number}")
+        raise RemoteError(f"the peer claims to be member {number}, and members are counted from 1")
     return Member(theirs, number, required_text_field(said, "boot")), nonce
 
 
@@ -261,7 +263,7 @@ def nonce_of(said: JsonObject) -> bytes:
     """The bytes that make one introduction differ from all others."""
     nonce = bytes.fromhex(hexadecimal(said, "nonce"))
     if len(nonce) != NONCE_BYTES:
-        raise RemoteError(f"a nonce of {len(nonce)} bytes, not {NONCE_BYTES}")
+        raise RemoteError(f"the nonce has {len(nonce)} bytes and must have {NONCE_BYTES}")
     return nonce
 
 
@@ -270,7 +272,7 @@ def hexadecimal(said: JsonObject, name: str) -> str:
     text."""
     value = required_text_field(said, name)
     if len(value) % 2 or not set(value) <= set("0123456789abcdef"):
-        raise RemoteError(f"{name} is no hexadecimal number")
+        raise RemoteError(f"{name} is not a hexadecimal number")
     return value
 
 
@@ -337,5 +339,5 @@ def _mark(said: JsonObject) -> Mark:
     return Mark(*numbers)
 
 
-def _out_of_place(frame: HandshakeFrame) -> RemoteError:
-    return RemoteError(f"a {frame.kind.name.lower()} is out of place here")
+def _unexpected(frame: HandshakeFrame) -> RemoteError:
+    return RemoteError(f"unexpected frame {frame.kind.name.lower()}")

@@ -85,7 +85,7 @@ class LogStream:
         try:
             data = self._piece(size)
         except DiskError as error:
-            self._cannot_read(error)
+            self._fail_as_unreadable(error)
             return b""
         self.sent += len(data)
         return data
@@ -99,7 +99,7 @@ class LogStream:
                 self._drop_chunk()
             return data
         if self.sent < self._log.start:
-            self._is_gone()
+            self._fail_as_deleted()
             return b""
         found = self._log.read(self.sent, size)
         if found is not None:
@@ -112,7 +112,7 @@ class LogStream:
         """Take the result of the disk read."""
         self.is_reading = False
         if finished.error is not None:
-            self._cannot_read(finished.error)
+            self._fail_as_unreadable(finished.error)
             return
         assert isinstance(finished.result, bytes)
         self._chunk = finished.result
@@ -128,10 +128,10 @@ class LogStream:
         self._chunk = b""
         self._chunk_at = 0
 
-    def _is_gone(self) -> None:
+    def _fail_as_deleted(self) -> None:
         self.failure = Ending.TOO_FAR_BEHIND, too_far_behind(self.sent, self._log)
 
-    def _cannot_read(self, cause: Exception) -> None:
+    def _fail_as_unreadable(self, cause: Exception) -> None:
         self.failure = Ending.DISK, f"the log cannot be read at {self.sent}: {cause}"
 
 
@@ -146,4 +146,7 @@ def turn(readings: AsyncReader, streams: Mapping[int, LogStream]) -> None:
 
 def too_far_behind(end: int, log: CommitLog) -> str:
     """Why a log that ends there cannot be continued from this log."""
-    return f"its log ends at {end}, ours begins at {log.start}: the files between were deleted here"
+    return (
+        f"the follower's log ends at {end}, and this log begins at {log.start}: retention has"
+        " deleted the files between"
+    )

@@ -239,16 +239,18 @@ class MemberReader:
 
     def _opened(self, data: bytes) -> None:
         if data != OPENING:
-            self.failure = f"it begins with {data.hex(' ')}, not with {OPENING.hex(' ')}"
+            self.failure = (
+                f"the connection begins with {data.hex(' ')}, not with {OPENING.hex(' ')}"
+            )
         self._want(_HEAD.size, self._headed)
 
     def _headed(self, data: bytes) -> None:
         first, size = _HEAD.unpack(data)
         kind, least, most = _KINDS.get(first, _NO_KIND)
         if not least <= size <= most:
-            self.failure = f"a frame of kind {first!r} and {size} bytes"
+            self.failure = f"invalid frame of kind {first!r} and {size} bytes"
         elif kind not in self._expected:
-            self.failure = f"a {kind.name.lower()} is out of place here"
+            self.failure = f"unexpected frame {kind.name.lower()}"
         elif kind is Kind.DATA:
             self._coming = size - _POSITION.size
             self._want(_POSITION.size, self._placed)

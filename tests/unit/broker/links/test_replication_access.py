@@ -256,7 +256,7 @@ async def test_a_peer_that_does_not_prove_itself_in_time_is_closed(
         writer.write(b"\xffGan")
         assert await told_by(reader) == b""
         writer.close()
-    assert "nothing came of it for 3 s; it does not prove that it knows" in caplog.text
+    assert "no proof within 3 s; the peer does not prove that it knows" in caplog.text
 
 
 async def test_a_slave_with_the_secret_follows_and_is_waited_for(pair: Pair) -> None:

@@ -131,7 +131,7 @@ def test_the_log_of_before_our_first_file_cannot_be_followed() -> None:
     follower = master.connect()
     (ended,) = master.hear(follower, 100)
     assert ended.ending is Ending.TOO_FAR_BEHIND
-    assert "empty its store" in ended.text
+    assert "empty the slave's store" in ended.text
 
 
 def test_a_slave_that_has_what_was_never_handed_out_is_refused() -> None:

@@ -84,4 +84,4 @@ def test_there_is_a_moment_to_prove_and_longer_for_slaves_of_java() -> None:
     assert admission().deadline == 100.0 + PROOF_SECONDS
     assert "haAllowUnauthenticatedSlaves=true at this master" in admission().too_late
     assert admission(takes_unproven=True).deadline == 120.0
-    assert "said nothing for 20 s" in admission(takes_unproven=True).too_late
+    assert "sent nothing for 20 s" in admission(takes_unproven=True).too_late

@@ -68,7 +68,7 @@ def test_a_content_that_is_no_such_object_is_refused(body: bytes) -> None:
 def test_a_file_above_its_bound_is_refused() -> None:
     disk = FaultyDisk()
     FILE.write(disk, {"number": 7, "more": "x" * 64})
-    with pytest.raises(StoreRefusedError, match="its sum is wrong"):
+    with pytest.raises(StoreRefusedError, match="its checksum is wrong"):
         FILE.read(disk, number)
 
 

@@ -69,7 +69,7 @@ def test_every_damaged_byte_is_noticed(decision: Decision) -> None:
 )
 def test_an_argument_that_means_nothing_is_refused(choice: Choice, argument: str) -> None:
     disk = FaultyDisk()
-    with pytest.raises(ValueError, match=r"is no (UUID|name)"):
+    with pytest.raises(ValueError, match=r"is not (a UUID|the name)"):
         disk_decision.write(disk, Decision(choice, argument))
     with pytest.raises(StoreRefusedError):
         disk_decision.decode(disk_decision.encode(Decision(choice, argument)))

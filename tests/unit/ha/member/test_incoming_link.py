@@ -128,7 +128,7 @@ def test_more_is_not_held_of_a_stranger_than_it_needs() -> None:
     link = IncomingLink(9, "10.0.0.9:40000", peer_handshake, MASTER.store, 0.0)
     (ended,) = link.receive(OPENING + b"J" + (1 << 20).to_bytes(4), 0.0)
     assert isinstance(ended, Ended)
-    assert "out of place" in ended.text
+    assert "unexpected frame" in ended.text
 
 
 def test_who_does_not_get_through_the_meeting_in_time_is_closed() -> None:

@@ -138,8 +138,8 @@ def test_a_masters_proof_is_none_of_a_followers() -> None:
 @pytest.mark.parametrize(
     ("follower", "why"),
     [
-        (Member("broker-b", 2, "x"), "of the group 'broker-b'"),
-        (Member("broker-a", 1, "x"), "which is us"),
+        (Member("broker-b", 2, "x"), "to the group 'broker-b'"),
+        (Member("broker-a", 1, "x"), "which is this member"),
         (Member("broker-a", 0, "x"), "counted from 1"),
     ],
 )
@@ -154,9 +154,9 @@ def test_nothing_is_believed_before_its_turn(number: int) -> None:
     peer_handshake.to_master(0)
     peer_handshake.to_follower(0)
     frame = frames(peer_handshake.by_follower)[number]
-    with pytest.raises(RemoteError, match="out of place"):
+    with pytest.raises(RemoteError, match="unexpected frame"):
         IncomingHandshake(MASTER, SECRET, b"m" * 16).take(frame)
-    with pytest.raises(RemoteError, match="out of place"):
+    with pytest.raises(RemoteError, match="unexpected frame"):
         OutgoingHandshake(FOLLOWER, SECRET, b"f" * 16, OURS).take(
             HandshakeFrame(Kind.WELCOME, b"{}")
         )

@@ -86,7 +86,7 @@ def test_what_was_deleted_cannot_be_handed_out() -> None:
     assert not stream.next(100)
     assert stream.failure is not None
     assert stream.failure[0] is Ending.TOO_FAR_BEHIND
-    assert "its log ends at 100" in stream.failure[1]
+    assert "log ends at 100" in stream.failure[1]
 
 
 def test_what_is_deleted_while_it_is_read_ends_the_stream_behind_it() -> None:

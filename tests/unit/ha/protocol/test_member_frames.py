@@ -111,7 +111,7 @@ def test_what_is_not_expected_is_refused_by_its_head() -> None:
         reader = MemberReader(Kind.HELLO)
         size = {Kind.PROOF: 32, Kind.REPORT: 33, Kind.BEAT: 32}.get(kind, 1000)
         assert not list(reader.feed(OPENING + kind.value + size.to_bytes(4)))
-        assert "out of place" in reader.failure
+        assert "unexpected frame" in reader.failure
 
 
 def test_what_is_expected_changes_from_one_frame_to_the_next() -> None:
@@ -122,7 +122,7 @@ def test_what_is_expected_changes_from_one_frame_to_the_next() -> None:
         heard.append(frame)
         reader.expect(Kind.BEAT)
     assert heard == [Report(5, 5, 5)]
-    assert "a report is out of place" in reader.failure
+    assert "unexpected frame report" in reader.failure
 
 
 @given(st.binary(max_size=80))
