@@ -39,10 +39,17 @@ SENDS = (
     Line("batches of 16", "broker-send", f"{JSON_SENDS}batches of 16, 64 connections x 1"),
 )
 DURABLE = (
-    Line("fsync first", "broker-flush", "send, 64 wait for the disk, 64 connections x 1"),
-    Line("one slave first", "ha-sync", "sends of 1 KiB, 64 clients"),
-    Line("one member first", "ha-sync", "sends of 1 KiB, 64 clients", ours="Gantry elects, 2"),
-    Line("two members first", "ha-sync", "sends of 1 KiB, 64 clients", ours="Gantry elects, 3"),
+    Line("on disk (fsync)", "broker-flush", "send, 64 wait for the disk, 64 connections x 1"),
+    Line("on one slave", "ha-sync", "sends of 1 KiB, 64 clients"),
+    Line(
+        "elected, on one follower", "ha-sync", "sends of 1 KiB, 64 clients", ours="Gantry elects, 2"
+    ),
+    Line(
+        "elected, on two followers",
+        "ha-sync",
+        "sends of 1 KiB, 64 clients",
+        ours="Gantry elects, 3",
+    ),
 )
 STARTS = (
     Line("empty", "broker-start", "start, empty"),
@@ -57,7 +64,7 @@ ONE_BY_ONE = "append 128 B, 1 queue, groups of 1"
 SUMMARY = (
     *(Line(f"send 128 B: {line.words}", line.part, line.row) for line in SENDS),
     *(
-        Line(f"acknowledge after: {line.words}", line.part, line.row, line.theirs, line.ours)
+        Line(f"send, acknowledged when {line.words}", line.part, line.row, line.theirs, line.ours)
         for line in DURABLE
     ),
     Line("read a backlog, Java push consumer", "broker-read", PUSH),
