@@ -29,8 +29,8 @@ from gantrymq.wire.javajson_reader import (
     DEPTH_MAX,
     TolerantReader,
     read_standard,
-    resolve_references,
 )
+from gantrymq.wire.javajson_references import resolve_references
 from gantrymq.wire.jsonvalue import Json, JsonKey, JsonObject, ObjectKey
 
 # Bounds the cost of a document beyond that of its bytes. A frame full of topics has 1.2 million

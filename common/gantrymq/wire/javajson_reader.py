@@ -16,14 +16,8 @@ This reader takes ten times as long as the standard parser for each value. The c
 number of values. Standard objects inside the text go to the standard parser: a 5.x registration of
 many topics is non-standard only in its few static topics.
 
-`{"$ref":"$.a.b[0]"}` stands for the value at that path; `resolve_references` replaces it by the
-value itself, so one object may occur twice. A reference to a path that does not exist is null. A
-reference used as a key is kept: its path does not say which key is meant.
-
-Invariant: nesting is bounded by DEPTH_MAX, the values read by the caller's bound, the work for
-references by _STEPS_MAX; keys cannot be chosen so that many of them collide; text that cannot be
-parsed raises JsonError with the position. The result of `resolve_references` is finite: no value
-contains itself, and written in full it is no larger than the caller allows.
+Invariant: nesting is bounded by DEPTH_MAX, the values read by the caller's bound; keys cannot be
+chosen so that many of them collide; text that cannot be parsed raises JsonError with the position.
 """
 
 from __future__ import annotations
@@ -39,12 +33,6 @@ from gantrymq.wire.jsonvalue import Json, JsonKey, JsonObject, ObjectKey
 
 # RocketMQ's deepest body (consume statistics of all groups) has seven levels.
 DEPTH_MAX: Final = 64
-
-# References may lead to references; a cycle of them is null.
-_HOPS_MAX: Final = 16
-
-# References to references can multiply; Java's documents have a handful, of a few steps each.
-_STEPS_MAX: Final = 100_000
 
 # How many parts of a non-standard text may turn out to be non-standard too; each costs one pass.
 _STANDARD_TRIES_MAX: Final = 3
@@ -82,7 +70,6 @@ _CONSTANTS: Final[dict[str, Json]] = {
     "NaN": None,
     "undefined": None,
 }
-_PATH_STEP: Final = re.compile(r"\.((?:\\.|[^.\[\\])+)|\[([0-9]{1,10})\]")
 
 
 class JsonError(RemoteError):
@@ -319,7 +306,7 @@ def _check_depth(value: Json, depth_max: int) -> None:
             chain.from_iterable(
                 node.values() if isinstance(node, dict) else node
                 for node in level
-                if isinstance(node, _NODES)
+                if isinstance(node, NODES)
             )
         )
         # Most children are no containers: they are skipped without a Python step each.
@@ -329,94 +316,4 @@ def _check_depth(value: Json, depth_max: int) -> None:
     raise RemoteError(f"JSON nested deeper than {DEPTH_MAX} levels")
 
 
-_NODES: Final = (dict, list)  # a tuple, because a union type would be made for each call
-
-
-def resolve_references(root: Json, values_max: int) -> Json:
-    """Replace each `{"$ref":path}` in the document by the value it refers to, in place.
-
-    Written in full the result has at most `values_max` values. A value that contains itself is
-    refused.
-    """
-    _Resolver(root).resolve_inside(root)
-    values, _ = _extent(root, 0, {})
-    if values > values_max:
-        raise RemoteError(f"JSON references make more than {values_max} values of it")
-    return root
-
-
-def _extent(node: Json, depth: int, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """The numbers of values and levels of a value written in full; visits each object once."""
-    if not isinstance(node, _NODES):
-        return 1, 0
-    extent = known.get(id(node))
-    if extent is None:
-        if depth == DEPTH_MAX:
-            raise RemoteError(f"JSON nested deeper than {DEPTH_MAX} levels, or inside itself")
-        children = node.values() if isinstance(node, dict) else node
-        extents = [_extent(child, depth + 1, known) for child in children]
-        values = 1 + sum(values for values, _ in extents)
-        levels = 1 + max((levels for _, levels in extents), default=0)
-        extent = known[id(node)] = (values, levels)
-    if depth + extent[1] > DEPTH_MAX:
-        raise RemoteError(f"JSON nested deeper than {DEPTH_MAX} levels, or inside itself")
-    return extent
-
-
-@final
-class _Resolver:
-    __slots__ = ("_root", "_steps")
-
-    def __init__(self, root: Json) -> None:
-        self._root = root
-        self._steps = 0
-
-    def resolve_inside(self, node: Json) -> None:
-        if isinstance(node, dict):
-            for key, child in node.items():
-                node[key] = self._resolved(child)
-        elif isinstance(node, list):
-            for index, child in enumerate(node):
-                node[index] = self._resolved(child)
-
-    def _resolved(self, child: Json) -> Json:
-        path = _reference(child)
-        if path is not None:
-            return self._target(path, 0)
-        self.resolve_inside(child)
-        return child
-
-    def _target(self, path: str, hops: int) -> Json:
-        if not path.startswith("$") or hops > _HOPS_MAX:
-            return None
-        node, position = self._root, 1
-        while position < len(path):
-            step = _PATH_STEP.match(path, position)
-            if step is None:
-                return None
-            self._steps += 1
-            if self._steps > _STEPS_MAX:
-                raise RemoteError(f"JSON references take more than {_STEPS_MAX} steps")
-            node = _child(node, step)
-            onward = _reference(node)
-            if onward is not None:
-                node = self._target(onward, hops + 1)
-            position = step.end()
-        return node
-
-
-def _reference(value: Json) -> str | None:
-    if isinstance(value, dict) and len(value) == 1:
-        path = value.get("$ref")
-        return path if isinstance(path, str) else None
-    return None
-
-
-def _child(node: Json, step: re.Match[str]) -> Json:
-    name, index = step.groups()
-    if index is not None:
-        number = int(index)
-        if isinstance(node, list):
-            return node[number] if number < len(node) else None
-        return node.get(number, node.get(index)) if isinstance(node, dict) else None
-    return node.get(re.sub(r"\\(.)", r"\1", name)) if isinstance(node, dict) else None
+NODES: Final = (dict, list)  # a tuple, because a union type would be made for each call

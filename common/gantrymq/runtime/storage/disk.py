@@ -4,12 +4,6 @@ Every path is opened relative to the root folder's descriptor and cannot leave i
 links are followed, because operators use them to put the log on a disk of its own. No file is
 mapped into memory: an I/O error is a `DiskError`, never a signal.
 
-System errors map to: ENOSPC, EDQUOT -> NO_SPACE; ENOENT, ENOTDIR, EISDIR -> NOT_FOUND (there is no
-such file or folder); EEXIST, ENOTEMPTY -> EXISTS; EMFILE, ENFILE -> TOO_MANY_FILES, only when an
-existing file is opened, as all other operations use the descriptor reserve; everything else ->
-BROKEN with the system's text. The text of an error has the full path, for people;
-`DiskError.path` is relative as everywhere.
-
 A disk opened read-only creates nothing, opens nothing for writing and takes no lock: it is for
 mounts and users without write permission. An operation that would change something raises
 `LocalError`.
@@ -27,7 +21,7 @@ import fcntl
 import os
 import struct
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, final
@@ -35,6 +29,13 @@ from typing import Final, final
 from gantrymq.base.disk import DiskError, DiskFailure, Entry, Usage, path_parts
 from gantrymq.base.errors import LocalError
 from gantrymq.runtime.storage.descriptors import RESERVE
+from gantrymq.runtime.storage.disk_errors import (
+    disk_error,
+    failed,
+    mapped_errors,
+    refuse_negative,
+    refuse_root,
+)
 
 FILE_MODE: Final = 0o644
 FOLDER_MODE: Final = 0o755
@@ -48,23 +49,9 @@ REMOVE_STEP_BYTES: Final = 64 << 20
 # the read's time. Few reads are longer than this.
 SCRATCH_BYTES: Final = 1 << 18
 
-_FAILURES: Final = {
-    errno.ENOSPC: DiskFailure.NO_SPACE,
-    errno.EDQUOT: DiskFailure.NO_SPACE,
-    errno.ENOENT: DiskFailure.NOT_FOUND,
-    errno.ENOTDIR: DiskFailure.NOT_FOUND,
-    errno.EISDIR: DiskFailure.NOT_FOUND,
-    errno.EEXIST: DiskFailure.EXISTS,
-    errno.ENOTEMPTY: DiskFailure.EXISTS,
-    errno.EMFILE: DiskFailure.TOO_MANY_FILES,
-    errno.ENFILE: DiskFailure.TOO_MANY_FILES,
-}
-
 # struct flock of 64-bit Linux: type, whence, start, length, process (must be 0 for this lock)
 _FLOCK: Final = struct.Struct("hhqqixxxx")
 _FIRST_BYTE: Final = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
-
-_NO_ROOT: Final = Path()
 
 
 @final
@@ -76,26 +63,6 @@ class _Scratch(threading.local):
 
 
 _scratch: Final = _Scratch()
-
-
-def disk_error(error: OSError, operation: str, path: str, root: Path = _NO_ROOT) -> DiskError:
-    """The error of the system as an error of the port."""
-    failure = _FAILURES.get(error.errno or 0, DiskFailure.BROKEN)
-    return _told(failure, operation, path, root, error.strerror or str(error))
-
-
-def _told(failure: DiskFailure, operation: str, path: str, root: Path, detail: str) -> DiskError:
-    told = DiskError(failure, operation, str(root / path), detail)
-    told.path = path
-    return told
-
-
-@contextlib.contextmanager
-def _mapped(operation: str, root: Path, path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise disk_error(error, operation, path, root) from error
 
 
 @final
@@ -128,19 +95,19 @@ class FolderFile:
 
     def duplicate(self) -> FolderFile:
         """Open another handle of the same file, which is closed separately."""
-        with _mapped("duplicate", self._root, self._path):
+        with mapped_errors("duplicate", self._root, self._path):
             descriptor = RESERVE.open(partial(os.dup, self.fileno()))
         is_read_only = self._is_read_only
         return FolderFile(self._root, self._path, descriptor, is_read_only=is_read_only)
 
     def size(self) -> int:
-        with _mapped("size", self._root, self._path):
+        with mapped_errors("size", self._root, self._path):
             return os.fstat(self.fileno()).st_size
 
     def write(self, position: int, pieces: Sequence[bytes]) -> None:
         descriptor = self._writable()
         if position < 0:
-            _refuse_negative(position)
+            refuse_negative(position)
         missing = len(pieces[0]) if len(pieces) == 1 else sum(map(len, pieces))
         try:
             # Nearly always this one call writes everything.
@@ -156,7 +123,7 @@ class FolderFile:
 
     def read(self, position: int, size: int) -> bytes:
         descriptor = self.fileno()
-        _refuse_negative(position, size)
+        refuse_negative(position, size)
         try:
             data = os.pread(descriptor, size, position)
             while data and len(data) < size:
@@ -170,7 +137,7 @@ class FolderFile:
 
     def read_cached(self, position: int, size: int) -> bytes | None:
         descriptor = self.fileno()
-        _refuse_negative(position, size)
+        refuse_negative(position, size)
         if not self._has_nowait:
             return None
         buffer = _scratch.view[:size] if size <= SCRATCH_BYTES else memoryview(bytearray(size))
@@ -191,8 +158,8 @@ class FolderFile:
     def allocate(self, position: int, size: int) -> None:
         """Allocate in steps. No other writer may extend the file meanwhile."""
         descriptor = self._writable()
-        _refuse_negative(position, size)
-        with _mapped("allocate", self._root, self._path):
+        refuse_negative(position, size)
+        with mapped_errors("allocate", self._root, self._path):
             size_before = os.fstat(descriptor).st_size
             try:
                 for start in range(position, position + size, ALLOCATE_STEP_BYTES):
@@ -203,19 +170,19 @@ class FolderFile:
                 raise
 
     def resize(self, size: int) -> None:
-        _refuse_negative(size)
-        with _mapped("resize", self._root, self._path):
+        refuse_negative(size)
+        with mapped_errors("resize", self._root, self._path):
             os.ftruncate(self._writable(), size)
 
     def sync(self) -> None:
         # fdatasync covers the size and the extents; only the file's times may be old.
-        with _mapped("sync", self._root, self._path):
+        with mapped_errors("sync", self._root, self._path):
             os.fdatasync(self.fileno())
 
     def forget_cached(self, position: int, size: int) -> None:
-        _refuse_negative(position, size)
+        refuse_negative(position, size)
         if size:  # the system reads 0 as "to the end of the file"
-            with _mapped("forget_cached", self._root, self._path):
+            with mapped_errors("forget_cached", self._root, self._path):
                 os.posix_fadvise(self.fileno(), position, size, os.POSIX_FADV_DONTNEED)
 
     def close(self) -> None:
@@ -243,7 +210,7 @@ class FolderDisk:
         self._is_read_only = is_read_only
         self._root_path = root
         self._locks: list[int] = []
-        with self._mapped("open", ""):
+        with self.mapped_errors("open", ""):
             if not is_read_only:
                 root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -254,7 +221,7 @@ class FolderDisk:
         Overlayfs, tmpfs and NFS cannot tell what is cached: there `read_cached` always returns
         None.
         """
-        with self._mapped("open", folder):
+        with self.mapped_errors("open", folder):
             descriptor = self._open_folder(folder)
         try:
             return _probe_nowait(descriptor)
@@ -269,7 +236,7 @@ class FolderDisk:
         return self._open("create", path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
 
     def list(self, folder: str) -> Sequence[Entry]:
-        with self._mapped("list", folder):
+        with self.mapped_errors("list", folder):
             try:
                 descriptor = self._open_folder(folder)
             except (FileNotFoundError, NotADirectoryError):
@@ -284,7 +251,7 @@ class FolderDisk:
     def make_folder(self, folder: str) -> None:
         self._refuse_read_only("make_folder", folder)
         parts = path_parts(folder)
-        with self._mapped("make_folder", folder):
+        with self.mapped_errors("make_folder", folder):
             for count in range(1, len(parts) + 1):
                 with contextlib.suppress(FileExistsError):
                     os.mkdir("/".join(parts[:count]), FOLDER_MODE, dir_fd=self._root)
@@ -295,14 +262,14 @@ class FolderDisk:
 
     def rename(self, old: str, new: str) -> None:
         self._refuse_read_only("rename", old)
-        _refuse_root("rename", old, new)
-        with self._mapped("rename", old):
+        refuse_root("rename", old, new)
+        with self.mapped_errors("rename", old):
             os.rename(old, new, src_dir_fd=self._root, dst_dir_fd=self._root)
 
     def remove(self, path: str) -> None:
         self._refuse_read_only("remove", path)
-        _refuse_root("remove", path)
-        with self._mapped("remove", path):
+        refuse_root("remove", path)
+        with self.mapped_errors("remove", path):
             try:
                 os.unlink(path, dir_fd=self._root)
             except IsADirectoryError:
@@ -325,7 +292,7 @@ class FolderDisk:
             file.close()
 
     def sync_folder(self, folder: str) -> None:
-        with self._mapped("sync_folder", folder):
+        with self.mapped_errors("sync_folder", folder):
             descriptor = self._open_folder(folder)
             try:
                 os.fsync(descriptor)
@@ -333,7 +300,7 @@ class FolderDisk:
                 os.close(descriptor)
 
     def usage(self, folder: str) -> Usage:
-        with self._mapped("usage", folder):
+        with self.mapped_errors("usage", folder):
             descriptor = self._open_folder(folder)
             try:
                 figures = os.statvfs(descriptor)
@@ -353,7 +320,7 @@ class FolderDisk:
             os.close(descriptor)
             if error.errno in {errno.EAGAIN, errno.EACCES}:
                 root, words = self._root_path, DiskFailure.LOCKED.value
-                raise _told(DiskFailure.LOCKED, "lock", path, root, words) from error
+                raise failed(DiskFailure.LOCKED, "lock", path, root, words) from error
             raise disk_error(error, "lock", path, self._root_path) from error
         self._locks.append(descriptor)
 
@@ -366,7 +333,7 @@ class FolderDisk:
                 raise
             return False
         try:
-            with self._mapped("is_locked", path):
+            with self.mapped_errors("is_locked", path):
                 holder = fcntl.fcntl(file.fileno(), fcntl.F_OFD_GETLK, _FIRST_BYTE)
         finally:
             file.close()
@@ -381,15 +348,15 @@ class FolderDisk:
         self._root = -1
 
     def _open(self, operation: str, path: str, flags: int) -> FolderFile:
-        _refuse_root(operation, path)
+        refuse_root(operation, path)
         opens = partial(os.open, path, flags | os.O_CLOEXEC, FILE_MODE, dir_fd=self._root)
-        with self._mapped(operation, path):
+        with self.mapped_errors(operation, path):
             descriptor = RESERVE.open(opens) if flags & os.O_CREAT else opens()
         is_read_only = not flags & os.O_RDWR
         return FolderFile(self._root_path, path, descriptor, is_read_only=is_read_only)
 
-    def _mapped(self, operation: str, path: str) -> contextlib.AbstractContextManager[None]:
-        return _mapped(operation, self._root_path, path)
+    def mapped_errors(self, operation: str, path: str) -> contextlib.AbstractContextManager[None]:
+        return mapped_errors(operation, self._root_path, path)
 
     def _refuse_read_only(self, operation: str, path: str) -> None:
         if self._is_read_only:
@@ -431,13 +398,3 @@ def _entry(found: os.DirEntry[str]) -> Entry | None:
         return None
     size = 0 if is_folder else status.st_size
     return Entry(found.name, is_folder, size, status.st_mtime_ns // 1_000_000)
-
-
-def _refuse_root(operation: str, *paths: str) -> None:
-    if not all(path_parts(path) for path in paths):
-        raise LocalError(f"{operation} needs a name below the disk's root")
-
-
-def _refuse_negative(*numbers: int) -> None:
-    if min(numbers) < 0:
-        raise LocalError(f"not a range of a file: {numbers}")

@@ -41,7 +41,8 @@ from typing import Final, TypeAlias, final
 from gantrymq.base.disk import Completion, DiskError, DiskFailure, File
 from gantrymq.base.errors import LocalError
 from gantrymq.runtime.storage import sync_helper
-from gantrymq.runtime.storage.disk import FolderDisk, FolderFile, disk_error
+from gantrymq.runtime.storage.disk import FolderDisk, FolderFile
+from gantrymq.runtime.storage.disk_errors import disk_error
 
 READ_THREADS: Final = 4  # disk arrays could serve more, but a broker has few cold readers
 JOBS_MAX: Final = 1024  # in progress at once: each read holds a descriptor

@@ -19,8 +19,8 @@ from gantrymq.runtime.storage.disk import (
     REMOVE_STEP_BYTES,
     SCRATCH_BYTES,
     FolderDisk,
-    disk_error,
 )
+from gantrymq.runtime.storage.disk_errors import disk_error
 
 # What Java's FileChannel.lock(0, 1, false) comes to.
 CLASSIC_LOCK = """
