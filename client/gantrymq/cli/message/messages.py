@@ -1,4 +1,4 @@
-"""Defines `gantry queryMsgById` and related commands: single messages and who consumed them."""
+"""Defines `gantry queryMsgById` and related commands: single messages and their consumers."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def _step_of_settled(
         return [], "it is the master, and a switchover was requested a moment ago"
     preferred = [each for each in successors if each.number == lease.preferred]
     successor = (preferred or successors)[0]
-    reason = f"{master.pod_name} is to be restarted, so {successor.pod_name} becomes master"
+    reason = f"{master.pod_name} has to restart, so {successor.pod_name} becomes master"
     return [switch(lease, group, successor.number, reason, now)], ""
 
 

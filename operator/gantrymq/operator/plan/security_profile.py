@@ -24,7 +24,7 @@ def effective_profile(
     stateful_sets: Iterable[Json],
     default: SecurityProfile,
 ) -> SecurityProfile:
-    """Return the profile that the cluster was created with, or is to be created with.
+    """Return the profile that the cluster was created with, or will be created with.
     `stateful_sets` are the existing ones; `default` is that of the operator's installation."""
     found = list(stateful_sets)
     if found:

@@ -30,7 +30,7 @@ S = TypeVar("S")
 
 
 def with_defaults(kind: type[Any], value: Any) -> Any:
-    """The JSON of an object with the schema's defaults filled in; null counts as absent."""
+    """Return the JSON of an object with the schema's defaults. Null counts as absent."""
     if not isinstance(value, dict):
         return value
     filled = {key: each for key, each in value.items() if each is not None}
@@ -43,7 +43,7 @@ def with_defaults(kind: type[Any], value: Any) -> Any:
 
 
 def _defaults(kind: type[Any]) -> tuple[tuple[Member, Any], ...]:
-    """The fields of a dataclass with their defaults as JSON."""
+    """Return the fields of a dataclass with their defaults as JSON."""
     known = _DEFAULTS.get(kind)
     if known is None:
         known = tuple((each, each.schema_default) for each in members(kind))
@@ -51,7 +51,7 @@ def _defaults(kind: type[Any]) -> tuple[tuple[Member, Any], ...]:
     return known
 
 
-# By kind: as with the fields themselves, 10 000 topics ask for the same few.
+# Cached by kind, because 10 000 topics need the same few.
 _DEFAULTS: Final[dict[type[Any], tuple[tuple[Member, Any], ...]]] = {}
 
 
@@ -69,7 +69,7 @@ def _filled(hint: Any, value: Any) -> Any:
 
 
 def find_problems(kind: type[Any], value: Any, path: str) -> Iterator[Problem]:
-    """What is wrong with an object whose defaults are filled; unknown keys are ignored."""
+    """Yield the problems of an object with its defaults. Unknown keys are ignored."""
     if not isinstance(value, dict):
         yield Problem(path, f"must be an object, is {_shown(value)}")
         return
@@ -81,12 +81,12 @@ def find_problems(kind: type[Any], value: Any, path: str) -> Iterator[Problem]:
         elif member.facts.is_required:
             inner.append(Problem(at, "is required"))
     yield from inner
-    if not inner:  # rules about the whole rely on sound parts
+    if not inner:  # rules about the whole object rely on valid parts
         yield from broken_rules(getattr(kind, "RULES", ()), value, path)
 
 
 def broken_rules(rules: tuple[Rule, ...], value: Any, path: str) -> Iterator[Problem]:
-    """The rules that do not hold of a value; rules about a change are left out."""
+    """Yield a problem for each rule that the value breaks. Rules about a change are left out."""
     for rule in rules:
         if rule.holds is not None and not rule.holds(value):
             yield Problem(f"{path}.{rule.at}".strip("."), rule.message)
@@ -170,7 +170,7 @@ def _shown(value: Any) -> str:
 
 
 def decode(kind: type[S], value: Mapping[str, Any]) -> S:
-    """The dataclass of a JSON object that has no problems."""
+    """Return the dataclass of a JSON object without problems."""
     build = cast("Callable[..., S]", kind)
     return build(
         **{

@@ -33,7 +33,7 @@ class Column:
 @final
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What is defined of one kind of resource."""
+    """The definition of one kind of resource."""
 
     kind: Kind
     plural: str
@@ -98,7 +98,7 @@ DEFINITIONS: Final = (BROKER_CLUSTER, TOPIC)
 
 
 def definition(of: Definition) -> dict[str, Any]:
-    """The CustomResourceDefinition of a kind."""
+    """Return the CustomResourceDefinition of a kind."""
     version: dict[str, Any] = {
         "name": VERSION,
         "served": True,
@@ -128,7 +128,7 @@ def definition(of: Definition) -> dict[str, Any]:
 
 
 def resource_schema(of: Definition) -> Schema:
-    """The schema of a whole resource."""
+    """Return the schema of a whole resource."""
     spec = object_schema(of.spec, "What the user wants.")
     schema: Schema = {
         "type": "object",

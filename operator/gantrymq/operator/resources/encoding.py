@@ -1,4 +1,4 @@
-"""Writes dataclasses of the model as JSON: camelCase keys, no key for what is absent."""
+"""Writes dataclasses of the model as JSON with camelCase keys, without keys for absent values."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gantrymq.base.camelcase import camel_case
 
 
 def to_json(value: Any) -> Any:
-    """The JSON of a value; fields that are None are left out."""
+    """Return the JSON of a value, without fields that are None."""
     return _json(value, leaves_defaults_out=False)
 
 
 def to_short_json(value: Any) -> Any:
-    """The JSON of a value without the fields that are at their default."""
+    """Return the JSON of a value, without fields that have their default."""
     return _json(value, leaves_defaults_out=True)
 
 

@@ -1,9 +1,9 @@
 """Declares fields of the resources: what a field means, its bounds and its rules.
 
-A dataclass field made by `described` carries everything that the schema, the documentation and the
-parser need. Rules are written twice, in CEL for the API server and in Python for the operator,
-which also has to refuse what an API server with an older definition let through; the tests feed
-both the same values.
+A dataclass field made by `described` has all that the schema, the documentation and the parser
+need. Each rule exists twice: in CEL for the API server, and in Python for the operator, which must
+also refuse what an API server with an older definition accepts. The tests give both the same
+values.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ Scalar = NewType("Scalar", str)
 """The value of a configuration key: text, or a whole number that becomes text."""
 
 REQUIRED: Final[Any] = object()
-"""Default of a field that the user must give."""
+"""The default of a field that the user must give."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What must hold of a value beyond its type, and what to tell the user otherwise.
+    """A condition on a value beyond its type, and the message for the user if it does not hold.
 
-    `holds` takes the JSON value. A rule about a change, whose `cel` names `oldSelf`, has none: only
-    the API server sees both values.
+    `holds` takes the JSON value. A rule about a change, whose `cel` names `oldSelf`, has no
+    `holds`, because only the API server sees both values.
     """
 
     cel: str
     message: str
     holds: Callable[[Any], bool] | None = None
     at: str = ""
-    """The field, below the value, that the message is about."""
+    """The field below the value that the message is about."""
 
 
 @final
@@ -50,7 +50,8 @@ class Text:
     words: str = ""
 
     def rules(self) -> tuple[Rule, ...]:
-        """The pattern as a rule: its message is readable, a pattern of OpenAPI shows itself."""
+        """Return the pattern as a rule, because a rule has a readable message, and a pattern of
+        OpenAPI has not."""
         return _pattern_rules(self.pattern, self.words)
 
 
@@ -71,7 +72,7 @@ def _pattern_rules(pattern: str, words: str) -> tuple[Rule, ...]:
 @final
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is declared of one field."""
+    """The declaration of one field."""
 
     about: str
     minimum: int | None = None
@@ -79,16 +80,16 @@ class Facts:
     text: Text | None = None
     """Bounds of a text, or of the values of a list or map of texts."""
     max_items: int | None = None
-    """Of a list or a map."""
+    """The most entries of a list or a map."""
     rules: tuple[Rule, ...] = ()
     default_words: str = ""
-    """What holds when the field is absent; the schema then has no default."""
+    """Describes the value of an absent field, for which the schema has no default."""
     example: str = ""
     is_required: bool = False
     map_key: str = ""
-    """Of a list of objects: the field that names an entry, so that appliers can share the list."""
+    """The field that names an entry in a list of objects, so that several appliers can write it."""
     is_reported: bool = False
-    """Of a status: written by the operator, so that the schema sets no default."""
+    """Whether the field is in a status. The operator writes it, so the schema sets no default."""
 
 
 class Described(Protocol):
@@ -111,7 +112,7 @@ def described(
     example: str = "",
     map_key: str = "",
 ) -> Any:
-    """Declare a field. Any: like dataclasses.field, the result stands for the field's own type."""
+    """Declare a field. Returns Any, as dataclasses.field does."""
     is_required = default is REQUIRED and factory is None
     facts = Facts(
         about,
@@ -144,11 +145,11 @@ def reported(
 
 
 def quoted(text: str) -> str:
-    """The text as a literal of CEL."""
+    """Return the text as a CEL literal."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 def one_of(values: tuple[str, ...]) -> str:
-    """A list literal of CEL."""
+    """Return a CEL list literal."""
     return f"[{', '.join(quoted(each) for each in values)}]"

@@ -1,4 +1,4 @@
-"""Names of the API group, and which names clusters, groups and topics may have."""
+"""Defines the API group, and the names that clusters, groups and topics may have."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ API_VERSION: Final = f"{GROUP}/{VERSION}"
 CATEGORY: Final = "gantry"
 
 GROUPS_MAX: Final = 64
-"""Of a cluster: clients keep a route of all of them, and each renews a Lease every 0.8 s."""
+"""The most groups of a cluster: a route has all of them, and each renews a Lease every 0.8 s."""
 MEMBERS_MAX: Final = 5
-"""Of a group: the master sends its log to each of the others."""
+"""The most members of a group: the master sends its log to each of the others."""
 
 CLUSTER_NAME_MAX: Final = 40
 """Leaves 23 of a label's 63 characters to `-broker-63` and the hash of a StatefulSet's revision."""
@@ -24,7 +24,7 @@ TOPIC_NAME_MAX: Final = 127
 CLUSTER_NAME_PATTERN: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 GROUP_NAME_PATTERN: Final = "broker-([0-9]|[1-5][0-9]|6[0-3])"
 RESERVED_NAME_PATTERN: Final = "broker-[0-9]+"
-"""Names of groups, whether there may be as many or not: RocketMQ keeps a topic of each."""
+"""Names of groups, of any number: RocketMQ creates a topic with the name of each."""
 TOPIC_NAME_PATTERN: Final = "[%|a-zA-Z0-9_-]+"
 
 CLUSTER_NAME: Final = Text(
@@ -39,7 +39,7 @@ TOPIC_NAME: Final = Text(
     "must be letters, digits, or any of % | _ - (RocketMQ's rule for topics)",
 )
 
-# RocketMQ's own topics; brokers refuse to change or delete them.
+# RocketMQ's system topics, which brokers refuse to change or delete.
 SYSTEM_TOPICS: Final = (
     "TBW102",
     "SCHEDULE_TOPIC_XXXX",
@@ -56,10 +56,10 @@ SYSTEM_TOPIC_PREFIX: Final = "rmq_sys_"
 
 
 def group_name(index: int) -> str:
-    """The name of a group, which is its `brokerName`."""
+    """Return the name of a group, which is its `brokerName`."""
     return f"broker-{index}"
 
 
 def group_index(name: str) -> int:
-    """The index of a group with a valid name."""
+    """Return the index of a group with a valid name."""
     return int(name.removeprefix("broker-"))

@@ -25,7 +25,7 @@ MADE: Final = "<!-- Made by `python -m tools.resources`; edit operator/ instead.
 
 
 def resources_page() -> str:
-    """The reference of all fields of all resources."""
+    """Return the reference page of all fields of all resources."""
     lines = [
         "# Resources",
         MADE,
@@ -68,7 +68,7 @@ def _table(kind: type[Any], prefix: str, *, with_bounds: bool) -> Iterator[str]:
 
 
 def fields_of(kind: type[Any], prefix: str) -> Iterator[tuple[str, Member]]:
-    """All fields of an object and of the objects in it, with their paths."""
+    """Yield all fields of an object and of the objects in it, with their paths."""
     for member in members(kind):
         path = f"{prefix}{member.key}"
         yield path, member
@@ -85,7 +85,7 @@ def _inner_fields(hint: Any, path: str) -> Iterator[tuple[str, Member]]:
 
 
 def allowed(member: Member) -> str:
-    """What a field may be, in words."""
+    """Describe the allowed values of a field."""
     hint, facts = member.hint, member.facts
     if is_map(hint):
         return f"map of at most {facts.max_items}"
@@ -112,7 +112,7 @@ def _default(member: Member) -> str:
 
 
 def sorted_rules(of: Definition) -> list[tuple[str, Rule]]:
-    """All rules of a kind, with the fields that they are about."""
+    """Return all rules of a kind, with the fields that they are about."""
     found = [(rule.at, rule) for rule in of.spec.RESOURCE_RULES]
     found += [(f"spec.{rule.at}".strip("."), rule) for rule in of.spec.RULES]
     for path, member in fields_of(of.spec, "spec."):
@@ -141,7 +141,7 @@ def _cell(text: str) -> str:
 
 
 def conditions_page() -> str:
-    """One section for each reason of each condition, and for each event."""
+    """Return the page with a section for each reason of each condition, and for each event."""
     lines = [
         "# Conditions and events",
         MADE,

@@ -1,4 +1,4 @@
-"""Parses resources as the API server returns them into specs, or into problems."""
+"""Parses resources that the API server returns into specs, or into problems."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ S = TypeVar("S", BrokerClusterSpec, TopicSpec)
 
 
 def parse_cluster(resource: Mapping[str, Any]) -> Parsed[BrokerClusterSpec]:
-    """The spec of a BrokerCluster."""
+    """Parse the spec of a BrokerCluster."""
     return _parse(BrokerClusterSpec, resource)
 
 
 def parse_topic(resource: Mapping[str, Any]) -> Parsed[TopicSpec]:
-    """The spec of a Topic: its name and its read queues are filled as well."""
+    """Parse the spec of a Topic, and fill its name and its read queues."""
     parsed = _parse(TopicSpec, resource)
     spec = parsed.spec
     if spec is None:

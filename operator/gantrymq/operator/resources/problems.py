@@ -1,4 +1,4 @@
-"""Results of parsing a resource: the spec, or what is wrong with it."""
+"""Defines the result of parsing a resource: the spec, or its problems."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Final, Generic, TypeVar, final
 S = TypeVar("S")
 
 SHOWN_MAX: Final = 5
-"""Problems in one message: a condition should stay readable."""
+"""The most problems in one message, so that a condition stays readable."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with one field, and what is allowed."""
+    """A field with an invalid value, and what is allowed."""
 
     field: str
-    """As `kubectl explain` names it: `spec.storage.size`."""
+    """The path as in `kubectl explain`, such as `spec.storage.size`."""
     message: str
 
     def __str__(self) -> str:
@@ -35,7 +35,7 @@ class Parsed(Generic[S]):
 
     @property
     def message(self) -> str:
-        """All problems in a few sentences, for a condition."""
+        """The problems in a few sentences, for a condition."""
         shown = [str(each) for each in self.problems[:SHOWN_MAX]]
         hidden = len(self.problems) - len(shown)
         if hidden:

@@ -19,7 +19,7 @@ _FACTORS: Final = {
 
 
 def parse_quantity(text: str) -> Decimal | None:
-    """The number a quantity stands for, or None when the text is not a quantity."""
+    """Return the number that a quantity stands for; None if the text is not a quantity."""
     match = _PARTS.fullmatch(text)
     if match is None:
         return None

@@ -31,7 +31,7 @@ class Member:
 
     @property
     def schema_default(self) -> Any:
-        """The default as JSON, or None where the schema has none."""
+        """The default as JSON; None if the schema has none."""
         is_absent = self.default is dataclasses.MISSING or self.facts.default_words
         if is_absent or self.facts.is_reported:
             return None
@@ -39,14 +39,14 @@ class Member:
 
 
 def members(kind: type[Any]) -> tuple[Member, ...]:
-    """The fields of a dataclass that are made by `described` or `reported`."""
+    """Return the fields of a dataclass that `described` or `reported` made."""
     known = _MEMBERS.get(kind)
     if known is None:
         known = _MEMBERS[kind] = _members(kind)
     return known
 
 
-# By kind: reading annotations is slow, and there are 10 000 topics to decode.
+# Cached by kind, because reading annotations is slow and there may be 10 000 topics to decode.
 _MEMBERS: Final[dict[type[Any], tuple[Member, ...]]] = {}
 
 
@@ -71,7 +71,7 @@ def _default(each: dataclasses.Field[Any]) -> Any:
 
 
 def plain_type(hint: Any) -> Any:
-    """The type without `| None`: in JSON an absent value is an absent key."""
+    """Return the type without `| None`, because in JSON an absent value is an absent key."""
     if get_origin(hint) in (UnionType, Union):
         (hint,) = (each for each in get_args(hint) if each is not NoneType)
     return hint
@@ -97,12 +97,12 @@ def is_list(hint: Any) -> bool:
 
 @cache
 def element_type(hint: Any) -> Any:
-    """The type of the values of a map or list."""
+    """Return the type of the values of a map or list."""
     return plain_type(get_args(hint)[1] if is_map(hint) else get_args(hint)[0])
 
 
 def object_schema(kind: type[Any], about: str = "") -> Schema:
-    """The schema of a dataclass."""
+    """Return the schema of a dataclass."""
     schema: Schema = {"type": "object"}
     if about:
         schema["description"] = about
@@ -116,7 +116,7 @@ def object_schema(kind: type[Any], about: str = "") -> Schema:
 
 
 def member_schema(member: Member) -> Schema:
-    """The schema of one field, with its description and default."""
+    """Return the schema of one field, with its description and default."""
     facts = member.facts
     schema: Schema = {"description": description(member)}
     schema.update(_value_schema(member.hint, facts))
@@ -127,7 +127,7 @@ def member_schema(member: Member) -> Schema:
 
 
 def description(member: Member) -> str:
-    """What a field does, its default and an example, as `kubectl explain` shows it."""
+    """Return the text of `kubectl explain`: meaning, default and example of a field."""
     parts = [member.facts.about]
     default = default_words(member)
     if default:
@@ -138,7 +138,7 @@ def description(member: Member) -> str:
 
 
 def default_words(member: Member) -> str:
-    """The default in words; empty where there is none to tell."""
+    """Return the default in words; empty if there is none."""
     if member.facts.default_words:
         return member.facts.default_words
     value = member.schema_default
@@ -150,7 +150,7 @@ def default_words(member: Member) -> str:
 
 
 def flow(value: Any) -> str:
-    """A JSON value as YAML would write it on one line."""
+    """Return a JSON value as YAML in one line."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {flow(each)}" for key, each in value.items()) + "}"
     return str(value)
@@ -214,6 +214,6 @@ def _with_rules(schema: Schema, rules: tuple[Rule, ...]) -> Schema:
 
 
 def rule_schema(rule: Rule) -> Schema:
-    """A rule as the API server reads it."""
+    """Return a rule in the API server's format."""
     schema = {"rule": rule.cel, "message": rule.message}
     return schema | ({"fieldPath": f".{rule.at}"} if rule.at else {})

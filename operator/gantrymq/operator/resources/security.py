@@ -1,4 +1,4 @@
-"""Declares how a BrokerCluster protects itself, and the rules about it, in CEL and in Python."""
+"""Declares the security fields of a BrokerCluster, and their rules in CEL and in Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECRET_NAME: Final = Text(
     "must be the name of a Secret: lower-case letters, digits, hyphens and dots",
 )
 
-# Keys that `secure` decides, of brokers and of name servers.
+# The keys of brokers and name servers that the profile `secure` decides.
 _SERVER_KEYS: Final = (
     "secureDefaults", "aclEnable", "aclFile", "metricsBindAddress", "metricsTokenFile",
     "tls.config.file", "tls.server.mode", "tls.server.certPath", "tls.server.keyPath",
@@ -29,14 +29,14 @@ _BROKER_KEYS: Final = (
 
 @final
 class SecurityProfile(StrEnum):
-    """Who may use the servers of a cluster."""
+    """Whether the servers of a cluster require accounts and TLS."""
 
     OPEN = "open"
     SECURE = "secure"
 
 
 def profile_keys(settings: Mapping[str, Any], *, of_name_servers: bool = False) -> list[str]:
-    """Keys of spec.config, or of spec.nameServerConfig, that the secure profile decides."""
+    """Return the keys of spec.config, or of spec.nameServerConfig, that the profile decides."""
     return [key for key in (_SERVER_KEYS if of_name_servers else _BROKER_KEYS) if key in settings]
 
 
@@ -52,7 +52,7 @@ def _is_secure(spec: Mapping[str, Any]) -> bool:
 
 
 def _without(field: str, keys: tuple[str, ...]) -> Rule:
-    """With the secure profile, a map of settings has none of the keys."""
+    """Return the rule that with the secure profile a map of settings has none of the keys."""
     lacks = " && ".join(f"!({quoted(key)} in self.{field})" for key in keys)
 
     def holds(spec: Mapping[str, Any]) -> bool:
@@ -77,7 +77,7 @@ SECURE_RULES: Final = (
         at="replicationTls",
     ),
 )
-"""About a whole spec."""
+"""The rules about a whole spec."""
 
 
 def _needs_secure(field: str) -> Callable[[Mapping[str, Any]], bool]:
@@ -99,13 +99,13 @@ def _of_secure(field: str) -> Rule:
 @final
 @dataclass(frozen=True, slots=True)
 class SecuritySpec:
-    """Who may use the servers, and the Secrets by which they know each other and clients."""
+    """The security profile, and the Secrets with accounts and certificates."""
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "!has(oldSelf.profile) || !has(self.profile) || self.profile == oldSelf.profile",
-            "cannot be changed after creation, because clients and servers with and without it do"
-            " not understand each other: create another BrokerCluster and move producers and"
+            "cannot be changed after creation, because clients and servers with and without it"
+            " cannot talk to each other: create another BrokerCluster and move producers and"
             " consumers there",
             at="profile",
         ),
@@ -114,8 +114,8 @@ class SecuritySpec:
     )
 
     profile: SecurityProfile | None = described(
-        "Who may use the servers. `secure`: brokers and name servers take TLS alone, clients need"
-        " an account, members copy the log by TLS, and metrics need a token, as with"
+        "Which clients may use the servers. `secure`: servers accept only TLS, clients need"
+        " an account, members replicate the log by TLS, and metrics need a token, as with"
         " secureDefaults=true of brokers and name servers. `open`: any client that reaches the"
         " ports may do everything, unless config says otherwise. It cannot be changed after"
         " creation.",
@@ -132,7 +132,7 @@ class SecuritySpec:
         " `tools.yml`.",
         None,
         text=_SECRET_NAME,
-        default_words="<cluster>-accounts, which the operator makes, with <cluster>-client for"
+        default_words="<cluster>-accounts, which the operator creates, with <cluster>-client for"
         " applications",
         example="orders-users",
     )
@@ -142,7 +142,7 @@ class SecuritySpec:
         " other. Pods read a change within a minute or two, without a restart.",
         None,
         text=_SECRET_NAME,
-        default_words="<cluster>-tls, which the operator makes, with an authority of its own",
+        default_words="<cluster>-tls, which the operator creates, with an authority of its own",
         example="orders-certificate",
     )
 

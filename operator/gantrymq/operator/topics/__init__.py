@@ -1,1 +1,1 @@
-"""Topics of a cluster: a snapshot of resources and brokers in; broker calls and statuses out."""
+"""Planning of topics without I/O: a snapshot in; requests to brokers and statuses out."""

@@ -1,6 +1,6 @@
-"""Decides which Topic has a topic name: of the valid ones that are not being deleted, the oldest.
+"""Decides which of several Topics of one name has the topic: the oldest valid one not deleted.
 
-A resource that lost inherits what the winner made, as soon as the winner is deleted or gone.
+A resource that lost inherits the topic that the winner created, once the winner is deleted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gantrymq.operator.topics.values import TopicResource
 
 @final
 class Claims:
-    """Which Topic resource has which topic name of one cluster."""
+    """The Topic resources of one cluster by the topic names that they claim."""
 
     __slots__ = ("_left", "_winners")
 
@@ -35,15 +35,15 @@ class Claims:
 
     @property
     def names(self) -> Iterable[str]:
-        """Topic names that a resource has."""
+        """Return the topic names that resources claim."""
         return self._winners.keys()
 
     def winner(self, topic_name: str) -> TopicResource | None:
-        """The resource that has the name."""
+        """Return the resource that has the name."""
         return self._winners.get(topic_name)
 
     def inherits(self, resource: TopicResource) -> bool:
-        """Whether the winner of a name takes over what an earlier winner made."""
+        """Whether the winner of a name takes over the topic that an earlier winner created."""
         if resource.spec is not None and resource.spec.topic_name in self._left:
             return True
         condition = resource.status.condition(IN_CONFLICT)

@@ -16,7 +16,7 @@ _NONE: Final[Mapping[str, TopicResource]] = {}
 
 @final
 class TopicIndex:
-    """Fed by a reflector, one object after another."""
+    """The index of reduced Topics, which a reflector fills."""
 
     __slots__ = ("_by_cluster", "_by_name")
 
@@ -29,7 +29,7 @@ class TopicIndex:
 
     # Any: an object of the API.
     def put(self, body: Mapping[str, Any]) -> ClusterKey:
-        """Take a new or changed Topic; the cluster whose topics are to be looked at."""
+        """Store a new or changed Topic; return the cluster whose topics must be planned."""
         metadata = body.get("metadata") or {}
         place = (str(metadata.get("namespace", "")), str(metadata.get("name", "")))
         resource = topic_from_json(body, self._by_name.get(place))
@@ -40,7 +40,7 @@ class TopicIndex:
         return key
 
     def remove(self, namespace: str, name: str) -> ClusterKey | None:
-        """Forget a Topic that is gone; the cluster it named."""
+        """Remove a Topic; return the cluster that it named."""
         resource = self._by_name.pop((namespace, name), None)
         if resource is None:
             return None
@@ -52,9 +52,9 @@ class TopicIndex:
         return key
 
     def of(self, namespace: str, cluster: str) -> tuple[TopicResource, ...]:
-        """The Topics of one cluster."""
+        """Return the Topics of one cluster."""
         return tuple(self._by_cluster.get((namespace, cluster), _NONE).values())
 
     def clusters(self) -> Iterator[ClusterKey]:
-        """All clusters that a Topic names, whether they exist or not."""
+        """Yield all clusters that a Topic names, whether they exist or not."""
         return iter(tuple(self._by_cluster))

@@ -1,8 +1,8 @@
-"""Plans the topics of one cluster: what brokers, name servers and resources need, and why.
+"""Plans the topics of one cluster: the changes at brokers, name servers and resources, and why.
 
-Invariants: the oldest of several Topics with one name has it; a topic that no resource made is not
-touched before it is adopted or described as it is; read queues never become fewer before consumers
-have read them; a plan made of what a plan asked for is empty.
+Invariants: the oldest of several Topics with one name has the topic; a topic that no resource
+created is not changed before it is adopted, or described as it is; read queues are not reduced
+before consumers have read them; after a plan was carried out, the next plan is empty.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gantrymq.operator.topics.verdicts import APPLIED, Standing, Verdict, fits, 
 
 
 def plan_topics(snapshot: TopicsSnapshot, now: float) -> TopicsPlan:
-    """What to do now; `now` is in seconds since 1970."""
+    """Return what to do now; `now` is in seconds since 1970."""
     planner = _Planner(snapshot, now)
     for resource in snapshot.topics:
         if resource.deleted is None:
@@ -46,7 +46,7 @@ def plan_topics(snapshot: TopicsSnapshot, now: float) -> TopicsPlan:
 
 
 def needs_order(snapshot: TopicsSnapshot) -> bool:
-    """Whether name servers have to be asked for the queues of ordered topics."""
+    """Whether the plan needs the order entries of name servers."""
     tables = [each.table for each in snapshot.cluster.groups or () if each.table is not None]
     for resource in snapshot.topics:
         if resource.spec is None:
@@ -60,8 +60,8 @@ def needs_order(snapshot: TopicsSnapshot) -> bool:
 
 
 def is_settled(resource: TopicResource, spec: TopicSpec, snapshot: TopicsSnapshot) -> bool:
-    """Whether the resource says that all is well, and brokers say so too. A short way for the many
-    topics of which nothing is to be decided; a group that cannot be asked counts as recorded."""
+    """Whether both the resource and the brokers say that the topic is as wanted. This quick check
+    skips the many topics without any change. A group that cannot be asked counts as recorded."""
     status, groups = resource.status, snapshot.cluster.groups or ()
     if (
         status.observed_generation != resource.generation
@@ -94,7 +94,7 @@ def _has_order_entry(topic: str, snapshot: TopicsSnapshot) -> bool:
 
 
 def unmanaged(snapshot: TopicsSnapshot) -> tuple[str, ...] | None:
-    """Topics on brokers that no resource names; those of brokers and groups are left out."""
+    """Return the topics on brokers that no resource names, without those of the system."""
     tables = [each.table for each in snapshot.cluster.groups or () if each.table is not None]
     if not tables:
         return None
@@ -123,7 +123,7 @@ class _Planner:
         self.requeue_seconds: float | None = None
 
     def removed(self, removing: Removing) -> None:
-        """Take over what was decided for a resource that is being deleted."""
+        """Add the decision about a resource that is being deleted."""
         if removing.step is not None:
             self.steps.append(removing.step)
         self.questions += removing.questions
@@ -164,8 +164,8 @@ class _Planner:
     def _finalizers(
         self, resource: TopicResource, *, is_served: bool = False
     ) -> tuple[str, ...] | None:
-        """All that the resource shall have, None when it has them: an own one unless the policy is
-        Retain, and only once the topic can be made."""
+        """Return the finalizers to set, or None if the resource has them. The operator's finalizer
+        is set unless the policy is Retain, and only once the topic can be created."""
         spec, has = resource.spec, FINALIZER in resource.finalizers
         if spec is None:
             return None
@@ -219,8 +219,8 @@ class _Planner:
                 self.questions.append(verdict.question)
 
     def _verdicts(self, resource: TopicResource, spec: TopicSpec) -> list[Verdict]:
-        """Of every group. Where a topic of the same name is another one's everywhere, no group gets
-        this one."""
+        """Return the verdict on each group. If every group has a foreign topic of this name, no
+        group gets this one."""
         status = resource.status
         has_all = spec.adopt
         if not status.groups:
@@ -251,7 +251,7 @@ class _Planner:
     def _order(
         self, resource: TopicResource, spec: TopicSpec, verdicts: Sequence[Verdict]
     ) -> tuple[OrderEntry, ...]:
-        """Entries to write, at name servers that have another one: `broker-0:4;broker-1:4`."""
+        """Return the entries to write at name servers, such as `broker-0:4;broker-1:4`."""
         if not self._snapshot.order:
             return ()
         if any(each.standing is Standing.FOREIGN for each in verdicts):

@@ -1,7 +1,7 @@
-"""Reads Topic resources as the API server returns them into reduced values.
+"""Reads Topic resources that the API server returns into reduced values.
 
-What the schema refuses can still be stored (by an older schema, or none), so a spec is checked
-again; a fault becomes the `problem` of the resource, in words, and never an exception.
+A stored resource may break the schema (if it was stored with an older schema, or none), so the spec
+is checked again. A fault becomes the `problem` of the resource, and never an exception.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from gantrymq.operator.topics.values import (
 Json: TypeAlias = Mapping[str, Any]
 
 _SHARED: Final = 4096
-"""Distinct values that are kept to be shared: many more than a cluster's topics have."""
+"""The most distinct values that topics share: many more than the topics of a cluster have."""
 
 
 def topic_from_json(body: Json, known: TopicResource | None = None) -> TopicResource:
-    """The resource; a spec that cannot be used leaves `spec` None and says why in `problem`.
+    """Return the resource. If its spec is invalid, `spec` is None and `problem` says why.
 
-    `known` is the resource before: a spec of the same generation is not read again.
+    `known` is the resource before: a spec of the same generation is not parsed again.
     """
     metadata = body.get("metadata") or {}
     spec = body.get("spec")
@@ -72,7 +72,7 @@ def _seconds(text: str | None) -> float | None:
 
 
 def _spec(body: Json) -> tuple[TopicSpec | None, str]:
-    """The spec with shared parts, or the problems in words."""
+    """Return the spec with shared parts, or the problems in words."""
     parsed = parse_topic(body)
     if parsed.spec is None:
         return None, parsed.message
@@ -138,7 +138,7 @@ def _group(fields: Json) -> GroupStatus:
 
 @lru_cache(_SHARED)
 def group_status(name: str, write: int, read: int, perm: str) -> GroupStatus:
-    """The entry of one group, shared by the topics that have an equal one."""
+    """Return the entry of one group. Topics with equal entries share it."""
     return GroupStatus(name, write, read, perm)
 
 

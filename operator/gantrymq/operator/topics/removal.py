@@ -1,10 +1,10 @@
-"""Decides what becomes of a Topic that is being deleted, so that its finalizer never hangs.
+"""Decides the next step for a Topic that is being deleted, so that its finalizer never hangs.
 
-The finalizer goes without a broker call where there is nothing to delete or nothing to ask: policy
-Retain, a topic this resource never made, another resource that claims the topic, a spec that cannot
-be read, a cluster that is missing or terminating, a namespace that is terminating. A group without
-a master is waited for, at most for `GONE_S`; DeleteWhenDrained waits for consumers as long as they
-take, and says for which.
+The finalizer is removed without a request to brokers if there is nothing to delete or no broker to
+ask: policy Retain, a topic that this resource never created, another resource that claims the
+topic, an invalid spec, a cluster that is missing or terminating, a namespace that is terminating.
+The deletion waits for a group without a master, at most for `GONE_S`. DeleteWhenDrained waits for
+consumers without a limit, and says for which.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from gantrymq.operator.topics.values import (
 from gantrymq.operator.topics.verdicts import ASK_AGAIN_S, QUIET_S, waiting_words
 
 GONE_S: Final = 600.0
-"""A group that had no master for so long after the deletion counts as gone for good. What it still
-has on its volume is reported as unmanaged if it comes back: nothing is lost."""
+"""A group without a master for this time after the deletion counts as gone. If it comes back, the
+operator reports the topic on its volume as unmanaged, so nothing is lost."""
 
 _RETRY_S: Final = 15.0
 
@@ -39,7 +39,7 @@ _RETRY_S: Final = 15.0
 @final
 @dataclass(frozen=True, slots=True)
 class Removing:
-    """What is to be done for a Topic that is being deleted."""
+    """The next step for a Topic that is being deleted."""
 
     step: TopicStep | None = None
     questions: tuple[DrainQuestion, ...] = ()
@@ -52,7 +52,7 @@ _NOTHING: Final = Removing()
 def remove(
     resource: TopicResource, claims: Claims, snapshot: TopicsSnapshot, now: float
 ) -> Removing:
-    """The next step towards removal."""
+    """Return the next step of the removal."""
     if FINALIZER not in resource.finalizers:
         return _NOTHING
     spec = resource.spec
@@ -81,7 +81,7 @@ def remove(
 
 
 def _release_reason(resource: TopicResource, claims: Claims, snapshot: TopicsSnapshot) -> str:
-    """Why the finalizer goes without a broker call."""
+    """Return why the finalizer is removed without a request to brokers; empty if it is not."""
     cluster, spec = snapshot.cluster, resource.spec
     if spec is None:
         return f"the spec cannot be read, so nothing is deleted: {resource.problem}"
@@ -140,7 +140,7 @@ def _drain_wait(
     snapshot: TopicsSnapshot,
     now: float,
 ) -> Removing | None:
-    """None when consumers have read everything, on every group, and producers have stopped."""
+    """Return the wait; None if all consumers have read all messages and producers have stopped."""
     questions, whys = [], []
     for group in left:
         question = DrainQuestion(group.name, group.address, spec.topic_name, 0)
@@ -182,7 +182,8 @@ def _wait_for(resource: TopicResource, away: list[GroupView], now: float) -> Rem
     waited = now - (resource.deleted or now)
     names = ", ".join(each.name for each in away)
     if waited >= GONE_S:
-        return Removing(_release(resource, f"{names} had no master for ten minutes: gone for good"))
+        reason = f"{names} had no master for ten minutes, and counts as gone"
+        return Removing(_release(resource, reason))
     why = (
         f"waits for a master of {names} to delete the topic there, ten minutes at most; to keep the"
         " topic, set deletionPolicy to Retain"

@@ -1,7 +1,6 @@
-"""Says in the status of a Topic how it is, why, and what to do.
+"""Writes the status of a Topic: its state, the reason, and what to do.
 
-Texts have no times and no figures that change by themselves: a status is written only when it says
-something else.
+Texts contain no times and no moving numbers, so that a status is written only if the state changes.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ NAME_CLAIMED: Final = "NameClaimed"
 @final
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """What the Ready condition says, and the phase that goes with it."""
+    """The reason and message of the Ready condition, and the phase."""
 
     phase: TopicPhase
     is_ready: bool
@@ -47,7 +46,7 @@ class Saying:
 
 
 def text_of(now: float) -> str:
-    """A moment as Kubernetes writes it."""
+    """Return a time in Kubernetes' format."""
     return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -61,8 +60,8 @@ def status_of(
     drift: tuple[str, ...] = (),
     created: bool | None = None,
 ) -> TopicStatus:
-    """The whole status. What is not given stays as it is recorded, and Ready keeps its time when
-    it stays as it was; `extra` conditions come with theirs."""
+    """Return the whole status. Parts that are not given stay as recorded. Ready keeps its time if
+    it does not change; `extra` conditions have their own."""
     before = resource.status
     message = shortened(saying.message)
     ready = Condition(READY, saying.is_ready, saying.reason, message, now)
@@ -85,7 +84,7 @@ def _kept_time(before: TopicStatus, condition: Condition) -> Condition:
     return replace(condition, since=known.since)
 
 
-# ---------------------------------------------------------------------- what is wrong at once
+# ---------------------------------------------------------------------- without groups
 
 
 def invalid(resource: TopicResource) -> Saying:
@@ -109,13 +108,13 @@ def name_taken(resource: TopicResource, winner: TopicResource) -> Saying:
     topic = winner.name if winner.spec is None else winner.spec.topic_name
     text = (
         f"Topic {winner.name} is older and has the topic {topic} of cluster {resource.cluster}:"
-        " delete one of the two; the other has the topic then"
+        " delete one of the two; the other then has the topic"
     )
     return Saying(TopicPhase.CONFLICT, False, NAME_TAKEN, text)
 
 
 def conflict(resource: TopicResource, winner: TopicResource, text: str, now: str) -> Condition:
-    """InConflict, with a reason that says whether there is something to inherit."""
+    """Return InConflict, with a reason that says whether there is a topic to inherit."""
     reason = NAME_TAKEN if winner.status.created else NAME_CLAIMED
     return _kept_time(resource.status, Condition(IN_CONFLICT, True, reason, shortened(text), now))
 
@@ -124,7 +123,7 @@ def conflict(resource: TopicResource, winner: TopicResource, text: str, now: str
 
 
 def saying_of(resource: TopicResource, verdicts: Sequence[Verdict]) -> Saying:
-    """What the groups' verdicts amount to; what a person has to decide comes first."""
+    """Sum up the groups' verdicts. Those that need a user's decision come first."""
     for standing, words in (
         (Standing.FOREIGN, _foreign),
         (Standing.REFUSED, _refused),
@@ -144,7 +143,7 @@ def saying_of(resource: TopicResource, verdicts: Sequence[Verdict]) -> Saying:
 
 
 def _unknown_groups(resource: TopicResource, verdicts: Sequence[Verdict]) -> str:
-    """Groups that the spec names and the cluster does not have."""
+    """Name the groups of the spec that the cluster does not have."""
     if resource.spec is None or not resource.spec.groups:
         return ""
     known = {each.group for each in verdicts}
@@ -155,8 +154,8 @@ def _unknown_groups(resource: TopicResource, verdicts: Sequence[Verdict]) -> str
 
 
 def is_waiting(resource: TopicResource, verdict: Verdict) -> bool:
-    """Whether a group that cannot be asked may have something else than the spec says. A group that
-    was recorded as it shall be counts as it was, so that a failover changes no status."""
+    """Whether a group that cannot be asked may differ from the spec. A group that was recorded as
+    wanted counts as unchanged, so that a failover changes no status."""
     if verdict.standing is not Standing.AWAY:
         return False
     status = resource.status
@@ -205,8 +204,8 @@ def _away(resource: TopicResource, verdicts: Sequence[Verdict], away: Sequence[V
 
 
 def groups_of(resource: TopicResource, verdicts: Sequence[Verdict]) -> tuple[GroupStatus, ...]:
-    """What each group has; of one that cannot be asked or changed, what was recorded, so that the
-    difference is seen again."""
+    """Return what each group has. A group that cannot be asked or changed keeps its record, so that
+    the difference is found again."""
     found = []
     for verdict in verdicts:
         held = verdict.held
@@ -221,8 +220,8 @@ def groups_of(resource: TopicResource, verdicts: Sequence[Verdict]) -> tuple[Gro
 
 
 def draining(resource: TopicResource, verdicts: Sequence[Verdict], now: str) -> list[Condition]:
-    """Drained is false while read queues wait. Its time is when the write queues went, so it starts
-    anew when more of them go."""
+    """Return Drained, which is False while read queues wait. Its time is that of the last reduction
+    of write queues."""
     shrinking = [each for each in verdicts if each.standing is Standing.SHRINKING]
     if not shrinking:
         return []
@@ -230,7 +229,7 @@ def draining(resource: TopicResource, verdicts: Sequence[Verdict], now: str) -> 
     is_same = before is not None and resource.status.observed_generation == resource.generation
     texts = [each.why for each in shrinking if each.why]
     if not texts and is_same and before is not None:
-        return [before]  # a question that was not asked this time changes no word
+        return [before]  # without an answer in this run the text does not change
     message = "; ".join(texts) or "consumer groups are asked whether they have read the queues"
     condition = Condition(DRAINED, False, SHRINKING, shortened(message), now)
     if is_same and before is not None and not any(each.starts_anew for each in shrinking):
@@ -239,7 +238,7 @@ def draining(resource: TopicResource, verdicts: Sequence[Verdict], now: str) -> 
 
 
 def quiet_seconds(resource: TopicResource, now: float) -> float:
-    """How long the write queues have been as this generation of the spec has them."""
+    """Return how long the write queues have been as this generation of the spec wants them."""
     before = resource.status.condition(DRAINED)
     if before is None or resource.status.observed_generation != resource.generation:
         return 0.0
@@ -250,12 +249,12 @@ def deleting(resource: TopicResource, why: str) -> Saying:
     return Saying(TopicPhase.DELETING, False, "Deleting", why)
 
 
-# ---------------------------------------------------------------------- the form
+# ---------------------------------------------------------------------- JSON
 
 
 def to_json(status: TopicStatus) -> Json:
-    """The status as it is written. `message` repeats the Ready condition and `queues` sums the
-    groups up: both are for columns."""
+    """Return the JSON of the status. `message` repeats the Ready condition, and `queues` sums up
+    the groups: both are for columns."""
     ready = status.condition(READY)
     return {
         "observedGeneration": status.observed_generation,
@@ -289,7 +288,7 @@ def to_json(status: TopicStatus) -> Json:
 
 
 def _queues(groups: Sequence[GroupStatus]) -> str:
-    """`4/4`, written and read on each group; `mixed` where groups differ."""
+    """Return write and read queues of each group, such as `4/4`; `mixed` if groups differ."""
     counts = {(each.write, each.read) for each in groups}
     if len(counts) > 1:
         return "mixed"

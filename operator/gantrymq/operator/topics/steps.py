@@ -1,4 +1,4 @@
-"""What a plan for topics asks for: broker calls, name-server entries, finalizers and statuses."""
+"""Defines the steps of a plan for topics: requests, order entries, finalizers and statuses."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gantrymq.operator.topics.values import (
 )
 
 BATCH_TOPICS: Final = 500
-"""Topics of one request. A broker takes a whole request in one turn of its loop, in which it serves
-no message; this many take it a few milliseconds."""
+"""The most topics of one request. A broker serves no messages while it handles a request; with
+this many topics that takes a few milliseconds."""
 
 
 @final
@@ -29,7 +29,7 @@ class Change:
     topic: str
     config: BrokerTopic
     before: BrokerTopic | None
-    """What the broker has; None when the topic is new."""
+    """The topic at the broker; None if it is new."""
 
 
 @final
@@ -50,24 +50,24 @@ class OrderEntry:
     name_server: str
     topic: str
     value: str | None
-    """None: delete the entry."""
+    """None deletes the entry."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TopicStep:
-    """All that is to be done for one Topic now, in the order of the fields."""
+    """The actions for one Topic now, in the order of the fields."""
 
     resource: TopicResource
     reason: str
     finalizers: tuple[str, ...] | None = None
-    """All finalizers that the resource shall have. An own one that is new is written before the
-    brokers are asked for anything; one that goes, after everything else."""
+    """All finalizers of the resource after the step. The operator's finalizer is added before any
+    request to brokers, and removed after everything else."""
     changes: tuple[Change, ...] = ()
     removals: tuple[Removal, ...] = ()
     order: tuple[OrderEntry, ...] = ()
     status: TopicStatus | None = None
-    """What the status says once the rest was done; None when it says so already."""
+    """The status after the other actions; None if it does not change."""
 
     @property
     def adds_finalizer(self) -> bool:
@@ -79,7 +79,7 @@ class TopicStep:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is to be done."""
+        """Whether the step has no actions."""
         broker_calls = self.changes or self.removals or self.order
         return not broker_calls and self.finalizers is None and self.status is None
 
@@ -87,19 +87,19 @@ class TopicStep:
 @final
 @dataclass(frozen=True, slots=True)
 class TopicsPlan:
-    """What to do for the topics of a cluster; an empty plan means that all is as it shall be."""
+    """The plan for the topics of a cluster. An empty plan means that all topics are as wanted."""
 
     steps: tuple[TopicStep, ...] = ()
     questions: tuple[DrainQuestion, ...] = ()
-    """To ask before the next plan, which decides by the answers."""
+    """The questions whose answers the next plan needs."""
     unmanaged: tuple[str, ...] | None = None
-    """Topics on brokers that no resource names; None when no broker could be read."""
+    """Topics on brokers that no resource names; None if no broker could be read."""
     requeue_seconds: float | None = None
-    """When to look again without an event."""
+    """When to plan again without an event."""
 
 
 def batches(steps: Iterable[TopicStep]) -> dict[str, list[list[Change]]]:
-    """The changes of these steps by master, in requests of a bounded size."""
+    """Return the changes of these steps by master, in requests of a bounded size."""
     by_master: dict[str, list[list[Change]]] = {}
     for step in steps:
         for change in step.changes:
@@ -111,7 +111,7 @@ def batches(steps: Iterable[TopicStep]) -> dict[str, list[list[Change]]]:
 
 
 def attribute_changes(change: Change) -> dict[str, str]:
-    """The attributes of a change in the form a request has them: those that differ, signed."""
+    """Return the attributes of a change in a request's format: those that differ, with signs."""
     current = dict(change.before.attributes) if change.before is not None else {}
     wanted = change.config.attributes
     return {f"+{key}": value for key, value in wanted if current.get(key) != value}

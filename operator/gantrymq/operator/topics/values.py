@@ -1,7 +1,7 @@
-"""Values that a plan for topics looks at: resources, brokers' tables, drained queues, the cluster.
+"""Defines the values of a plan for topics: resources, brokers' tables, drained queues, cluster.
 
-There may be 20 000 topics, so a resource is kept reduced, with slots, and what many have in common
-(queue counts, group entries, texts) is shared by `reading`.
+There may be 20 000 topics, so a resource is reduced and has slots, and `reading` lets resources
+share equal parts (queue counts, group entries, texts).
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class TopicSpec:
     groups: tuple[tuple[str, QueueCounts], ...] = ()
     """Groups with queue counts of their own."""
     attributes: tuple[tuple[str, str], ...] = ()
-    """Those that are managed; others of the broker's topic are left as they are."""
+    """The managed attributes. Others of the broker's topic are not changed."""
     adopt: bool = False
     deletion_policy: DeletionPolicy = DeletionPolicy.RETAIN
 
     def queues_of(self, group: str) -> QueueCounts:
-        """The counts that one group shall have."""
+        """Return the queue counts wanted on one group."""
         for name, queues in self.groups:
             if name == group:
                 return queues
@@ -81,7 +81,7 @@ class GroupStatus:
 @final
 @dataclass(frozen=True, slots=True)
 class TopicStatus:
-    """The `status` of a Topic; `message` and `queues` of it are derived when it is written."""
+    """The `status` of a Topic. Its `message` and `queues` are derived when it is written."""
 
     observed_generation: int = 0
     phase: str = ""
@@ -92,14 +92,14 @@ class TopicStatus:
     created: bool = False
 
     def condition(self, kind: str) -> Condition | None:
-        """The condition of this type, if there is one."""
+        """Return the condition of this type, if there is one."""
         for condition in self.conditions:
             if condition.type == kind:
                 return condition
         return None
 
     def group(self, name: str) -> GroupStatus | None:
-        """What was recorded of one group."""
+        """Return the record of one group."""
         for group in self.groups:
             if group.name == name:
                 return group
@@ -109,7 +109,7 @@ class TopicStatus:
 @final
 @dataclass(frozen=True, slots=True)
 class TopicResource:
-    """A Topic, reduced to what a plan needs."""
+    """A Topic, reduced to the fields that a plan needs."""
 
     namespace: str
     name: str
@@ -119,7 +119,7 @@ class TopicResource:
     generation: int
     resource_version: str
     cluster: str
-    """Also of a resource whose spec is not valid; empty when not even this can be read."""
+    """Set even if the spec is invalid; empty if the field itself cannot be read."""
     spec: TopicSpec | None
     problem: str = ""
     """Why there is no spec."""
@@ -130,14 +130,14 @@ class TopicResource:
 
     @property
     def age_key(self) -> tuple[str, str]:
-        """The smaller one is the older resource."""
+        """The sort key by age: the smaller one is the older resource."""
         return self.created, self.uid
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class BrokerTopic:
-    """A topic as a broker has it, or shall have it; equal ones of a table are one object."""
+    """A topic as a broker has it, or is wanted to have it. A table shares equal ones."""
 
     write: int
     read: int
@@ -151,7 +151,7 @@ class BrokerTopic:
 @final
 @dataclass(frozen=True, slots=True)
 class TopicTable:
-    """All topics of one master; `version` changes whenever the broker's DataVersion does."""
+    """All topics of one master. `version` changes whenever the broker's DataVersion does."""
 
     version: int
     topics: Mapping[str, BrokerTopic]
@@ -166,7 +166,7 @@ class GroupView:
 
     name: str
     address: str = ""
-    """The master's; empty when the group has none."""
+    """The master's address; empty if the group has none."""
     table: TopicTable | None = None
     why: str = ""
     """Why the table could not be read."""
@@ -175,13 +175,13 @@ class GroupView:
 @final
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """The BrokerCluster, as far as topics need it."""
+    """The fields of the BrokerCluster that topics need."""
 
     namespace: str
     name: str
     stage: ClusterStage
     groups: tuple[GroupView, ...] | None
-    """The groups that the cluster shall have; None when not known yet."""
+    """The groups that the cluster has or will have; None if not known yet."""
     namespace_is_terminating: bool = False
     is_paused: bool = False
 
@@ -189,7 +189,7 @@ class ClusterView:
 @final
 @dataclass(frozen=True, slots=True)
 class DrainQuestion:
-    """Whether the queues from `first_queue` on were consumed by every consumer group."""
+    """The question whether every consumer group has consumed the queues from `first_queue` on."""
 
     group: str
     address: str
@@ -207,7 +207,7 @@ class DrainAnswer:
     """Queues of one topic on one broker that hold messages which still wait for a consumer."""
 
     behind: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Consumer groups and the queues they have not finished."""
+    """Consumer groups, and the queues that they have not finished."""
     unread: tuple[int, ...] = ()
     """Queues with messages in a topic that no consumer group consumes."""
     last_stored: float = 0.0
@@ -221,10 +221,10 @@ class DrainAnswer:
 @final
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A broker, or the way to it, refused this configuration; it is not tried before `retry_at`."""
+    """A failed request for this configuration, which is not repeated before `retry_at`."""
 
     config: BrokerTopic | None
-    """None: a deletion."""
+    """None for a deletion."""
     why: str
     retry_at: float
 
@@ -232,7 +232,7 @@ class Refusal:
 @final
 @dataclass(frozen=True, slots=True)
 class TopicsSnapshot:
-    """Everything that a plan for the topics of one cluster may look at."""
+    """All that a plan for the topics of one cluster uses."""
 
     cluster: ClusterView
     topics: Sequence[TopicResource]
@@ -240,14 +240,14 @@ class TopicsSnapshot:
     """Answers to the questions of the plan before, in this run."""
     refusals: Mapping[Place, Refusal] = field(default_factory=dict)
     order: Mapping[str, Mapping[str, str] | None] = field(default_factory=dict)
-    """By name server: queues of ordered topics; None where it could not be read. Empty when no
-    topic needs it."""
+    """By name server: the order entries; None if they could not be read. Empty if no topic needs
+    them."""
     made: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By uid: groups on which this operator made the topic, although the resource's status does
+    """By uid: groups on which this operator created the topic, although the resource's status does
     not say so yet."""
 
     def owns(self, resource: TopicResource, group: str) -> bool:
-        """Whether the topic of this group was made, adopted or taken over for the resource."""
+        """Whether the topic of this group was created or adopted for the resource."""
         if resource.status.group(group) is not None:
             return True
         return group in self.made.get(resource.uid, ())

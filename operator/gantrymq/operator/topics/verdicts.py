@@ -1,12 +1,13 @@
-"""Decides what one group needs for one topic: nothing, a change, a wait, or hands off.
+"""Decides what one group needs for one topic: nothing, a change, a wait, or no interference.
 
-    held by the broker        not ours          ours
-    nothing                   create            create (drift, if it was there before)
-    as the spec says          take over         nothing
-    anything else             hands off         change; fewer read queues only once drained
+    at the broker             not created by the resource    created by the resource
+    no topic                  create                         create (drift, if it existed before)
+    as the spec says          take over                      nothing
+    different                 do not touch                   change; reduce read queues once drained
 
-Fewer queues take two steps. The write queues go first. The read queues follow when producers have
-had the time to fetch the new route, and every consumer group has read the queues that go.
+A reduction of queues takes two steps. The write queues are reduced first. The read queues follow
+after producers have had the time to fetch the new route, and every consumer group has read the
+surplus queues.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ from gantrymq.operator.topics.values import (
 )
 
 QUIET_S: Final = 60.0
-"""Clients fetch routes every 30 s. After two of those, no producer sends to a queue that went."""
+"""Clients fetch routes every 30 s. After two intervals no producer sends to a removed queue."""
 
 ASK_AGAIN_S: Final = 15.0
-"""How soon a queue that was not drained is looked at again."""
+"""How long to wait before asking again about a queue that was not drained."""
 
 NAMED_MAX: Final = 5
-"""Consumer groups, or queues, that a message names: enough to begin with."""
+"""The most consumer groups, or queues, that a message names."""
 
 APPLIED: Final = "Applied"
 SHRINKING: Final = "Shrinking"
 
 
 class Standing(Enum):
-    """How a topic is in a group, once the plan is carried out."""
+    """The state of a topic in a group, once the plan is carried out."""
 
     APPLIED = "applied"
     SHRINKING = "shrinking"
@@ -60,16 +61,16 @@ class Verdict:
     group: str
     standing: Standing
     held: BrokerTopic | None = None
-    """What the group has once `change` was made; None when nothing, or not known."""
+    """What the group has after `change`; None if it has no topic, or is not known."""
     change: BrokerTopic | None = None
     before: BrokerTopic | None = None
     address: str = ""
     why: str = ""
-    """Of a wait, or of hands off."""
+    """The reason of a wait, or of not touching the topic."""
     drift: str = ""
-    """What was changed by hand, and is repaired by `change`."""
+    """What was changed by hand, and `change` reverts."""
     starts_anew: bool = False
-    """Whether a wait for producers begins now, since a group has fewer write queues than before."""
+    """Whether a wait for producers begins now, because write queues were reduced."""
     question: DrainQuestion | None = None
     look_again_s: float | None = None
 
@@ -84,7 +85,7 @@ def judge(
     is_ours: bool,
     quiet_s: float,
 ) -> Verdict:
-    """What this group needs. `quiet_s`: how long the write queues have been as they shall be."""
+    """Return what this group needs. `quiet_s` is how long the write queues have been as wanted."""
     if group.table is None:
         standing = Standing.SHRINKING if _was_shrinking(resource, spec, group) else Standing.AWAY
         why = f"{group.name} {group.why}" if standing is Standing.SHRINKING else group.why
@@ -106,7 +107,7 @@ def judge(
 
 
 def _is_recorded(resource: TopicResource, group: str, held: BrokerTopic | None) -> bool:
-    """Whether the status says of the group what its master has."""
+    """Whether the status has the same record of the group as its master."""
     recorded = resource.status.group(group)
     if recorded is None or held is None:
         return recorded is None and held is None
@@ -115,7 +116,7 @@ def _is_recorded(resource: TopicResource, group: str, held: BrokerTopic | None) 
 
 
 def _was_shrinking(resource: TopicResource, spec: TopicSpec, group: GroupView) -> bool:
-    """Whether a group that cannot be asked had read queues left that shall go."""
+    """Whether a group that cannot be asked had surplus read queues."""
     recorded, status = resource.status.group(group.name), resource.status
     ready = status.condition("Ready")
     if recorded is None or ready is None or ready.reason != SHRINKING:
@@ -136,7 +137,7 @@ def fits(held: BrokerTopic, spec: TopicSpec, queues: QueueCounts) -> bool:
 
 
 def _wanted(held: BrokerTopic | None, spec: TopicSpec, queues: QueueCounts) -> BrokerTopic:
-    """What the spec says; what it does not speak of stays as it is."""
+    """Return the wanted topic. Properties that the spec does not have stay as they are."""
     if held is None:
         return BrokerTopic(queues.write, queues.read, spec.perm, spec.order, spec.attributes)
     attributes = tuple(sorted({**dict(held.attributes), **dict(spec.attributes)}.items()))
@@ -191,7 +192,7 @@ def _change(
 def _held_back(
     verdict: Verdict, spec: TopicSpec, snapshot: TopicsSnapshot, now: float
 ) -> Verdict | None:
-    """Why a change is not made now."""
+    """Return why a change is not made now; None if it is."""
     if snapshot.cluster.is_paused:
         return Verdict(verdict.group, Standing.PAUSED)
     refusal = snapshot.refusals.get((verdict.group, spec.topic_name))
@@ -204,7 +205,7 @@ def _held_back(
 def _drift(
     resource: TopicResource, group: str, held: BrokerTopic | None, wanted: BrokerTopic
 ) -> str:
-    """What was changed by hand since the status was written, which is about this very spec."""
+    """Return what was changed by hand since a status of the same generation was written."""
     status = resource.status
     recorded = status.group(group)
     if recorded is None or status.observed_generation != resource.generation:
@@ -219,11 +220,11 @@ def _drift(
     return f"{group}: {difference(held, wanted)}"
 
 
-# ---------------------------------------------------------------------- words
+# ---------------------------------------------------------------------- texts
 
 
 def difference(held: BrokerTopic, wanted: BrokerTopic) -> str:
-    """How a broker's topic differs from what is wanted."""
+    """Describe how a broker's topic differs from the wanted one."""
     pairs = [
         ("writeQueues", held.write, wanted.write),
         ("readQueues", held.read, wanted.read),
@@ -237,12 +238,12 @@ def difference(held: BrokerTopic, wanted: BrokerTopic) -> str:
 
 
 def perm_name(topic: BrokerTopic) -> str:
-    """RW, R or W, as a spec has it."""
+    """Return RW, R or W, as in a spec."""
     return PERM_NAMES.get(topic.perm & READ_WRITE, "none")
 
 
 def waiting_words(answer: DrainAnswer) -> str:
-    """Which consumer groups have still to read which queues."""
+    """Describe which consumer groups have yet to read which queues."""
     texts = [
         f"consumer group {name} (queues {_listed(queues)})"
         for name, queues in answer.behind[:NAMED_MAX]

@@ -27,7 +27,7 @@ from gantrymq.operator.resources.names import MEMBERS_MAX, group_name
 @final
 @dataclass(frozen=True, slots=True)
 class GroupSize:
-    """A group that exists or is to be created, with the values of its creation."""
+    """A group that exists or will be created, with the values of its creation."""
 
     name: str
     members: int

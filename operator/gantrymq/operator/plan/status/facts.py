@@ -29,7 +29,7 @@ class Facts:
     actions: tuple[Action, ...]
     waits: tuple[Wait, ...]
     outdated: int
-    """The number of pods that are to be restarted."""
+    """The number of pods that have to restart."""
     unsupported: Sequence[str]
     """Sentences about changes of the spec that this version does not make."""
     ready_name_servers: int

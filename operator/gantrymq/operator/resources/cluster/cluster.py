@@ -174,7 +174,7 @@ class BrokerClusterSpec:
         example="used",
     )
     security: SecuritySpec = described(
-        "Who may use the servers of the cluster.", factory=SecuritySpec
+        "Accounts and TLS of the servers of the cluster.", factory=SecuritySpec
     )
     storage: StorageSpec = described("The volume of each member.", factory=StorageSpec)
     preferred_masters: Mapping[str, int] = described(

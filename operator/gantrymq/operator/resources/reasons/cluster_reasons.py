@@ -38,7 +38,7 @@ CLUSTER_EVENTS: Final = (
         EventType.NORMAL,
         Reason.SWITCHOVER_REQUESTED,
         "The operator asked a group for another master: to spread the masters, because of"
-        " spec.preferredMasters, or because the master is to be restarted.",
+        " spec.preferredMasters, or because the master has to restart.",
     ),
     _event(
         EventType.NORMAL,

@@ -16,7 +16,7 @@ from gantrymq.operator.resources.fields import reported
 from gantrymq.operator.resources.reasons.conditions import ConditionType, Kind, Reason, find_row
 
 MESSAGE_CHARACTERS_MAX: Final = 1024
-"""Of a condition: more does not help a reader, and 10 000 topics have two of them each."""
+"""The most characters of a message. There may be 10 000 topics with two conditions each."""
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 
@@ -35,7 +35,7 @@ class Condition:
 
 
 def read_conditions(resource: Mapping[str, Any]) -> tuple[Condition, ...]:
-    """The conditions of a resource; a malformed one is dropped and will be written anew."""
+    """Return the conditions of a resource. A malformed one is dropped, and written again later."""
     listed = (resource.get("status") or {}).get("conditions") or ()
     return tuple(
         Condition(
@@ -52,7 +52,7 @@ def read_conditions(resource: Mapping[str, Any]) -> tuple[Condition, ...]:
 
 
 def find_condition(conditions: Iterable[Condition], type_: str) -> Condition | None:
-    """The condition of a type."""
+    """Return the condition of a type."""
     return next((each for each in conditions if each.type == type_), None)
 
 
@@ -87,7 +87,7 @@ def set_condition(
 
 
 def shortened(message: str) -> str:
-    """The message, cut to what a condition or an event may have."""
+    """Cut a message to the most characters of a condition or an event."""
     if len(message) <= MESSAGE_CHARACTERS_MAX:
         return message
     return f"{message[: MESSAGE_CHARACTERS_MAX - 4]} ..."

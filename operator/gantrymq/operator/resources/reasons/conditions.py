@@ -1,4 +1,4 @@
-"""The one table of conditions, reasons and events, with what to do about each.
+"""Joins the tables of conditions, reasons and events, with what to do about each.
 
 A reason of a condition stands for one status. docs/operations/conditions.md is made from this
 table: it has a section for each reason, under the anchor of its row.
@@ -45,7 +45,7 @@ EVENTS: Final[Mapping[tuple[Kind, Reason], EventRow]] = {
 
 
 def find_row(kind: Kind, type_: ConditionType, reason: Reason) -> Row:
-    """The row of a reason; LocalError where the table has no such reason of the condition."""
+    """Return the row of a reason. Raises LocalError if the condition has no such reason."""
     row = CONDITIONS.get((kind, type_, reason))
     if row is None:
         raise LocalError(f"{kind} {type_}: reason {reason} is not in the table of conditions")
@@ -53,7 +53,7 @@ def find_row(kind: Kind, type_: ConditionType, reason: Reason) -> Row:
 
 
 def find_event(kind: Kind, reason: Reason) -> EventRow:
-    """The row of an event's reason; LocalError where the table has no such event."""
+    """Return the row of an event. Raises LocalError if the table has no such event."""
     row = EVENTS.get((kind, reason))
     if row is None:
         raise LocalError(f"{kind}: event {reason} is not in the table of events")

@@ -26,7 +26,7 @@ class Status(StrEnum):
 
 @final
 class ConditionType(StrEnum):
-    """What a condition is about."""
+    """The types of conditions."""
 
     READY = "Ready"
     AVAILABLE = "Available"
@@ -44,7 +44,7 @@ class ConditionType(StrEnum):
 
 @final
 class Reason(StrEnum):
-    """Why a condition holds or does not, or why an event was written."""
+    """The reasons of conditions and events."""
 
     # Ready, Available and Degraded of a cluster
     ALL_READY = "AllReady"
@@ -133,7 +133,7 @@ class Row:
     status: Status
     meaning: str
     action: str
-    """What the user does about it; empty where there is nothing to do."""
+    """What the user should do; empty if there is nothing to do."""
 
     @property
     def anchor(self) -> str:

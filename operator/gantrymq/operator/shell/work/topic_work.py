@@ -1,7 +1,7 @@
-"""Works on the topics of one cluster: finds the cluster's masters and hands over to the controller.
+"""Runs the topic controller for a cluster: finds its masters, and passes them on.
 
-Topics come through a paged reflector into an index of reduced values; 20 000 of them would cost
-several hundred MiB as JSON.
+A paged reflector fills an index with reduced Topics, because 20 000 of them would need several
+hundred MiB as JSON.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from gantrymq.operator.topics.index import TopicIndex
 from gantrymq.operator.topics.values import ClusterStage, ClusterView
 
 TOPICS: Final = "topics"
-"""The kind of work, first part of a key."""
+"""The kind of work, which is the first part of a key."""
 
 UNSYNCED_SECONDS: Final = 2.0
-"""When to look again while the pods are not known, as after a start."""
+"""When to run again while the pods have not been listed, as after a start."""
 
 UNCONFIRMED_SECONDS: Final = 5.0
-"""When to look again at a master whose pod has another address: no event tells of its pod."""
+"""When to run again if a master's pod has another address, because no event reports its pod."""
 
 OnTopics = Callable[[str, str], None]
-"""Told the namespace and the name of a cluster whose topics, or unmanaged ones, changed."""
+"""Called with namespace and name of a cluster whose topics, or unmanaged topics, changed."""
 
 
 @final
 class TopicSink:
-    """Feeds the index with the Topics of one namespace, or of all."""
+    """Puts the Topics of one namespace, or of all, into the index."""
 
     def __init__(self, index: TopicIndex, namespace: str, on_change: OnTopics) -> None:
         self._index = index
@@ -73,7 +73,7 @@ class TopicSink:
 
 @final
 class TopicWork:
-    """Runs the topic controller for one key at a time and remembers unmanaged topics."""
+    """Runs the topic controller for one key, and remembers unmanaged topics."""
 
     def __init__(
         self,
@@ -99,11 +99,11 @@ class TopicWork:
         await self._controller.close()
 
     def unmanaged(self, namespace: str, cluster: str) -> tuple[str, ...] | None:
-        """Topics on the brokers that no resource names, as of the last run; None: not known."""
+        """Return the topics that no resource named in the last run; None if unknown."""
         return self._unmanaged.get((namespace, cluster))
 
     async def run(self, key: Key) -> float | None:
-        """Bring the topics of one cluster closer to their resources; when to look again."""
+        """Run the topic controller for one cluster; return when to run again."""
         _, namespace, name = key
         cluster = (namespace, name)
         await asyncio.sleep(
@@ -131,7 +131,7 @@ class TopicWork:
         return min([resync, *(each for each in asked if each is not None)])
 
     def _retry_seconds(self, view: ClusterView) -> float | None:
-        """When masters that could not be found are looked for again; None without such ones."""
+        """Return when to look again for masters that were not found; None if all were."""
         if view.stage is not ClusterStage.PRESENT:
             return None
         if not self._masters.is_synced(view.namespace):
@@ -176,12 +176,12 @@ class TopicWork:
         except NotFoundError:
             return True
         except RefusedError:
-            return False  # not allowed to look: a refused write will tell
+            return False  # not allowed to read it: the API will refuse writes if it is terminating
         return is_terminating(found)
 
 
 def _groups_of(resource: Json) -> int:
-    """How many groups the cluster has; more than its spec says while it cannot shrink."""
+    """Return the number of groups of the cluster, which may exceed its spec."""
     count = value_at(resource, "status", "groupCount")
     return count if isinstance(count, int) else 0
 

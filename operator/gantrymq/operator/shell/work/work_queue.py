@@ -1,4 +1,4 @@
-"""Decides which key is worked on next: coalescing, serial per key, bounded, with backoff.
+"""Decides which key runs next: it coalesces events, runs each key serially, and backs off.
 
 State of a key:
 
@@ -6,11 +6,11 @@ State of a key:
 |---|---|---|
 | absent | becomes waiting | - |
 | waiting | keeps the earlier time | - |
-| running | is remembered | waiting again shortly if remembered, else at the time asked for |
+| running | is remembered | waiting again shortly if remembered, else at the requested time |
 
-A key is in the queue once, however often it is put. A key that fails waits longer each time; an
-event may shorten that wait to a second, but not to nothing, since events of a broken cluster can be
-many. Each lane has its own limit of running keys: bulk work cannot use up the urgent lane.
+A key is in the queue once, however often it is put. A key that fails waits longer each time. An
+event may shorten that wait to a second, but not to zero, because a broken cluster may cause many
+events. Each lane limits its running keys, so bulk work cannot delay the urgent lane.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from typing import Final, Protocol, TypeAlias, final
 
 BACKOFF_SECONDS_MIN: Final = 0.2
 BACKOFF_SECONDS_MAX: Final = 300.0
-# A reconciliation causes events of its own; those of one burst are looked at together.
+# A reconciliation causes events itself; one run handles all events of a burst.
 COALESCE_SECONDS: Final = 0.1
 # How soon an event may bring back a key that fails.
 FAILING_SECONDS_MIN: Final = 1.0
 _EXPONENT_MAX: Final = 12
 
 Key: TypeAlias = tuple[str, str, str]
-"""Kind of work, namespace, name."""
+"""The kind of work, the namespace and the name."""
 
 
 class QueueLane(Enum):
-    """Keys of different lanes do not wait for each other."""
+    """The lane of a key. Keys of different lanes do not wait for each other."""
 
     URGENT = "urgent"
     BULK = "bulk"
@@ -45,7 +45,7 @@ LIMITS: Final[Mapping[QueueLane, int]] = {QueueLane.URGENT: 16, QueueLane.BULK: 
 
 
 class Jitter(Protocol):
-    """Randomness, injected so that tests are exact."""
+    """A source of randomness, which tests replace."""
 
     def uniform(self, a: float, b: float) -> float: ...
 
@@ -72,7 +72,7 @@ class _LaneState:
 
 @final
 class WorkQueue:
-    """The keys of one operator. Every method takes the time; none of them waits."""
+    """The keys of one operator. Callers pass the time, and no method waits."""
 
     def __init__(self, jitter: Jitter, limits: Mapping[QueueLane, int] = LIMITS) -> None:
         self._entries: dict[Key, _Entry] = {}
@@ -84,7 +84,7 @@ class WorkQueue:
         return len(self._entries)
 
     def put(self, key: Key, lane: QueueLane, now: float, delay: float = 0.0) -> None:
-        """Work on this key once `delay` has passed, or earlier if that is asked for already."""
+        """Run this key after `delay`, or earlier if it was put for an earlier time."""
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = _Entry(lane, now + delay)
@@ -99,7 +99,7 @@ class WorkQueue:
             self._schedule(key, entry)
 
     def take(self, now: float) -> Iterator[Key]:
-        """The keys to work on now; each is running until `done`."""
+        """Yield the keys to run now. Each counts as running until `done`."""
         for lane in self._lanes.values():
             while lane.running < lane.limit and self._is_due(lane, now):
                 _, _, key = heapq.heappop(lane.heap)
@@ -108,7 +108,7 @@ class WorkQueue:
                 yield key
 
     def done(self, key: Key, now: float, again_after: float | None) -> None:
-        """A key was worked on; None: it needs no further look and is forgotten."""
+        """Note that a key has run. It runs again after this time; None forgets the key."""
         entry = self._finish(key)
         entry.failures = 0
         if entry.is_put_again:
@@ -119,7 +119,7 @@ class WorkQueue:
         self._wait(key, entry, now + again_after)
 
     def failed(self, key: Key, now: float, at_least: float = 0.0) -> float:
-        """Working on a key failed; returns after how many seconds it is tried again."""
+        """Note that a key failed; return the seconds until it runs again."""
         entry = self._finish(key)
         exponent = min(entry.failures, _EXPONENT_MAX)
         entry.failures += 1
@@ -130,10 +130,10 @@ class WorkQueue:
         self._wait(key, entry, now + pause)
         return pause
 
-    # ------------------------------------------------------------------ what it shows
+    # ------------------------------------------------------------------ figures
 
     def next_due(self) -> float | None:
-        """When `take` has something to give; None: not before a `put` or `done`."""
+        """Return when `take` has a key; None if not before a `put` or `done`."""
         times = []
         for lane in self._lanes.values():
             self._drop_stale(lane)
@@ -142,7 +142,7 @@ class WorkQueue:
         return min(times, default=None)
 
     def oldest_lateness(self, now: float) -> float:
-        """How long the longest waiting key is past its time."""
+        """Return by how much the most overdue key is late."""
         late = 0.0
         for lane in self._lanes.values():
             self._drop_stale(lane)
@@ -151,7 +151,7 @@ class WorkQueue:
         return late
 
     def depths(self, now: float) -> Mapping[tuple[QueueLane, str], int]:
-        """How many keys of each lane are running, due, delayed, or failing."""
+        """Return the number of running, due, delayed and failing keys of each lane."""
         counts = {
             (lane, state): 0
             for lane in self._lanes
@@ -191,7 +191,7 @@ class WorkQueue:
         return bool(lane.heap) and lane.heap[0][0] <= now
 
     def _drop_stale(self, lane: _LaneState) -> None:
-        """Records of keys that were scheduled anew stay in the heap until they come up."""
+        """Remove stale records from the top. A key that is rescheduled leaves one in the heap."""
         while lane.heap:
             _, order, key = lane.heap[0]
             entry = self._entries.get(key)

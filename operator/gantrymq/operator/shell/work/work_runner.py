@@ -1,8 +1,8 @@
 """Runs the work queue on asyncio: one task for each running key, each with a time limit.
 
-A job that returns is done, and says when its key is looked at again. One that raises failed and
-backs off. A job that exceeds its limit is cancelled and counts as failed: it can only be waiting
-for something that does not answer.
+A job that returns is done, and says when its key runs again. A job that raises has failed, and its
+key backs off. A job that exceeds its limit is cancelled and counts as failed, because it can only
+be waiting for a server that does not answer.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from gantrymq.operator.kube.errors import ConflictError, ThrottledError
 from gantrymq.operator.shell.work.work_queue import Key, QueueLane, WorkQueue
 from gantrymq.runtime.logs import Log
 
-# The requests of a job have time limits of their own; these only end what those leave.
+# Each request of a job has a time limit; these limits end jobs that wait for anything else.
 JOB_SECONDS_MAX: Final[Mapping[QueueLane, float]] = {
     QueueLane.URGENT: 120.0,
     QueueLane.BULK: 600.0,  # 1000 topics at an API that takes a few writes a second
 }
 STOP_SECONDS: Final = 1.0
-# One or two happen whenever a user and the operator write at the same time. So many in a row mean
-# that another writer changes what the operator writes, again and again.
+# One or two conflicts happen if a user and the operator write at the same time. This many in a row
+# mean that another writer reverts the operator's writes.
 CONFLICTS_BEFORE_WARNING: Final = 4
 
 Job: TypeAlias = Callable[[Key], Awaitable[float | None]]
-"""Works on a key; returns the seconds until it is looked at again, or None to forget the key."""
+"""Runs a key; returns the seconds until the next run, or None to forget the key."""
 
 
 @final
 @dataclass(slots=True)
 class WorkCounters:
-    """What the metrics show of finished jobs."""
+    """The counts of finished jobs, for metrics."""
 
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By kind of work and outcome: done, conflict, refused, timeout, bug."""
@@ -44,7 +44,7 @@ class WorkCounters:
 
 @final
 class WorkRunner:
-    """Owner of the queue and of the tasks that work on its keys."""
+    """Owns the queue and the tasks that run its keys."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class WorkRunner:
         """`jobs` has the lane and the job of each kind of work."""
         self._clock = asyncio.get_running_loop().time
         self._conflicts: Counter[Key] = Counter()
-        """In a row, of keys whose last job ended in one."""
+        """The number of successive conflicts of a key."""
         self._job_seconds = job_seconds
         self._jobs = jobs
         self._log = Log("operator.work")
@@ -72,13 +72,13 @@ class WorkRunner:
         return self._queue.depths(self._clock())
 
     def put(self, key: Key, delay: float = 0.0) -> None:
-        """Work on this key soon."""
+        """Run this key after `delay`."""
         lane, _ = self._jobs[key[0]]
         self._queue.put(key, lane, self._clock(), delay)
         self._wake.set()
 
     async def run(self) -> None:
-        """Start jobs as they fall due, until it is cancelled; the jobs are cancelled with it."""
+        """Start jobs when they are due. Cancelling it cancels the jobs too."""
         try:
             while True:
                 self._wake.clear()
@@ -141,7 +141,7 @@ class WorkRunner:
         self._conflicts.pop(key, None)
         at_least = error.retry_after_seconds if isinstance(error, ThrottledError) else 0.0
         pause = self._queue.failed(key, self._clock(), at_least)
-        why = str(error) or "it was not finished in its time"
+        why = str(error) or "it exceeded its time limit"
         self._log.warning(
             "reconciliation failed", key="/".join(key), cause=why, again_in_s=f"{pause:.1f}"
         )
