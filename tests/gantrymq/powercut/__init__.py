@@ -1,1 +1,1 @@
-"""A file system whose power a test can cut, under real programs."""
+"""Provides a file system whose power a test can cut, under real programs."""

@@ -1,4 +1,4 @@
-"""What the kernel asks of the file system, done on a `FaultyDisk`.
+"""Carries out the requests of the kernel on a `FaultyDisk`.
 
 Writes come here one by one and at once: the kernel holds nothing back, so that what a power cut
 takes is the faulty disk's choice alone. Nodes of the protocol are the tree's own nodes; each

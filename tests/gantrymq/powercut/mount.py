@@ -1,4 +1,4 @@
-"""A folder on a file system whose power a test can cut.
+"""Mounts a folder on a file system whose power a test can cut.
 
     with Mount(tmp_path) as mount:      # an empty folder
         disk = FolderDisk(mount.root)

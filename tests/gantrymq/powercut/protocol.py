@@ -1,4 +1,4 @@
-"""The kernel's FUSE protocol, version 7.31: the numbers and layouts that the file system needs.
+"""Defines the numbers and layouts of the FUSE protocol 7.31 that the file system needs.
 
     request   length u32, opcode u32, unique u64, node u64, uid u32, gid u32, pid u32, 4 spare
               bytes, then what the opcode says: a fixed part, and names that end in a zero byte

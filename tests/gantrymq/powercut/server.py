@@ -1,4 +1,4 @@
-"""The process behind the mount: answers the kernel, and the test that owns it.
+"""Runs the process behind the mount, which serves the kernel and the test.
 
     python -m gantrymq.powercut.server MOUNTPOINT
 

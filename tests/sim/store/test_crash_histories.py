@@ -1,4 +1,4 @@
-"""Thousands of histories of a store that crashes: nothing that was promised is ever lost.
+"""Tests thousands of histories of a crashing store: no acknowledged message is lost.
 
 GANTRY_HISTORIES says how many there are, GANTRY_FIRST_SEED where they begin: without it every
 commit tries others. A seed that fails is shown, and fails again; python -m
@@ -59,7 +59,7 @@ def portion(first: int) -> tuple[Counter[str], list[str]]:
 
 
 @pytest.mark.timeout(0)
-def test_nothing_that_was_promised_is_lost() -> None:
+def test_acknowledged_messages_survive_crashes() -> None:
     tally: Counter[str] = Counter()
     failures: list[str] = []
     with get_context("fork").Pool(PROCESSES) as pool:
@@ -74,6 +74,6 @@ def test_nothing_that_was_promised_is_lost() -> None:
         assert not [what for what in EXPECTED if not tally[what]]
 
 
-def test_a_header_that_was_not_synced_is_not_built_on() -> None:
+def test_recovery_does_not_trust_an_unsynced_index_header() -> None:
     """A flush of the index was killed before its last sync; recovery; then the power went."""
     run(script_of(9944))

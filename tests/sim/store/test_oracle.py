@@ -1,4 +1,4 @@
-"""Stores that are broken on purpose, each in one place: the histories notice."""
+"""Tests that histories detect stores that are broken on purpose."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def noticed(name: str, histories: int) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(BREAKS.keys() - {WHOLE}))
-def test_a_broken_store_is_noticed(name: str) -> None:
+def test_histories_detect_each_broken_store(name: str) -> None:
     assert noticed(name, 700) == "True"
 
 
-def test_the_store_as_it_is_passes_as_many_histories() -> None:
+def test_unbroken_store_passes_the_same_number_of_histories() -> None:
     assert noticed(WHOLE, 30) == "False"

@@ -1,4 +1,4 @@
-"""One history, kept in many ways: the same answers, after a restart as well."""
+"""Tests that one history has the same answers however the store is configured."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=list(WAYS))
 @pytest.mark.parametrize("ending", Ending)
-def test_answers_do_not_depend_on_how_things_are_kept(way: StoreSettings, ending: Ending) -> None:
+def test_answers_do_not_depend_on_cache_and_file_sizes(way: StoreSettings, ending: Ending) -> None:
     for seed in SEEDS:
         expected = answers(seed, PLAIN, Ending.CLOSE)
         found = answers(seed, way, ending)

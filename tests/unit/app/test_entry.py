@@ -1,4 +1,4 @@
-"""The `gantry` command's own behaviour, before any program starts."""
+"""Tests the `gantry` command before it starts a program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_no_arguments_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> No
     assert "usage: gantry" in capsys.readouterr().out
 
 
-def test_an_unknown_program_is_named_with_the_known_ones(
+def test_error_of_an_unknown_program_lists_the_known_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert dispatch(["namesvr"]) == 2
@@ -29,7 +29,7 @@ def test_an_unknown_program_is_named_with_the_known_ones(
     assert "namesrv" in error
 
 
-def test_version_tells_which_implementation_is_live(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_shows_the_implementation_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["--version"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("gantry ")
@@ -45,7 +45,7 @@ def test_help_loads_no_program() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_spark_hands_over_to_its_own_module() -> None:
+def test_spark_replaces_the_process_with_its_module() -> None:
     command = [sys.executable, "-m", "gantrymq.app", "spark", "archive", "--help"]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert told.startswith("usage: gantry spark archive")

@@ -1,4 +1,4 @@
-"""What people see of long work."""
+"""Tests the display of the progress of long tasks."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def shown(out: io.StringIO, step_seconds: float = 1, *, is_wanted: bool) -> str:
     return out.getvalue()
 
 
-def test_a_terminal_gets_a_bar_that_goes_away() -> None:
+def test_terminal_shows_a_bar_and_erases_it_at_the_end() -> None:
     written = shown(Terminal(), is_wanted=False)
     assert "[############" in written
     assert "50%" in written
     assert written.endswith("\r\x1b[K")
 
 
-def test_a_file_gets_nothing_unless_asked_for() -> None:
+def test_file_shows_nothing_by_default() -> None:
     assert shown(io.StringIO(), is_wanted=False) == ""
 
 
-def test_a_file_gets_plain_lines_when_asked_for() -> None:
+def test_file_shows_lines_with_progress_option() -> None:
     assert shown(io.StringIO(), is_wanted=True) == "log: 0%\nlog: 50%\n"
 
 
-def test_short_work_shows_nothing() -> None:
+def test_short_task_shows_nothing() -> None:
     assert shown(Terminal(), 0.05, is_wanted=True) == ""

@@ -1,4 +1,4 @@
-"""mqshutdown finds what it may end, and ends nothing else."""
+"""Tests that mqshutdown ends the chosen processes and no others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add(processes: Path, pid: int, *words: str) -> None:
     (processes / str(pid) / "cmdline").write_bytes("\0".join(words).encode() + b"\0")
 
 
-def test_the_only_one_is_ended(tmp_path: Path, ended: list[int]) -> None:
+def test_only_running_process_is_ended(tmp_path: Path, ended: list[int]) -> None:
     add(tmp_path, 7, "/usr/bin/python", "/venv/bin/gantry", "broker", "-c", "broker.conf")
     add(tmp_path, 8, "/usr/bin/python", "/venv/bin/gantry", "namesrv")
     add(tmp_path, 9, "vi", "mqbroker.conf")
@@ -39,19 +39,19 @@ def test_the_only_one_is_ended(tmp_path: Path, ended: list[int]) -> None:
     assert ended == [7]
 
 
-def test_java_is_left_alone(tmp_path: Path, ended: list[int]) -> None:
+def test_java_process_is_not_signalled(tmp_path: Path, ended: list[int]) -> None:
     add(tmp_path, 7, "java", "org.apache.rocketmq.broker.BrokerStartup", "-c", "broker.conf")
     assert shut_down(["broker"], tmp_path, os.getuid()) == 1
     assert ended == []
 
 
-def test_others_processes_are_left_alone(tmp_path: Path, ended: list[int]) -> None:
+def test_processes_of_other_users_are_not_signalled(tmp_path: Path, ended: list[int]) -> None:
     add(tmp_path, 7, "/venv/bin/mqbroker")
     assert shut_down(["broker"], tmp_path, os.getuid() + 1) == 1
     assert ended == []
 
 
-def test_one_of_several_must_be_named(tmp_path: Path, ended: list[int]) -> None:
+def test_one_of_several_processes_must_be_named(tmp_path: Path, ended: list[int]) -> None:
     add(tmp_path, 7, "/venv/bin/mqbroker")
     add(tmp_path, 8, "python3", "/venv/bin/mqbroker")
     assert shut_down(["broker"], tmp_path, os.getuid()) == 2

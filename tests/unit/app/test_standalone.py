@@ -1,4 +1,4 @@
-"""Name server, broker and console in one process, on real sockets."""
+"""Tests name server, broker and console in one process, on real sockets."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def route(dialer: Dialer, server: StandaloneServer, topic: str) -> TopicRo
     return TopicRouteData.from_json(javajson.loads(response.body))
 
 
-async def test_a_message_creates_its_topic_and_outlives_a_stop(server: StandaloneServer) -> None:
+async def test_message_creates_its_topic_and_survives_a_restart(server: StandaloneServer) -> None:
     dialer = Dialer()
     (known,) = (await route(dialer, server, "TBW102")).brokers
     assert known.addresses == {0: server.broker}
@@ -65,12 +65,12 @@ async def test_a_message_creates_its_topic_and_outlives_a_stop(server: Standalon
     await dialer.close()
 
 
-def test_sigterm_ends_it_cleanly(server: StandaloneServer) -> None:
+def test_sigterm_stops_all_servers_cleanly(server: StandaloneServer) -> None:
     assert server.stop() == 0
     assert "Exception" not in server.log.read_text()
 
 
-def test_a_second_signal_ends_it_at_once(server: StandaloneServer) -> None:
+def test_second_signal_ends_the_process_at_once(server: StandaloneServer) -> None:
     # It wakes up with both of them: else it may have ended cleanly before the second one.
     for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
         os.kill(server.pid, number)
@@ -91,7 +91,7 @@ def test_the_console_and_the_metrics_answer(server: StandaloneServer) -> None:
         urlopen(server.console_url + "nowhere")  # noqa: S310 - as above
 
 
-def test_what_is_announced_can_be_copied(server: StandaloneServer, tmp_path: Path) -> None:
+def test_announced_commands_work(server: StandaloneServer, tmp_path: Path) -> None:
     """The examples, as a shell would give them to Python."""
     port = int(server.name_servers.rpartition(":")[2])
     text = announcement(load(StandaloneOptions(tmp_path, name_server_port=port), {}), 0.5)
@@ -106,7 +106,7 @@ def test_what_is_announced_can_be_copied(server: StandaloneServer, tmp_path: Pat
         receiver.kill()
 
 
-def test_a_folder_in_use_is_told(server: StandaloneServer) -> None:
+def test_folder_in_use_is_reported(server: StandaloneServer) -> None:
     second = StandaloneServer(server.data)
     second.log = server.data.parent / "second.log"
     with pytest.raises(ServerFailedError) as failure:
@@ -116,7 +116,9 @@ def test_a_folder_in_use_is_told(server: StandaloneServer) -> None:
     assert "--data" in text
 
 
-def test_taken_ports_are_told_with_their_flags(server: StandaloneServer, tmp_path: Path) -> None:
+def test_ports_in_use_are_reported_with_their_flags(
+    server: StandaloneServer, tmp_path: Path
+) -> None:
     names, broker = (address.rpartition(":")[2] for address in (server.name_servers, server.broker))
     flags = ["--namesrv-port", names, "--broker-port", broker, "--console-port", "0"]
     done = subprocess.run(
@@ -132,13 +134,13 @@ def test_taken_ports_are_told_with_their_flags(server: StandaloneServer, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["--broker-port=2", "--console-port=http"])
-def test_a_port_that_is_none_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_port_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         dispatch(["standalone", name])
     assert "is not a port" in capsys.readouterr().err
 
 
-def test_a_sample_configuration_is_written_once(
+def test_sample_configuration_does_not_overwrite_a_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "broker.conf"

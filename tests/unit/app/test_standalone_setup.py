@@ -1,4 +1,4 @@
-"""What a standalone start is made of, before anything starts."""
+"""Tests the setup of a standalone start, before any server starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def loaded(data: Path, environment: dict[str, str] | None = None, **flags: str) 
     return load(StandaloneOptions(data, flags=flags), environment or {})
 
 
-def test_it_listens_on_loopback_and_the_broker_knows_its_name_server(tmp_path: Path) -> None:
+def test_servers_listen_on_loopback_and_broker_knows_its_name_server(tmp_path: Path) -> None:
     setup = loaded(tmp_path)
     assert {each.port for each in setup.listen_addresses} == {9876, 10911, 10909, 5557, 8080}
     assert {each.host for each in setup.listen_addresses} == {"127.0.0.1"}
@@ -42,7 +42,7 @@ def test_everything_is_in_the_data_folder(tmp_path: Path) -> None:
     assert Path(names.config_store_path) == tmp_path / "namesrv" / "namesrv.properties"
 
 
-def test_a_file_wins_over_what_standalone_prefers(tmp_path: Path) -> None:
+def test_config_file_overrides_standalone_defaults(tmp_path: Path) -> None:
     path = tmp_path / "broker.conf"
     path.write_text("autoCreateTopicEnable=false\nlistenPort=20911\n")
     setup = load(StandaloneOptions(tmp_path, path), {"GANTRY_LISTEN_PORT": "30911"})
@@ -51,7 +51,7 @@ def test_a_file_wins_over_what_standalone_prefers(tmp_path: Path) -> None:
     assert setup.names.settings.listen_port == 9876
 
 
-def test_the_address_told_is_one_that_is_listened_on(tmp_path: Path) -> None:
+def test_announced_address_is_a_listen_address(tmp_path: Path) -> None:
     assert loaded(tmp_path, bindAddress="127.0.0.2").broker.identity.address == "127.0.0.2:10911"
     everywhere = loaded(tmp_path, bindAddress="0.0.0.0")
     assert everywhere.broker.settings.namesrv_addr == "127.0.0.1:9876"
@@ -59,7 +59,7 @@ def test_the_address_told_is_one_that_is_listened_on(tmp_path: Path) -> None:
     assert loaded(tmp_path, bindAddress="::1").broker.settings.namesrv_addr == "[::1]:9876"
 
 
-def test_a_port_of_zero_switches_off_what_can_be(tmp_path: Path) -> None:
+def test_port_zero_disables_metrics_and_console(tmp_path: Path) -> None:
     setup = load(StandaloneOptions(tmp_path, flags={"metricsPort": "0"}, console_port=0), {})
     assert setup.listen_address("console") is None
     assert setup.listen_address("metrics") is None
@@ -67,7 +67,7 @@ def test_a_port_of_zero_switches_off_what_can_be(tmp_path: Path) -> None:
         loaded(tmp_path, listenPort="0")
 
 
-def test_a_member_of_a_group_is_not_alone(tmp_path: Path) -> None:
+def test_member_of_a_group_is_refused(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("sixteen bytes and more")
     members = {"groupMembers": "1=a:1,2=b:1", "memberNumber": "1", "leaseNamespace": "mq"}
@@ -75,7 +75,7 @@ def test_a_member_of_a_group_is_not_alone(tmp_path: Path) -> None:
         load(StandaloneOptions(tmp_path, flags={**members, "groupSecretFile": str(secret)}), {})
 
 
-def test_every_port_that_cannot_be_had_is_told(tmp_path: Path) -> None:
+def test_every_unusable_port_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         setup = loaded(tmp_path, listenPort="9878", metricsPort=str(port))
@@ -88,13 +88,13 @@ def test_every_port_that_cannot_be_had_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["namesrv", "store"])
-def test_a_folder_that_cannot_be_made_is_told(name: str, tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_reported(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("a file")
     with pytest.raises(ConfigurationError, match=r"data folder cannot be written.*--data"):
         must_be_possible(loaded(tmp_path))
 
 
-def test_who_listens_is_found() -> None:
+def test_listening_process_is_found() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         assert "process " in holder_of(port)
@@ -103,7 +103,7 @@ def test_who_listens_is_found() -> None:
     assert why_taken("127.0.0.1", port) is None
 
 
-def test_the_sample_changes_nothing_commented_out_or_not(tmp_path: Path) -> None:
+def test_sample_equals_the_defaults_with_and_without_comments(tmp_path: Path) -> None:
     text = sample(DEFAULTS)
     assert all(line.startswith("#") for line in text.splitlines() if line)
     path = tmp_path / "broker.conf"
@@ -114,7 +114,7 @@ def test_the_sample_changes_nothing_commented_out_or_not(tmp_path: Path) -> None
     assert load(StandaloneOptions(tmp_path, path), {}).broker.unknown == {}
 
 
-def test_name_server_and_broker_speak_tls_alike(tmp_path: Path) -> None:
+def test_name_server_and_broker_use_the_same_tls_settings(tmp_path: Path) -> None:
     key = {"tls.server.mode": "enforcing"}
     setup = load(StandaloneOptions(tmp_path, flags=key), {})
     assert setup.names.tls == setup.broker.tls

@@ -1,4 +1,4 @@
-"""What a program loads is a part of how fast it starts and how much memory it holds for ever."""
+"""Tests which modules programs import, because imports cost start time and memory."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def loaded(code: str, *arguments: str) -> set[str]:
     return {line.split()[1] for line in done.stdout.splitlines() if line.startswith("loaded ")}
 
 
-def test_help_loads_nothing_but_itself() -> None:
+def test_help_imports_no_program() -> None:
     code = (
         "import sys; before = set(sys.modules)\n"
         "from gantrymq.app.entry import dispatch\n"
@@ -68,7 +68,7 @@ def test_help_loads_nothing_but_itself() -> None:
         ("gantrymq.namesrv.server", "NameServerHost", ["namesrv"]),
     ],
 )
-def test_a_server_loads_no_library_that_only_others_need(
+def test_server_imports_no_library_of_other_programs(
     module: str, host: str, arguments: Sequence[str], tmp_path: Path
 ) -> None:
     settings = tmp_path / "server.conf"
@@ -86,7 +86,7 @@ def test_a_server_loads_no_library_that_only_others_need(
     assert not names & NOT_NEEDED
 
 
-def test_a_standalone_start_loads_no_more_than_its_servers(tmp_path: Path) -> None:
+def test_standalone_start_imports_no_more_than_its_servers(tmp_path: Path) -> None:
     names, broker, metrics, console = map(str, free_ports())
     ports = ("--namesrv-port", names, "--broker-port", broker, "--metrics-port", metrics)
     code = STARTED.format(module="gantrymq.broker.server", host="BrokerHost")

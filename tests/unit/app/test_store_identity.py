@@ -1,4 +1,4 @@
-"""`gantry store identity`, `adopt` and `archive`, as their users call them."""
+"""Tests `gantry store identity`, `adopt` and `archive` as commands."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def archive_of(store: Path) -> Path:
     return found
 
 
-def test_identity_shows_what_the_disk_knows_and_changes_nothing(
+def test_identity_prints_the_files_of_the_disk_and_changes_nothing(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = names(store / "gantry")
@@ -62,7 +62,7 @@ def test_identity_shows_what_the_disk_knows_and_changes_nothing(
 @pytest.mark.parametrize(
     "command", [["identity"], ["archive"], ["adopt", "--group", OURS]], ids=lambda each: each[0]
 )
-def test_a_folder_around_the_store_is_refused_and_nothing_in_it_moves(
+def test_folder_around_the_store_is_refused_and_not_moved(
     store: Path,
     tmp_path_factory: pytest.TempPathFactory,
     capsys: pytest.CaptureFixture[str],
@@ -85,7 +85,7 @@ def test_identity_in_json(store: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert told["decision"] is None
 
 
-def test_a_damaged_file_is_told_and_hides_no_other(
+def test_damaged_file_is_reported_beside_the_others(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (store / "gantry/member").write_bytes(b"damaged")
@@ -105,7 +105,7 @@ def test_an_empty_folder_has_no_identity(
     assert names(tmp_path) == []
 
 
-def test_adopt_names_the_group_and_drops_the_kept_lease(
+def test_adopt_writes_the_group_and_removes_the_lease_copy(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["adopt", str(store), "--group", OURS]) == 0
@@ -118,7 +118,7 @@ def test_adopt_names_the_group_and_drops_the_kept_lease(
     assert not disk.is_locked(LOCK)
 
 
-def test_adopt_refuses_what_is_no_uuid_and_an_empty_folder(
+def test_adopt_refuses_an_invalid_uuid_and_an_empty_folder(
     store: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["adopt", str(store), "--group", "broker-a"]) == 2
@@ -142,7 +142,7 @@ def test_archive_leaves_an_empty_store_and_every_file_in_the_archive(
     assert archive_of(store) == folder
 
 
-def test_a_half_done_archive_is_finished_by_the_next_command(
+def test_next_command_finishes_an_interrupted_archive(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     disk = FolderDisk(store)
@@ -156,7 +156,7 @@ def test_a_half_done_archive_is_finished_by_the_next_command(
     assert "identity" in names(store / "archive-1/gantry")
 
 
-def test_a_running_broker_is_left_a_decision_and_only_one(
+def test_running_broker_gets_one_decision_at_most(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broker = FolderDisk(store)
@@ -170,7 +170,7 @@ def test_a_running_broker_is_left_a_decision_and_only_one(
     assert list(store.glob("archive-*")) == []
 
 
-def test_a_broker_of_fixed_roles_has_to_be_stopped(
+def test_broker_of_fixed_roles_must_be_stopped_first(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (store / "gantry/identity").unlink()

@@ -1,4 +1,4 @@
-"""`gantry store` as its users call it: as a program, on real folders."""
+"""Tests `gantry store` as a program, on real folders."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def damage(store: Path, name: str, position: int, data: bytes = b"\xff\xff") -> 
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_javas_stores_check_clean_and_are_not_touched(tmp_path: Path, name: str) -> None:
+def test_check_of_java_stores_is_clean_and_changes_nothing(tmp_path: Path, name: str) -> None:
     store = unpack(tmp_path, name)
     before = content(store)
     done = program("check", store)
@@ -88,7 +88,7 @@ def test_javas_stores_check_clean_and_are_not_touched(tmp_path: Path, name: str)
     assert content(store) == before
 
 
-def test_harm_is_told_with_its_place_and_what_to_do(store: Path) -> None:
+def test_damage_is_reported_with_place_and_remedy(store: Path) -> None:
     damage(store, LOG, 245 + 90)
     done = program("check", store)
     assert done.returncode == 1
@@ -98,7 +98,7 @@ def test_harm_is_told_with_its_place_and_what_to_do(store: Path) -> None:
     assert done.stdout.endswith("not sound\n")
 
 
-def test_the_answer_in_json(store: Path) -> None:
+def test_check_prints_json(store: Path) -> None:
     damage(store, "consumequeue/VecTopic/0/00000000000000000000", 66)
     code, answer = told("check", store)
     assert code == 1
@@ -108,7 +108,7 @@ def test_the_answer_in_json(store: Path) -> None:
     assert answer["findings"][0]["place"] == "VecTopic/0"
 
 
-def test_what_is_no_store_cannot_be_read(tmp_path: Path) -> None:
+def test_folder_that_is_no_store_is_refused(tmp_path: Path) -> None:
     done = gantry("check", tmp_path)
     assert done.returncode == 2
     assert "no folder commitlog" in done.stderr
@@ -132,7 +132,7 @@ def test_a_running_broker_is_a_warning_for_check_and_refuses_a_repair(
     assert run(["check", str(store)]) == 0
 
 
-def test_a_running_broker_is_told_where_queues_began_anew(tmp_path: Path) -> None:
+def test_running_broker_is_reported_where_queues_began_anew(tmp_path: Path) -> None:
     disk = MemoryDisk()
     opened = OpenedStore(disk)
     for number in range(2):
@@ -173,11 +173,11 @@ def test_sizes_come_from_the_brokers_file(store: Path, tmp_path: Path) -> None:
         ["--set", "storePathCommitLog=/elsewhere"],
     ],
 )
-def test_what_makes_no_sense_is_refused(store: Path, arguments: list[str]) -> None:
+def test_invalid_arguments_are_refused(store: Path, arguments: list[str]) -> None:
     assert run(["check", str(store), *arguments]) == 2
 
 
-def test_a_setting_that_does_not_count_is_refused_with_those_that_do(store: Path) -> None:
+def test_unused_setting_is_refused_with_the_list_of_used_ones(store: Path) -> None:
     done = gantry("check", store, "--set", "maxIndexNums=100")
     assert done.returncode == 2
     assert "maxIndexNums=100: this command only uses mappedFileSizeCommitLog, " in done.stderr
@@ -207,19 +207,19 @@ def read_only(store: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "command",
     [["check"], ["stats"], ["dump"], ["dump", "--queues"], ["dump", "--checkpoint"], ["repair"]],
 )
-def test_looking_needs_no_permission_to_write(read_only: Path, command: list[str]) -> None:
+def test_reading_commands_need_no_permission_to_write(read_only: Path, command: list[str]) -> None:
     done = gantry(*command[:1], read_only, *command[1:])
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_repair_that_may_not_write_says_where(read_only: Path) -> None:
+def test_repair_without_permission_reports_the_path(read_only: Path) -> None:
     done = gantry("repair", read_only, "--rebuild", "all", "--yes")
     assert done.returncode == 2
     assert f"{read_only}/lock: Read-only file system" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["check", "stats", "dump", "repair"])
-def test_looking_leaves_no_lock_file(store: Path, command: str) -> None:
+def test_reading_commands_leave_no_lock_file(store: Path, command: str) -> None:
     (store / "lock").unlink()
     assert gantry(command, store).returncode == 0
     assert not (store / "lock").exists()
@@ -245,7 +245,7 @@ def unlink(store: Path) -> None:
         (unlink, "commitlog: is a link to /nowhere/commitlog, and nothing is there, but "),
     ],
 )
-def test_a_log_that_is_missing_is_to_be_mounted(
+def test_missing_log_is_reported_as_not_mounted(
     store: Path, harm: Callable[[Path], None], text: str
 ) -> None:
     harm(store)
@@ -265,7 +265,7 @@ def test_a_log_that_is_missing_is_to_be_mounted(
     assert content(store) == before
 
 
-def test_a_missing_log_can_be_given_up(store: Path) -> None:
+def test_repair_can_give_up_a_missing_log(store: Path) -> None:
     unmount(store)
     queues = content(store / "consumequeue")
     done = gantry("repair", store, "--keep", "older", "--yes")
@@ -276,7 +276,7 @@ def test_a_missing_log_can_be_given_up(store: Path) -> None:
     assert not (store / "consumequeue").exists()
 
 
-def test_a_link_to_nothing_is_left_for_its_owner(store: Path) -> None:
+def test_repair_leaves_a_dangling_link(store: Path) -> None:
     unlink(store)
     done = gantry("repair", store, "--keep", "older", "--yes")
     assert done.returncode == 1
@@ -287,7 +287,7 @@ def test_a_link_to_nothing_is_left_for_its_owner(store: Path) -> None:
         assert "is a link to /nowhere/commitlog, and nothing is there" in refused.stderr
 
 
-def test_a_log_elsewhere_is_taken_where_the_link_leads_there(store: Path, tmp_path: Path) -> None:
+def test_log_elsewhere_is_read_through_a_link(store: Path, tmp_path: Path) -> None:
     (store / "commitlog").rename(tmp_path / "fast")
     (store / "commitlog").symlink_to(tmp_path / "fast")
     assert gantry("check", store, "--set", f"storePathCommitLog={tmp_path}/fast").returncode == 0
@@ -302,7 +302,7 @@ def test_dump_prints_a_line_for_each_message(store: Path) -> None:
     assert "'hello 0 '" in lines[0]
 
 
-def test_dump_in_json_has_the_body_when_asked(store: Path) -> None:
+def test_dump_in_json_has_the_body_on_request(store: Path) -> None:
     done = gantry("dump", store, "--key", "D2", "--from", "70000", "--body", "--output", "json")
     messages = [json.loads(line) for line in done.stdout.splitlines()]
     assert {each["body"] for each in messages if "body" in each} == {"delay 2"}
@@ -330,7 +330,7 @@ def test_stats_add_up(store: Path) -> None:
     assert gantry("stats", store).stdout.count("VecTopic") == 1
 
 
-def test_a_plan_changes_nothing(store: Path) -> None:
+def test_repair_without_yes_changes_nothing(store: Path) -> None:
     damage(store, LOG, 497 + 90)
     before = content(store)
     done = gantry("repair", store, "--keep", "older")
@@ -345,7 +345,7 @@ def test_a_sound_store_has_nothing_to_repair(store: Path) -> None:
 
 
 @pytest.mark.parametrize("side", ["older", "newer"])
-def test_a_repair_leaves_a_sound_store_and_keeps_what_it_took(store: Path, side: str) -> None:
+def test_repair_leaves_a_sound_store_and_keeps_the_removed_parts(store: Path, side: str) -> None:
     damage(store, LOG, 497 + 90)
     lost = (store / LOG).read_bytes()[497:].rstrip(b"\0")
     done = program("repair", store, "--keep", side, "--yes")
@@ -354,7 +354,7 @@ def test_a_repair_leaves_a_sound_store_and_keeps_what_it_took(store: Path, side:
     assert any(lost in data for name, data in content(store).items() if "gantry/repair" in name)
 
 
-def test_a_member_can_cut_its_log_after_a_repair(store: Path) -> None:
+def test_log_can_be_truncated_after_a_repair(store: Path) -> None:
     """What was taken away is kept in no folder that has the name of the file `gantry/cut`."""
     damage(store, LOG, 497 + 90)
     assert gantry("repair", store, "--keep", "older", "--yes").returncode == 0
@@ -363,14 +363,14 @@ def test_a_member_can_cut_its_log_after_a_repair(store: Path) -> None:
     assert log_truncation.requested(disk) == TruncationRequest(497, epoch=5)
 
 
-def test_an_interrupted_log_is_left_without_a_decision(store: Path) -> None:
+def test_repair_leaves_an_interrupted_log_without_keep_option(store: Path) -> None:
     damage(store, LOG, 497 + 90)
     done = gantry("repair", store, "--yes")
     assert done.returncode == 1
     assert "say --keep older or --keep newer" in done.stdout
 
 
-def test_rebuilt_queues_are_javas_own(store: Path) -> None:
+def test_rebuilt_queues_equal_those_of_java(store: Path) -> None:
     before = content(store / "consumequeue")
     assert gantry("repair", store, "--rebuild", "all", "--yes").returncode == 0
     assert content(store / "consumequeue") == before
@@ -378,7 +378,7 @@ def test_rebuilt_queues_are_javas_own(store: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [[], ["--rebuild", "all"]])
-def test_what_does_not_belong_is_moved_aside(store: Path, options: list[str]) -> None:
+def test_foreign_files_are_moved_aside(store: Path, options: list[str]) -> None:
     names = ["commitlog/note", "consumequeue/note", "consumequeue/VecTopic/0/note", "index/note"]
     for name in names:
         (store / name).write_bytes(name.encode())
@@ -393,7 +393,7 @@ def test_help_names_the_commands() -> None:
     assert all(name in done.stdout for name in ("check", "dump", "stats", "repair"))
 
 
-def test_a_reader_that_stops_early_is_no_error(store: Path) -> None:
+def test_closed_output_pipe_is_no_error(store: Path) -> None:
     shell = f"{sys.executable} -c '{CODE}' store dump {store} | head -n 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -408,7 +408,7 @@ def keep_tail(store: Path, start: int, end: int) -> str:
     return path
 
 
-def test_kept_tails_are_listed(store: Path) -> None:
+def test_stats_lists_truncated_tails(store: Path) -> None:
     assert told("stats", store)[1]["tails"] == []
     path = keep_tail(store, 245, 497)
     _, answer = told("stats", store)
@@ -422,7 +422,7 @@ def test_kept_tails_are_listed(store: Path) -> None:
     assert told("stats", store)[1]["tails"][0]["whole"] is False
 
 
-def test_a_kept_tail_is_dumped_like_the_log(store: Path) -> None:
+def test_truncated_tail_is_dumped_like_the_log(store: Path) -> None:
     path = keep_tail(store, 245, 497)
     of_log = gantry("dump", store, "--from", "245", "--to", "497", "--body", "--output", "json")
     for name in (path, path.rpartition("/")[2]):

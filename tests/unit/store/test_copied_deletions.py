@@ -99,7 +99,7 @@ def assert_has_all(slave: OpenedStore, master: OpenedStore) -> None:
         pytest.param((0, DELETED, 1, 0, DELETED, 2, 1, 0), [1, 1, 1, 0], id="twice"),
     ],
 )
-def test_what_was_deleted_goes_when_its_queue_is_sent_to(
+def test_deleted_messages_disappear_with_the_next_send_to_their_queue(
     steps: tuple[int, ...], left: list[int]
 ) -> None:
     assert counts(copied(*steps)) == left
@@ -111,7 +111,7 @@ def test_what_was_deleted_goes_when_its_queue_is_sent_to(
     stops=st.lists(st.integers(0, 40), max_size=4),
     is_power=st.booleans(),
 )
-def test_nothing_that_the_master_shows_is_missing(
+def test_slave_has_every_message_that_the_master_shows(
     steps: list[int], stops: list[int], is_power: bool
 ) -> None:
     disk = FaultyDisk()
@@ -134,7 +134,7 @@ def test_nothing_that_the_master_shows_is_missing(
 
 
 @pytest.mark.parametrize("is_settled", [True, False])
-def test_and_what_was_kept_is_there_after_a_crash(is_settled: bool) -> None:
+def test_kept_messages_survive_a_crash(is_settled: bool) -> None:
     disk = FaultyDisk()
     master, slave = Master(), Slave(disk)
     sent(master, 0, 0, DELETED, 1, 1, 0)
@@ -149,7 +149,7 @@ def test_and_what_was_kept_is_there_after_a_crash(is_settled: bool) -> None:
     assert_has_all(again, master)
 
 
-def test_what_was_sent_by_another_master_meanwhile_stays() -> None:
+def test_messages_of_another_master_stay() -> None:
     one, other = Master(), Slave()
     sent(one, 0, 1, 0)
     copy(one, other)
@@ -167,7 +167,7 @@ def test_what_was_sent_by_another_master_meanwhile_stays() -> None:
 
 
 @pytest.mark.parametrize("times", [2, 3, 4])
-def test_what_comes_behind_a_failure_is_not_dispatched_before_it(times: int) -> None:
+def test_records_behind_a_failed_dispatch_wait_for_it(times: int) -> None:
     disk = FaultyDisk()
     master, slave = Master(), Slave(disk)
     sent(master, 0, 0)
@@ -216,7 +216,7 @@ def cut_off(
         pytest.param((0, 0, 1), (0, 1), [2, 1, 0, 0], id="none did"),
     ],
 )
-def test_a_queue_whose_new_messages_are_cut_off_is_the_old_one(
+def test_queue_whose_new_messages_are_truncated_is_the_old_one(
     before: tuple[int, ...], cut: tuple[int, ...], left: list[int]
 ) -> None:
     disk = FaultyDisk()
@@ -237,7 +237,7 @@ def test_a_queue_whose_new_messages_are_cut_off_is_the_old_one(
         pytest.param((2, DELETED, 3, 0), ["T/0"], id="the one that began anew is"),
     ],
 )
-def test_only_what_began_anew_is_made_from_the_log(cut: tuple[int, ...], made: list[str]) -> None:
+def test_only_queues_that_began_anew_are_rebuilt(cut: tuple[int, ...], made: list[str]) -> None:
     disk = FaultyDisk()
     cut_off(disk, before=(0, 0, 1), cut=cut)
     report = Slave(disk.kill()).store.report
@@ -246,7 +246,7 @@ def test_only_what_began_anew_is_made_from_the_log(cut: tuple[int, ...], made: l
 
 
 @pytest.mark.parametrize("stop", ["kill", "clean", "clean, and no marks"])
-def test_a_note_that_cannot_be_read_has_all_queues_looked_at(stop: str) -> None:
+def test_unreadable_note_makes_all_queues_be_checked(stop: str) -> None:
     disk = FaultyDisk()
     other = cut_off(disk, before=(0, 0, 1), cut=(DELETED, 0))
     if stop != "kill":
@@ -269,7 +269,7 @@ def test_a_note_that_cannot_be_read_has_all_queues_looked_at(stop: str) -> None:
     assert_equal(slave, other)
 
 
-def test_damage_before_a_queue_that_is_made_again_is_refused() -> None:
+def test_damage_before_a_rebuilt_queue_is_refused() -> None:
     """Else it would end there, and its numbers would be given out once more."""
     disk = FaultyDisk()
     others = (1,) * 40  # so that the damaged file is not the one that a start looks at
@@ -284,7 +284,7 @@ def test_damage_before_a_queue_that_is_made_again_is_refused() -> None:
             Slave(disk)
 
 
-def test_a_full_disk_is_no_reason_not_to_make_queues_again() -> None:
+def test_queues_are_rebuilt_on_a_full_disk() -> None:
     disk = FaultyDisk()
     other = cut_off(disk, before=(0, DELETED, 0, 0), cut=(DELETED, 0))
     disk = disk.kill()
@@ -296,7 +296,7 @@ def test_a_full_disk_is_no_reason_not_to_make_queues_again() -> None:
 
 
 @pytest.mark.parametrize("choose", [keep_all, lose_all])
-def test_without_marks_a_cut_is_followed_by_that_as_well(choose: Chooser) -> None:
+def test_queues_are_rebuilt_without_flush_positions(choose: Chooser) -> None:
     is_over = False
     operations = 60  # before, nothing of it has begun
     while not is_over:
@@ -312,7 +312,7 @@ def test_without_marks_a_cut_is_followed_by_that_as_well(choose: Chooser) -> Non
         assert_equal(Slave(disk.crash()), other)
 
 
-def test_old_damage_is_no_reason_to_refuse_a_cut_of_queues_that_are_new() -> None:
+def test_old_damage_does_not_stop_a_truncation_of_new_queues() -> None:
     disk = FaultyDisk()
     other = cut_off(disk, before=(0, 0, 1), cut=(2, 3))
     body = bodies(other, 0)[0]
@@ -324,13 +324,13 @@ def test_old_damage_is_no_reason_to_refuse_a_cut_of_queues_that_are_new() -> Non
 
 
 @pytest.mark.parametrize("choose", [keep_all, lose_all])
-def test_so_it_is_where_the_machine_lost_them_before_they_were_cut_off(choose: Chooser) -> None:
+def test_queues_are_rebuilt_after_a_power_cut_before_the_truncation(choose: Chooser) -> None:
     disk = FaultyDisk(choose)
     other = cut_off(disk, before=(0, 0, 1), cut=(DELETED, 0), is_flushed=False)
     assert_equal(Slave(disk.crash()), other)
 
 
-def test_what_this_store_deleted_itself_does_not_come_back() -> None:
+def test_topics_deleted_by_this_store_do_not_return() -> None:
     disk = FaultyDisk()
     master = Master(disk)
     sent(master, 0, 0)
@@ -342,7 +342,7 @@ def test_what_this_store_deleted_itself_does_not_come_back() -> None:
 
 
 @pytest.mark.parametrize("choose", [keep_all, lose_all])
-def test_a_cut_whose_queues_were_not_made_again_yet_is_followed_by_that(choose: Chooser) -> None:
+def test_interrupted_rebuild_after_a_truncation_is_repeated(choose: Chooser) -> None:
     is_over = False
     operations = 0
     while not is_over:
@@ -365,7 +365,7 @@ def test_a_cut_whose_queues_were_not_made_again_yet_is_followed_by_that(choose: 
     flushes=st.sets(st.integers(0, 40), max_size=4),
     is_power=st.booleans(),
 )
-def test_a_cut_leaves_what_others_show_who_never_had_what_was_cut(
+def test_truncated_store_equals_one_that_never_had_the_records(
     steps: list[int], kept: int, flushes: set[int], is_power: bool
 ) -> None:
     disk = FaultyDisk()
@@ -389,7 +389,7 @@ def test_a_cut_leaves_what_others_show_who_never_had_what_was_cut(
     assert_equal(slave, other)
 
 
-def test_a_queue_that_is_new_does_not_make_up_for_one_that_a_power_cut_took() -> None:
+def test_new_queue_does_not_hide_one_lost_by_a_power_cut() -> None:
     """The marks count as many queues as there are, the new one among them, and not the old one."""
     hits = 0
     for jobs in range(12):
@@ -422,7 +422,7 @@ def test_a_queue_that_is_new_does_not_make_up_for_one_that_a_power_cut_took() ->
     flushes=st.sets(st.integers(0, 40), max_size=3),
     seed=st.integers(0, 1 << 32),
 )
-def test_after_a_power_cut_queues_are_what_the_log_that_is_left_says(
+def test_after_a_power_cut_queues_equal_the_remaining_log(
     steps: list[int], turns: set[int], flushes: set[int], seed: int
 ) -> None:
     random = Random(seed)
@@ -445,7 +445,7 @@ def test_after_a_power_cut_queues_are_what_the_log_that_is_left_says(
 
 
 @pytest.mark.parametrize("cut", [(0,) * 5, (DELETED, *(0,) * 6)], ids=["went on", "began anew"])
-def test_of_what_was_cut_off_no_queue_has_anything_left_behind_its_end(
+def test_no_queue_has_truncated_units_behind_its_end(
     cut: tuple[int, ...],
 ) -> None:
     disk = FaultyDisk()

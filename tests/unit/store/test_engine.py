@@ -1,4 +1,4 @@
-"""The store as its owner sees it: puts, turns, answers, restarts."""
+"""Tests the store as its owner uses it: puts, turns, answers, restarts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_with_sync_flush_answers_and_readers_wait_for_the_disk() -> None:
     assert opened.store.readable == opened.store.log.end
 
 
-def test_a_slow_disk_is_answered_as_such() -> None:
+def test_slow_disk_is_answered_with_flush_disk_timeout() -> None:
     opened = OpenedStore(FaultyDisk(), SYNC)
     (number,) = opened.put(1)
     opened.turn()
@@ -74,7 +74,7 @@ def test_a_failed_sync_ends_everything() -> None:
 
 @pytest.mark.parametrize("is_clean", [True, False])
 @pytest.mark.parametrize("settings", [SETTINGS, SYNC])
-def test_a_restart_goes_on_where_it_stopped(is_clean: bool, settings: StoreSettings) -> None:
+def test_restart_continues_where_the_store_stopped(is_clean: bool, settings: StoreSettings) -> None:
     disk = FaultyDisk()
     for life in range(4):
         opened = OpenedStore(disk, settings)
@@ -90,7 +90,7 @@ def test_a_restart_goes_on_where_it_stopped(is_clean: bool, settings: StoreSetti
             disk = disk.crash()
 
 
-def test_a_clean_stop_answers_everyone() -> None:
+def test_clean_stop_answers_every_send() -> None:
     opened = OpenedStore(FaultyDisk(), SYNC)
     opened.put(1)
     opened.turn()
@@ -102,7 +102,7 @@ def test_a_clean_stop_answers_everyone() -> None:
     assert isinstance(refused, Refused)
 
 
-def test_a_group_that_finds_no_space_is_refused_and_its_offsets_are_given_again() -> None:
+def test_group_without_space_is_refused_and_its_offsets_are_reused() -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk)
     opened.put(1)
@@ -118,7 +118,7 @@ def test_a_group_that_finds_no_space_is_refused_and_its_offsets_are_given_again(
     assert opened.bodies() == [b"body 1", b"body 4"]
 
 
-def test_how_far_the_dispatch_is_behind_is_told_in_bytes_and_ms() -> None:
+def test_dispatch_lag_is_reported_in_bytes_and_ms() -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk, replace(SETTINGS, flush_consume_queue_least_pages=0))
     opened.put(1)

@@ -1,4 +1,4 @@
-"""Tests starts that are ended at each of their operations while they undo what marks say.
+"""Tests starts that are ended at each of their operations while they lower flush positions.
 
 The next start has to find out, and to do it once more.
 """
@@ -103,7 +103,7 @@ def replaced_queues(master: Master, disk: FaultyDisk) -> Slave:
 
 
 @ENDS
-def test_queues_that_are_filled_from_the_logs_start_are_so_by_the_next_start_too(end: End) -> None:
+def test_interrupted_rebuild_of_queues_is_repeated_by_the_next_start(end: End) -> None:
     master = Master()
 
     def build(disk: FaultyDisk) -> None:
@@ -179,7 +179,7 @@ def with_a_torn_file_of_keys(disk: FaultyDisk, count: int) -> None:
         pytest.param(with_a_torn_file_of_keys, 36, id="a file was torn"),
     ],
 )
-def test_keys_that_are_entered_again_are_so_by_the_next_start_too(
+def test_interrupted_rebuild_of_the_index_is_repeated_by_the_next_start(
     harm: Callable[[FaultyDisk, int], None], count: int, end: End
 ) -> None:
     for disk in interrupted(end, lambda disk: harm(disk, count)):
@@ -227,9 +227,7 @@ GONE: Final = pytest.mark.parametrize(("gone", "masters"), [(0, 1), (2, 0), (2, 
 
 @ENDS
 @GONE
-def test_a_log_that_is_to_be_copied_anew_is_so_wherever_the_start_was_ended(
-    end: End, gone: int, masters: int
-) -> None:
+def test_interrupted_start_of_a_new_copy_is_repeated(end: End, gone: int, masters: int) -> None:
     master = filled(masters)
     for disk in interrupted(end, lambda disk: cut_to_nothing(disk, gone)):
         assert_can_be_copied(master, disk)
@@ -257,7 +255,9 @@ class Filling:
 
 @GONE
 @pytest.mark.parametrize("end", [KILL, POWER_CUTS[1]], ids=["kill", "power cut"])
-def test_nor_does_it_matter_where_the_disk_was_full(end: End, gone: int, masters: int) -> None:
+def test_start_of_a_new_copy_is_repeated_after_a_full_disk(
+    end: End, gone: int, masters: int
+) -> None:
     master = filled(masters)
     was_full, number = True, 0
     while was_full:
@@ -285,7 +285,7 @@ def begun(end: End, gone: int) -> FaultyDisk:
 
 @ENDS
 @GONE
-def test_a_log_that_begins_elsewhere_is_copied_wherever_that_was_ended(
+def test_interrupted_move_of_the_start_of_the_log_is_repeated(
     end: End, gone: int, masters: int
 ) -> None:
     master = filled(masters)
@@ -311,7 +311,9 @@ def test_a_log_that_begins_elsewhere_is_copied_wherever_that_was_ended(
 
 @GONE
 @pytest.mark.parametrize("goes_on", [True, False])
-def test_so_it_is_where_the_disk_was_full(gone: int, masters: int, *, goes_on: bool) -> None:
+def test_move_of_the_start_of_the_log_is_repeated_after_a_full_disk(
+    gone: int, masters: int, *, goes_on: bool
+) -> None:
     master = filled(masters)
     start = master.store.log.start
     was_full, number = True, 0
@@ -336,7 +338,7 @@ def test_so_it_is_where_the_disk_was_full(gone: int, masters: int, *, goes_on: b
     assert number > 3
 
 
-def test_a_log_does_not_begin_elsewhere_while_the_marks_are_being_synced() -> None:
+def test_start_of_the_log_does_not_move_during_a_sync_of_the_flush_positions() -> None:
     """They are after such a start: there are fewer queues than were counted."""
     master, disk = filled(1), FaultyDisk()
     cut_to_nothing(disk, 2)

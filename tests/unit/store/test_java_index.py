@@ -1,4 +1,4 @@
-"""The index against stores that Java wrote: the same bytes from the same log, the same answers."""
+"""Tests the index against stores that Java wrote: equal bytes and answers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def dispatch(index: Index, records: Iterator[Record]) -> None:
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_dispatching_a_java_log_makes_javas_files(
+def test_dispatch_of_a_java_log_creates_the_same_files(
     java_store: JavaStore, log_records: Records, name: str
 ) -> None:
     java = java_store(name)
@@ -99,7 +99,7 @@ def test_the_headers_of_java_files_are_read_as_listed(
 
 
 @pytest.mark.parametrize("stops", [[0], [5000], [11_400, 30_000, 60_000], [1 << 40]])
-def test_stops_in_between_do_not_change_the_files(
+def test_restarts_during_dispatch_do_not_change_the_files(
     java_store: JavaStore, log_records: Records, stops: list[int]
 ) -> None:
     java = java_store("5.3.3-clean")

@@ -1,4 +1,4 @@
-"""Consume queues against stores that Java wrote: the same bytes from the same log, and back."""
+"""Tests consume queues against stores that Java wrote: equal bytes, and back."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def listed(queues: Queues) -> dict[str, list[list[int]]]:
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_dispatching_a_java_log_makes_javas_files(
+def test_dispatch_of_a_java_log_creates_the_same_files(
     java_store: JavaStore, log_records: Records, name: str
 ) -> None:
     java = java_store(name)
@@ -98,7 +98,7 @@ def test_java_files_are_read_as_listed(
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_dispatching_once_more_changes_nothing(
+def test_repeated_dispatch_changes_nothing(
     java_store: JavaStore, log_records: Records, name: str
 ) -> None:
     disk = java_store(name)
@@ -127,7 +127,7 @@ def test_a_cut_to_the_log_and_a_second_dispatch_restore_the_files(
 
 
 @pytest.mark.parametrize("version", ["5.3.3", "4.9.8"])
-def test_offsets_by_time_are_those_of_a_plain_search(
+def test_offsets_by_time_equal_a_linear_search(
     java_store: JavaStore, log_records: Records, version: str
 ) -> None:
     disk = java_store(f"{version}-clean")

@@ -1,4 +1,4 @@
-"""Reading stores that Java wrote: every message by pull, id, key and time, hot and cold."""
+"""Tests reads of stores that Java wrote: by pull, id, key and time, hot and cold."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_every_message_by_position_and_id(store: Store) -> None:
         assert message.record.body.hex().startswith(each["bodyHex"])
 
 
-def test_the_ids_that_java_answered_lead_to_the_messages(store: Store) -> None:
+def test_message_ids_from_java_find_the_messages(store: Store) -> None:
     for sent in store.listed.get("sent", []):
         for message_id in filter(None, sent.get("offsetMsgId", "").split(",")):
             assert run(lookups.message_by_id(store, message_id)) is not None

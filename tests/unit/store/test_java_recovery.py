@@ -1,4 +1,4 @@
-"""Stores that Java wrote, sound or damaged: opened by ours they hold what they hold for Java.
+"""Tests the recovery of stores that Java wrote, sound or damaged.
 
 `tests/vectors/recovery-cases.json` says what the libraries of both releases made of each. Where
 ours makes something else of it, `ON_PURPOSE` says what and why.
@@ -98,7 +98,7 @@ def test_every_message_is_served(
 
 
 @pytest.mark.parametrize("fate", ["clean", "crashed"])
-def test_every_put_is_found_where_java_said(java_store: JavaStore, fate: str) -> None:
+def test_every_message_has_the_offset_that_java_reported(java_store: JavaStore, fate: str) -> None:
     puts = json.loads((VECTORS / "puts-4.9.8.json").read_text())
     with opened(java_store(f"4.9.8-{fate}")) as store:
         for put in puts:
@@ -248,7 +248,7 @@ REFUSED_ON_PURPOSE: Final = {
 
 
 @pytest.mark.parametrize("name", cases())
-def test_a_damaged_store_holds_what_it_holds_for_java(java_store: JavaStore, name: str) -> None:
+def test_damaged_store_has_the_same_messages_as_in_java(java_store: JavaStore, name: str) -> None:
     case = cases()[name]
     disk = java_store(case["archive"].removeprefix("store-").removesuffix(".tar.gz"))
     damage(disk, name)

@@ -1,4 +1,4 @@
-"""Which files a folder of full-length files may hold, and what is said about the others."""
+"""Tests which files a folder of full-length files may have, and the errors for others."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def row(*files: tuple[int | str, int]) -> Row:
 
 
 @given(st.integers(0, POSITION_MAX))
-def test_names_have_20_digits_and_come_back(position: int) -> None:
+def test_file_names_have_20_digits_and_are_parsed_back(position: int) -> None:
     name = file_name(position)
     assert len(name) == 20
     assert parse_name(name) == position
 
 
 @pytest.mark.parametrize("position", [-1, POSITION_MAX + 1])
-def test_no_file_begins_outside_the_positions(position: int) -> None:
+def test_no_file_begins_outside_the_valid_positions(position: int) -> None:
     with pytest.raises(LocalError):
         file_name(position)
 
@@ -50,19 +50,19 @@ def test_no_file_begins_outside_the_positions(position: int) -> None:
     ["", "0", "0" * 19, "0" * 21, "0" * 19 + "x", "+" + "0" * 19, " " + "0" * 19, "9" * 20,
      "\u0660" * 20, "0" * 20 + "\n"],
 )  # fmt: skip
-def test_other_names_are_none(name: str) -> None:
+def test_other_names_are_no_positions(name: str) -> None:
     assert parse_name(name) is None
 
 
-def test_an_empty_folder_is_an_empty_row() -> None:
+def test_empty_folder_has_no_files() -> None:
     assert row() == Row(0, 0)
 
 
-def test_files_behind_each_other_are_a_row_in_any_order() -> None:
+def test_consecutive_files_are_accepted_in_any_order() -> None:
     assert row((400, 100), (300, 100)) == Row(300, 500)
 
 
-def test_a_last_file_of_no_length_is_told_apart() -> None:
+def test_empty_last_file_is_reported() -> None:
     assert row((300, 100), (400, 0)) == Row(300, 400, "commitlog/00000000000000000400")
     assert row((300, 0)) == Row(0, 0, "commitlog/00000000000000000300")
 
@@ -79,20 +79,20 @@ def test_a_last_file_of_no_length_is_told_apart() -> None:
         ([(0, 100), ("notes.txt", 1)], "a file 'notes.txt' that is not the store's: .*move it out"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_is_refused_with_what_helps(
+def test_unusable_folder_is_refused_with_a_remedy(
     files: list[tuple[int | str, int]], text: str
 ) -> None:
     with pytest.raises(StoreRefusedError, match=text):
         row(*files)
 
 
-def test_a_folder_is_refused_whatever_its_name() -> None:
+def test_subfolder_is_refused() -> None:
     folder = Entry(file_name(0), is_folder=True, size=0, modified_ms=0)
     with pytest.raises(StoreRefusedError, match="holds a folder"):
         check_row("commitlog", [folder], 100, KEY)
 
 
-def test_a_last_file_is_short_only_where_the_size_is_known() -> None:
+def test_last_file_may_be_short_only_if_the_size_is_known() -> None:
     files = entries((0, 100), (100, 60))
     row = check_row("commitlog", files, 100, KEY, is_size_known=True)
     assert row == Row(0, 200, short="commitlog/00000000000000000100")

@@ -1,4 +1,4 @@
-"""A store that goes from copy to master and back while it is open, and what consumers see of it."""
+"""Tests a store that changes from copy to master and back, and what consumers see."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def pulled(store: OpenedStore, offset: int) -> tuple[PullStatus, int, int]:
 # ---------------------------------------------------------------------- lead
 
 
-def test_a_copy_that_leads_takes_messages_behind_what_it_has() -> None:
+def test_new_master_appends_messages_to_its_log() -> None:
     slave = promoted()
     (number,) = slave.put(2)
     (answer,) = slave.turn().answers
@@ -95,7 +95,7 @@ def test_a_copy_that_leads_takes_messages_behind_what_it_has() -> None:
     assert slave.bodies() == [b"body 1", b"body 2"]
 
 
-def test_what_the_master_had_begun_to_send_is_forgotten() -> None:
+def test_incomplete_record_of_the_old_master_is_dropped() -> None:
     slave, log = Slave(), log_of(1, 2)
     slave.store.append_copy(0, log[: SIZE + 50], slave.now)
     slave.turn()
@@ -108,7 +108,7 @@ def test_what_the_master_had_begun_to_send_is_forgotten() -> None:
     assert slave.bodies() == [b"body 1", b"body 3", b"body 4"]
 
 
-def test_a_blank_of_the_masters_is_written_over() -> None:
+def test_unfinished_blank_of_the_old_master_is_overwritten() -> None:
     log = log_of(*range(100, 150))
     slave = Slave()
     size = message(100).size
@@ -124,7 +124,7 @@ def test_a_blank_of_the_masters_is_written_over() -> None:
     assert again.bodies()[-1] == b"body 1000"
 
 
-def test_records_that_could_not_be_dispatched_come_before_the_first_put() -> None:
+def test_undispatched_records_come_before_the_first_put() -> None:
     disk = FaultyDisk()
     slave = Slave(disk, replace(SETTINGS, flush_consume_queue_least_pages=0))
     slave.store.append_copy(0, log_of(1), slave.now)
@@ -145,7 +145,7 @@ def test_records_that_could_not_be_dispatched_come_before_the_first_put() -> Non
     assert slave.bodies() == [b"body 2", b"body 3"]
 
 
-def test_a_gap_is_a_fault_of_ours_while_it_leads() -> None:
+def test_gap_on_a_master_is_a_defect() -> None:
     slave = promoted()
     stray = message(9)
     stray.queue_offset, stray.physical_offset = 7, SIZE
@@ -157,7 +157,7 @@ def test_a_gap_is_a_fault_of_ours_while_it_leads() -> None:
 # ---------------------------------------------------------------------- follow
 
 
-def test_what_was_put_and_not_written_never_will_be() -> None:
+def test_unwritten_puts_are_dropped_when_the_store_follows() -> None:
     slave = promoted()
     (number,) = slave.put(2)
     slave.store.follow(1)
@@ -168,7 +168,7 @@ def test_what_was_put_and_not_written_never_will_be() -> None:
     assert slave.store.log.end == SIZE
 
 
-def test_what_was_fed_and_not_written_never_will_be() -> None:
+def test_unwritten_fed_sends_are_dropped_when_the_store_follows() -> None:
     slave = promoted()
     number = feed(slave, 1)
     slave.store.follow(1)
@@ -191,7 +191,7 @@ def test_a_store_that_follows_refuses_messages() -> None:
     assert kernel_took == 0
 
 
-def test_who_waits_for_the_disk_is_not_told_that_all_is_well() -> None:
+def test_send_that_waits_for_the_disk_is_not_answered_with_success() -> None:
     slave = promoted(SYNC)
     slave.put(2)
     assert not slave.turn().answers
@@ -201,7 +201,7 @@ def test_who_waits_for_the_disk_is_not_told_that_all_is_well() -> None:
     assert not slave.settle().answers
 
 
-def test_who_waits_for_members_is_not_told_that_all_is_well() -> None:
+def test_send_that_waits_for_members_is_not_answered_with_success() -> None:
     slave = promoted()
     slave.store.waiters.for_members = True
     slave.put(2)
@@ -213,7 +213,7 @@ def test_who_waits_for_members_is_not_told_that_all_is_well() -> None:
     assert not slave.store.waiters.for_members
 
 
-def test_nor_who_would_have_been_told_with_the_next_turn() -> None:
+def test_send_due_in_the_next_turn_is_not_answered_with_success() -> None:
     slave = promoted()
     slave.store.waiters.for_members = True
     slave.put(2)
@@ -225,7 +225,7 @@ def test_nor_who_would_have_been_told_with_the_next_turn() -> None:
     assert "not the master any more" in answer.remark
 
 
-def test_nor_who_was_fed_and_would_have_been_told() -> None:
+def test_fed_send_due_in_the_next_turn_is_not_answered_with_success() -> None:
     slave = promoted()
     slave.store.waiters.for_members = True
     feed(slave, 1)
@@ -238,7 +238,7 @@ def test_nor_who_was_fed_and_would_have_been_told() -> None:
     assert "not the master any more" in (reply.remark or "")
 
 
-def test_where_members_are_is_asked_anew_in_another_reign() -> None:
+def test_replicated_position_is_reset_in_a_new_epoch() -> None:
     slave = promoted()
     slave.store.waiters.replicated(1 << 40)
     slave.store.follow(1)
@@ -248,7 +248,7 @@ def test_where_members_are_is_asked_anew_in_another_reign() -> None:
     assert not slave.turn().answers
 
 
-def test_it_goes_on_as_a_copy_of_what_it_has() -> None:
+def test_old_master_continues_as_a_copy_of_its_log() -> None:
     slave = promoted()
     slave.put(2)
     slave.turn()
@@ -260,7 +260,7 @@ def test_it_goes_on_as_a_copy_of_what_it_has() -> None:
     assert slave.bodies() == [b"body 1", b"body 2", b"body 3"]
 
 
-def test_gaps_are_stopped_at_again() -> None:
+def test_copy_stops_at_gaps_again() -> None:
     slave = promoted()
     slave.store.follow(1)
     assert slave.store.append_copy(SIZE, begun_anew(2), slave.now) is None
@@ -271,7 +271,7 @@ def test_gaps_are_stopped_at_again() -> None:
 # ---------------------------------------------------------------------- the safe mark
 
 
-def test_nothing_above_the_safe_mark_is_seen() -> None:
+def test_records_above_the_safe_mark_are_hidden() -> None:
     slave = promoted()
     slave.store.safe = SIZE
     slave.put(2)
@@ -283,7 +283,7 @@ def test_nothing_above_the_safe_mark_is_seen() -> None:
     assert not by_key.messages
 
 
-def test_raising_the_safe_mark_tells_what_arrived() -> None:
+def test_raised_safe_mark_reports_the_arrived_messages() -> None:
     slave = promoted()
     slave.store.safe = SIZE
     slave.put(2)
@@ -297,7 +297,7 @@ def test_raising_the_safe_mark_tells_what_arrived() -> None:
     assert maximum(slave) == 2
 
 
-def test_a_copy_is_read_below_the_safe_mark_alone() -> None:
+def test_copy_is_readable_below_the_safe_mark_only() -> None:
     slave = Slave()
     slave.store.safe = 0
     slave.store.append_copy(0, log_of(1), slave.now)
@@ -308,7 +308,7 @@ def test_a_copy_is_read_below_the_safe_mark_alone() -> None:
     assert maximum(slave) == 1
 
 
-def test_the_safe_mark_shows_nothing_that_is_not_on_disk() -> None:
+def test_safe_mark_shows_no_unsynced_records() -> None:
     slave = promoted(SYNC)
     slave.put(2)
     slave.store.safe = 2 * SIZE
@@ -318,7 +318,7 @@ def test_the_safe_mark_shows_nothing_that_is_not_on_disk() -> None:
     assert maximum(slave) == 2
 
 
-def test_what_cannot_be_told_takes_a_bounded_room() -> None:
+def test_unreported_arrivals_take_bounded_memory() -> None:
     slave = promoted()
     slave.store.safe = 0
     for number in range(UNTOLD_MAX + 100):
@@ -343,7 +343,7 @@ def test_a_sync_that_takes_long_is_trouble() -> None:
     assert slave.store.trouble(slave.now + 60.0) is None
 
 
-def test_a_disk_that_refuses_is_trouble_until_it_takes_something() -> None:
+def test_disk_that_refuses_writes_is_trouble_until_one_succeeds() -> None:
     disk = FaultyDisk()
     slave = Slave(disk)
     slave.store.lead(slave.now)
@@ -358,7 +358,7 @@ def test_a_disk_that_refuses_is_trouble_until_it_takes_something() -> None:
     assert slave.store.trouble(slave.now) is None
 
 
-def test_a_copy_whose_disk_refuses_is_in_trouble_too() -> None:
+def test_copy_whose_disk_refuses_writes_is_in_trouble_too() -> None:
     disk = FaultyDisk()
     slave = Slave(disk)
     slave.store.append_copy(0, log_of(1), slave.now)

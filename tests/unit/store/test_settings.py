@@ -1,4 +1,4 @@
-"""The keys and defaults are those of Java's MessageStoreConfig, printed by 4.9.7 and 5.3.3."""
+"""Tests that keys and defaults are those of Java's MessageStoreConfig 4.9.7 and 5.3.3."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ UNSET_IN_JAVA = {"storePathRootDir", "storePathCommitLog"}  # made from the home
 DIFFERENT = {"cleanFileForciblyEnable": "false"}
 
 
-def test_every_key_but_one_is_javas() -> None:
+def test_every_key_but_one_exists_in_java() -> None:
     keys = {each.key for each in setting_fields(StoreSettings)}
     assert keys - UNSET_IN_JAVA - OURS <= set(JAVA["5.3.3"])
 
 
 @pytest.mark.parametrize("version", ["4.9.7", "5.3.3"])
-def test_defaults_are_javas_but_for_forced_deletion(version: str) -> None:
+def test_defaults_equal_those_of_java_except_forced_deletion(version: str) -> None:
     java = JAVA[version]
     ours = settings_to_text(StoreSettings())
     differences = {key: text for key, text in ours.items() if java.get(key, text) != text}
@@ -53,6 +53,6 @@ def test_a_broker_conf_is_understood() -> None:
     assert bound.settings.mapped_file_size_commit_log == 65536
 
 
-def test_a_wrong_flush_type_is_told() -> None:
+def test_invalid_flush_type_is_reported() -> None:
     with pytest.raises(ConfigurationError, match="one of ASYNC_FLUSH, SYNC_FLUSH"):
         bind(StoreSettings, [Layer(Source.FILE, {"flushDiskType": "SYNC"}, "broker.conf")])

@@ -1,4 +1,4 @@
-"""The oracle of the crash tests: what it notices, on lines as a writer tells them."""
+"""Tests the oracle of the crash tests on the output of a writer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lives(*texts: str, flush: FlushDiskType = FlushDiskType.SYNC_FLUSH, cut: boo
     return ledger
 
 
-def test_what_was_answered_and_is_there_is_right() -> None:
+def test_acknowledged_and_present_messages_are_accepted() -> None:
     found = held(FIRST, 0, 0) + held(SECOND, 1, 100) + held(THIRD, 2, 200)
     ledger = lives(serving(0) + ANSWERED, found + serving(300))
     assert not ledger.faults
@@ -60,17 +60,17 @@ def test_what_was_answered_and_is_there_is_right() -> None:
         ("fault something\n" + serving(0), "something"),
     ],
 )
-def test_what_is_wrong_is_noticed(found: str, fault: str) -> None:
+def test_each_violation_is_detected(found: str, fault: str) -> None:
     ledger = lives(serving(0) + ANSWERED, found)
     assert any(fault in each for each in ledger.faults)
 
 
-def test_a_life_that_was_ended_in_recovery_changes_no_promise() -> None:
+def test_kill_during_recovery_changes_no_promise() -> None:
     ledger = lives(serving(0) + ANSWERED, "opening\n", "opening\n", serving(0))
     assert len(ledger.faults) == 2
 
 
-def test_without_waiting_only_what_was_flushed_must_survive_a_cut() -> None:
+def test_without_sync_flush_only_flushed_messages_must_survive() -> None:
     found = held(FIRST, 0, 0) + serving(100)
     flush = FlushDiskType.ASYNC_FLUSH
     told = serving(0) + ANSWERED.replace("flushed 200", "flushed 100")
@@ -79,7 +79,7 @@ def test_without_waiting_only_what_was_flushed_must_survive_a_cut() -> None:
     assert lives(serving(0) + ANSWERED, found, flush=flush).faults
 
 
-def test_what_recovery_showed_must_be_there_from_then_on() -> None:
+def test_messages_shown_by_recovery_must_survive() -> None:
     found = held(THIRD, 0, 0) + serving(100)
     assert not lives(serving(0), found, serving(100)).faults
     ledger = lives(serving(0), found)
@@ -87,7 +87,7 @@ def test_what_recovery_showed_must_be_there_from_then_on() -> None:
     assert any("is lost" in fault for fault in ledger.faults)
 
 
-def test_a_line_that_was_cut_short_was_not_told() -> None:
+def test_incomplete_line_is_ignored() -> None:
     lines = Lines()
     assert [line.kind for line in lines.add(b"ok 1 0 0\nok 2 1 1")] == ["ok"]
     assert [line.numbers for line in lines.add(b"00\n")] == [[2, 1, 100]]

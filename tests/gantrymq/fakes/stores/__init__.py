@@ -1,1 +1,1 @@
-"""Stores on disks of the tests."""
+"""Provides stores on the disks of tests."""

@@ -1,4 +1,4 @@
-"""The kernel on queues of the tests, and the general path beside it, which it must agree with."""
+"""Runs sends through the kernel and through the general path, which must agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store on a disk of the tests, with a clock of its own, driven by hand."""
+"""Opens a store on a disk of the tests and drives it with a clock of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doing harm to a store on a memory disk, asking what a look at it finds, and repairing it."""
+"""Damages a store on a memory disk, inspects it and repairs it."""
 
 from __future__ import annotations
 

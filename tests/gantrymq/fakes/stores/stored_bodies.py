@@ -1,4 +1,4 @@
-"""Reads all that the queues of a topic hold, by plain pulls: what a test compares."""
+"""Reads all messages of a topic by plain pulls, for comparison."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Histories of a store."""
+"""Generates and runs histories of a store."""

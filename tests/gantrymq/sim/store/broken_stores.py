@@ -1,4 +1,4 @@
-"""Stores that are broken on purpose, each in one place, for histories to notice.
+"""Provides stores that are broken on purpose, each in one place, for histories to detect.
 
 They are broken by replacing methods, which compiled code that calls them does not look up: so this
 runs on the `.py` of the compiled modules, in a process of its own where those are live.

@@ -1,4 +1,4 @@
-"""What a store answers to one history without mishaps, whatever it runs on.
+"""Collects the answers of a store to one history without faults.
 
     answers(seed, settings, ending)     the history of this seed, under these settings
     digests(10)                         a digest each of the first ten, to compare processes

@@ -1,4 +1,4 @@
-"""Whether an opened store and the ledger agree: the log byte by byte, each queue, each key.
+"""Compares an opened store with the ledger: each byte of the log, each queue, each key.
 
 After a recovery `found` first says what of the ledger's timeline is there, and refuses a log that
 lost what was promised or holds what it never took. `audit` then compares all of it.

@@ -1,4 +1,4 @@
-"""A history of a store, run: life after life on a disk that breaks as the seed has it.
+"""Runs one history of a store: life after life on a disk with faults from the seed.
 
     run(script_of(seed))        raises what went wrong; answers what happened how often
 

@@ -1,4 +1,4 @@
-"""What a store was given and what it promised: the truth that it is held against.
+"""Records what a store was given and what it acknowledged, which the audit compares.
 
 The timeline has every message that was accepted, in the log's order, also those that were deleted
 since. Its first `durable` ones can never be lost again: somebody was told so, or has seen them.

@@ -1,4 +1,4 @@
-"""One life of a simulated store: it is opened on a disk, goes through its steps, and ends.
+"""Runs one life of a simulated store: it opens on a disk, does its steps, and ends.
 
 Everything it answers is held against the ledger at once: places and times that are told, readings,
 queues that are said to have something new. What it promises is written into the ledger.

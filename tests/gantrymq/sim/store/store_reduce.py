@@ -1,4 +1,4 @@
-"""The shortest history that still fails, for people: what of a script is not needed goes.
+"""Reduces a failing history to the shortest script that still fails.
 
     python -m gantrymq.sim.store.store_reduce SEED        with tests/ and the sources on PYTHONPATH
 

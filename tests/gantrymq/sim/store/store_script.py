@@ -1,4 +1,4 @@
-"""What a store goes through in one history: lives, their steps and how they end, from a seed.
+"""Generates the script of one history from a seed: lives, their steps and their ends.
 
 A script is plain data, so that it can be printed, and cut down to what makes it fail. Every life
 has settings of its own, as far as a directory bears that: flush mode, intervals, retention.

@@ -1,4 +1,4 @@
-"""`gantry secure`, and servers that start with what it makes."""
+"""Tests `gantry secure`, and servers that start with the files that it creates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def made(tmp_path: Path) -> Path:
     return folder
 
 
-def test_secrets_are_for_their_owner_alone(made: Path) -> None:
+def test_only_the_owner_can_read_secrets(made: Path) -> None:
     modes = {path.name: path.stat().st_mode & 0o777 for path in made.rglob("*") if path.is_file()}
     assert {name for name, mode in modes.items() if mode == 0o600} == {*SECRETS, "metrics.token"}
     assert made.stat().st_mode & 0o777 == 0o700
@@ -49,7 +49,7 @@ def test_secrets_differ_each_time(made: Path, tmp_path: Path) -> None:
         assert (made / name).read_bytes() != (tmp_path / "other" / name).read_bytes()
 
 
-def test_nothing_is_overwritten(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_files_are_not_overwritten(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
     assert run(["init", str(made)]) == 78
     assert "contains files, and this command overwrites nothing" in capsys.readouterr().err
@@ -58,7 +58,9 @@ def test_nothing_is_overwritten(made: Path, capsys: pytest.CaptureFixture[str]) 
     assert before == {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
 
 
-def test_a_further_certificate_is_signed(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_certificate_command_signs_with_the_authority(
+    made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     capsys.readouterr()
     assert run(["certificate", str(made), "broker-2", "--host", "broker-2"]) == 0
     paths = capsys.readouterr().out.split()
@@ -72,21 +74,21 @@ def test_a_further_certificate_is_signed(made: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("name", ["", "../a", ".hidden"])
-def test_a_certificate_stays_in_its_folder(
+def test_name_of_a_certificate_cannot_leave_the_folder(
     made: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["certificate", str(made), name]) == 78
     assert "must be a file name without a folder" in capsys.readouterr().err
 
 
-def test_without_an_authority_there_is_no_certificate(
+def test_certificate_command_needs_the_authority(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["certificate", str(tmp_path), "a"]) == 78
     assert "gantry secure init" in capsys.readouterr().err
 
 
-def test_servers_do_not_start_without_what_is_missing(made: Path, tmp_path: Path) -> None:
+def test_servers_refuse_to_start_without_a_file_of_the_folder(made: Path, tmp_path: Path) -> None:
     (made / "group.secret").unlink()
     (made / "server-key.pem").unlink()
     with pytest.raises(ConfigurationError) as broker:
@@ -117,7 +119,7 @@ async def ask(address: str, tls: ClientTls | None, by: Credentials | None) -> Co
         await dialer.close()
 
 
-async def test_a_broker_registers_and_strangers_are_refused(
+async def test_broker_registers_and_unknown_clients_are_refused(
     made: Path,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,

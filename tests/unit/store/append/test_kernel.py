@@ -1,4 +1,4 @@
-"""The kernel beside the general path: the same log, entries and replies, or not taken at all."""
+"""Tests that the kernel stores sends like the general path, or leaves them."""
 
 from __future__ import annotations
 
@@ -65,20 +65,22 @@ PLAIN = [
 
 @BOTH
 @pytest.mark.parametrize("ext", PLAIN)
-def test_plain_messages_are_taken_with_the_same_result(ext: dict[str, str], encoding: int) -> None:
+def test_kernel_stores_plain_messages_like_the_general_path(
+    ext: dict[str, str], encoding: int
+) -> None:
     data = frame(ext, encoding=encoding, opaque=77)
     assert assert_same(data).at == len(data)
 
 
 @BOTH
 @pytest.mark.parametrize("code", [10, 320])
-def test_other_codes_of_sends_are_taken_as_well(code: int, encoding: int) -> None:
+def test_kernel_accepts_all_codes_of_sends(code: int, encoding: int) -> None:
     data = frame(encoding=encoding, code=code, opaque=-5)
     assert assert_same(data).count == 1
 
 
 @BOTH
-def test_a_run_of_frames_goes_over_the_ends_of_files(encoding: int) -> None:
+def test_records_of_many_frames_continue_in_the_next_file(encoding: int) -> None:
     data = b"".join(
         frame({"e": str(n % QUEUES)}, encoding=encoding, opaque=n, body=bytes(range(n + 1)))
         for n in range(60)
@@ -101,7 +103,7 @@ def test_both_encodings_may_share_a_connection() -> None:
     assert [(reply.opaque, reply.encoding) for reply in replies] == [(n, n % 2) for n in range(6)]
 
 
-def test_the_frames_of_a_java_client_are_taken() -> None:
+def test_kernel_accepts_frames_of_a_java_client() -> None:
     traffic = json.loads((VECTORS / "traffic-5.3.3.json").read_text())
     sends = [one for one in traffic if one["name"] == "SEND_MESSAGE_V2"]
     taken = 0
@@ -158,7 +160,9 @@ NOT_PLAIN = [
 
 @BOTH
 @pytest.mark.parametrize("ext", NOT_PLAIN)
-def test_what_is_not_plain_is_left_alone(ext: dict[str, str | None], encoding: int) -> None:
+def test_kernel_leaves_special_messages_to_the_general_path(
+    ext: dict[str, str | None], encoding: int
+) -> None:
     good = frame(encoding=encoding)
     mine = group()
     fed = feed(good + frame(ext, encoding=encoding) + good, mine)
@@ -167,7 +171,7 @@ def test_what_is_not_plain_is_left_alone(ext: dict[str, str | None], encoding: i
     assert assert_same(good + frame(ext, encoding=encoding)).count == 1
 
 
-def test_properties_as_long_as_may_be_are_taken_and_longer_ones_left_alone() -> None:
+def test_properties_up_to_the_limit_are_accepted() -> None:
     room = 32_767 - len(ADDED) - len(f"UNIQ_KEY\x01{UNIQUE}\x02a\x01\x02")
     for length, count in ((room, 1), (room + 1, 0)):
         data = frame({"i": f"UNIQ_KEY\x01{UNIQUE}\x02a\x01" + "x" * length})
@@ -188,7 +192,7 @@ def test_properties_as_long_as_may_be_are_taken_and_longer_ones_left_alone() -> 
         (310, 0, bytes(FRAME_BYTES_MAX)),
     ],
 )
-def test_other_requests_are_left_alone(code: int, flag: int, body: bytes, encoding: int) -> None:
+def test_kernel_leaves_other_requests(code: int, flag: int, body: bytes, encoding: int) -> None:
     assert feed(frame(encoding=encoding, code=code, flag=flag, body=body)).at == 0
 
 
@@ -206,19 +210,19 @@ def test_other_requests_are_left_alone(code: int, flag: int, body: bytes, encodi
         '{"code":310,"extFields":%s,"flag":0,"opaque":1',
     ],
 )
-def test_json_that_java_does_not_write_is_left_alone(header: str) -> None:
+def test_kernel_leaves_json_that_java_does_not_write(header: str) -> None:
     data = header.replace("%s", json.dumps(EXT, separators=(",", ":"))).encode()
     assert feed(struct.pack(">ii", 4 + len(data) + 1, len(data)) + data + b"x").at == 0
 
 
-def test_half_a_surrogate_pair_is_left_alone() -> None:
+def test_kernel_leaves_half_a_surrogate_pair() -> None:
     data = frame({"i": f"a\x01?\x02UNIQ_KEY\x01{UNIQUE}"}).replace(b"?", b"\\ud800")
     size = len(data) - 5 - 8
     data = struct.pack(">ii", 4 + size + 5, size) + data[8:]
     assert feed(data).at == 0
 
 
-def test_bytes_that_are_no_utf8_are_left_alone() -> None:
+def test_kernel_leaves_bytes_that_are_not_utf8() -> None:
     for encoding in (0, 1):
         data = frame({"i": f"a\x01?\x02UNIQ_KEY\x01{UNIQUE}"}, encoding=encoding)
         assert feed(data.replace(b"?", b"\xff")).at == 0
@@ -230,7 +234,7 @@ def test_topics_whose_messages_are_changed_cannot_be_served(topic: bytes) -> Non
         kernel().serve(topic, QUEUES)
 
 
-def test_a_forgotten_topic_is_left_alone() -> None:
+def test_kernel_leaves_sends_to_a_forgotten_topic() -> None:
     mine = kernel()
     mine.forget(b"orders")
     assert mine.feed(group(), frame(), 0, BORN_HOST).at == 0
@@ -239,7 +243,7 @@ def test_a_forgotten_topic_is_left_alone() -> None:
 # ------------------------------------------------------------------ the group
 
 
-def test_a_group_that_was_refused_gives_its_numbers_back() -> None:
+def test_refused_write_group_returns_its_queue_offsets() -> None:
     mine = kernel()
     refused, taken = group(), group()
     mine.feed(refused, frame({"e": "0"}), 0, BORN_HOST)
@@ -249,7 +253,7 @@ def test_a_group_that_was_refused_gives_its_numbers_back() -> None:
     assert offsets == [1, 1, 2]
 
 
-def test_a_queue_is_left_alone_before_it_has_messages_and_when_it_is_deleted() -> None:
+def test_kernel_leaves_queues_that_are_new_or_deleted() -> None:
     queues = stored([])
     mine = kernel_of(queues)
     data = frame({"e": "1"})
@@ -262,13 +266,13 @@ def test_a_queue_is_left_alone_before_it_has_messages_and_when_it_is_deleted() -
     assert mine.feed(group(), data, 0, BORN_HOST).count == 0
 
 
-def test_feeding_goes_on_where_it_is_told_to() -> None:
+def test_feed_continues_at_the_given_position() -> None:
     data = frame({"b": "unknown"}) + frame()
     fed = kernel().feed(group(), data, len(frame({"b": "unknown"})), BORN_HOST)
     assert (fed.at, fed.count) == (len(data), 1)
 
 
-def test_records_of_the_general_path_share_the_group_and_the_numbers() -> None:
+def test_kernel_and_general_path_share_write_group_and_queue_offsets() -> None:
     queues = stored([b"orders"])
     mine, together = kernel_of(queues), group()
     mine.feed(together, frame({"e": "1"}), 0, BORN_HOST)
@@ -323,12 +327,12 @@ SENDS = st.builds(
 
 
 @given(st.lists(SENDS, max_size=4))
-def test_whatever_is_taken_is_stored_as_the_general_path_stores_it(sends: list[Command]) -> None:
+def test_any_accepted_send_is_stored_like_by_the_general_path(sends: list[Command]) -> None:
     assert_same(b"".join(map(frames.encode, sends)))
 
 
 @given(st.sampled_from([0, 1]), st.integers(0, 10_000), st.integers(1, 255))
-def test_damage_is_left_alone_or_means_the_same_to_both(
+def test_any_damaged_frame_is_left_or_stored_like_by_the_general_path(
     encoding: int, at: int, change: int
 ) -> None:
     data = bytearray(frame(encoding=encoding))
@@ -340,12 +344,12 @@ def test_damage_is_left_alone_or_means_the_same_to_both(
 
 
 @BOTH
-def test_every_cut_waits_for_the_rest(encoding: int) -> None:
+def test_incomplete_frame_waits_for_the_rest(encoding: int) -> None:
     data = frame(encoding=encoding)
     assert [feed(data[:size]).at for size in range(len(data))] == [0] * len(data)
 
 
-def test_topics_of_very_many_queues_take_no_memory_for_those_that_are_not_used() -> None:
+def test_unused_queues_of_a_wide_topic_take_no_memory() -> None:
     made = kernel()
     tracemalloc.start()
     try:
@@ -357,7 +361,7 @@ def test_topics_of_very_many_queues_take_no_memory_for_those_that_are_not_used()
     assert taken < 2_000_000
 
 
-def test_the_last_queue_of_a_wide_topic_is_served_and_the_one_behind_it_is_not() -> None:
+def test_kernel_serves_the_last_queue_of_a_wide_topic_and_none_behind_it() -> None:
     queues = stored([])
     queues.append("wide", 16_383, 7, 0, 1, 0)
     made = kernel_of(queues, topics=[])

@@ -1,4 +1,4 @@
-"""Batches through the kernel: the same log, entries and replies as the general path, or none."""
+"""Tests that the kernel stores batches like the general path, or leaves them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ SHARED = [
 @BOTH
 @pytest.mark.parametrize("shared", SHARED)
 @pytest.mark.parametrize("parts", PLAIN)
-def test_plain_batches_are_taken_with_the_same_result(
+def test_kernel_stores_plain_batches_like_the_general_path(
     parts: list[BatchPart], shared: str, encoding: int
 ) -> None:
     data = batch_frame(parts, shared, encoding=encoding, opaque=77)
@@ -84,7 +84,7 @@ def test_plain_batches_are_taken_with_the_same_result(
 
 @BOTH
 @pytest.mark.parametrize("code", [10, 310, 320])
-def test_the_header_says_what_is_a_batch_whatever_the_code(code: int, encoding: int) -> None:
+def test_batch_field_of_the_header_decides_and_not_the_code(code: int, encoding: int) -> None:
     data = batch_frame([part(b"0"), part(b"1")], encoding=encoding, code=code)
     mine = group()
     assert feed(data, mine).count == 1
@@ -93,7 +93,7 @@ def test_the_header_says_what_is_a_batch_whatever_the_code(code: int, encoding: 
 
 
 @BOTH
-def test_batches_and_messages_take_turns_over_the_ends_of_files(encoding: int) -> None:
+def test_batches_and_messages_continue_in_the_next_file(encoding: int) -> None:
     data = b"".join(
         batch_frame(
             [part(bytes([n])) for n in range(size)], encoding=encoding, queue_id=size % QUEUES
@@ -124,7 +124,7 @@ def test_a_oneway_batch_has_no_reply() -> None:
     assert (fed.count, reply.opaque) == (2, 9)
 
 
-def test_what_was_taken_is_counted_by_messages_and_by_requests() -> None:
+def test_accepted_sends_count_by_message_and_by_request() -> None:
     mine, taken = kernel(), group()
     mine.feed(taken, batch_frame([part(), part(), part()]) + frame(), 0, BORN_HOST)
     size = sum(entry.size for entry in taken.entries)
@@ -180,15 +180,13 @@ def left_alone(data: bytes) -> None:
 
 @BOTH
 @pytest.mark.parametrize("own", ODD)
-def test_a_batch_with_one_message_that_is_not_plain_is_left_alone(
-    own: bytes, encoding: int
-) -> None:
+def test_kernel_leaves_a_batch_with_one_special_message(own: bytes, encoding: int) -> None:
     left_alone(batch_frame([part(), part(own=own)], encoding=encoding))
 
 
 @BOTH
 @pytest.mark.parametrize("own", ODD[:6])
-def test_a_batch_that_is_not_plain_itself_is_left_alone(own: bytes, encoding: int) -> None:
+def test_kernel_leaves_a_batch_with_special_properties(own: bytes, encoding: int) -> None:
     left_alone(batch_frame([part()], own.decode(), encoding=encoding))
 
 
@@ -200,11 +198,11 @@ def test_a_batch_that_is_not_plain_itself_is_left_alone(own: bytes, encoding: in
         [part(b"x")] * 30,  # more than a file of the log
     ],
 )
-def test_a_batch_beyond_a_limit_is_left_alone(parts: list[BatchPart]) -> None:
+def test_kernel_leaves_a_batch_beyond_a_limit(parts: list[BatchPart]) -> None:
     left_alone(batch_frame(parts))
 
 
-def test_a_batch_whose_shared_properties_are_too_long_is_left_alone() -> None:
+def test_kernel_leaves_a_batch_whose_shared_properties_are_too_long() -> None:
     plenty = "k\x01" + "y" * 30_000 + "\x02"
     one = WriteGroup(Arena(0, 1 << 20, NOW_MS), LEVELS)
     large = kernel(file_bytes=1 << 20)
@@ -212,7 +210,7 @@ def test_a_batch_whose_shared_properties_are_too_long_is_left_alone() -> None:
     assert large.feed(one, batch_frame([part()] * 3, plenty), 0, BORN_HOST).count == 0
 
 
-def test_a_batch_larger_than_maxmessagesize_in_the_log_is_taken() -> None:
+def test_kernel_accepts_a_batch_larger_than_maxmessagesize_in_the_log() -> None:
     assert SETTINGS.max_message_size == 1000
     one = WriteGroup(Arena(0, 1 << 20, NOW_MS), LEVELS)
     parts = [part(b"x", own=b"")] * 40  # 920 bytes of body
@@ -222,14 +220,14 @@ def test_a_batch_larger_than_maxmessagesize_in_the_log_is_taken() -> None:
     assert sum(entry.size for entry in one.entries) > 1000 + 65_536
 
 
-def test_a_batch_at_a_limit_is_taken() -> None:
+def test_kernel_accepts_a_batch_at_a_limit() -> None:
     assert SETTINGS.max_message_size == 1000
     assert len(batch.encode([part(b"x" * 478, own=b"")] * 2)) == 1000
     assert assert_same(batch_frame([part(b"x" * 478, own=b"")] * 2)).count == 1
 
 
 @pytest.mark.parametrize("body", [b"", b"hello", batch.encode([part()])[:-1]])
-def test_a_body_that_is_no_batch_is_left_alone(body: bytes) -> None:
+def test_kernel_leaves_a_body_that_is_no_batch(body: bytes) -> None:
     left_alone(frame({"m": "true"}, code=320, body=body))
 
 
@@ -246,14 +244,14 @@ PARTS = st.builds(
 
 
 @given(st.lists(PARTS, min_size=1, max_size=4), st.sampled_from(SHARED), st.sampled_from([0, 1]))
-def test_whatever_is_taken_is_stored_as_the_general_path_stores_it(
+def test_any_accepted_batch_is_stored_like_by_the_general_path(
     parts: list[BatchPart], shared: str, encoding: int
 ) -> None:
     assert_same(batch_frame(parts, shared, encoding=encoding))
 
 
 @given(st.sampled_from([0, 1]), st.integers(0, 10_000), st.integers(1, 255))
-def test_damage_is_left_alone_or_means_the_same_to_both(
+def test_any_damaged_batch_is_left_or_stored_like_by_the_general_path(
     encoding: int, at: int, change: int
 ) -> None:
     data = bytearray(batch_frame([part(), part(b"second", b"a\x01b")], encoding=encoding))
@@ -265,5 +263,5 @@ def test_damage_is_left_alone_or_means_the_same_to_both(
 
 
 @given(st.binary(max_size=80))
-def test_any_body_is_left_alone_or_means_the_same_to_both(body: bytes) -> None:
+def test_any_body_is_left_or_stored_like_by_the_general_path(body: bytes) -> None:
     assert_same(frame({"m": "true"}, code=320, body=body))

@@ -1,4 +1,4 @@
-"""What sends are told that the kernel took."""
+"""Tests the replies to sends that the kernel accepted."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def told(status: PutStatus) -> list[Command]:
     return FrameReader().feed(answer.replies)
 
 
-def test_where_all_went_well_the_replies_are_the_kernels() -> None:
+def test_successful_sends_get_the_replies_of_the_kernel() -> None:
     assert Sends(3, REPLIES).answer(PutStatus.PUT_OK).replies is REPLIES
 
 
-def test_what_is_stored_but_not_safe_keeps_its_place_and_gets_another_code() -> None:
+def test_stored_but_unsynced_send_keeps_its_position_and_gets_another_code() -> None:
     first, second = told(PutStatus.FLUSH_DISK_TIMEOUT)
     assert (first.opaque, second.opaque) == (7, 8)
     assert (first.encoding, second.encoding) == (0, 1)
@@ -39,7 +39,7 @@ def test_what_is_stored_but_not_safe_keeps_its_place_and_gets_another_code() -> 
         assert one.remark == "no space"
 
 
-def test_what_is_not_stored_is_refused() -> None:
+def test_send_that_is_not_stored_is_refused() -> None:
     first, second = told(PutStatus.SERVICE_NOT_AVAILABLE)
     assert (first.opaque, second.opaque) == (7, 8)
     assert (first.encoding, second.encoding) == (0, 1)
@@ -49,5 +49,5 @@ def test_what_is_not_stored_is_refused() -> None:
         assert one.ext == {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}
 
 
-def test_oneway_sends_are_told_nothing() -> None:
+def test_oneway_sends_get_no_reply() -> None:
     assert Sends(3, b"").answer(PutStatus.SERVICE_NOT_AVAILABLE, "why").replies == b""

@@ -1,4 +1,4 @@
-"""A master's log into a slave's: byte for byte, whole records only, whatever happens between."""
+"""Tests that a slave's log equals its master's, byte for byte, after any interruption."""
 
 from __future__ import annotations
 
@@ -68,20 +68,22 @@ def master_of_several() -> Master:
 
 
 @given(sizes=st.lists(st.integers(1, 3000), max_size=40))
-def test_a_log_is_the_same_however_it_was_cut(master_of_several: Master, sizes: list[int]) -> None:
+def test_copied_log_is_equal_however_the_bytes_are_divided(
+    master_of_several: Master, sizes: list[int]
+) -> None:
     master, slave = master_of_several, Slave()
     copy(master, slave, sizes)
     assert_equal(master, slave)
 
 
-def test_consumers_hear_of_what_was_copied() -> None:
+def test_consumers_are_told_of_copied_messages() -> None:
     master, slave = filled(3), Slave()
     assert slave.store.append_copy(0, bytes_of_log(master, 0, None), 0.0) is None
     assert set(slave.turn().arrived) == {("T", 0), ("U", 0)}
     assert slave.store.readable == master.store.log.end
 
 
-def test_a_record_is_there_when_it_is_whole() -> None:
+def test_record_is_stored_once_it_is_complete() -> None:
     master, slave = filled(2), Slave()
     data = bytes_of_log(master, 0, None)
     assert slave.store.append_copy(0, data[:200], 0.0) is None
@@ -90,7 +92,7 @@ def test_a_record_is_there_when_it_is_whole() -> None:
     assert slave.store.log.end == len(data)
 
 
-def test_what_was_not_whole_comes_again() -> None:
+def test_incomplete_record_is_requested_again() -> None:
     master, slave = filled(2), Slave()
     data = bytes_of_log(master, 0, None)
     slave.store.append_copy(0, data[:200], 0.0)
@@ -101,7 +103,7 @@ def test_what_was_not_whole_comes_again() -> None:
     assert_equal(master, slave)
 
 
-def test_an_empty_log_begins_with_any_file_of_the_masters() -> None:
+def test_empty_log_may_begin_with_any_file_of_the_master() -> None:
     disk = FaultyDisk()
     master, slave = filled(), Slave(disk)
     start = master.store.log.end - master.store.log.end % 4096
@@ -145,7 +147,7 @@ def test_a_log_that_begins_inside_a_file_is_refused() -> None:
 
 
 @pytest.mark.parametrize("damaged", [4, 30, 60, 90])
-def test_what_is_no_record_of_its_place_is_not_taken(damaged: int) -> None:
+def test_bytes_that_are_no_record_of_their_position_are_refused(damaged: int) -> None:
     master, slave = filled(3), Slave()
     data = bytearray(bytes_of_log(master, 0, None))
     data[SIZE + damaged] ^= 0x40
@@ -156,7 +158,7 @@ def test_what_is_no_record_of_its_place_is_not_taken(damaged: int) -> None:
         assert slave.store.log.end == slave.store.begin_copy() == SIZE
 
 
-def test_another_size_of_files_is_found_out() -> None:
+def test_different_file_size_is_detected() -> None:
     settings = StoreSettings(mapped_file_size_commit_log=2048)
     master, slave = filled(settings=settings), Slave()
     refused = slave.store.append_copy(0, bytes_of_log(master, 0, None), 0.0)
@@ -165,7 +167,7 @@ def test_another_size_of_files_is_found_out() -> None:
     assert "mappedFileSizeCommitLog" in refused.text
 
 
-def test_a_slave_takes_no_messages() -> None:
+def test_slave_refuses_messages() -> None:
     slave = Slave()
     refused = slave.store.put(message(1))
     assert isinstance(refused, Refused)
@@ -249,7 +251,7 @@ def test_a_stop_while_a_queue_begins_anew_changes_nothing() -> None:
 @settings(max_examples=30)
 @example(seed=102, is_sync=True)  # a blank that is half there
 @given(seed=st.integers(0, 2**32), is_sync=st.booleans())
-def test_what_was_on_disk_survives_and_the_rest_comes_again(seed: int, is_sync: bool) -> None:
+def test_synced_records_survive_and_the_rest_is_copied_again(seed: int, is_sync: bool) -> None:
     """Lives that end by power cut, kill or a clean stop, while the master goes on."""
     random = Random(seed)
     chosen = SYNC if is_sync else SETTINGS
@@ -331,7 +333,7 @@ def behind(disk: FaultyDisk) -> tuple[Master, Slave]:
     return master, slave
 
 
-def test_what_could_not_be_dispatched_is_not_looked_for_behind_the_logs_end() -> None:
+def test_undispatched_records_are_not_searched_behind_the_end_of_the_log() -> None:
     disk = FaultyDisk()
     master, slave = behind(disk)
     begin = slave.store.begin_copy()
@@ -346,7 +348,7 @@ def test_what_could_not_be_dispatched_is_not_looked_for_behind_the_logs_end() ->
     assert [each.body for each in slave.records("T", 0)] == [each.body for each in below]
 
 
-def test_what_was_written_in_part_is_not_dispatched() -> None:
+def test_partly_written_record_is_not_dispatched() -> None:
     disk = FaultyDisk(lambda count: count - 1)
     master, slave = behind(disk)
     disk.fail("write", DiskFailure.BROKEN, path=f"commitlog/{FILE_BYTES:020d}")
@@ -359,7 +361,7 @@ def test_what_was_written_in_part_is_not_dispatched() -> None:
     assert_equal(master, slave)
 
 
-def test_what_cannot_be_read_again_is_not_passed_over() -> None:
+def test_record_that_cannot_be_read_again_is_not_skipped() -> None:
     disk = FaultyDisk()
     master, slave = behind(disk)
     begin, end = slave.store.begin_copy(), 10 * SIZE
@@ -370,7 +372,7 @@ def test_what_cannot_be_read_again_is_not_passed_over() -> None:
         slave.turn(0.1)
 
 
-def test_deleting_a_topic_leaves_a_blank_that_is_half_there() -> None:
+def test_topic_deletion_keeps_a_partly_received_blank() -> None:
     disk = FaultyDisk()
     master, slave = filled(40), Slave(disk)
     data = bytes_of_log(master, 0, None)

@@ -1,4 +1,4 @@
-"""Who waits for disk and members, and what they are told."""
+"""Tests when sends that wait for disk or members are answered, and with what."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def told(by: Waiters) -> list[tuple[int, PutStatus]]:
     return [(answer.number, answer.status) for answer in by.take_answers()]
 
 
-def test_what_waits_for_nothing_is_answered_once() -> None:
+def test_send_that_waits_for_nothing_is_answered_once() -> None:
     made = waiters(for_members=False)
     assert not waiters().has_answers
     made.answer(put(1), PutStatus.PUT_OK)
@@ -43,7 +43,7 @@ def test_what_waits_for_nothing_is_answered_once() -> None:
     assert not made.take_answers()
 
 
-def test_they_are_answered_in_order_up_to_where_a_member_is() -> None:
+def test_waiters_are_answered_in_order_up_to_the_replicated_position() -> None:
     made = waiters()
     for number in (1, 2, 3):
         wait(made, number, number * 100)
@@ -52,7 +52,7 @@ def test_they_are_answered_in_order_up_to_where_a_member_is() -> None:
     assert made.deadline() == 3.0
 
 
-def test_what_was_written_together_is_answered_together_in_its_order() -> None:
+def test_sends_of_one_group_are_answered_together_in_order() -> None:
     made = waiters()
     group = made.wait([put(1), put(2), put(4)], 300, 0.0, for_disk=True)
     assert made.wait([put(3), put(5)], 500, 0.0, for_disk=True) != group
@@ -65,7 +65,7 @@ def test_what_was_written_together_is_answered_together_in_its_order() -> None:
     assert told(made) == [(number, PutStatus.FLUSH_SLAVE_TIMEOUT) for number in (3, 5)]
 
 
-def test_where_a_member_is_never_goes_back() -> None:
+def test_replicated_position_never_decreases() -> None:
     made = waiters()
     made.replicated(250)
     made.replicated(100)
@@ -84,7 +84,7 @@ def test_answers_are_due_at_once() -> None:
     assert answer.positions == [0]
 
 
-def test_a_missing_member_does_not_spare_the_disk() -> None:
+def test_send_waits_for_the_disk_when_a_member_is_missing() -> None:
     made = waiters()
     made.missing = "nobody"
     wait(made, 1, 100, for_disk=True)
@@ -93,7 +93,7 @@ def test_a_missing_member_does_not_spare_the_disk() -> None:
     assert told(made) == [(1, PutStatus.SLAVE_NOT_AVAILABLE)]
 
 
-def test_who_waits_already_is_told_that_there_is_nobody_to_wait_for() -> None:
+def test_waiting_send_is_answered_when_no_slave_is_left() -> None:
     made = waiters()
     wait(made, 1, 100)
     wait(made, 2, 200)
@@ -108,7 +108,7 @@ def test_who_waits_already_is_told_that_there_is_nobody_to_wait_for() -> None:
     assert made.is_empty
 
 
-def test_who_waits_already_waits_on_where_somebody_may_come_back() -> None:
+def test_waiting_send_keeps_waiting_for_a_slave_that_may_return() -> None:
     made = waiters()
     wait(made, 1, 100)
     made.missing = "nobody now"
@@ -118,7 +118,7 @@ def test_who_waits_already_waits_on_where_somebody_may_come_back() -> None:
     assert told(made) == [(1, PutStatus.PUT_OK)]
 
 
-def test_a_late_disk_is_told_where_a_member_was_in_time() -> None:
+def test_late_disk_is_reported_when_the_slave_was_in_time() -> None:
     made = waiters()
     wait(made, 1, 100, for_disk=True)
     made.replicated(100)
@@ -133,7 +133,7 @@ def test_without_members_the_disk_is_enough() -> None:
     assert told(made) == [(1, PutStatus.PUT_OK)]
 
 
-def test_who_waits_for_members_when_the_store_stops_is_told_so() -> None:
+def test_send_that_waits_for_slaves_is_answered_at_the_stop() -> None:
     made = waiters()
     wait(made, 1, 100)
     wait(made, 2, 200, for_disk=True)
@@ -142,7 +142,7 @@ def test_who_waits_for_members_when_the_store_stops_is_told_so() -> None:
     assert told(made) == [(1, PutStatus.PUT_OK), (2, PutStatus.FLUSH_SLAVE_TIMEOUT)]
 
 
-def test_who_is_dismissed_is_told_once_and_not_that_all_is_well() -> None:
+def test_dismissed_send_is_answered_once_and_not_with_success() -> None:
     made = waiters()
     made.answer(put(1), PutStatus.PUT_OK)
     made.answer(put(2), PutStatus.FLUSH_DISK_TIMEOUT)

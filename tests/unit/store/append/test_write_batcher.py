@@ -1,4 +1,4 @@
-"""Sends that are fed, and puts, in one group: their order, their numbers, their answers."""
+"""Tests fed sends and puts in one group: their order, queue offsets and answers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def told(replies: bytes) -> list[tuple[int, int]]:
     return [(reply.opaque, reply.code) for reply in FrameReader().feed(replies)]
 
 
-def test_what_was_fed_is_answered_by_the_turn_that_wrote_it() -> None:
+def test_fed_sends_are_answered_by_the_turn_that_writes_them() -> None:
     opened = FedStore(FaultyDisk())
     data = encoded(1, 2)
     fed = opened.feed(data)
@@ -89,7 +89,7 @@ def test_what_was_fed_is_answered_by_the_turn_that_wrote_it() -> None:
     assert opened.bodies() == [b"body 0", b"body 1", b"body 2"]
 
 
-def test_puts_of_the_same_turn_come_behind_and_count_on() -> None:
+def test_puts_of_the_same_turn_follow_the_fed_sends() -> None:
     opened = FedStore(FaultyDisk())
     opened.put(8)
     opened.feed(encoded(1, 2))
@@ -113,7 +113,7 @@ def test_with_sync_flush_replies_wait_for_the_disk() -> None:
     assert (answer.number, told(answer.replies)) == (fed.number, [(1, 0)])
 
 
-def test_a_slow_disk_is_told_in_the_replies() -> None:
+def test_slow_disk_is_reported_in_the_replies() -> None:
     opened = FedStore(FaultyDisk(), SYNC)
     opened.feed(encoded(1))
     opened.turn()
@@ -121,14 +121,14 @@ def test_a_slow_disk_is_told_in_the_replies() -> None:
     assert told(answer.replies) == [(1, ResponseCode.FLUSH_DISK_TIMEOUT)]
 
 
-def test_a_clean_stop_answers_who_was_fed() -> None:
+def test_clean_stop_answers_fed_sends() -> None:
     opened = FedStore(FaultyDisk(), SYNC)
     opened.feed(encoded(1))
     (answer,) = opened.close().answers
     assert told(answer.replies) == [(1, 0)]
 
 
-def test_a_group_that_finds_no_space_is_refused_and_its_numbers_are_given_again() -> None:
+def test_group_without_space_is_refused_and_its_queue_offsets_are_reused() -> None:
     disk = FaultyDisk()
     opened = FedStore(disk)
     disk.fail("write", DiskFailure.NO_SPACE)
@@ -143,7 +143,7 @@ def test_a_group_that_finds_no_space_is_refused_and_its_numbers_are_given_again(
     assert opened.bodies() == [b"body 0", b"body 4", b"body 5"]
 
 
-def test_while_the_store_refuses_nothing_is_taken() -> None:
+def test_refusing_store_accepts_no_fed_sends() -> None:
     opened = FedStore(FaultyDisk())
     opened.store.watch.out_of_space()
     fed = opened.feed(encoded(1))
@@ -153,7 +153,7 @@ def test_while_the_store_refuses_nothing_is_taken() -> None:
     assert opened.feed(encoded(1)).count == 0
 
 
-def test_what_is_not_plain_is_left_and_the_next_turn_has_its_own_time() -> None:
+def test_special_send_is_left_and_the_next_turn_has_a_new_store_time() -> None:
     opened = FedStore(FaultyDisk())
     unknown = encoded(1, topic="unknown")
     assert opened.feed(unknown + encoded(2)).at == 0
@@ -164,7 +164,7 @@ def test_what_is_not_plain_is_left_and_the_next_turn_has_its_own_time() -> None:
     assert opened.store.log.store_timestamp_ms == opened.wall_ms
 
 
-def test_a_topic_is_deleted_behind_what_its_group_has() -> None:
+def test_topic_is_deleted_after_the_writes_of_its_turn() -> None:
     opened = FedStore(FaultyDisk())
     opened.feed(encoded(1))
     opened.store.delete_topic("T")
@@ -239,7 +239,7 @@ def test_fed_or_put_leaves_the_same_bytes(settings: StoreSettings, seed: int) ->
         assert files(fed.disk, folder)
 
 
-def test_what_waits_is_counted_as_it_will_lie_in_the_log() -> None:
+def test_waiting_bytes_equal_the_bytes_in_the_log() -> None:
     store = FedStore(FaultyDisk())
     before = store.store.log.end
     store.feed(encoded(0))

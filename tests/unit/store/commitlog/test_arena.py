@@ -1,4 +1,4 @@
-"""The layout of a group, byte for byte Java's."""
+"""Tests that the layout of a write group equals that of Java."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def written_by(arena: Arena, files: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("store", ["4.9.8-clean", "4.9.8-crashed", "5.3.3-clean", "5.3.3-crashed"])
-def test_what_java_wrote_is_laid_out_the_same(store: str) -> None:
+def test_layout_equals_that_of_java(store: str) -> None:
     files = java_log(store)
     records = java_records(files)
     assert len(records) > 100
@@ -71,7 +71,7 @@ def test_what_java_wrote_is_laid_out_the_same(store: str) -> None:
     start=st.integers(0, 3000),
     sizes=st.lists(st.integers(92, 992), max_size=20),
 )
-def test_records_are_dense_and_no_file_is_passed(start: int, sizes: list[int]) -> None:
+def test_records_are_dense_and_never_cross_a_file(start: int, sizes: list[int]) -> None:
     file_bytes = 1000
     start = start if start % file_bytes + 8 <= file_bytes else start - 8
     arena = Arena(start, file_bytes, 7)
@@ -92,7 +92,7 @@ def test_records_are_dense_and_no_file_is_passed(start: int, sizes: list[int]) -
         assert run.position % file_bytes + len(run.data) <= file_bytes
 
 
-def test_eight_bytes_stay_for_the_blank() -> None:
+def test_eight_bytes_are_reserved_for_the_blank() -> None:
     arena = Arena(0, 200, 0)
     arena.add(message(192))
     assert [len(run.data) for run in arena.runs()] == [192]
@@ -121,6 +121,6 @@ def test_a_batch_that_fills_the_file_to_the_blank_stays() -> None:
     assert len(arena.runs()) == 1
 
 
-def test_what_never_fits_was_not_checked() -> None:
+def test_record_that_never_fits_is_a_defect() -> None:
     with pytest.raises(LocalError, match="never fit"):
         Arena(0, 200, 0).add(message(193))

@@ -1,4 +1,4 @@
-"""Groups go in whole or not at all, and what is below the end never changes."""
+"""Tests that groups are written completely or not at all, and never change."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_group_is_read_back_where_its_records_say() -> None:
 
 
 @pytest.mark.parametrize("store", ["4.9.8-crashed", "5.3.3-clean", "5.3.3-crashed"])
-def test_a_log_that_java_wrote_is_opened_and_goes_on(store: str) -> None:
+def test_log_of_java_is_opened_and_continued(store: str) -> None:
     disk = MemoryDisk()
     disk.make_folder("commitlog")
     with tarfile.open(VECTORS / f"store-{store}.tar.gz") as archive:
@@ -103,7 +103,7 @@ def test_a_log_that_java_wrote_is_opened_and_goes_on(store: str) -> None:
     assert again.record == last
 
 
-def test_store_timestamps_never_fall() -> None:
+def test_store_timestamps_never_decrease() -> None:
     opened = Opened()
     opened.append(100, now_ms=50)
     assert opened.log.start_group(49).store_timestamp_ms == 50
@@ -118,7 +118,7 @@ def test_a_group_over_several_files() -> None:
     assert opened.bodies() == [bytes([number]) * 1408 for number in range(7)]
 
 
-def test_an_arena_of_yesterday_is_our_mistake() -> None:
+def test_outdated_arena_is_a_defect() -> None:
     opened = Opened()
     old = opened.log.start_group(1)
     opened.append(100)
@@ -178,7 +178,7 @@ def test_an_erasure_that_is_not_synced_ends_the_process() -> None:
         opened.append(200)
 
 
-def test_a_full_disk_refuses_with_figures_and_goes_on_by_itself() -> None:
+def test_full_disk_refuses_with_figures_and_writes_resume() -> None:
     opened = Opened()
     opened.append(4000)
     opened.background.complete_all()
@@ -210,7 +210,7 @@ def test_reads_end_with_the_file_and_the_log() -> None:
 
 
 @pytest.mark.parametrize("tail_bytes", [0, 2000, 1 << 20])
-def test_what_is_neither_cached_nor_recent_comes_by_a_ticket(tail_bytes: int) -> None:
+def test_cold_bytes_are_read_in_the_background(tail_bytes: int) -> None:
     opened = Opened(tail_bytes=tail_bytes)
     opened.append(1000, 1000, 1000)
     opened.disk.memory.reads_cached = False
@@ -224,7 +224,7 @@ def test_what_is_neither_cached_nor_recent_comes_by_a_ticket(tail_bytes: int) ->
 
 
 @pytest.mark.parametrize(("tail_bytes", "recent"), [(0, 3500), (2000, 1500), (1 << 20, 0)])
-def test_what_is_recent_is_in_memory_and_nothing_before(tail_bytes: int, recent: int) -> None:
+def test_recent_bytes_are_in_memory(tail_bytes: int, recent: int) -> None:
     opened = Opened(tail_bytes=tail_bytes)
     assert opened.log.recent == 0
     opened.append(1000, 1000, 1500)
@@ -237,7 +237,7 @@ def test_what_is_recent_is_in_memory_and_nothing_before(tail_bytes: int, recent:
     assert opened.log.recent == 1000
 
 
-def test_a_block_is_there_when_enough_looked_until_the_log_is_cut() -> None:
+def test_block_is_cached_after_enough_looks_until_a_truncation() -> None:
     opened = Opened()
     opened.log._blocks.block_bytes = 1500
     opened.append(1000, 1000, 1000)
@@ -256,7 +256,7 @@ def test_a_block_is_there_when_enough_looked_until_the_log_is_cut() -> None:
 
 
 @pytest.mark.parametrize("position", [1999, 4000, FILE_BYTES + 900])
-def test_what_is_no_whole_block_of_one_file_below_the_end_is_none(position: int) -> None:
+def test_incomplete_blocks_are_not_cached(position: int) -> None:
     opened = Opened()
     opened.log._blocks.block_bytes = 1000
     opened.append(1900)
@@ -267,7 +267,7 @@ def test_what_is_no_whole_block_of_one_file_below_the_end_is_none(position: int)
         assert opened.log.block(position) is None
 
 
-def test_a_block_that_cannot_be_read_now_is_tried_again_after_as_many_looks() -> None:
+def test_block_that_cannot_be_read_is_tried_again_after_as_many_looks() -> None:
     opened = Opened()
     opened.log._blocks.block_bytes = 1000
     opened.append(2000)
@@ -281,7 +281,7 @@ def test_a_block_that_cannot_be_read_now_is_tried_again_after_as_many_looks() ->
     assert opened.log.remove_first() is False
 
 
-def test_a_block_of_a_file_that_is_gone_is_none() -> None:
+def test_block_of_a_deleted_file_is_none() -> None:
     opened = Opened()
     opened.log._blocks.block_bytes = 1000
     opened.append(3000, 3000)
@@ -291,7 +291,7 @@ def test_a_block_of_a_file_that_is_gone_is_none() -> None:
     assert opened.log.block(0) is None
 
 
-def test_a_cut_log_goes_on_from_the_cut() -> None:
+def test_truncated_log_continues_from_its_new_end() -> None:
     opened = Opened(tail_bytes=1 << 20)
     opened.append(3000, 3000, 3000)
     opened.log.truncate(LogPosition(3000, 2900, 5))
@@ -303,7 +303,7 @@ def test_a_cut_log_goes_on_from_the_cut() -> None:
         opened.log.truncate(LogPosition(opened.log.end + 1, 0, 5))
 
 
-def test_the_oldest_file_goes_when_it_is_not_written_to() -> None:
+def test_oldest_file_is_deleted_unless_it_is_written_to() -> None:
     opened = Opened()
     opened.append(3000)
     assert not opened.log.remove_first()

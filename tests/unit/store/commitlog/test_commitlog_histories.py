@@ -1,4 +1,4 @@
-"""Any history of groups, flushes, refusals and a crash: what was flushed is there, unchanged."""
+"""Tests histories of groups, flushes, refusals and a crash: flushed bytes survive."""
 
 from __future__ import annotations
 

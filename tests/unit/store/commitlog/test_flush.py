@@ -1,4 +1,4 @@
-"""Rounds, waiters and time limits of the flush."""
+"""Tests the rounds, waiters and time limits of the flush."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_time_of_each_sync_is_counted(strict: Flushed) -> None:
     assert seconds.total == pytest.approx(0.303)
 
 
-def test_who_comes_during_a_sync_waits_for_the_next(strict: Flushed) -> None:
+def test_waiter_that_joins_during_a_sync_waits_for_the_next_one(strict: Flushed) -> None:
     strict.flusher.wait(1, strict.append(), now=0.0)
     strict.flusher.turn(now=0.0)
     strict.flusher.wait(2, strict.append(), now=0.0)
@@ -108,7 +108,7 @@ def test_one_round_is_under_way_at_a_time(strict: Flushed) -> None:
     assert strict.flusher.flushed.position == 100
 
 
-def test_who_waits_for_what_is_on_disk_does_not_wait(strict: Flushed) -> None:
+def test_waiter_for_synced_bytes_is_answered_at_once(strict: Flushed) -> None:
     end = strict.append()
     strict.flusher.start(now=0.0)
     strict.complete()
@@ -128,7 +128,7 @@ def test_a_round_over_two_files_ends_with_the_later_sync(strict: Flushed) -> Non
     assert strict.flusher.take_released() == [Released(1, True)]
 
 
-def test_a_slow_sync_is_answered_late_and_counts_all_the_same(strict: Flushed) -> None:
+def test_slow_sync_is_answered_late_and_still_advances(strict: Flushed) -> None:
     strict.flusher.wait(1, strict.append(), now=0.0)
     strict.flusher.turn(now=0.0)
     strict.flusher.wait(2, strict.append(), now=1.0)
@@ -141,7 +141,7 @@ def test_a_slow_sync_is_answered_late_and_counts_all_the_same(strict: Flushed) -
     assert strict.flusher.flushed.position == 100
 
 
-def test_what_nobody_waits_for_follows_soon(strict: Flushed) -> None:
+def test_bytes_without_a_waiter_are_synced_soon(strict: Flushed) -> None:
     strict.append()
     strict.flusher.turn(now=0.0)
     assert not strict.syncs
@@ -167,7 +167,7 @@ def test_a_failed_sync_is_final(strict: Flushed) -> None:
     assert strict.flusher.flushed.position == 0
 
 
-def test_a_good_sync_beside_a_failed_one_releases_nobody(strict: Flushed) -> None:
+def test_successful_sync_beside_a_failed_one_releases_no_waiter(strict: Flushed) -> None:
     strict.append(60000)
     strict.flusher.wait(1, strict.append(60000), now=0.0)
     strict.flusher.turn(now=0.0)
@@ -207,7 +207,7 @@ def test_asynchronous_flush_takes_few_bytes_after_the_thorough_interval(relaxed:
     assert relaxed.syncs
 
 
-def test_the_mark_is_where_a_record_ends(relaxed: Flushed) -> None:
+def test_flush_position_is_the_end_of_a_record(relaxed: Flushed) -> None:
     relaxed.append(100, now=1.0)
     relaxed.flusher.start(now=1.0)
     relaxed.append(100, now=2.0)
@@ -216,7 +216,7 @@ def test_the_mark_is_where_a_record_ends(relaxed: Flushed) -> None:
     assert (mark.position, mark.store_timestamp_ms) == (100, 1000)
 
 
-def test_after_a_cut_everything_is_on_disk(relaxed: Flushed) -> None:
+def test_everything_is_synced_after_a_truncation(relaxed: Flushed) -> None:
     relaxed.append()
     relaxed.append()
     relaxed.log.truncate(LogPosition(100))

@@ -1,11 +1,11 @@
-"""Which blocks are kept, and for how long."""
+"""Tests which blocks of the log are cached, and for how long."""
 
 from __future__ import annotations
 
 from gantrymq.store.commitlog.log_blocks import BLOCKS_MAX, LOOKS_MIN, LogBlocks
 
 
-def test_a_block_is_wanted_when_enough_have_looked() -> None:
+def test_block_is_wanted_after_enough_looks() -> None:
     blocks = LogBlocks(10)
     assert [blocks.is_wanted(20) for _ in range(2 * LOOKS_MIN)] == [
         *[False] * (LOOKS_MIN - 1),
@@ -15,7 +15,7 @@ def test_a_block_is_wanted_when_enough_have_looked() -> None:
     ]
 
 
-def test_looks_are_forgotten_when_others_were_looked_at_since() -> None:
+def test_looks_are_forgotten_after_looks_at_other_blocks() -> None:
     blocks = LogBlocks(10)
     for _ in range(LOOKS_MIN - 1):
         assert not blocks.is_wanted(0)
@@ -25,7 +25,7 @@ def test_looks_are_forgotten_when_others_were_looked_at_since() -> None:
     assert len(blocks._looks) == BLOCKS_MAX
 
 
-def test_the_block_that_was_kept_first_goes_first() -> None:
+def test_oldest_block_is_evicted_first() -> None:
     blocks = LogBlocks(10)
     for number in range(BLOCKS_MAX + 1):
         blocks.keep(number * 10, b"%d" % number)

@@ -1,4 +1,4 @@
-"""The quick reader beside the walk that builds records: the same records, the same ends."""
+"""Tests that the quick reader of entries agrees with the walk that decodes records."""
 
 from __future__ import annotations
 
@@ -101,13 +101,13 @@ def assert_same(
 
 
 @given(st.lists(RECORDS, max_size=4), st.booleans())
-def test_what_was_written_is_read_as_the_walk_reads_it(records: list[Record], marked: bool) -> None:
+def test_entries_equal_those_of_the_walk(records: list[Record], marked: bool) -> None:
     data = log(records, 2 * FILE_BYTES)
     assert_same(data, 2 * FILE_BYTES, 2 * FILE_BYTES if marked else POSITION_MAX)
 
 
 @given(RECORDS, RECORDS, st.integers(0, 20_000), st.integers(1, 255), st.booleans())
-def test_every_damage_is_seen_as_the_walk_sees_it(
+def test_any_damage_is_judged_like_by_the_walk(
     first: Record, second: Record, at: int, change: int, verify_body: bool
 ) -> None:
     data = bytearray(log([first, second], FILE_BYTES))
@@ -123,7 +123,7 @@ def test_no_record_passes_the_end_of_its_file(records: list[Record], shift: int)
 
 @pytest.mark.parametrize("value", [-(1 << 31), -1, 0, 90, 91, 200, 0x7FFF, 0x7FFFFFFF, 0x01FF0000])
 @pytest.mark.parametrize("width", [1, 2, 4])
-def test_lying_lengths_are_seen_as_the_walk_sees_them(value: int, width: int) -> None:
+def test_wrong_lengths_are_judged_like_by_the_walk(value: int, width: int) -> None:
     for topic in (b"TTT", b"T" * 128):
         record = Record(topic, b"body", properties=b"a\x01b", born_host=V4, store_host=V4)
         data = log([record], 0)
@@ -141,7 +141,7 @@ def test_a_length_byte_of_more_than_127_is_negative() -> None:
     assert "-128" in last.reason
 
 
-def test_a_blank_and_a_torn_record_end_the_stretch() -> None:
+def test_blank_or_torn_record_ends_the_read() -> None:
     record = Record(b"T", b"x", born_host=V4, store_host=V4)
     data = log([record], 0)
     blank = assert_same(data + encode_blank(FILE_BYTES - len(data)) + b"rest", 0)
@@ -157,7 +157,7 @@ JavaStore = Callable[[str], MemoryDisk]
 
 @pytest.mark.parametrize("version", ["4.9.8", "5.3.3"])
 @pytest.mark.parametrize("state", ["clean", "crashed"])
-def test_javas_stores_are_read_as_the_walk_reads_them(
+def test_java_stores_are_read_like_by_the_walk(
     java_store: JavaStore, version: str, state: str
 ) -> None:
     disk = java_store(f"{version}-{state}")
@@ -176,7 +176,7 @@ def _log_files(disk: MemoryDisk) -> Iterator[tuple[str, bytes]]:
         yield entry.name, disk.open(f"commitlog/{entry.name}").read(0, entry.size)
 
 
-def test_above_the_mark_a_wrong_body_never_passes() -> None:
+def test_wrong_body_above_the_flush_position_is_rejected() -> None:
     data = bytearray(log([Record(b"T", b"body", born_host=V4, store_host=V4)], 0))
     data[88] ^= 1
     reader = EntryReader(FILE_BYTES, LEVELS, verify_body=False)

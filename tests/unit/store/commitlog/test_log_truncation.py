@@ -1,4 +1,4 @@
-"""Cutting a log that is whole, and what the next start makes of it."""
+"""Tests the truncation of a sound log, and the start that carries it out."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def found_by_key(opened: OpenedStore, key: str) -> int:
 
 @pytest.mark.parametrize("is_clean", [True, False])
 @pytest.mark.parametrize("kept", [1, 25, 40, 99])
-def test_log_queues_and_index_end_there_and_go_on_from_there(kept: int, *, is_clean: bool) -> None:
+def test_log_queues_and_index_end_at_the_truncation_and_continue(
+    kept: int, *, is_clean: bool
+) -> None:
     disk = MemoryDisk()
     places = written(disk, is_clean=is_clean)
     behind = log(disk, places[kept], places[-1])
@@ -70,7 +72,7 @@ def test_log_queues_and_index_end_there_and_go_on_from_there(kept: int, *, is_cl
     assert len(tails(disk)) == 1
 
 
-def test_a_record_that_lies_across_goes_as_well() -> None:
+def test_record_across_the_position_is_removed() -> None:
     disk = MemoryDisk()
     places = written(disk)
     log_truncation.request(disk, TruncationRequest(places[40] + 1))
@@ -78,7 +80,7 @@ def test_a_record_that_lies_across_goes_as_well() -> None:
     assert opened.bodies() == BODIES[:40]
 
 
-def test_nothing_may_be_left() -> None:
+def test_truncation_may_leave_no_record() -> None:
     disk = MemoryDisk()
     places = written(disk)
     behind = log(disk, 0, places[-1])
@@ -87,7 +89,7 @@ def test_nothing_may_be_left() -> None:
     assert tails(disk) == [behind]
 
 
-def test_a_wish_beyond_the_end_cuts_nothing() -> None:
+def test_request_beyond_the_end_truncates_nothing() -> None:
     disk = MemoryDisk()
     places = written(disk)
     log_truncation.request(disk, TruncationRequest(places[-1] + 5))
@@ -95,7 +97,7 @@ def test_a_wish_beyond_the_end_cuts_nothing() -> None:
     assert log_truncation.requested(disk) is None
 
 
-def test_a_file_of_the_log_may_begin_there() -> None:
+def test_truncation_at_the_start_of_a_file() -> None:
     disk = MemoryDisk()
     places = written(disk)
     log_truncation.request(disk, TruncationRequest(4096))
@@ -106,7 +108,7 @@ def test_a_file_of_the_log_may_begin_there() -> None:
 
 
 @pytest.mark.parametrize("choose", [keep_all, lose_all])
-def test_a_cut_that_was_cut_off_is_done_again_and_no_byte_is_lost(choose: Chooser) -> None:
+def test_interrupted_truncation_is_repeated_without_loss(choose: Chooser) -> None:
     for operations in range(1, 60):
         disk = FaultyDisk(choose)
         places = written(disk)
@@ -121,7 +123,7 @@ def test_a_cut_that_was_cut_off_is_done_again_and_no_byte_is_lost(choose: Choose
         assert behind in tails(disk)
 
 
-def test_what_the_master_has_as_well_is_cut_and_not_kept() -> None:
+def test_bytes_that_the_master_has_are_not_saved() -> None:
     disk = MemoryDisk()
     places = written(disk)
     behind = log(disk, places[60], places[-1])
@@ -134,7 +136,7 @@ def test_what_the_master_has_as_well_is_cut_and_not_kept() -> None:
     assert opened.store.report.kept_tail == tail.path
 
 
-def test_a_log_that_the_master_has_whole_leaves_nothing_to_keep() -> None:
+def test_no_tail_is_saved_when_the_master_has_the_whole_log() -> None:
     disk = MemoryDisk()
     places = written(disk)
     log_truncation.request(disk, TruncationRequest(0, shared=places[-1]))
@@ -144,7 +146,7 @@ def test_a_log_that_the_master_has_whole_leaves_nothing_to_keep() -> None:
     assert opened.store.report.kept_tail == ""
 
 
-def test_an_older_tail_goes_for_a_newer_one_and_that_is_reported() -> None:
+def test_older_tail_is_deleted_for_a_newer_one_and_reported() -> None:
     disk = MemoryDisk()
     places = written(disk)
     few = replace(SYNC, kept_tails_bytes_max=1)
@@ -158,7 +160,7 @@ def test_an_older_tail_goes_for_a_newer_one_and_that_is_reported() -> None:
 
 
 @pytest.mark.parametrize("choose", [keep_all, lose_all])
-def test_a_cut_that_is_done_again_removes_no_tail_of_its_own(choose: Chooser) -> None:
+def test_repeated_truncation_keeps_its_own_tail(choose: Chooser) -> None:
     few = replace(SYNC, kept_tails_bytes_max=1)
     for operations in range(1, 60):
         disk = FaultyDisk(choose)
@@ -174,7 +176,7 @@ def test_a_cut_that_is_done_again_removes_no_tail_of_its_own(choose: Chooser) ->
         assert behind in tails(disk)
 
 
-def test_a_damaged_wish_is_refused_with_what_to_do() -> None:
+def test_damaged_request_is_refused_with_a_remedy() -> None:
     disk = MemoryDisk()
     written(disk)
     log_truncation.request(disk, TruncationRequest(5))

@@ -1,4 +1,4 @@
-"""The tail answers what was added, or nothing."""
+"""Tests that the tail has the last bytes of the log, or nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gantrymq.store.commitlog.tail import PAGE_BYTES, Tail
     start=st.integers(0, 100),
     runs=st.lists(st.tuples(st.sampled_from([0, 0, 0, 3, 60]), st.binary(min_size=1, max_size=50))),
 )
-def test_it_answers_the_last_bytes_and_no_others(
+def test_tail_has_the_last_bytes_only(
     limit: int, page_bytes: int, start: int, runs: list[tuple[int, bytes]]
 ) -> None:
     tail = Tail(limit, page_bytes)
@@ -35,7 +35,7 @@ def test_it_answers_the_last_bytes_and_no_others(
                 assert tail.read(position, size) is None
 
 
-def test_after_a_cut_it_starts_anew() -> None:
+def test_tail_starts_anew_after_a_truncation() -> None:
     tail = Tail(10)
     tail.add(0, b"0123456789")
     tail.clear()
@@ -45,7 +45,7 @@ def test_after_a_cut_it_starts_anew() -> None:
     assert tail.read(4, 2) is None
 
 
-def test_it_takes_memory_as_it_fills() -> None:
+def test_memory_grows_with_the_content() -> None:
     tracemalloc.start()
     try:
         tail = Tail()

@@ -1,4 +1,4 @@
-"""Which tails are kept, and which go."""
+"""Tests which truncated tails are kept, and which are deleted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def paths(disk: MemoryDisk) -> list[str]:
     return [each.path for each in tails.list_tails(disk)]
 
 
-def test_the_oldest_comes_first() -> None:
+def test_tails_are_listed_oldest_first() -> None:
     disk = MemoryDisk()
     late = kept(disk, 5, 10)
     early = kept(disk, 100, 9)
@@ -26,7 +26,7 @@ def test_the_oldest_comes_first() -> None:
     assert (tail.start, tail.end, tail.epoch, tail.crc, tail.size) == (100, 110, 9, 0xABC, 10)
 
 
-def test_other_names_are_no_tails_and_stay() -> None:
+def test_files_with_other_names_are_ignored() -> None:
     disk = MemoryDisk()
     assert paths(disk) == []
     disk.make_folder(tails.TAILS)
@@ -36,7 +36,7 @@ def test_other_names_are_no_tails_and_stay() -> None:
     assert [each.name for each in disk.list(tails.TAILS)] == ["notes"]
 
 
-def test_the_oldest_go_until_one_more_has_room() -> None:
+def test_oldest_tails_are_deleted_to_make_room() -> None:
     disk = MemoryDisk()
     old = [kept(disk, number, number) for number in range(1, 6)]
     assert tails.make_room(disk, 9, 19, 9, 60) == []
@@ -45,14 +45,14 @@ def test_the_oldest_go_until_one_more_has_room() -> None:
     assert paths(disk) == old[3:]
 
 
-def test_there_are_not_more_than_so_many() -> None:
+def test_number_of_tails_is_bounded() -> None:
     disk = MemoryDisk()
     for number in range(tails.FILES_MAX):
         kept(disk, number, number)
     assert len(tails.make_room(disk, 5, 6, 1000, 1 << 30)) == 1
 
 
-def test_what_the_same_cut_kept_before_it_was_stopped_stays() -> None:
+def test_tail_of_the_same_interrupted_truncation_stays() -> None:
     disk = MemoryDisk()
     ours, older = kept(disk, 7, 3), kept(disk, 6, 3)
     gone = tails.make_room(disk, 7, 1000, 3, 0)
@@ -60,7 +60,7 @@ def test_what_the_same_cut_kept_before_it_was_stopped_stays() -> None:
     assert paths(disk) == [ours]
 
 
-def test_what_was_not_finished_goes() -> None:
+def test_unfinished_tail_is_deleted() -> None:
     disk = MemoryDisk()
     path = kept(disk, 7, 3)
     disk.rename(path, path + tails.UNFINISHED)

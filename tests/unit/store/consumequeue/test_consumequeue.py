@@ -63,7 +63,7 @@ def test_a_queue_without_new_units_has_no_tail() -> None:
     assert content(queue) == b"".join(map(unit, range(7)))
 
 
-def test_a_unit_that_is_there_is_left_alone() -> None:
+def test_known_unit_is_not_added_again() -> None:
     queue = queue_on(MemoryDisk())
     fill(queue, 3)
     assert queue.append(1, 100, 100, 7) is Appended.KNOWN
@@ -71,21 +71,21 @@ def test_a_unit_that_is_there_is_left_alone() -> None:
     assert content(queue) == b"".join(map(unit, range(3)))
 
 
-def test_a_newer_record_in_an_older_place_tells_that_a_unit_is_false() -> None:
+def test_newer_record_at_an_old_offset_reveals_a_false_unit() -> None:
     queue = queue_on(MemoryDisk())
     fill(queue, 3)
     assert queue.append(2, 300, 100, 7) is Appended.GAP
     assert content(queue) == b"".join(map(unit, range(3)))
 
 
-def test_a_gap_changes_nothing() -> None:
+def test_append_with_a_gap_changes_nothing() -> None:
     queue = queue_on(MemoryDisk())
     fill(queue, 3)
     assert queue.append(4, 400, 100, 0) is Appended.GAP
     assert queue.end == 3
 
 
-def test_a_queue_that_begins_later_is_filled_with_blanks_from_its_first_file() -> None:
+def test_queue_with_a_late_first_offset_begins_with_blanks() -> None:
     disk = MemoryDisk()
     queue = queue_on(disk)
     fill(queue, 14, 12)
@@ -95,7 +95,7 @@ def test_a_queue_that_begins_later_is_filled_with_blanks_from_its_first_file() -
     assert (queue.start, queue.minimum, queue.end) == (10, 12, 14)
 
 
-def test_blanks_are_no_messages_after_a_restart() -> None:
+def test_blanks_stay_invisible_after_a_restart() -> None:
     disk = MemoryDisk()
     queue = queue_on(disk)
     fill(queue, 14, 12)
@@ -105,7 +105,7 @@ def test_blanks_are_no_messages_after_a_restart() -> None:
     assert (again.minimum, again.end, again.physical_end) == (12, 14, 1400)
 
 
-def test_a_read_ends_with_its_file_or_goes_on_in_memory() -> None:
+def test_read_ends_with_its_file_or_continues_in_memory() -> None:
     queue = queue_on(MemoryDisk())
     fill(queue, 7)
     queue.write()
@@ -117,7 +117,7 @@ def test_a_read_ends_with_its_file_or_goes_on_in_memory() -> None:
     assert queue.read(3, 0) == b""
 
 
-def test_cold_units_come_by_ticket() -> None:
+def test_cold_units_are_read_in_the_background() -> None:
     disk = MemoryDisk()
     queue = queue_on(disk)
     fill(queue, 7)
@@ -131,7 +131,7 @@ def test_cold_units_come_by_ticket() -> None:
     assert completion.data == b"".join(map(unit, range(1, 5)))
 
 
-def test_who_goes_through_a_queue_has_the_next_page_in_memory() -> None:
+def test_sequential_read_reads_a_page_ahead() -> None:
     disk = MemoryDisk()
     folders = QueueFolders(OpenFiles(disk), "consumequeue", 1000 * UNIT_BYTES)
     queue = ConsumeQueue(folders, "T", 0)
@@ -151,7 +151,7 @@ def test_who_goes_through_a_queue_has_the_next_page_in_memory() -> None:
 
 
 @pytest.mark.parametrize("end", [3, 4])
-def test_units_that_were_cut_are_not_remembered(end: int) -> None:
+def test_removed_units_are_not_cached(end: int) -> None:
     queue = queue_on(MemoryDisk())
     fill(queue, 5)
     queue.write()
@@ -166,7 +166,7 @@ def test_units_that_were_cut_are_not_remembered(end: int) -> None:
 
 @pytest.mark.parametrize("end", [0, 1, 4, 5, 6, 10, 12])
 @pytest.mark.parametrize("written", [0, 3, 8, 12])
-def test_a_cut_leaves_nothing_behind_it(end: int, written: int) -> None:
+def test_cut_wipes_the_units_behind_it(end: int, written: int) -> None:
     disk = MemoryDisk()
     queue = queue_on(disk)
     fill(queue, written)
@@ -181,7 +181,7 @@ def test_a_cut_leaves_nothing_behind_it(end: int, written: int) -> None:
     assert content(queue_on(disk, is_clean=False)) == content(queue)
 
 
-def test_a_cut_to_the_log_takes_the_units_of_lost_records() -> None:
+def test_cut_to_the_log_removes_units_of_lost_records() -> None:
     queue = queue_on(MemoryDisk())
     fill(queue, 12)
     assert queue.end_in_log(1200) == 12
@@ -192,7 +192,7 @@ def test_a_cut_to_the_log_takes_the_units_of_lost_records() -> None:
     assert queue.end == 9
 
 
-def test_the_minimum_follows_the_log() -> None:
+def test_minimum_follows_the_start_of_the_log() -> None:
     queue = queue_on(MemoryDisk())
     fill(queue, 12)
     for log_minimum, minimum in [(0, 0), (100, 1), (101, 2), (1100, 11), (1200, 12), (9999, 12)]:
@@ -203,7 +203,7 @@ def test_the_minimum_follows_the_log() -> None:
     assert queue.minimum == 12
 
 
-def test_the_minimum_is_looked_for_when_it_is_asked_for() -> None:
+def test_minimum_is_searched_on_demand() -> None:
     disk = FaultyDisk()
     queue = queue_on(disk)
     fill(queue, 12)
@@ -231,7 +231,7 @@ def test_units_of_records_that_are_not_on_disk_stay_in_memory() -> None:
     assert queue.tail is None
 
 
-def test_a_restored_queue_is_as_it_was() -> None:
+def test_restored_queue_equals_the_saved_one() -> None:
     disk = MemoryDisk()
     queue = queue_on(disk)
     fill(queue, 14, 12)
@@ -287,7 +287,7 @@ def test_a_full_disk_loses_nothing_and_the_write_can_be_repeated() -> None:
     assert content(queue_on(disk)) == b"".join(map(unit, range(12)))
 
 
-def test_a_file_cut_by_other_hands_is_corruption() -> None:
+def test_file_shortened_by_another_program_is_corruption() -> None:
     disk = MemoryDisk()
     queue = queue_on(disk)
     fill(queue, 3)
@@ -297,7 +297,7 @@ def test_a_file_cut_by_other_hands_is_corruption() -> None:
         queue.unit(2)
 
 
-def test_what_is_not_there_cannot_be_asked_for() -> None:
+def test_request_of_missing_units_is_a_defect() -> None:
     queue = queue_on(MemoryDisk())
     fill(queue, 3)
     with pytest.raises(LocalError, match="has no unit 3"):
@@ -375,7 +375,7 @@ class Model:
 
 
 @given(STEPS)
-def test_any_history_gives_what_a_list_would_give(steps: list[tuple[str, int]]) -> None:
+def test_any_history_equals_a_list(steps: list[tuple[str, int]]) -> None:
     model = Model()
     for step, count in steps:
         getattr(model, step)(count)

@@ -92,7 +92,7 @@ def test_a_queue_with_few_units_waits_for_the_thorough_round() -> None:
     assert fixture.flush.flushed.position == 50_000
 
 
-def test_a_log_that_has_run_far_ahead_makes_a_round_thorough() -> None:
+def test_log_far_ahead_makes_a_round_thorough() -> None:
     fixture = Fixture(MemoryDisk())
     fixture.fill("A", 1)
     ahead = BEHIND_BYTES + 2 * BEHIND_BYTES_A_QUEUE
@@ -102,7 +102,7 @@ def test_a_log_that_has_run_far_ahead_makes_a_round_thorough() -> None:
     assert fixture.flush.flushed.position == ahead
 
 
-def test_the_mark_is_that_of_the_rounds_begin_and_waits_for_its_end() -> None:
+def test_round_advances_the_flush_position_to_its_start() -> None:
     fixture = Fixture(MemoryDisk())
     fixture.fill("A", 1)
     fixture.flush.turn(60.0, LogPosition(1000))
@@ -114,7 +114,7 @@ def test_the_mark_is_that_of_the_rounds_begin_and_waits_for_its_end() -> None:
     assert [queue.topic for queue in fixture.queues.unsynced] == ["B"]
 
 
-def test_a_turn_does_a_bounded_amount() -> None:
+def test_one_turn_writes_a_bounded_amount() -> None:
     fixture = Fixture(MemoryDisk())
     for number in range(300):
         fixture.fill(f"T{number}", 1)
@@ -150,7 +150,7 @@ def test_units_wait_until_their_records_are_on_disk() -> None:
     assert not fixture.queues.unsynced
 
 
-def test_a_queue_cut_while_it_is_synced_is_synced_again() -> None:
+def test_queue_that_is_cut_during_its_sync_is_synced_again() -> None:
     fixture = Fixture(FaultyDisk(lose_all), SMALL_FILE_BYTES)
     fixture.fill("A", 4)
     fixture.flush.turn(60.0, LogPosition(400))
@@ -167,7 +167,7 @@ def test_a_queue_cut_while_it_is_synced_is_synced_again() -> None:
     assert queue.synced == queue.end == 4
 
 
-def test_the_note_of_a_cut_stands_until_a_round_after_it_is_over() -> None:
+def test_note_of_dirty_queues_stays_until_a_later_round_ends() -> None:
     fixture = Fixture(MemoryDisk())
     fixture.fill("A", 4)
     fixture.run(60.0)
@@ -181,7 +181,7 @@ def test_the_note_of_a_cut_stands_until_a_round_after_it_is_over() -> None:
     assert not fixture.disk.list("gantry")
 
 
-def test_a_deleted_topic_is_removed_some_queues_a_turn() -> None:
+def test_deleted_topic_is_removed_a_few_queues_a_turn() -> None:
     fixture = Fixture(MemoryDisk())
     for queue_id in range(2 * REMOVED_QUEUES_A_TURN):
         fixture.queues.append("A", queue_id, 0, queue_id * 100, 100, 0)
@@ -195,7 +195,7 @@ def test_a_deleted_topic_is_removed_some_queues_a_turn() -> None:
     assert fixture.flush.deadline() == 1.0
 
 
-def test_a_topic_deleted_while_it_is_synced_is_no_matter() -> None:
+def test_topic_may_be_deleted_during_its_sync() -> None:
     fixture = Fixture(MemoryDisk())
     fixture.fill("A", 4)
     fixture.fill("B", 4)
@@ -214,7 +214,7 @@ def test_a_failed_sync_is_raised() -> None:
         fixture.run(60.0)
 
 
-def test_a_full_disk_is_raised_and_the_round_is_taken_up_later() -> None:
+def test_full_disk_is_raised_and_the_round_continues_later() -> None:
     disk = FaultyDisk()
     fixture = Fixture(disk)
     fixture.fill("A", 4)
@@ -227,7 +227,7 @@ def test_a_full_disk_is_raised_and_the_round_is_taken_up_later() -> None:
     assert fixture.flush.flushed.position == 400  # the same round
 
 
-def test_foreign_tickets_are_not_taken() -> None:
+def test_unknown_tickets_are_rejected() -> None:
     fixture = Fixture(MemoryDisk())
     background = fixture.background
     fixture.fill("A", 1)
@@ -238,7 +238,7 @@ def test_foreign_tickets_are_not_taken() -> None:
     assert not fixture.flush.take(completion)
 
 
-def test_after_a_crash_the_mark_waits_until_every_queue_was_opened() -> None:
+def test_after_a_crash_the_flush_position_waits_for_all_queues() -> None:
     disk = MemoryDisk()
     fixture = Fixture(disk)
     fixture.fill("A", 4)
@@ -379,7 +379,7 @@ KILLED_IN_A_CUT = [
 
 @given(st.integers(0, 1 << 32), LIVES)
 @example(8109885, KILLED_IN_A_CUT)
-def test_power_cuts_lose_nothing_below_the_mark_and_nothing_false_survives(
+def test_power_cuts_lose_no_unit_below_the_flush_position(
     seed: int, lives: list[tuple[list[tuple[str, int, bool]], int, bool, bool]]
 ) -> None:
     choices = random.Random(seed)

@@ -41,7 +41,7 @@ def write_files(disk: MemoryDisk, files: dict[int, list[int]], size: int = FILE_
         file.resize(size)
 
 
-def test_no_folder_is_an_empty_queue() -> None:
+def test_missing_folder_is_an_empty_queue() -> None:
     assert surveyed(MemoryDisk(), is_clean=True) == Survey(0, 0, 0)
 
 
@@ -100,7 +100,7 @@ def write_offsets(disk: MemoryDisk, offsets: list[int]) -> None:
         file.resize(FILE_BYTES)
 
 
-def test_only_units_below_the_synced_place_are_believed() -> None:
+def test_only_units_below_the_synced_position_are_trusted() -> None:
     disk = MemoryDisk()
     write_offsets(disk, [10, 20, 30, 40, 50, 60])
     sound = {(n, 10 * n + 10) for n in range(6)}
@@ -108,20 +108,20 @@ def test_only_units_below_the_synced_place_are_believed() -> None:
         assert crashed(disk, synced_offset, sound) == min(6, max(0, synced_offset - 1) // 10)
 
 
-def test_a_torn_last_unit_is_found_out_by_the_log() -> None:
+def test_torn_last_unit_is_detected_by_the_log() -> None:
     disk = MemoryDisk()
     write_offsets(disk, [10, 20, 25])
     assert crashed(disk, 30, {(0, 10), (1, 20), (2, 30)}) == 2
 
 
-def test_units_that_the_log_does_not_know_are_no_part_of_the_queue() -> None:
+def test_units_without_a_record_in_the_log_are_dropped() -> None:
     for true_count in range(7):
         disk = MemoryDisk()
         write_offsets(disk, [10, 20, 30, 40, 50, 60])
         assert crashed(disk, 70, {(n, 10 * n + 10) for n in range(true_count)}) == true_count
 
 
-def test_units_of_messages_that_the_log_has_no_more_are_believed() -> None:
+def test_units_of_expired_records_are_trusted() -> None:
     disk = MemoryDisk()
     write_offsets(disk, [10, 20, 30])
     folders = folders_on(disk)
@@ -157,14 +157,14 @@ def test_the_end_in_a_long_file_is_found(end: int) -> None:
         assert found.last == (UNIT.pack(end - 1, 1, end - 1) if end else b"")
 
 
-def test_a_hole_in_any_file_above_the_synced_place_is_found() -> None:
+def test_hole_above_the_synced_position_is_found() -> None:
     disk = MemoryDisk()
     write_offsets(disk, [10, 20, -1, -1, *range(50, 250, 10)])
     sound = {(0, 10), (1, 20), *((n, 10 * n + 10) for n in range(4, 24))}
     assert crashed(disk, 30, sound) == 2
 
 
-def test_files_before_a_confirmed_one_are_not_looked_at() -> None:
+def test_files_before_a_confirmed_one_are_not_read() -> None:
     disk = MemoryDisk()
     write_offsets(disk, [-1, -1, -1, -1, 50, 60, 70, 80])
     assert crashed(disk, 75, {(4, 50), (6, 70)}) == 7
@@ -176,7 +176,7 @@ def test_a_hole_before_the_last_file_is_seen_after_a_clean_stop_too() -> None:
     assert surveyed(disk, is_clean=True).end == 2
 
 
-def test_a_missing_file_cuts_the_queue_and_is_told() -> None:
+def test_missing_file_ends_the_queue_and_is_reported() -> None:
     disk = MemoryDisk()
     write_files(disk, {0: [1] * 4, 8: [1] * 4})
     found = surveyed(disk, is_clean=True)
@@ -207,7 +207,7 @@ def test_after_a_crash_a_short_file_gets_its_length() -> None:
     assert disk.list(FOLDER)[0].size == FILE_BYTES
 
 
-def test_a_long_file_is_never_taken() -> None:
+def test_oversized_file_is_refused() -> None:
     disk = MemoryDisk()
     write_files(disk, {0: [1]}, 100)
     with pytest.raises(CorruptionError, match="has 100 bytes, not 80"):
@@ -215,7 +215,7 @@ def test_a_long_file_is_never_taken() -> None:
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "0" * 19, f"{UNIT_BYTES:020d}", "9" * 20])
-def test_foreign_files_are_refused_by_name(name: str) -> None:
+def test_files_with_foreign_names_are_refused(name: str) -> None:
     disk = MemoryDisk()
     disk.make_folder(FOLDER)
     disk.create(f"{FOLDER}/{name}").resize(FILE_BYTES)
@@ -232,7 +232,7 @@ def test_files_are_long_enough_for_whole_units() -> None:
 
 
 @pytest.mark.parametrize("topic", ["TopicTest", "%RETRY%group", "a|b", "été", "x" * 255, "..."])
-def test_topics_that_can_be_folders(topic: str) -> None:
+def test_valid_topic_names_are_valid_folder_names(topic: str) -> None:
     assert folder_fault(topic, 0) is None
 
 
@@ -241,5 +241,5 @@ def test_topics_that_can_be_folders(topic: str) -> None:
     [("", 0), (".", 0), ("..", 0), ("a/b", 0), ("/a", 0), ("a\0", 0), ("x" * 256, 0),
      ("é" * 128, 0), ("T", -1), ("T", 1 << 31)],
 )  # fmt: skip
-def test_topics_that_cannot(topic: str, queue_id: int) -> None:
+def test_invalid_topic_names_are_refused(topic: str, queue_id: int) -> None:
     assert folder_fault(topic, queue_id)

@@ -42,7 +42,7 @@ def written(disk: MemoryDisk | FaultyDisk, number: int = 1) -> Stamp:
     return queue_snapshot.stamp(disk, 0, 1000, 6_000_000)
 
 
-def test_the_bytes_are_as_described() -> None:
+def test_snapshot_has_the_documented_bytes() -> None:
     data = encode(STAMP, TOPICS[:1])
     assert data[:4] == b"GFQ1"
     assert data[8:16] == (1024).to_bytes(8, "big")
@@ -52,20 +52,20 @@ def test_the_bytes_are_as_described() -> None:
     assert data[-8:] == (1030).to_bytes(8, "big")
 
 
-def test_what_is_encoded_is_decoded() -> None:
+def test_encoded_snapshot_is_decoded() -> None:
     assert decode(encode(STAMP, TOPICS), STAMP) == TOPICS
     assert decode(encode(STAMP, []), STAMP) == []
 
 
 @pytest.mark.parametrize("name", ["log_start", "log_end", "file_bytes", "checkpoint_ms"])
-def test_another_stamp_makes_it_void(name: str) -> None:
+def test_snapshot_with_another_stamp_is_void(name: str) -> None:
     data = encode(STAMP, TOPICS)
     fields = {each.name: getattr(STAMP, each.name) for each in dataclasses.fields(STAMP)}
     assert decode(data, Stamp(**(fields | {name: 3}))) is None
     assert decode(data, replace(STAMP, checkpoint=bytes(39) + b"\1")) is None
 
 
-def test_every_damage_makes_it_void() -> None:
+def test_damaged_snapshot_is_void() -> None:
     data = encode(STAMP, TOPICS)
     for at in range(len(data)):
         damaged = bytearray(data)
@@ -75,7 +75,7 @@ def test_every_damage_makes_it_void() -> None:
 
 
 @given(st.integers(76, 84 + 100), st.binary(max_size=12))
-def test_bytes_with_a_right_crc_do_not_crash_it_either(at: int, patch: bytes) -> None:
+def test_any_bytes_with_a_correct_crc_are_decoded_or_void(at: int, patch: bytes) -> None:
     body = bytearray(encode(STAMP, TOPICS)[8:])
     body[at : at + len(patch)] = patch
     data = bytes(body)
@@ -88,12 +88,12 @@ def test_bytes_with_a_right_crc_do_not_crash_it_either(at: int, patch: bytes) ->
     [(-1, 0, 5, 5, 0, 0, 0), (0, 5, 4, 4, 0, 4, 0), (0, 0, 5, 6, 0, 0, 0), (0, 0, 5, 5, 0, 6, 0),
      (0, -5, 5, 5, 0, 0, 0), (0, 0, 5, 5, -1, 0, 0)],
 )  # fmt: skip
-def test_numbers_that_no_queue_has_make_it_void(queue: tuple[int, ...]) -> None:
+def test_impossible_numbers_make_the_snapshot_void(queue: tuple[int, ...]) -> None:
     data = encode(STAMP, [TopicState("A", 0, [QueueState(*queue)])])
     assert decode(data, STAMP) is None
 
 
-def test_a_snapshot_is_taken_once() -> None:
+def test_snapshot_is_used_once() -> None:
     disk = FaultyDisk(lose_all)
     stamp = written(disk)
     queue_snapshot.save(disk, stamp, TOPICS)
@@ -102,7 +102,7 @@ def test_a_snapshot_is_taken_once() -> None:
     assert queue_snapshot.take(disk, stamp) is None
 
 
-def test_a_void_one_goes_too() -> None:
+def test_void_snapshot_is_removed() -> None:
     disk = MemoryDisk()
     stamp = written(disk)
     queue_snapshot.save(disk, stamp, TOPICS)
@@ -111,7 +111,7 @@ def test_a_void_one_goes_too() -> None:
     queue_snapshot.discard(disk)
 
 
-def test_java_in_between_makes_it_void() -> None:
+def test_snapshot_is_void_after_java_wrote_the_store() -> None:
     disk = MemoryDisk()
     queue_snapshot.save(disk, written(disk), TOPICS)
     disk.now_ms += 1
@@ -126,7 +126,7 @@ def test_a_store_without_a_checkpoint_has_a_stamp_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("choose", [keep_all, lose_all])
-def test_a_power_cut_leaves_a_whole_one_or_none(choose: Chooser) -> None:
+def test_power_cut_leaves_a_complete_snapshot_or_none(choose: Chooser) -> None:
     for crash_at in range(1, 7):
         disk = FaultyDisk(choose)
         stamp = written(disk)
@@ -140,7 +140,7 @@ def test_a_power_cut_leaves_a_whole_one_or_none(choose: Chooser) -> None:
         assert found == TOPICS if is_done else found in (None, TOPICS)
 
 
-def test_a_full_disk_is_told_and_leaves_none() -> None:
+def test_full_disk_is_raised_and_leaves_no_snapshot() -> None:
     disk = FaultyDisk()
     stamp = written(disk)
     disk.fail("write", DiskFailure.NO_SPACE)

@@ -17,7 +17,7 @@ def search(times: list[int], minimum: int, timestamp_ms: int, boundary: Boundary
 
 
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(0, 1000), st.integers(-1, 10))
-def test_the_boundaries_are_those_of_a_plain_search(
+def test_boundaries_equal_those_of_a_linear_search(
     times: list[int], minimum: int, timestamp_ms: int
 ) -> None:
     times.sort()
@@ -29,7 +29,7 @@ def test_the_boundaries_are_those_of_a_plain_search(
     assert upper == max(earlier, default=minimum)
 
 
-def test_a_record_that_is_gone_counts_as_older() -> None:
+def test_deleted_record_counts_as_older() -> None:
     assert search([-1, -1, 5, 7], 10, 5, Boundary.LOWER) == 12
     assert search([-1, -1, 5, 7], 10, 4, Boundary.UPPER) == 11
 
@@ -44,7 +44,7 @@ def test_few_records_are_read() -> None:
     assert steps <= 21
 
 
-def test_a_search_is_asked_in_order() -> None:
+def test_search_is_used_in_the_documented_order() -> None:
     found = TimeSearch(0, 1, 5, Boundary.LOWER)
     with pytest.raises(LocalError, match="not over"):
         _ = found.result

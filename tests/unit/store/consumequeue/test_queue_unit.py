@@ -24,7 +24,7 @@ ANY_UNITS = st.lists(
 
 
 @given(ANY_UNITS)
-def test_valid_units_are_counted_up_to_the_first_that_is_not(
+def test_valid_units_are_counted_up_to_the_first_invalid_one(
     fields: list[tuple[int, int, int]],
 ) -> None:
     data = b"".join([UNIT.pack(*each) for each in fields])
@@ -36,7 +36,7 @@ def test_valid_units_are_counted_up_to_the_first_that_is_not(
 
 
 @given(st.lists(st.integers(0, 1 << 40), max_size=20))
-def test_units_in_order_are_counted_up_to_the_first_that_is_not(offsets: list[int]) -> None:
+def test_ordered_units_are_counted_up_to_the_first_misplaced_one(offsets: list[int]) -> None:
     data = b"".join([UNIT.pack(offset, 1, -1) for offset in offsets])
     expected = min(1, len(offsets))
     while 0 < expected < len(offsets) and offsets[expected - 1] < offsets[expected]:
@@ -44,7 +44,7 @@ def test_units_in_order_are_counted_up_to_the_first_that_is_not(offsets: list[in
     assert ordered_count(data) == expected
 
 
-def test_zeros_are_no_units() -> None:
+def test_zeros_are_not_units() -> None:
     assert valid_count(bytes(UNIT_BYTES)) == 0
 
 
@@ -55,7 +55,7 @@ def test_a_unit_has_the_bytes_of_java() -> None:
     assert bytes.fromhex("0000000000000000 7fffffff 0000000000000000") == BLANK
 
 
-def test_a_blank_unit_is_valid_and_says_nothing_of_the_log() -> None:
+def test_blank_unit_is_valid_and_has_no_log_position() -> None:
     assert valid_count(BLANK) == 1
     assert is_blank(*UNIT.unpack(BLANK)[:2])
     assert physical_end(BLANK) == 0
@@ -68,7 +68,7 @@ def test_units_are_read_in_order() -> None:
 
 
 @pytest.mark.parametrize("bad", [(-1, 91, 0), (0, 0, 0), (5, -91, 0)])
-def test_a_damaged_unit_is_named_and_never_answered(bad: tuple[int, int, int]) -> None:
+def test_damaged_unit_is_named_and_not_returned(bad: tuple[int, int, int]) -> None:
     data = UNIT.pack(0, 91, 0) + UNIT.pack(*bad)
     with pytest.raises(CorruptionError, match="T/0: unit 8"):
         list(units(data, 7, "T/0"))

@@ -51,7 +51,7 @@ def test_stored_queues_are_found_again() -> None:
     assert ends(queues_on(disk)) == ends(queues)
 
 
-def test_loading_opens_nothing_until_it_is_asked_for() -> None:
+def test_load_opens_no_queue() -> None:
     disk = MemoryDisk()
     queues = queues_on(disk)
     for number in range(10):
@@ -67,7 +67,7 @@ def test_loading_opens_nothing_until_it_is_asked_for() -> None:
     assert len(list(again.opened())) == 10
 
 
-def test_what_holds_for_all_queues_holds_for_those_opened_later() -> None:
+def test_decisions_about_all_queues_apply_to_queues_opened_later() -> None:
     disk = MemoryDisk()
     queues = queues_on(disk)
     fill(queues, "A", 12)
@@ -84,7 +84,7 @@ def test_what_holds_for_all_queues_holds_for_those_opened_later() -> None:
     assert (second.minimum, second.end) == (2, 3)
 
 
-def test_a_damaged_queue_is_told_and_cut() -> None:
+def test_damaged_queue_is_reported_and_cut() -> None:
     disk = MemoryDisk()
     queues = queues_on(disk)
     fill(queues, "A", 15)
@@ -110,7 +110,7 @@ def test_foreign_folders_are_refused(name: str) -> None:
         queues_on(disk)
 
 
-def test_a_topic_that_leads_out_of_the_folder_is_refused() -> None:
+def test_topic_name_that_leaves_the_folder_is_refused() -> None:
     disk = MemoryDisk()
     queues = queues_on(disk)
     with pytest.raises(LocalError, match="cannot be the name of a folder"):
@@ -139,7 +139,7 @@ def test_deleting_a_topic_removes_its_queues_and_folders() -> None:
     assert ends(queues) == {("A", 0): 1, ("B", 0): 1}
 
 
-def test_a_topic_deleted_and_made_again_has_nothing_of_the_old_one() -> None:
+def test_recreated_topic_has_no_units_of_the_old_one() -> None:
     disk = MemoryDisk()
     queues = queues_on(disk)
     fill(queues, "A", 12)
@@ -152,7 +152,7 @@ def test_a_topic_deleted_and_made_again_has_nothing_of_the_old_one() -> None:
     assert ends(queues) == ends(queues_on(disk)) == {("A", 0): 1}
 
 
-def test_a_topic_can_be_deleted_before_anything_of_it_was_written_or_opened() -> None:
+def test_unwritten_and_unopened_topics_can_be_deleted() -> None:
     disk = MemoryDisk()
     queues = queues_on(disk)
     fill(queues, "A", 1)
@@ -237,7 +237,7 @@ def stopped(disk: MemoryDisk) -> list[TopicState]:
     return list(queues.states())
 
 
-def test_a_snapshot_spares_opening_any_queue() -> None:
+def test_with_a_snapshot_no_queue_is_opened() -> None:
     disk = MemoryDisk()
     snapshot = stopped(disk)
     again = Queues(FaultyDisk(storage=disk.storage), FILE_BYTES)
@@ -263,7 +263,7 @@ def test_only_folders_of_changed_topics_are_listed() -> None:
     assert again.open_some(0) == 1
 
 
-def test_queues_that_someone_removed_are_told() -> None:
+def test_removed_folders_of_queues_are_reported() -> None:
     disk = MemoryDisk()
     snapshot = stopped(disk)
     for path in (f"A/1/{0:020d}", "A/1", f"B/0/{0:020d}", "B/0", "B"):
@@ -274,7 +274,7 @@ def test_queues_that_someone_removed_are_told() -> None:
     assert again.append("A", 1, 2, 200, 100, 0) is Appended.ADDED
 
 
-def test_a_snapshot_that_nobody_took_is_void() -> None:
+def test_unused_snapshot_is_void() -> None:
     disk = MemoryDisk()
     snapshot = stopped(disk)
     stamp = queue_snapshot.stamp(disk, 0, 1000, FILE_BYTES)
@@ -293,7 +293,7 @@ def test_a_queue_without_files_needs_no_folder() -> None:
     assert ends(again) == {("A", 0): 0}
 
 
-def test_queues_nobody_opened_are_found_without_the_snapshot() -> None:
+def test_unopened_queues_are_found_without_the_snapshot() -> None:
     disk = MemoryDisk()
     stopped(disk)
     queues = queues_on(disk)
@@ -308,7 +308,7 @@ def test_queues_nobody_opened_are_found_without_the_snapshot() -> None:
 # ------------------------------------------------------------------ false units
 
 
-def test_after_our_crash_nothing_is_wiped_and_the_mark_need_not_wait() -> None:
+def test_after_a_crash_of_gantry_no_queue_is_wiped() -> None:
     disk = FaultyDisk()
     queues = Queues(disk, FILE_BYTES)
     queues.load(0)
@@ -326,7 +326,7 @@ def test_after_our_crash_nothing_is_wiped_and_the_mark_need_not_wait() -> None:
     assert ends(again) == {("A", 0): 3}
 
 
-def test_after_a_foreign_crash_every_queue_is_wiped_and_synced() -> None:
+def test_after_a_crash_of_java_every_queue_is_wiped_and_synced() -> None:
     disk = MemoryDisk()
     queues = queues_on(disk)
     fill(queues, "A", 4)
@@ -343,7 +343,7 @@ def test_after_a_foreign_crash_every_queue_is_wiped_and_synced() -> None:
     assert not disk.list("gantry")
 
 
-def test_a_cut_takes_away_what_a_crash_left_behind_the_written_units() -> None:
+def test_cut_wipes_units_that_a_crash_left_behind_the_end() -> None:
     disk = MemoryDisk()
     queues = queues_on(disk)
     fill(queues, "A", 4)

@@ -54,7 +54,7 @@ def test_without_a_file_no_queue_was_replaced() -> None:
     assert disk.list("") == []
 
 
-def test_the_bytes_are_as_described() -> None:
+def test_file_has_the_documented_bytes() -> None:
     disk = MemoryDisk()
     loaded(disk).note("A", 2, 500)
     data = content(disk)
@@ -65,21 +65,19 @@ def test_the_bytes_are_as_described() -> None:
 @pytest.mark.parametrize(
     ("log_end", "queue_ids"), [(0, {0, 7, 3}), (100, {0, 7, 3}), (101, {7, 3}), (301, set())]
 )
-def test_those_are_behind_whose_message_the_log_does_not_have(
-    log_end: int, queue_ids: set[int]
-) -> None:
+def test_queues_whose_message_the_log_lacks_are_rebuilt(log_end: int, queue_ids: set[int]) -> None:
     disk = disk_of_a_store(lose_all)
     for replaced in (noted(disk), loaded(disk), loaded(disk.crash())):
         assert {queue_id for _, queue_id in replaced.behind(log_end)} == queue_ids
 
 
-def test_of_a_queue_the_last_note_counts() -> None:
+def test_last_note_of_a_queue_counts() -> None:
     disk = MemoryDisk()
     noted(disk).note("T", 0, 400)
     assert loaded(disk).behind(400) == {("T", 0)}
 
 
-def test_those_that_the_log_does_not_have_are_forgotten_for_good() -> None:
+def test_notes_of_records_that_the_log_lacks_are_removed() -> None:
     disk = disk_of_a_store(lose_all)
     noted(disk).settle(101, 300, {})
     again = loaded(disk.crash())
@@ -88,7 +86,7 @@ def test_those_that_the_log_does_not_have_are_forgotten_for_good() -> None:
     assert {queue_id for _, queue_id in loaded(again._disk).behind(0)} == {7, 1}  # type: ignore[arg-type]
 
 
-def test_nothing_is_written_where_none_is_forgotten() -> None:
+def test_settle_without_removals_writes_nothing() -> None:
     disk = FaultyDisk()
     replaced = noted(disk)
     before = disk.operations
@@ -96,7 +94,7 @@ def test_nothing_is_written_where_none_is_forgotten() -> None:
     assert disk.operations == before
 
 
-def test_a_full_disk_keeps_no_start_from_going_on() -> None:
+def test_full_disk_does_not_stop_a_start() -> None:
     disk = FaultyDisk()
     replaced = noted(disk)
     disk.fail("write", DiskFailure.NO_SPACE, times=2)
@@ -104,7 +102,7 @@ def test_a_full_disk_keeps_no_start_from_going_on() -> None:
     assert {queue_id for _, queue_id in loaded(disk).behind(0)} == {0, 7, 3}
 
 
-def test_a_note_that_the_disk_refused_is_written_by_the_next_try() -> None:
+def test_refused_note_is_written_by_the_next_attempt() -> None:
     disk = FaultyDisk()
     replaced = noted(disk)
     disk.fail("write", DiskFailure.NO_SPACE)
@@ -116,7 +114,7 @@ def test_a_note_that_the_disk_refused_is_written_by_the_next_try() -> None:
 
 
 @pytest.mark.parametrize("choose", [keep_all, lose_all])
-def test_a_power_cut_leaves_what_was_noted_and_maybe_what_was_about_to_be(choose: Chooser) -> None:
+def test_power_cut_leaves_all_synced_notes(choose: Chooser) -> None:
     for at in range(1, 30):
         disk = disk_of_a_store(choose)
         disk.crash_at = disk.operations + at
@@ -131,7 +129,7 @@ def test_a_power_cut_leaves_what_was_noted_and_maybe_what_was_about_to_be(choose
         assert set(places[:done]) <= found <= set(places[: done + 1])
 
 
-def test_where_a_note_cannot_be_read_nobody_knows_which_there_are_until_all_is_settled() -> None:
+def test_unreadable_note_makes_the_notes_incomplete_until_settle() -> None:
     whole = MemoryDisk()
     noted(whole)
     data = content(whole)
@@ -154,14 +152,14 @@ def test_where_a_note_cannot_be_read_nobody_knows_which_there_are_until_all_is_s
             assert last.behind(400) == {("V", 9), ("W", 1), ("X", 0)}
 
 
-def test_what_the_log_itself_said_takes_the_place_of_what_it_does_not_have() -> None:
+def test_findings_of_the_rebuild_replace_stale_notes() -> None:
     disk = MemoryDisk()
     noted(disk).settle(0, 300, {("T", 3): 50})
     assert loaded(disk).behind(0) == {("T", 0), ("%RETRY%é\udcff", 7), ("T", 3)}
     assert loaded(disk).behind(101) == {("%RETRY%é\udcff", 7)}
 
 
-def test_notes_are_bounded_and_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notes_are_bounded_and_the_oldest_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replaced_queues, "NOTES_MAX", 10)
     disk = MemoryDisk()
     replaced = loaded(disk)
@@ -175,7 +173,7 @@ def test_notes_are_bounded_and_the_oldest_go(monkeypatch: pytest.MonkeyPatch) ->
     assert len(found) <= 10
 
 
-def test_a_queue_that_is_replaced_time_and_again_pushes_no_other_one_out(
+def test_repeatedly_replaced_queue_displaces_no_other_note(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(replaced_queues, "NOTES_MAX", 10)
@@ -187,7 +185,7 @@ def test_a_queue_that_is_replaced_time_and_again_pushes_no_other_one_out(
     assert loaded(disk).behind(449) == {("U", 0)}
 
 
-def test_on_a_full_disk_the_notes_are_written_into_what_is_kept_for_such() -> None:
+def test_full_disk_writes_notes_into_reserved_space() -> None:
     disk = disk_of_a_store()
     disk.create(reserve.PATH).allocate(0, 1 << 20)
     noted(disk)
@@ -197,7 +195,7 @@ def test_on_a_full_disk_the_notes_are_written_into_what_is_kept_for_such() -> No
     assert loaded(disk).behind(301) == {("V", 9)}
 
 
-def test_where_nothing_is_kept_either_the_next_note_writes_all() -> None:
+def test_without_reserved_space_the_next_note_writes_all() -> None:
     disk = disk_of_a_store()
     noted(disk)
     replaced = loaded(disk)

@@ -1,4 +1,4 @@
-"""Pages answer what they hold whole, and no more."""
+"""Tests that cached pages return complete ranges only."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ def units(first: int, count: int) -> bytes:
     ("offset", "count", "is_there"),
     [(10, 5, True), (12, 2, True), (9, 2, False), (14, 2, False), (15, 1, False), (3, 1, False)],
 )
-def test_a_page_gives_what_it_has_all_of(offset: int, count: int, is_there: bool) -> None:
+def test_page_returns_only_complete_ranges(offset: int, count: int, is_there: bool) -> None:
     pages = UnitPages()
     pages.keep(1, 10, units(10, 5))
     assert pages.find(1, offset, count) == (units(offset, count) if is_there else None)
     assert pages.find(2, offset, count) is None
 
 
-def test_who_comes_next_to_the_page_is_known() -> None:
+def test_read_that_continues_a_page_is_detected() -> None:
     pages = UnitPages()
     pages.keep(1, 10, units(10, 5))
     assert [offset for offset in range(20) if pages.ends_at(1, offset)] == [15]
     assert not pages.ends_at(2, 15)
 
 
-def test_a_queue_has_one_page_and_the_first_of_too_many_goes() -> None:
+def test_queue_has_one_page_and_the_oldest_page_is_evicted() -> None:
     pages = UnitPages()
     numbers = [pages.join() for _ in range(PAGES_MAX + 1)]
     assert len(set(numbers)) == len(numbers)

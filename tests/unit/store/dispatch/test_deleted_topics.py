@@ -11,22 +11,22 @@ from gantrymq.testing.memory_disk import MemoryDisk
 TOPICS = {"A": Deleted(500, 1_700_000_000_000), "%RETRY%é\udcff": Deleted(90, 7)}
 
 
-def test_the_bytes_are_as_described() -> None:
+def test_file_has_the_documented_bytes() -> None:
     data = encode({"A": Deleted(500, 7)})
     assert data[:4] == b"GFD1"
     assert data[8:] == (500).to_bytes(8, "big") + (7).to_bytes(8, "big") + b"\0\1A"
 
 
 @given(st.dictionaries(st.text(), st.builds(Deleted, *[st.integers(0, 1 << 31)] * 2)))
-def test_what_is_encoded_is_decoded(topics: dict[str, Deleted]) -> None:
+def test_encoded_list_is_decoded(topics: dict[str, Deleted]) -> None:
     assert decode(encode(topics)) == topics
 
 
-def test_names_that_are_no_text_are_kept_as_well() -> None:
+def test_names_that_are_not_utf8_are_kept() -> None:
     assert decode(encode(TOPICS)) == TOPICS
 
 
-def test_damage_anywhere_is_refused_with_what_to_do() -> None:
+def test_damage_is_refused_with_a_remedy() -> None:
     data = encode(TOPICS)
     for at in range(len(data)):
         damaged = bytearray(data)
@@ -48,7 +48,7 @@ def test_without_a_file_nothing_was_deleted() -> None:
     ("position", "store_ms", "is_deleted"),
     [(0, 0, True), (499, 7, True), (500, 7, False), (499, 8, False)],
 )
-def test_it_covers_what_lies_below_and_is_not_newer(
+def test_deletion_covers_older_records_below_its_position(
     position: int, store_ms: int, is_deleted: bool
 ) -> None:
     assert Deleted(500, 7).covers(position, store_ms) == is_deleted

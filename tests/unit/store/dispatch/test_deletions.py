@@ -1,4 +1,4 @@
-"""A topic that was deleted stays deleted, and a new one of its name has its own messages only."""
+"""Tests that deleted topics stay deleted, and recreated ones have only new messages."""
 
 from __future__ import annotations
 
@@ -82,7 +82,9 @@ def made_again(disk: FaultyDisk) -> OpenedStore:
 
 @pytest.mark.parametrize("choose", [keep_all, lose_all])
 @pytest.mark.parametrize("lost", ["", "consumequeue", "consumequeue/T"])
-def test_a_topic_made_again_has_its_own_messages_after_a_crash(choose: Chooser, lost: str) -> None:
+def test_recreated_topic_has_only_its_own_messages_after_a_crash(
+    choose: Chooser, lost: str
+) -> None:
     disk = FaultyDisk(choose)
     made_again(disk)
     disk = disk.crash()
@@ -96,7 +98,7 @@ def test_a_topic_made_again_has_its_own_messages_after_a_crash(choose: Chooser, 
         disk = disk.crash()
 
 
-def test_and_after_a_clean_stop_when_its_queues_are_made_from_the_log() -> None:
+def test_recreated_topic_has_only_its_own_messages_when_queues_are_rebuilt() -> None:
     disk = FaultyDisk()
     made_again(disk).close()
     remove_tree(disk, "consumequeue")
@@ -121,7 +123,7 @@ def test_queues_whose_folders_were_not_removed_yet_do_not_come_back(choose: Choo
     assert not again.disk.list("consumequeue")
 
 
-def test_queues_that_cannot_be_removed_are_not_found_in_those_made_again() -> None:
+def test_old_files_do_not_appear_in_recreated_queues() -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk, replace(SYNC, flush_consume_queue_least_pages=0))
     put(opened, *range(25), seconds=2.0)
@@ -139,7 +141,7 @@ def test_queues_that_cannot_be_removed_are_not_found_in_those_made_again() -> No
     assert OpenedStore(disk, SYNC).bodies() == bodies(range(200, 210))
 
 
-def test_queues_that_were_deleted_are_not_missed() -> None:
+def test_deleted_queues_are_not_reported_as_missing() -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk, SYNC)
     put(opened, *range(20))
@@ -157,7 +159,7 @@ def test_queues_that_were_deleted_are_not_missed() -> None:
 
 
 @pytest.mark.parametrize("is_full", [False, True])
-def test_a_list_that_was_seen_but_not_synced_is_made_sure_of(is_full: bool) -> None:
+def test_list_that_was_read_unsynced_is_synced(is_full: bool) -> None:
     disk = FaultyDisk(lose_all)
     opened = OpenedStore(disk, SYNC)
     put(opened, *range(5))
@@ -173,7 +175,7 @@ def test_a_list_that_was_seen_but_not_synced_is_made_sure_of(is_full: bool) -> N
     assert OpenedStore(disk.crash(), SYNC).bodies() == bodies([100])
 
 
-def test_a_deletion_follows_the_log_where_a_crash_cuts_it() -> None:
+def test_deletion_is_forgotten_when_a_crash_truncates_the_log() -> None:
     disk = FaultyDisk(lose_all)
     opened = OpenedStore(disk)
     put(opened, *range(3))
@@ -192,7 +194,7 @@ def test_a_deletion_follows_the_log_where_a_crash_cuts_it() -> None:
 
 
 @pytest.mark.parametrize("lost", ["", "consumequeue"])
-def test_what_another_broker_wrote_in_the_place_of_lost_messages_is_shown(lost: str) -> None:
+def test_messages_of_another_broker_at_the_same_positions_are_visible(lost: str) -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk, SYNC)
     put(opened, *range(5))
@@ -210,7 +212,7 @@ def test_what_another_broker_wrote_in_the_place_of_lost_messages_is_shown(lost: 
 # ---------------------------------------------------------------------- deleting
 
 
-def test_what_the_log_lost_is_left_out() -> None:
+def test_deletions_of_lost_records_are_left_out() -> None:
     settings = replace(SYNC, file_reserved_time=0)
     opened = OpenedStore(FaultyDisk(), settings)
     put(opened, 1, topic="old")
@@ -231,7 +233,7 @@ def test_what_the_log_lost_is_left_out() -> None:
     assert set(read(opened.disk)) == {"T"}
 
 
-def test_beyond_the_bound_the_oldest_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_deletions_are_dropped_beyond_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deletions, "TOPICS_MAX", 2)
     opened = OpenedStore(FaultyDisk())
     for topic in "ABC":
@@ -246,7 +248,7 @@ def test_a_topic_without_messages_leaves_no_note() -> None:
     assert not read(opened.disk)
 
 
-def test_what_was_not_dispatched_yet_is_deleted_too() -> None:
+def test_undispatched_messages_are_deleted_too() -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk, replace(SYNC, flush_consume_queue_least_pages=0))
     for _ in range(3):
@@ -263,7 +265,7 @@ def test_what_was_not_dispatched_yet_is_deleted_too() -> None:
     assert opened.bodies() == bodies([3])
 
 
-def test_messages_come_when_a_file_of_the_old_queue_has_been_removed() -> None:
+def test_messages_appear_after_the_old_file_is_removed() -> None:
     disk = FaultyDisk()
     settings = replace(SYNC, file_reserved_time=0, flush_consume_queue_least_pages=0)
     opened = OpenedStore(disk, settings)
@@ -280,7 +282,7 @@ def test_messages_come_when_a_file_of_the_old_queue_has_been_removed() -> None:
     assert OpenedStore(disk, settings).bodies() == bodies([200, 201])
 
 
-def test_nothing_is_taken_before_a_deletion_is_written_down() -> None:
+def test_no_message_is_accepted_before_a_deletion_is_saved() -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk)
     put(opened, 1)
@@ -296,7 +298,7 @@ def test_nothing_is_taken_before_a_deletion_is_written_down() -> None:
     assert opened.bodies() == bodies([3])
 
 
-def test_what_was_refused_before_is_not_found_behind_it() -> None:
+def test_messages_refused_before_a_deletion_do_not_appear_after_it() -> None:
     disk = FaultyDisk(lambda count: count - 1)  # all of it was written
     opened = OpenedStore(disk)
     put(opened, 1)

@@ -1,4 +1,4 @@
-"""Moving a store aside: nothing is lost, wherever it stops."""
+"""Tests that a store is moved aside without loss, wherever the move stops."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def archived() -> dict[str, bytes]:
     return moved | {path: path.encode() for path in KEPT}
 
 
-def test_all_of_the_store_moves_and_the_rest_stays() -> None:
+def test_all_files_of_the_store_move_and_others_stay() -> None:
     disk = filled()
     archive.carry_out(disk, FOLDER, STAYS)
     assert tree(disk) == archived()
@@ -73,7 +73,7 @@ def test_all_of_the_store_moves_and_the_rest_stays() -> None:
 
 
 @pytest.mark.parametrize("choose", [keep_all, lose_all])
-def test_an_archive_that_stopped_anywhere_is_finished_later(choose: Chooser) -> None:
+def test_interrupted_archive_is_finished_later(choose: Chooser) -> None:
     stops = 0
     for operations in range(1, 100):
         disk = filled(choose)
@@ -92,7 +92,7 @@ def test_an_archive_that_stopped_anywhere_is_finished_later(choose: Chooser) -> 
     assert stops > len(STORED)
 
 
-def test_a_name_that_is_taken_in_the_archive_is_never_replaced() -> None:
+def test_existing_name_in_the_archive_is_not_replaced() -> None:
     disk = filled()
     archive.carry_out(disk, FOLDER, STAYS)
     put(disk, "checkpoint", b"made by another program since")
@@ -111,7 +111,7 @@ def test_earlier_archives_stay_where_they_are() -> None:
     }
 
 
-def test_the_files_that_say_whose_disk_it_is_move_last() -> None:
+def test_identity_files_move_last() -> None:
     moves = archive.plan(["gantry/identity", "commitlog", "index"], [], "archive-1")
     assert moves == [
         Move("commitlog", "archive-1/commitlog"),

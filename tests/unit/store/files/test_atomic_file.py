@@ -17,7 +17,7 @@ def content(disk: FaultyDisk) -> bytes | None:
 
 
 @pytest.mark.parametrize("choose", [keep_all, lose_all])
-def test_a_stop_leaves_the_old_one_or_the_new_one(choose: Chooser) -> None:
+def test_crash_leaves_the_old_or_the_new_content(choose: Chooser) -> None:
     seen = set()
     for operations in range(1, 20):
         disk = FaultyDisk(choose)
@@ -34,7 +34,7 @@ def test_a_stop_leaves_the_old_one_or_the_new_one(choose: Chooser) -> None:
     assert seen == {b"old", b"new and longer"}
 
 
-def test_what_is_refused_leaves_the_old_one() -> None:
+def test_refused_write_leaves_the_old_content() -> None:
     disk = FaultyDisk()
     atomic_file.replace(disk, PATH, b"old")
     for operation in ("create", "write", "sync", "rename"):
@@ -44,7 +44,7 @@ def test_what_is_refused_leaves_the_old_one() -> None:
         assert content(disk) == b"old"
 
 
-def test_no_file_has_no_content_and_is_removed_in_vain() -> None:
+def test_missing_file_has_no_content_and_removal_is_no_error() -> None:
     disk = FaultyDisk()
     assert content(disk) is None
     assert not atomic_file.remove(disk, PATH)

@@ -1,4 +1,4 @@
-"""Whatever a power cut leaves of the checkpoint, it is known whose it is."""
+"""Tests that a checkpoint shows its writer after any power cut."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def settled(disk: MemoryDisk | FaultyDisk) -> CheckpointFile:
 
 
 @given(CHECKPOINTS)
-def test_what_is_encoded_is_decoded(checkpoint: Checkpoint) -> None:
+def test_encoded_checkpoint_is_decoded(checkpoint: Checkpoint) -> None:
     data = encode(checkpoint)
     assert decode(data) == checkpoint
     assert decode_slot(encode_slot(data)) == data
 
 
 @given(CHECKPOINTS, st.integers(0, 40))
-def test_a_short_file_loses_only_what_is_missing(checkpoint: Checkpoint, size: int) -> None:
+def test_short_file_lacks_only_the_missing_numbers(checkpoint: Checkpoint, size: int) -> None:
     whole = encode(checkpoint)
     assert decode(whole[:size]) == decode(whole[:size].ljust(len(whole), b"\0"))
 
@@ -96,7 +96,7 @@ def test_negative_numbers_are_no_times() -> None:
     assert decode(b"\xff" * FILE_BYTES) == Checkpoint()
 
 
-def test_recovery_goes_back_to_the_earlier_one_and_three_seconds() -> None:
+def test_recovery_starts_three_seconds_before_the_earlier_time() -> None:
     assert Checkpoint(10_000, 20_000, 1000).recovery_ms() == 7000
     assert Checkpoint(20_000, 9000, 1000).recovery_ms() == 6000
     assert Checkpoint(20_000, 9000, 1000).recovery_ms(with_index=True) == 1000
@@ -105,7 +105,7 @@ def test_recovery_goes_back_to_the_earlier_one_and_three_seconds() -> None:
     assert Checkpoint().recovery_ms(with_index=True) == 0
 
 
-def test_a_missing_file_is_made_and_reads_as_nothing_known() -> None:
+def test_missing_file_is_created_and_has_no_times() -> None:
     disk = MemoryDisk()
     file = opened(disk)
     assert file.saved == Checkpoint()
@@ -114,21 +114,21 @@ def test_a_missing_file_is_made_and_reads_as_nothing_known() -> None:
 
 
 @pytest.mark.parametrize("size", [20, FILE_BYTES + 1])
-def test_a_file_of_another_length_gets_its_own_back(size: int) -> None:
+def test_file_of_another_length_is_resized(size: int) -> None:
     disk = MemoryDisk()
     disk.create("checkpoint").write(0, [encode(Checkpoint(7, 8))[:20].ljust(size, b"\0")])
     assert opened(disk).saved == Checkpoint(7, 8)
     assert disk.list("")[0].size == FILE_BYTES
 
 
-def test_what_was_saved_is_found_again() -> None:
+def test_saved_checkpoint_is_read_again() -> None:
     disk = FaultyDisk(lose_all)
     settled(disk).save(SECOND)
     file = opened(disk.crash())
     assert (file.saved, file.is_ours) == (SECOND, True)
 
 
-def test_no_damaged_or_short_slot_is_believed() -> None:
+def test_damaged_or_short_slot_is_ignored() -> None:
     data = encode_slot(encode(FIRST))
     for at in range(len(data)):
         assert decode_slot(data[:at]) is None
@@ -136,7 +136,7 @@ def test_no_damaged_or_short_slot_is_believed() -> None:
     assert decode_slot(bytes(SLOT_BYTES)) is None
 
 
-def test_it_is_written_now_and_then_in_two_steps() -> None:
+def test_checkpoint_is_written_at_intervals_in_two_steps() -> None:
     disk = MemoryDisk()
     settled(disk)
     background = MemoryBackground(disk)
@@ -164,7 +164,7 @@ def complete(background: MemoryBackground, file: CheckpointFile) -> bool:
 
 
 @pytest.mark.parametrize("is_told", [True, False])
-def test_after_a_failed_sync_it_is_left_as_it_is(is_told: bool) -> None:
+def test_after_a_failed_sync_the_checkpoint_is_not_written(is_told: bool) -> None:
     disk = FaultyDisk()
     settled(disk)
     background = MemoryBackground(disk)
@@ -184,7 +184,7 @@ def test_after_a_failed_sync_it_is_left_as_it_is(is_told: bool) -> None:
     assert found.saved in {FIRST, SECOND}
 
 
-def test_a_sync_that_fails_while_it_is_saved_is_told() -> None:
+def test_failed_sync_of_a_save_is_raised() -> None:
     disk = FaultyDisk()
     file = settled(disk)
     disk.fail("sync")
@@ -195,7 +195,7 @@ def test_a_sync_that_fails_while_it_is_saved_is_told() -> None:
 
 
 @pytest.mark.parametrize("numbers", [JAVAS, Checkpoint()])
-def test_numbers_that_no_slot_tells_of_are_javas(numbers: Checkpoint) -> None:
+def test_numbers_without_a_slot_are_from_java(numbers: Checkpoint) -> None:
     disk = MemoryDisk()
     settled(disk).save(SECOND)
     disk.open("checkpoint").write(0, [encode(numbers)])
@@ -207,7 +207,7 @@ def test_numbers_that_no_slot_tells_of_are_javas(numbers: Checkpoint) -> None:
 
 
 @pytest.mark.parametrize("at", range(struct.calcsize(">5q") + 1))
-def test_numbers_that_were_torn_are_still_ours(at: int) -> None:
+def test_torn_numbers_are_still_from_gantry(at: int) -> None:
     disk = MemoryDisk()
     settled(disk).save(SECOND)
     old, new = encode(FIRST), encode(SECOND)
@@ -218,7 +218,7 @@ def test_numbers_that_were_torn_are_still_ours(at: int) -> None:
         assert file.saved in {FIRST, SECOND}
 
 
-def test_a_slot_that_was_torn_leaves_the_other_one() -> None:
+def test_torn_slot_leaves_the_other_one() -> None:
     disk = MemoryDisk()
     settled(disk).save(SECOND)
     place = disk.open("checkpoint")
@@ -267,7 +267,7 @@ class Lives:
         return checkpoint
 
 
-def test_no_power_cut_makes_ours_look_like_javas() -> None:
+def test_power_cut_never_makes_a_checkpoint_look_like_one_of_java() -> None:
     for seed in range(300):
         lives = Lives(seed)
         for _ in range(8):

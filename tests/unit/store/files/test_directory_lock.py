@@ -1,4 +1,4 @@
-"""Who has a store's directory, and how the last one left it."""
+"""Tests the lock of a directory, and how the last process left it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def taken(disk: FaultyDisk) -> DirectoryLock:
     return claim
 
 
-def test_a_process_that_ends_without_a_word_leaves_its_mark() -> None:
+def test_killed_process_leaves_the_abort_file() -> None:
     disk = FaultyDisk()
     assert taken(disk).is_clean
     after = disk.crash()
@@ -32,7 +32,7 @@ def test_a_process_that_ends_without_a_word_leaves_its_mark() -> None:
     assert not taken(after).is_clean
 
 
-def test_a_clean_stop_leaves_none() -> None:
+def test_clean_stop_leaves_no_abort_file() -> None:
     disk = FaultyDisk()
     taken(disk).leave()
     after = disk.crash()
@@ -40,7 +40,7 @@ def test_a_clean_stop_leaves_none() -> None:
     assert taken(after).is_clean
 
 
-def test_who_changed_nothing_leaves_what_was_there() -> None:
+def test_start_that_changed_nothing_leaves_the_abort_file_as_it_was() -> None:
     clean = FaultyDisk()
     taken(clean).forget()
     assert "abort" not in names(clean)

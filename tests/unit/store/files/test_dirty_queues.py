@@ -11,7 +11,7 @@ def stands(disk: FaultyDisk) -> bool:
     return note.stands
 
 
-def test_the_note_is_there_for_good_and_can_be_written_twice() -> None:
+def test_note_is_synced_and_can_be_written_twice() -> None:
     disk = FaultyDisk(lose_all)
     assert not stands(disk)
     DirtyQueues(disk).write()
@@ -21,7 +21,7 @@ def test_the_note_is_there_for_good_and_can_be_written_twice() -> None:
     assert disk.open(PATH).size() == 0
 
 
-def test_removing_it_leaves_none_whether_there_was_one_or_not() -> None:
+def test_removal_works_with_and_without_a_note() -> None:
     disk = FaultyDisk()
     note = DirtyQueues(disk)
     note.remove()

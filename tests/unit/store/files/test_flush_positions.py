@@ -1,4 +1,4 @@
-"""The mark is true wherever it is read from, and one of two slots always is."""
+"""Tests that the flush positions are true whenever they are read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def complete(background: MemoryBackground, file: FlushPositionsFile) -> None:
         assert file.take(completion)
 
 
-def test_the_documented_example() -> None:
+def test_slot_has_the_documented_bytes() -> None:
     data = bytes.fromhex(EXAMPLE)
     slot = Slot(
         1, FlushPositions(LogPosition(0x77, 0, 1700000000123), 0x77, 0, 4), SIZE, QUEUE_SIZE
@@ -61,7 +61,7 @@ def test_the_documented_example() -> None:
 
 
 @given(st.lists(INT64, min_size=10, max_size=10))
-def test_slots_come_back(numbers: list[int]) -> None:
+def test_encoded_slot_is_decoded(numbers: list[int]) -> None:
     slot = Slot(
         numbers[0],
         FlushPositions(LogPosition(*numbers[1:4]), *numbers[4:8]),
@@ -71,7 +71,7 @@ def test_slots_come_back(numbers: list[int]) -> None:
     assert decode_slot(encode_slot(slot)) == slot
 
 
-def test_no_damaged_or_short_slot_is_believed() -> None:
+def test_damaged_or_short_slot_is_ignored() -> None:
     data = encode_slot(Slot(7, positions(1 << 40, 1700000000123), SIZE, QUEUE_SIZE))
     for at in range(len(data)):
         assert decode_slot(data[:at]) is None
@@ -81,11 +81,11 @@ def test_no_damaged_or_short_slot_is_believed() -> None:
     assert decode_slot(bytes(SLOT_BYTES)) is None
 
 
-def test_a_new_store_has_no_mark() -> None:
+def test_new_store_has_no_flush_positions() -> None:
     assert opened(FaultyDisk()).latest is None
 
 
-def test_it_is_written_now_and_then() -> None:
+def test_positions_are_written_at_intervals() -> None:
     disk = FaultyDisk()
     background = MemoryBackground(disk)
     file = opened(disk, background)
@@ -99,7 +99,7 @@ def test_it_is_written_now_and_then() -> None:
     assert opened(disk).latest == positions(300 + INTERVAL_BYTES, 4)
 
 
-def test_it_never_goes_down_by_itself() -> None:
+def test_advance_never_lowers_the_positions() -> None:
     disk = FaultyDisk()
     file = opened(disk)
     file.advance(positions(100, 1), now=10.0)
@@ -107,7 +107,7 @@ def test_it_never_goes_down_by_itself() -> None:
     assert opened(disk).latest == positions(100, 1)
 
 
-def test_marks_are_synced_in_the_background_now_and_then_and_safe_afterwards() -> None:
+def test_positions_are_synced_in_the_background_at_intervals() -> None:
     disk = FaultyDisk()
     background = MemoryBackground(disk)
     file = opened(disk, background)
@@ -125,7 +125,7 @@ def test_marks_are_synced_in_the_background_now_and_then_and_safe_afterwards() -
     assert len(background.jobs) == 1
 
 
-def test_what_is_being_synced_is_not_written_over() -> None:
+def test_slot_is_not_overwritten_during_its_sync() -> None:
     disk = FaultyDisk()
     background = MemoryBackground(disk)
     file = opened(disk, background)
@@ -138,7 +138,7 @@ def test_what_is_being_synced_is_not_written_over() -> None:
     assert opened(disk).latest == positions(3, 3)
 
 
-def test_after_a_failed_sync_nothing_more_is_called_safe() -> None:
+def test_after_a_failed_sync_no_position_counts_as_synced() -> None:
     disk = FaultyDisk()
     background = MemoryBackground(disk)
     file = opened(disk, background)
@@ -193,14 +193,14 @@ class Lives:
         self.settled = self.highest = position
 
 
-def test_after_a_start_there_are_marks_and_those_that_went_down_do_not_rise_again() -> None:
+def test_lowered_positions_do_not_rise_again_after_a_start() -> None:
     for seed in range(300):
         lives = Lives(seed)
         for _ in range(8):
             lives.live()
 
 
-def test_what_was_found_is_on_disk_before_the_other_slot_is_written() -> None:
+def test_slot_that_was_read_is_synced_before_the_other_is_written() -> None:
     disk = FaultyDisk(lose_all)
     opened(disk).settle(positions(1))
     background = MemoryBackground(disk)
@@ -216,7 +216,7 @@ def test_what_was_found_is_on_disk_before_the_other_slot_is_written() -> None:
     assert opened(disk.crash()).latest == positions(3)
 
 
-def test_a_mark_that_cannot_be_settled_ends_the_process() -> None:
+def test_failed_sync_of_settle_ends_the_process() -> None:
     disk = FaultyDisk()
     file = opened(disk)
     disk.fail("sync")
@@ -224,7 +224,7 @@ def test_a_mark_that_cannot_be_settled_ends_the_process() -> None:
         file.settle(positions(1, 1))
 
 
-def test_a_mark_that_cannot_be_written_leaves_those_that_are_safe() -> None:
+def test_failed_write_leaves_the_synced_positions() -> None:
     disk = FaultyDisk(lambda count: count // 2)
     background = MemoryBackground(disk)
     file = opened(disk, background)
@@ -239,7 +239,7 @@ def test_a_mark_that_cannot_be_written_leaves_those_that_are_safe() -> None:
     assert opened(disk).latest == positions(200, 2)
 
 
-def test_a_slot_that_a_refused_write_tore_is_not_taken_for_the_one_before() -> None:
+def test_slot_torn_by_a_refused_write_is_ignored() -> None:
     disk = FaultyDisk(lambda count: count // 8)
     background = MemoryBackground(disk)
     file = opened(disk, background)
@@ -254,7 +254,7 @@ def test_a_slot_that_a_refused_write_tore_is_not_taken_for_the_one_before() -> N
     assert file.latest == file.synced == opened(disk).latest == positions(200, 2)
 
 
-def test_the_size_of_the_files_is_known_once_a_mark_was_written_with_it() -> None:
+def test_file_sizes_are_known_after_the_first_write() -> None:
     disk = FaultyDisk()
     file = opened(disk)
     assert not file.are_sizes_known

@@ -43,7 +43,7 @@ def test_creating_fails_for_other_reasons() -> None:
         OpenFiles(disk).create("a", 4)
 
 
-def test_a_missing_file_is_said_to_be_missing_but_removing_it_is_no_error() -> None:
+def test_missing_file_is_not_found_and_its_removal_is_no_error() -> None:
     files = OpenFiles(MemoryDisk())
     with pytest.raises(DiskError) as raised:
         files.get("a")
@@ -76,7 +76,7 @@ def test_at_least_one_file_may_be_open() -> None:
         OpenFiles(MemoryDisk(), 0)
 
 
-def test_where_the_process_may_open_no_more_files_half_of_them_are_closed() -> None:
+def test_half_of_the_files_are_closed_at_the_limit_of_the_process() -> None:
     disk = FaultyDisk()
     files = OpenFiles(disk)
     for name in "abcd":

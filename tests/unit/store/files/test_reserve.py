@@ -1,4 +1,4 @@
-"""A file that only takes up space, until others need it."""
+"""Tests the file that reserves space, until the store needs it."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ class Kept:
             assert self.reserve.take(completion)
 
 
-def test_it_takes_a_hundredth_of_a_small_disk() -> None:
+def test_reserve_takes_one_percent_of_a_small_disk() -> None:
     kept = Kept()
     kept.reserve.open()
     assert kept.holds()
     assert kept.disk.usage("").free_bytes == TOTAL_BYTES - HELD_BYTES
 
 
-def test_it_takes_no_more_than_can_wait_in_memory() -> None:
+def test_reserve_is_bounded_by_what_waits_in_memory() -> None:
     kept = Kept(FaultyDisk())
     kept.disk.memory.total_bytes = 1 << 40
     kept.reserve.open()
     assert kept.disk.open(PATH).size() == RESERVE_BYTES
 
 
-def test_what_is_given_up_can_be_written_by_others() -> None:
+def test_released_space_can_be_used_by_the_store() -> None:
     kept = Kept()
     kept.reserve.open()
     kept.fill(0)
@@ -67,7 +67,7 @@ def test_what_is_given_up_can_be_written_by_others() -> None:
     assert not kept.reserve.give_up()
 
 
-def test_it_is_taken_again_when_the_disk_is_not_full_with_it() -> None:
+def test_reserve_is_allocated_again_when_the_disk_has_space() -> None:
     kept = Kept()
     kept.reserve.open()
     kept.reserve.give_up()
@@ -82,7 +82,7 @@ def test_it_is_taken_again_when_the_disk_is_not_full_with_it() -> None:
     assert kept.disk.usage("").free_bytes == TOTAL_BYTES - HELD_BYTES
 
 
-def test_one_attempt_is_under_way_at_a_time() -> None:
+def test_one_allocation_runs_at_a_time() -> None:
     kept = Kept()
     kept.disk.make_folder("gantry")
     kept.reserve.turn(0.0)
@@ -91,7 +91,7 @@ def test_one_attempt_is_under_way_at_a_time() -> None:
     assert not kept.reserve.take(Completion(99))
 
 
-def test_a_full_disk_at_the_start_has_none_and_goes_on() -> None:
+def test_start_on_a_full_disk_continues_without_a_reserve() -> None:
     kept = Kept()
     kept.fill(0)
     kept.reserve.open()
@@ -99,7 +99,7 @@ def test_a_full_disk_at_the_start_has_none_and_goes_on() -> None:
     assert not kept.reserve.give_up()
 
 
-def test_an_attempt_that_fails_is_made_again() -> None:
+def test_failed_allocation_is_retried() -> None:
     kept = Kept()
     kept.disk.make_folder("gantry")
     kept.disk.fail("allocate", DiskFailure.NO_SPACE)
@@ -114,14 +114,14 @@ def test_an_attempt_that_fails_is_made_again() -> None:
     assert kept.holds()
 
 
-def test_one_that_cannot_be_freed_made_no_space() -> None:
+def test_failed_removal_of_the_reserve_frees_no_space() -> None:
     kept = Kept()
     kept.reserve.open()
     kept.disk.fail("resize")
     assert not kept.reserve.give_up()
 
 
-def test_one_that_was_removed_by_hand_has_made_space() -> None:
+def test_reserve_removed_by_an_administrator_counts_as_released() -> None:
     kept = Kept()
     kept.reserve.open()
     kept.disk.remove(PATH)
@@ -129,7 +129,7 @@ def test_one_that_was_removed_by_hand_has_made_space() -> None:
 
 
 @pytest.mark.parametrize("gave_up", [False, True])
-def test_the_next_start_has_it_whatever_a_crash_left(*, gave_up: bool) -> None:
+def test_next_start_completes_the_reserve_after_a_crash(*, gave_up: bool) -> None:
     kept = Kept()
     kept.reserve.open()
     if gave_up:

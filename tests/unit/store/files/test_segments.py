@@ -1,4 +1,4 @@
-"""A row of files: whole, reserved ahead, without a gap at any moment."""
+"""Tests that segments are complete, reserved ahead, and never have a gap."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def row_of(files: int) -> Row:
     return row
 
 
-def test_a_new_row_begins_where_it_is_told() -> None:
+def test_new_segments_begin_at_the_given_position() -> None:
     row = Row()
     row.segments.resume(3 * SIZE + 5)
     assert (row.segments.first, row.segments.past) == (3 * SIZE, 3 * SIZE)
@@ -57,7 +57,7 @@ def test_a_new_row_begins_where_it_is_told() -> None:
     assert row.files() == [(3 * SIZE, SIZE)]
 
 
-def test_bytes_come_back_from_the_file_they_went_to() -> None:
+def test_written_bytes_are_read_back() -> None:
     row = row_of(2)
     row.segments.write(SIZE + 10, b"abc")
     assert row.disk.open("log/00000000000000016384").read(10, 3) == b"abc"
@@ -73,7 +73,7 @@ def test_a_read_ends_with_its_file() -> None:
     assert len(row.segments.read(SIZE - 3, 10)) == 3
 
 
-def test_nothing_is_written_without_space_or_over_the_end_of_a_file() -> None:
+def test_write_needs_space_and_stays_inside_its_file() -> None:
     row = row_of(1)
     with pytest.raises(AssertionError):
         row.segments.write(SIZE - 1, b"ab")
@@ -82,7 +82,7 @@ def test_nothing_is_written_without_space_or_over_the_end_of_a_file() -> None:
         row.segments.write(SIZE - 1, b"ab")
 
 
-def test_load_finds_the_row_again_and_removes_a_last_empty_file() -> None:
+def test_load_finds_the_files_and_removes_a_last_empty_file() -> None:
     row = row_of(2)
     row.disk.create("log/00000000000000032768").close()
     again = Row(row.disk)
@@ -96,7 +96,7 @@ def test_another_size_is_refused_with_the_key_to_set() -> None:
         Row(row.disk, size=4096)
 
 
-def test_a_position_outside_is_our_mistake() -> None:
+def test_position_outside_is_a_defect() -> None:
     row = row_of(1)
     for position in (-1, SIZE, 5 * SIZE):
         with pytest.raises(LocalError):
@@ -121,7 +121,7 @@ def test_windows_are_reserved_ahead_in_the_background() -> None:
     assert row.segments.inline_allocations == 0
 
 
-def test_nothing_is_asked_for_while_a_window_is_free() -> None:
+def test_no_window_is_reserved_while_one_is_free() -> None:
     row = Row()
     row.segments.resume(0)
     row.segments.prepare(0, now=0.0)
@@ -130,7 +130,7 @@ def test_nothing_is_asked_for_while_a_window_is_free() -> None:
     assert not row.background.jobs
 
 
-def test_a_window_that_is_late_is_replaced_by_a_small_step_in_line() -> None:
+def test_late_window_is_replaced_by_a_small_synchronous_step() -> None:
     row = Row(size=64 << 20, window_bytes=32 << 20)
     row.segments.resume(0)
     row.segments.prepare(0, now=0.0)
@@ -141,7 +141,7 @@ def test_a_window_that_is_late_is_replaced_by_a_small_step_in_line() -> None:
     assert row.segments.reserved == 32 << 20
 
 
-def test_a_full_disk_refuses_and_is_asked_again_after_a_while() -> None:
+def test_full_disk_refuses_and_is_tried_again_later() -> None:
     row = row_of(1)
     row.segments.write(0, b"kept")
     row.disk.total_bytes = 0
@@ -156,7 +156,7 @@ def test_a_full_disk_refuses_and_is_asked_again_after_a_while() -> None:
     assert row.segments.read(0, 4) == b"kept"
 
 
-def test_a_background_window_that_fails_is_asked_for_again_later() -> None:
+def test_failed_background_window_is_reserved_again_later() -> None:
     row = Row()
     row.segments.resume(0)
     row.disk.total_bytes = 0
@@ -174,7 +174,7 @@ def test_a_background_window_that_fails_is_asked_for_again_later() -> None:
 # ---------------------------------------------------------------------- ends
 
 
-def test_the_front_goes_one_file_at_a_time_and_never_the_last() -> None:
+def test_oldest_file_is_removed_but_never_the_last() -> None:
     row = row_of(3)
     assert row.segments.remove_first()
     assert not row.segments.remove_first()
@@ -206,7 +206,7 @@ def test_a_file_that_could_not_be_removed_is_still_the_first() -> None:
     ("position", "files"),
     [(0, 0), (1, 1), (SIZE - 1, 1), (SIZE, 1), (SIZE + 1, 2), (3 * SIZE, 3)],
 )
-def test_the_back_is_cut_to_zeros(position: int, files: int) -> None:
+def test_truncate_leaves_zeros_behind_the_end(position: int, files: int) -> None:
     row = row_of(3)
     for start in range(0, 3 * SIZE, SIZE):
         row.segments.write(start, b"\xff" * SIZE)
@@ -217,7 +217,7 @@ def test_the_back_is_cut_to_zeros(position: int, files: int) -> None:
     assert held == b"\xff" * position + bytes(3 * SIZE - position)
 
 
-def test_what_a_failed_sync_lost_is_saved_by_writing_it_again() -> None:
+def test_rewrite_restores_bytes_lost_by_a_failed_sync() -> None:
     disk = FaultyDisk()
     segments = Segments(disk, MemoryBackground(disk), "log", SIZE, "sizeKey")
     segments.load()
@@ -236,7 +236,7 @@ def test_what_a_failed_sync_lost_is_saved_by_writing_it_again() -> None:
     assert survivor.open("log/00000000000000000000").read(0, 19) == b"lost but s" + bytes(9)
 
 
-def test_what_was_cut_stays_cut_when_the_power_goes() -> None:
+def test_truncation_survives_a_power_cut() -> None:
     disk = FaultyDisk()
     segments = Segments(disk, MemoryBackground(disk), "log", SIZE, "sizeKey")
     segments.load()
@@ -254,7 +254,7 @@ def test_what_was_cut_stays_cut_when_the_power_goes() -> None:
     assert found.read(0, SIZE) == b"a" * 100 + bytes(SIZE - 100)
 
 
-def test_a_cut_that_a_crash_interrupts_is_made_good() -> None:
+def test_interrupted_truncation_is_completed() -> None:
     disk = FaultyDisk()
     segments = Segments(disk, MemoryBackground(disk), "log", SIZE, "sizeKey")
     segments.load()
@@ -270,7 +270,7 @@ def test_a_cut_that_a_crash_interrupts_is_made_good() -> None:
     assert [entry.size for entry in disk.crash().list("log")] == [SIZE]
 
 
-def test_a_window_under_way_does_not_outlive_a_cut() -> None:
+def test_pending_window_does_not_survive_a_truncation() -> None:
     row = row_of(1)
     row.segments.prepare(SIZE, now=0.0)
     row.segments.truncate(100)
@@ -279,7 +279,7 @@ def test_a_window_under_way_does_not_outlive_a_cut() -> None:
 
 
 @pytest.mark.parametrize("erased", [False, True])
-def test_what_was_erased_or_rewritten_is_on_disk_for_good(erased: bool) -> None:
+def test_erased_and_rewritten_bytes_are_synced(erased: bool) -> None:
     disk = FaultyDisk()
     segments = Segments(disk, MemoryBackground(disk), "log", SIZE, "sizeKey")
     segments.load()
@@ -310,7 +310,7 @@ def test_a_failed_sync_is_no_refusal(operation: str) -> None:
         segments.reserve(1, now=0.0)
 
 
-def test_a_power_cut_anywhere_leaves_a_row_that_opens() -> None:
+def test_power_cut_leaves_segments_that_open() -> None:
     """Growing at the back, shrinking at both ends: whatever a cut keeps, it has no gap."""
     done = False
     cut = 1
@@ -331,7 +331,7 @@ def test_a_power_cut_anywhere_leaves_a_row_that_opens() -> None:
     assert cut > 20
 
 
-def test_what_a_killed_process_removed_is_gone_before_anything_else_goes() -> None:
+def test_removal_by_a_killed_process_is_synced_first() -> None:
     for cut in range(1, 12):
         for seed in range(20):
             disk = FaultyDisk(random.Random(seed).randrange)

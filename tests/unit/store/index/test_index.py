@@ -58,7 +58,7 @@ def test_hashes_are_those_of_java_strings(first: str, second: str) -> None:
     assert positive(expected & 0xFFFFFFFF) == (0 if expected == -(1 << 31) else abs(expected))
 
 
-def test_the_one_hash_without_an_absolute_value_is_zero() -> None:
+def test_hash_without_an_absolute_value_is_zero() -> None:
     assert positive(0x80000000) == 0
     assert positive(0xFFFFFFFF) == 1
     assert positive(0x7FFFFFFF) == 0x7FFFFFFF
@@ -101,7 +101,7 @@ def test_files_are_rolled_and_searched_newest_first() -> None:
     assert offsets(index, b"k", 0, 999_999) == []
 
 
-def test_names_grow_although_the_clock_does_not() -> None:
+def test_file_names_increase_although_the_clock_stands_still() -> None:
     disk = MemoryDisk()
     index = Index(disk, SIZES, lambda: "20261121012644065")
     index.load(is_clean=True, flushed_ms=0)
@@ -125,7 +125,7 @@ def test_after_a_crash_files_newer_than_the_checkpoint_are_deleted() -> None:
     assert len(disk.list("index")) == 2
 
 
-def test_headers_of_our_own_are_believed_after_a_crash() -> None:
+def test_headers_written_by_gantry_are_trusted_after_a_crash() -> None:
     disk = MemoryDisk()
     index = loaded(disk)
     for number in range(50):
@@ -136,7 +136,7 @@ def test_headers_of_our_own_are_believed_after_a_crash() -> None:
     assert offsets(again, b"k") == offsets(index, b"k")
 
 
-def test_after_a_crash_a_file_that_is_none_is_deleted() -> None:
+def test_after_a_crash_an_invalid_file_is_deleted() -> None:
     disk = MemoryDisk()
     loaded(disk)
     disk.create("index/20261121012644065").resize(10)
@@ -151,7 +151,7 @@ def test_after_a_crash_a_file_that_is_none_is_deleted() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_files_given_up_never_come_back_without_those_before_them(seed: int) -> None:
+def test_dropped_files_never_return_without_older_ones(seed: int) -> None:
     disk = FaultyDisk(Random(seed).randrange)
     index = loaded(disk)
     for number in range(45):
@@ -167,7 +167,7 @@ def test_files_given_up_never_come_back_without_those_before_them(seed: int) -> 
     assert not after.files
 
 
-def test_after_a_clean_stop_it_is_left_alone_and_told() -> None:
+def test_after_a_clean_stop_an_invalid_file_is_kept_and_reported() -> None:
     disk = MemoryDisk()
     loaded(disk)
     disk.create("index/20261121012644065").resize(10)
@@ -178,7 +178,7 @@ def test_after_a_clean_stop_it_is_left_alone_and_told() -> None:
     assert len(disk.list("index")) == 2
 
 
-def test_a_file_that_is_not_full_is_filled_further_when_those_behind_it_are_cut() -> None:
+def test_partly_filled_file_is_continued_after_newer_ones_are_cut() -> None:
     disk = MemoryDisk()
     index = loaded(disk)
     for number in range(1, SIZES.entries + 2):
@@ -212,7 +212,7 @@ def test_a_file_expires_with_its_last_record_and_the_newest_stays() -> None:
     assert offsets(index, b"k") == [number * 100 for number in range(19, 25)]
 
 
-def test_a_full_disk_costs_nothing_until_too_much_is_waiting() -> None:
+def test_full_disk_is_tolerated_until_too_much_is_unwritten() -> None:
     disk = FaultyDisk()
     index = loaded(disk)
     index.write_bytes, index.unwritten_bytes_max = 100, 200
@@ -253,7 +253,7 @@ HISTORY = st.lists(
 
 
 @given(HISTORY)
-def test_any_history_finds_what_a_dictionary_would(
+def test_any_history_equals_a_dictionary(
     steps: list[str | tuple[str, int]],
 ) -> None:
     disk = MemoryDisk()

@@ -65,7 +65,7 @@ def test_times_are_whole_seconds_since_the_files_begin(stored_ms: int, seconds: 
     assert entry(disk, 2)[2] == seconds
 
 
-def test_a_saved_file_goes_on_where_it_ended() -> None:
+def test_saved_file_continues_where_it_ended() -> None:
     disk = MemoryDisk()
     file = file_on(disk)
     for number in range(10):
@@ -80,7 +80,7 @@ def test_a_saved_file_goes_on_where_it_ended() -> None:
     assert entry(disk, 11) == (500, 77, 0, 8)  # 3500 % 3000 came after 500
 
 
-def test_nothing_is_written_before_it_is_asked_for() -> None:
+def test_nothing_is_written_before_a_flush() -> None:
     disk = MemoryDisk()
     file = file_on(disk)
     file.put(1, 2, 3)
@@ -94,7 +94,7 @@ HASHES = st.lists(st.integers(0, 40) | st.integers(0, 0x7FFFFFFF), min_size=1, m
 
 
 @given(HASHES, st.data())
-def test_a_look_between_two_puts_changes_nothing(hashes: list[int], data: st.DataObject) -> None:
+def test_lookup_between_two_puts_changes_nothing(hashes: list[int], data: st.DataObject) -> None:
     seen, unseen = MemoryDisk(), MemoryDisk()
     looked_at, left_alone = file_on(seen), file_on(unseen)
     newest: dict[int, int] = {}
@@ -122,7 +122,7 @@ def test_few_entries_wait_for_their_chain() -> None:
         assert number - CHAIN_ENTRIES < file.used_slots <= number
 
 
-def test_a_file_that_was_given_up_takes_nothing() -> None:
+def test_dropped_file_accepts_no_entry() -> None:
     file = file_on(MemoryDisk())
     file.pages = None
     with pytest.raises(AssertionError, match="given up"):
@@ -147,7 +147,7 @@ def test_slots_ahead_of_the_header_lead_to_entries_that_count() -> None:
     assert entry(disk, 2) == (5, 250, 0, 1)
 
 
-def test_what_a_flush_could_not_write_is_left_for_the_next() -> None:
+def test_next_flush_writes_what_a_failed_one_left() -> None:
     disk = MemoryDisk()
     file = file_on(disk)
     file.put(5, 100, 1000)
@@ -160,7 +160,7 @@ def test_what_a_flush_could_not_write_is_left_for_the_next() -> None:
     assert again.slot_in_memory(5) == 1
 
 
-def test_a_full_and_safe_file_keeps_nothing_in_memory() -> None:
+def test_full_and_synced_file_keeps_nothing_in_memory() -> None:
     file = file_on(MemoryDisk())
     for number in range(49):
         assert not file.is_full
@@ -173,7 +173,7 @@ def test_a_full_and_safe_file_keeps_nothing_in_memory() -> None:
 
 
 @pytest.mark.parametrize("count", [0, -5])
-def test_a_count_below_one_is_that_of_an_empty_file(count: int) -> None:
+def test_count_below_one_means_an_empty_file(count: int) -> None:
     disk = MemoryDisk()
     disk.make_folder("index")
     raw = disk.create("index/20261121012644065")
@@ -188,7 +188,7 @@ def test_a_count_below_one_is_that_of_an_empty_file(count: int) -> None:
     "header",
     [(0, 0, 0, 0, 0, 51), (-1, 0, 0, 0, 0, 2), (0, 0, -1, 0, 0, 2), (0, 0, 0, 0, -1, 2)],
 )
-def test_a_header_that_cannot_be_is_refused(header: tuple[int, ...]) -> None:
+def test_impossible_header_is_refused(header: tuple[int, ...]) -> None:
     disk = MemoryDisk()
     disk.make_folder("index")
     raw = disk.create("index/20261121012644065")

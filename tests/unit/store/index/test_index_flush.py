@@ -87,7 +87,7 @@ def test_a_flush_waits_for_its_time_and_for_three_syncs() -> None:
     assert Fixture(fixture.disk.crash(), is_clean=False).offsets() == records(5)
 
 
-def test_what_comes_during_a_flush_belongs_to_the_next() -> None:
+def test_entries_added_during_a_flush_belong_to_the_next() -> None:
     fixture = Fixture(FaultyDisk(lose_all))
     fixture.put(5)
     fixture.turn(60.0)
@@ -105,7 +105,7 @@ def test_what_comes_during_a_flush_belongs_to_the_next() -> None:
     assert Fixture(fixture.disk.crash(), is_clean=False).offsets() == records(30)
 
 
-def test_a_log_that_has_run_far_ahead_is_not_kept_waiting() -> None:
+def test_log_far_ahead_starts_a_flush_at_once() -> None:
     fixture = Fixture(FaultyDisk())
     fixture.put(1)
     fixture.flush.turn(1.0, LogPosition(BEHIND_BYTES), BEHIND_BYTES)
@@ -130,7 +130,7 @@ def test_a_header_counts_only_records_that_the_log_has_on_disk() -> None:
     assert fixture.flushed_ms == 5000
 
 
-def test_with_nothing_new_nothing_is_written() -> None:
+def test_flush_without_new_entries_writes_nothing() -> None:
     fixture = Fixture(FaultyDisk())
     fixture.turn(60.0)
     assert not fixture.flush.is_under_way
@@ -142,7 +142,7 @@ def test_with_nothing_new_nothing_is_written() -> None:
     assert fixture.disk.operations == operations
 
 
-def test_a_full_disk_is_told_and_the_flush_is_repeated() -> None:
+def test_full_disk_is_raised_and_the_flush_is_repeated() -> None:
     disk = FaultyDisk()
     fixture = Fixture(disk)
     fixture.put(5)
@@ -160,7 +160,7 @@ def test_a_full_disk_is_told_and_the_flush_is_repeated() -> None:
     assert Fixture(disk).offsets() == records(5)
 
 
-def test_after_a_failed_sync_no_key_is_taken_and_nothing_is_promised() -> None:
+def test_after_a_failed_sync_no_key_is_accepted() -> None:
     disk = FaultyDisk()
     fixture = Fixture(disk)
     fixture.put(5)
@@ -176,7 +176,7 @@ def test_after_a_failed_sync_no_key_is_taken_and_nothing_is_promised() -> None:
     assert fixture.flushed_ms == 0
 
 
-def test_a_failed_sync_at_the_stop_is_told() -> None:
+def test_failed_sync_at_the_stop_is_raised() -> None:
     disk = FaultyDisk()
     fixture = Fixture(disk)
     fixture.put(5)
@@ -186,7 +186,7 @@ def test_a_failed_sync_at_the_stop_is_told() -> None:
     assert fixture.flushed_ms == 0
 
 
-def test_foreign_tickets_are_not_taken() -> None:
+def test_unknown_tickets_are_rejected() -> None:
     fixture = Fixture(FaultyDisk())
     fixture.put(1)
     fixture.flush.flush(fixture.dispatched)
@@ -214,7 +214,7 @@ LIVES = st.lists(
 
 
 @given(st.integers(0, 1 << 32), LIVES)
-def test_power_cuts_that_tear_no_sector_lose_no_key_below_the_mark(
+def test_power_cuts_lose_no_key_below_the_flush_position(
     seed: int, lives: list[tuple[list[int], int]]
 ) -> None:
     choices = random.Random(seed)
@@ -262,7 +262,7 @@ def kill_in_step(fixture: Fixture, step: int, sizes: IndexSizes) -> Fixture:
     return Fixture(fixture.disk.kill(), is_clean=False, sizes=sizes)
 
 
-def test_two_kills_in_a_flush_do_not_lead_a_chain_into_another() -> None:
+def test_two_kills_during_a_flush_do_not_mix_chains() -> None:
     sizes = IndexSizes(slots=3, entries=60)
 
     def put_keys(fixture: Fixture, first_key: int) -> None:

@@ -80,26 +80,26 @@ def made_again(disk: MemoryDisk) -> int:
 
 @example(list(ANEW))
 @given(steps)
-def test_they_are_sound(steps: list[int]) -> None:
+def test_queues_that_began_anew_are_sound(steps: list[int]) -> None:
     for disk in (copied(*steps), as_of_java(*steps)):
         assert inspect(disk).findings.is_sound
 
 
-def test_that_they_began_anew_is_told() -> None:
+def test_queues_that_began_anew_are_reported() -> None:
     assert made_again(copied(*ANEW)) == made_again(as_of_java(*ANEW)) == 1
     assert made_again(copied(0, 0, 1)) == 0
 
 
 @example(list(ANEW))
 @given(steps)
-def test_they_are_made_again_as_they_were(steps: list[int]) -> None:
+def test_rebuilt_queues_equal_the_old_ones(steps: list[int]) -> None:
     for disk in (copied(*steps), as_of_java(*steps)):
         before = tree(disk, QUEUES)
         repair(disk, RepairOptions(rebuild_queues=True))
         assert tree(disk, QUEUES) == before
 
 
-def test_after_harm_they_are_made_again_as_they_were() -> None:
+def test_damaged_queues_are_rebuilt_as_they_were() -> None:
     file = f"{QUEUES}/T/0/00000000000000000000"
     for at in range(40):
         for disk in (copied(*ANEW), as_of_java(*ANEW)):
@@ -112,7 +112,7 @@ def test_after_harm_they_are_made_again_as_they_were() -> None:
 
 @example(list(ANEW))
 @given(steps)
-def test_queues_that_are_gone_are_made_again_as_they_were(steps: list[int]) -> None:
+def test_missing_queues_are_rebuilt_as_they_were(steps: list[int]) -> None:
     for disk in (copied(*steps), as_of_java(*steps)):
         before = tree(disk, QUEUES)
         remove_tree(disk, QUEUES)
@@ -121,7 +121,7 @@ def test_queues_that_are_gone_are_made_again_as_they_were(steps: list[int]) -> N
         assert units(tree(disk, QUEUES)) == units(before)
 
 
-def test_a_start_behind_the_repair_goes_on_where_the_queue_ends() -> None:
+def test_start_after_the_repair_continues_at_the_end_of_the_queue() -> None:
     disk = copied(*ANEW)
     flip(disk, f"{QUEUES}/T/0/00000000000000000000", 0)
     repair(disk)

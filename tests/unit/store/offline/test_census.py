@@ -12,9 +12,7 @@ JavaStore = Callable[[str], MemoryDisk]
 Contents = Callable[[str], dict[str, Any]]
 
 
-def test_the_figures_are_those_of_the_listing(
-    java_store: JavaStore, java_contents: Contents
-) -> None:
+def test_figures_equal_those_of_the_listing(java_store: JavaStore, java_contents: Contents) -> None:
     disk = java_store("4.9.8-clean")
     census = Census(disk, read_row(disk, "commitlog", 65_536, Findings()))
     assert list(census.run())
@@ -28,12 +26,12 @@ def test_the_figures_are_those_of_the_listing(
     assert max(each.largest for each in census.topics().values()) == census.total.largest
 
 
-def test_nothing_counted_has_no_mean_and_no_rate() -> None:
+def test_empty_census_has_no_mean_and_no_rate() -> None:
     assert Figures().mean_bytes == 0
     assert Figures().per_second == 0
 
 
-def test_the_rate_is_over_the_time_from_first_to_last() -> None:
+def test_rate_covers_the_time_from_first_to_last_message() -> None:
     figures = Figures()
     figures.messages, figures.first_ms, figures.last_ms = 10, 1000, 3000
     assert figures.per_second == 5

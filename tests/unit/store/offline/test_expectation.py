@@ -24,15 +24,15 @@ def entry(
 @pytest.mark.parametrize(
     ("flags", "queue"), [(0, ("T", 3)), (8, ("T", 3)), (4, None), (12, None), (0x80, None)]
 )
-def test_a_queue_shows_what_is_no_half_message(flags: int, queue: tuple[str, int] | None) -> None:
+def test_half_messages_are_in_no_queue(flags: int, queue: tuple[str, int] | None) -> None:
     assert Expectation(MemoryDisk(), SIZES, {}).queue(entry(flags=flags)) == queue
 
 
-def test_a_topic_that_no_folder_can_have_is_in_no_queue() -> None:
+def test_message_with_an_invalid_topic_is_in_no_queue() -> None:
     assert Expectation(MemoryDisk(), SIZES, {}).queue(entry(b"..")) is None
 
 
-def test_what_was_deleted_with_its_topic_is_in_no_queue() -> None:
+def test_message_of_a_deleted_topic_is_in_no_queue() -> None:
     disk = MemoryDisk()
     disk.make_folder("gantry")
     disk.create(PATH).write(0, [encode({"T": Deleted(1, 1)})])

@@ -16,21 +16,21 @@ def folder(**sizes: int) -> MemoryDisk:
     return disk
 
 
-def test_a_whole_row_has_no_findings() -> None:
+def test_complete_files_have_no_findings() -> None:
     findings = Findings()
     row = read_row(folder(f4096=4096, f8192=4096), "log", 4096, findings)
     assert (row.first, row.past, row.gaps, row.foreign) == (4096, 12_288, (), ())
     assert not findings.kept()
 
 
-def test_a_gap_is_told_with_its_ends() -> None:
+def test_gap_is_reported_with_its_ends() -> None:
     findings = Findings()
     row = read_row(folder(f0=4096, f12288=4096), "log", 4096, findings)
     assert row.gaps == ((4096, 12_288),)
     assert [each.kind for each in findings.kept()] == [Kind.FILE_MISSING]
 
 
-def test_what_does_not_belong_is_left_out_of_the_row() -> None:
+def test_foreign_files_are_left_out() -> None:
     disk = folder(f0=4096, f100=4096, f4096=0)
     disk.make_folder("log/backup")
     row = read_row(disk, "log", 4096, Findings())
@@ -38,7 +38,7 @@ def test_what_does_not_belong_is_left_out_of_the_row() -> None:
     assert row.foreign == ("log/00000000000000000100", "log/backup")
 
 
-def test_what_does_not_belong_is_to_be_moved_away() -> None:
+def test_foreign_files_must_be_moved_away() -> None:
     disk, findings = folder(f0=4096), Findings()
     disk.create("log/note.txt")
     read_row(disk, "log", 4096, findings)
@@ -46,7 +46,7 @@ def test_what_does_not_belong_is_to_be_moved_away() -> None:
     assert found.text == "only files named by 20 digits belong here: move it away"
 
 
-def test_a_last_file_without_bytes_is_told() -> None:
+def test_empty_last_file_is_reported() -> None:
     findings = Findings()
     row = read_row(folder(f0=4096, f4096=0), "log", 4096, findings)
     assert row.foreign == ("log/00000000000000004096",)
@@ -63,7 +63,5 @@ def test_a_last_file_without_bytes_is_told() -> None:
         ({"f0": 10, "f4096": 4096, "f8192": 0}, 4096),
     ],
 )
-def test_the_usual_size_is_one_that_the_files_can_have_begun_by(
-    sizes: dict[str, int], size: int
-) -> None:
+def test_usual_size_fits_the_names_of_all_files(sizes: dict[str, int], size: int) -> None:
     assert usual_size(folder(**sizes).list("log")) == size

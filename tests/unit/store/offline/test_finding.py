@@ -3,7 +3,7 @@ from __future__ import annotations
 from gantrymq.store.offline.finding import KEPT_OF_A_KIND, Findings, Kind, Severity
 
 
-def test_the_worst_come_first() -> None:
+def test_worst_findings_come_first() -> None:
     findings = Findings()
     findings.note(Kind.ABORT, "abort", "there")
     findings.error(Kind.LOG_DAMAGE, "commitlog", "broken", 5)
@@ -13,7 +13,7 @@ def test_the_worst_come_first() -> None:
     assert not findings.is_sound
 
 
-def test_notes_alone_are_sound() -> None:
+def test_store_with_only_notes_is_sound() -> None:
     findings = Findings()
     findings.note(Kind.ABORT, "abort", "there")
     assert findings.is_sound
@@ -21,7 +21,7 @@ def test_notes_alone_are_sound() -> None:
     assert not findings.has(Kind.ABORT)
 
 
-def test_all_are_counted_but_few_are_kept() -> None:
+def test_all_findings_are_counted_but_few_are_kept() -> None:
     findings = Findings()
     for position in range(1000):
         findings.error(Kind.UNIT_WRONG, "T/0", "wrong", position)
@@ -29,5 +29,5 @@ def test_all_are_counted_but_few_are_kept() -> None:
     assert [each.position for each in findings.kept()] == list(range(KEPT_OF_A_KIND))
 
 
-def test_every_kind_says_what_to_do() -> None:
+def test_every_kind_has_a_remedy() -> None:
     assert all(kind.title and kind.todo for kind in Kind)

@@ -1,4 +1,4 @@
-"""Harm done to index files."""
+"""Tests that damage of index files is found."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def entry(number: int, at: int = 0) -> int:
         (lambda disk: disk.create("index/notes"), Kind.FOREIGN),
     ],
 )
-def test_harm_is_found(
+def test_damage_is_found(
     java_store: JavaStore, harm: Callable[[MemoryDisk], object], kind: Kind
 ) -> None:
     disk = java_store("5.3.3-clean")
@@ -65,7 +65,7 @@ def test_keys_that_are_missing_are_found(java_store: JavaStore) -> None:
     assert inspect(disk).index.missing
 
 
-def test_keys_that_a_crash_kept_from_the_disk_are_a_note(java_store: JavaStore) -> None:
+def test_keys_lost_by_a_crash_are_a_note(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-crashed")
     disk.remove(f"index/{disk.list('index')[-1].name}")
     seen = inspect(disk)
@@ -86,7 +86,7 @@ def test_slots_ahead_of_the_header_lead_back_to_what_it_counts(java_store: JavaS
 
 
 @given(number=st.integers(2, 99), at=st.integers(0, 19), bit=st.integers(0, 7))
-def test_any_bit_of_an_entry_counts(number: int, at: int, bit: int) -> None:
+def test_any_flipped_bit_of_an_entry_is_found(number: int, at: int, bit: int) -> None:
     disk, findings = indexed()
     flip(disk, "index/20261121012644065", SMALL.entry_position(number) + at, 1 << bit)
     assert not sees(disk, findings).is_sound
@@ -123,5 +123,5 @@ def test_a_header_that_was_never_written_counts_no_entry() -> None:
     assert findings.kept() == []
 
 
-def test_our_own_files_are_sound() -> None:
+def test_files_of_gantry_are_sound() -> None:
     assert sees(*indexed()).kept() == []

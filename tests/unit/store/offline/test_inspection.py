@@ -1,4 +1,4 @@
-"""A look at whole stores: sound ones of Java are sound, each kind of harm is found."""
+"""Tests the inspection of whole stores: sound ones of Java, and each kind of damage."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ JavaStore = Callable[[str], MemoryDisk]
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_stores_of_java_are_sound_and_stay_as_they_are(java_store: JavaStore, name: str) -> None:
+def test_java_stores_are_sound_and_unchanged(java_store: JavaStore, name: str) -> None:
     disk = java_store(name)
     before = tree(disk)
     seen = inspect(disk)
@@ -78,7 +78,7 @@ def lose_the_middle(disk: MemoryDisk) -> None:
         (lambda disk: flip(disk, "checkpoint", 2, 2), Kind.CHECKPOINT, WARNING),
     ],
 )
-def test_harm_is_found(
+def test_damage_is_found(
     java_store: JavaStore,
     harm: Callable[[MemoryDisk], object],
     kind: Kind,
@@ -89,27 +89,27 @@ def test_harm_is_found(
     assert found(disk).get(kind) == severity
 
 
-def test_a_log_that_begins_later_needs_nothing_of_what_is_gone(java_store: JavaStore) -> None:
+def test_log_without_its_oldest_files_is_sound(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
     disk.remove(LOG)
     assert inspect(disk).findings.is_sound
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_of_a_log_that_is_missing_nothing_else_is_said(java_store: JavaStore, name: str) -> None:
+def test_missing_log_is_the_only_finding(java_store: JavaStore, name: str) -> None:
     disk = java_store(name)
     remove_tree(disk, "commitlog")
     assert found(disk) == {Kind.LOG_MISSING: ERROR}
 
 
-def test_a_link_to_nothing_is_told_even_of_a_store_without_messages() -> None:
+def test_dangling_link_is_reported_even_without_messages() -> None:
     seen = Inspection(MemoryDisk(), Assumptions(log_link="/logs"))
     assert not list(seen.run())
     (finding,) = seen.findings.kept()
     assert finding.text == "is a link to /logs, and nothing is there"
 
 
-def test_marks_that_were_made_void_are_none(java_store: JavaStore) -> None:
+def test_void_flush_positions_are_ignored(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
     put_marks(disk, VOID.log)
     poke(disk, LOG, 244, b"\0")  # behind the mark of a log, this would be a torn record
@@ -118,7 +118,7 @@ def test_marks_that_were_made_void_are_none(java_store: JavaStore) -> None:
     assert told == found(disk)
 
 
-def test_what_lies_behind_damage_is_still_compared(java_store: JavaStore) -> None:
+def test_records_behind_damage_are_still_compared(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
     flip(disk, LOG, 245 + 90)
     seen = inspect(disk)
@@ -149,13 +149,13 @@ def put_marks(disk: MemoryDisk, mark: LogPosition) -> None:
     disk.create(MARKS_PATH).write(0, [slot])
 
 
-def test_marks_above_the_logs_end_tell_of_a_loss(java_store: JavaStore) -> None:
+def test_flush_positions_above_the_end_of_the_log_are_a_loss(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
     put_marks(disk, LogPosition(90_000, 89_000, 1))
     assert found(disk) == {Kind.LOG_LOST: ERROR}
 
 
-def test_marks_of_another_history_are_a_note(java_store: JavaStore) -> None:
+def test_flush_positions_of_another_history_are_a_note(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
     put_marks(disk, LogPosition(497, 245, 1))
     seen = inspect(disk)
@@ -163,13 +163,13 @@ def test_marks_of_another_history_are_a_note(java_store: JavaStore) -> None:
     assert seen.findings.has(Kind.MARKS, Severity.NOTE)
 
 
-def test_right_marks_are_nothing_to_tell_of(java_store: JavaStore) -> None:
+def test_correct_flush_positions_are_no_finding(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
     put_marks(disk, LogPosition(245, 0, 1_795_224_404_040))
     assert inspect(disk).findings.kept() == []
 
 
-def test_findings_do_not_grow_with_the_harm(java_store: JavaStore) -> None:
+def test_number_of_findings_is_bounded(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
     remove_tree(disk, "consumequeue/VecTopic")
     poke(disk, "index/20261121012644065", 40 + 800 + 20, bytes(20 * 99))

@@ -1,4 +1,4 @@
-"""Stores that our own engine wrote: sound when it stopped or died, and usable when repaired."""
+"""Tests the inspection and repair of stores that Gantry wrote."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_store_that_was_stopped_is_sound() -> None:
     assert seen.index.entries == 200
 
 
-def test_one_queue_file_of_another_length_is_not_taken_for_the_rule() -> None:
+def test_one_queue_file_of_another_length_does_not_decide_the_size() -> None:
     storage = Storage()
     disk = written(storage, is_stopped=True, count=12)
     disk.open(f"consumequeue/A/0/{0:020d}").resize(1000)
@@ -56,7 +56,7 @@ def test_one_queue_file_of_another_length_is_not_taken_for_the_rule() -> None:
     assert len(OpenedStore(MemoryDisk(storage)).bodies("B")) == 6
 
 
-def test_a_queue_is_made_again_whose_gap_is_given_up() -> None:
+def test_queue_is_rebuilt_after_its_gap_is_given_up() -> None:
     """Else its file of a wrong length would stay, and nothing could open the queue to cut it."""
     storage = Storage()
     disk = written(storage, is_stopped=True)
@@ -68,11 +68,11 @@ def test_a_queue_is_made_again_whose_gap_is_given_up() -> None:
     assert OpenedStore(MemoryDisk(storage)).bodies("A")
 
 
-def test_a_store_without_messages_misses_nothing() -> None:
+def test_store_without_messages_lacks_nothing() -> None:
     assert inspect(written(Storage(), is_stopped=True, count=0)).findings.is_sound
 
 
-def test_a_store_whose_log_is_gone_knows_it_by_all_the_rest() -> None:
+def test_missing_log_is_detected_by_queues_index_and_checkpoint() -> None:
     disk = written(Storage(), is_stopped=True)
     remove_tree(disk, "commitlog")
     known = "the queues (2), the index (11), the checkpoint, the marks"
@@ -80,7 +80,7 @@ def test_a_store_whose_log_is_gone_knows_it_by_all_the_rest() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 50, 99, 100])
-def test_a_store_whose_process_died_needs_nobody(count: int) -> None:
+def test_store_after_a_crash_needs_no_repair(count: int) -> None:
     seen = inspect(written(Storage(), is_stopped=False, count=count))
     assert seen.findings.is_sound
     assert seen.findings.has(Kind.ABORT, Severity.NOTE)
@@ -116,7 +116,7 @@ def test_queues_that_the_next_start_removes_are_no_fault(count: int) -> None:
     assert OpenedStore(MemoryDisk(storage)).bodies() == [b"body %d" % each for each in numbers]
 
 
-def test_a_lost_queue_is_made_again_and_the_store_goes_on() -> None:
+def test_lost_queue_is_rebuilt_and_the_store_opens() -> None:
     storage = Storage()
     disk = written(storage, is_stopped=True)
     remove_tree(disk, "consumequeue/A/0")
@@ -136,7 +136,7 @@ def test_a_lost_queue_is_made_again_and_the_store_goes_on() -> None:
 
 
 @pytest.mark.parametrize("keep", list(Side))
-def test_a_store_that_gave_up_a_side_opens_and_goes_on(keep: Side) -> None:
+def test_store_that_gave_up_one_side_of_a_gap_opens(keep: Side) -> None:
     storage = Storage()
     disk = written(storage, is_stopped=True)
     for entry in disk.list("commitlog"):
@@ -159,7 +159,7 @@ def test_a_store_that_gave_up_a_side_opens_and_goes_on(keep: Side) -> None:
 
 
 @pytest.mark.parametrize("count", [3, 60])
-def test_units_that_the_marks_vouch_for_are_missed(count: int) -> None:
+def test_missing_units_below_the_flush_position_are_an_error(count: int) -> None:
     disk = written(Storage(), is_stopped=True, count=count)
     disk.create("abort")
     remove_tree(disk, "consumequeue/A/0")

@@ -1,4 +1,4 @@
-"""Reading logs that are not whole, on logs of Java that were harmed."""
+"""Tests reading damaged logs of Java."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_preallocated_files_are_the_end(java_store: JavaStore) -> None:
     assert [each.cause for each in breaks] == [Cause.END]
 
 
-def test_a_damaged_record_is_jumped_over(disk: MemoryDisk) -> None:
+def test_damaged_record_is_skipped(disk: MemoryDisk) -> None:
     sound, _ = read(disk)
     flip(disk, LOG, sound[3] + 90)
     positions, breaks = read(disk)
@@ -108,7 +108,7 @@ def test_reading_may_begin_anywhere(disk: MemoryDisk) -> None:
     assert read(disk, 1 << 40)[0] == []
 
 
-def test_a_record_is_read_whole(disk: MemoryDisk) -> None:
+def test_record_is_read_completely(disk: MemoryDisk) -> None:
     reader = LogReader(disk, read_row(disk, "commitlog", FILE_BYTES, Findings()))
     entry = next(each for each in reader.events(70_000) if isinstance(each, DispatchEntry))
     assert reader.record(entry).body == b"delay 2"
@@ -131,7 +131,7 @@ def small_log(harm: bytes, at: int) -> MemoryDisk:
 
 
 @given(harm=st.binary(min_size=1, max_size=300), at=st.integers(0, 1200))
-def test_whatever_lies_there_reading_ends_and_finds_what_is_untouched(harm: bytes, at: int) -> None:
+def test_any_damage_leaves_the_other_records_readable(harm: bytes, at: int) -> None:
     disk = small_log(harm, at)
     positions, breaks = read(disk)
     untouched = {p for p in range(0, 1010, 101) if p + 101 <= at or p >= at + len(harm)}

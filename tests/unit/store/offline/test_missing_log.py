@@ -1,4 +1,4 @@
-"""What tells a log that is missing from one that is new."""
+"""Tests how a missing log is told apart from a new one."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def queue(size: int) -> MemoryDisk:
         (queue(0), EMPTY, Checkpoint(), LogPosition(1, 0, 1), ["the marks"]),
     ],
 )
-def test_each_witness_is_enough(
+def test_each_witness_proves_a_missing_log(
     disk: MemoryDisk, head: IndexHead, saved: Checkpoint, mark: LogPosition, expected: list[str]
 ) -> None:
     assert list(witnesses(disk, [head], saved, mark)) == expected
 
 
-def test_a_log_without_files_that_nobody_misses_is_new() -> None:
+def test_log_without_files_and_witnesses_is_new() -> None:
     assert missing_log(MemoryDisk(), "", []) == ""
 
 
-def test_a_folder_without_files_is_told_from_none() -> None:
+def test_empty_folder_is_told_apart_from_a_missing_one() -> None:
     disk = MemoryDisk()
     assert missing_log(disk, "", ["the marks"]).startswith("is not there")
     disk.make_folder("commitlog")

@@ -1,4 +1,4 @@
-"""Harm done to consume queues, and to the log they are compared with."""
+"""Tests that damage of consume queues, or of their log, is found."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def cut_last_record(disk: MemoryDisk) -> None:
         (cut_last_record, Kind.UNIT_AHEAD, ERROR),
     ],
 )
-def test_harm_is_found(
+def test_damage_is_found(
     java_store: JavaStore, harm: Callable[[MemoryDisk], object], kind: Kind, severity: Severity
 ) -> None:
     disk = java_store("5.3.3-clean")
@@ -72,7 +72,7 @@ def test_a_gap_between_files_is_found(java_store: JavaStore) -> None:
     assert found(disk).get(Kind.QUEUE_FILES) == ERROR
 
 
-def test_units_that_a_crash_kept_from_the_disk_are_a_note(java_store: JavaStore) -> None:
+def test_units_lost_by_a_crash_are_a_note(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-crashed")
     remove_tree(disk, "consumequeue/%DLQ%VecGroup")  # of a message in the newest file
     seen = inspect(disk)
@@ -80,7 +80,7 @@ def test_units_that_a_crash_kept_from_the_disk_are_a_note(java_store: JavaStore)
     assert seen.findings.has(Kind.UNIT_PENDING, Severity.NOTE)
 
 
-def test_units_that_the_checkpoint_vouches_for_are_missed_after_a_crash(
+def test_missing_units_below_the_checkpoint_are_an_error_after_a_crash(
     java_store: JavaStore,
 ) -> None:
     disk = java_store("5.3.3-crashed")
@@ -96,13 +96,13 @@ def test_units_ahead_of_the_log_after_a_crash_are_a_warning(java_store: JavaStor
 
 
 @given(at=st.integers(0, 20 * 20 - 1), bit=st.integers(0, 7))
-def test_any_bit_of_a_unit_counts(at: int, bit: int) -> None:
+def test_any_flipped_bit_of_a_unit_is_found(at: int, bit: int) -> None:
     disk, inspection = rows(20)
     flip(disk, "consumequeue/T/0/00000000000000000000", at, 1 << bit)
     assert not sees(disk, inspection, 20).is_sound
 
 
-def test_a_message_that_the_log_lost_is_missed_by_its_queue(java_store: JavaStore) -> None:
+def test_message_lost_by_the_log_is_reported_by_its_queue(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
     flip(disk, LOG, 497 + 90)  # the second message of VecTopic/0
     assert found(disk)[Kind.QUEUE_GAP] == ERROR
@@ -140,7 +140,7 @@ def test_blank_units_before_the_first_record_are_sound() -> None:
     assert sees(*rows(5, start=10), 15, first=10).is_sound
 
 
-def test_a_unit_before_the_first_record_that_names_the_log_is_stray() -> None:
+def test_unit_before_the_first_record_with_a_log_position_is_stray() -> None:
     disk, findings = rows(20)
     poke(disk, "consumequeue/T/0/00000000000000000000", 40, UNIT.pack(1600, 100, 7))
     assert sees(disk, findings, 20, first=15).has(Kind.UNIT_WRONG)

@@ -36,13 +36,13 @@ def positions(found: list[Record | Break]) -> list[int]:
         (RecordChoice(key=b"C000020268CB30946E09674E98710001"), [245]),
     ],
 )
-def test_what_is_wanted_is_found(
+def test_chosen_records_are_found(
     java_store: JavaStore, choice: RecordChoice, expected: list[int]
 ) -> None:
     assert positions(choose(java_store("5.3.3-clean"), choice)) == expected
 
 
-def test_breaks_are_told_on_the_way(java_store: JavaStore) -> None:
+def test_breaks_of_the_log_are_reported_between_records(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
     flip(disk, LOG, 245 + 90)
     found = choose(disk, RecordChoice(past=700))

@@ -1,4 +1,4 @@
-"""Repairs of harmed stores of Java: what is left is sound, and what was taken away is kept."""
+"""Tests repairs of damaged stores of Java: the rest is sound, removed parts are kept."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EVERYTHING = RepairOptions(Side.OLDER, rebuild_queues=True, rebuild_index=True)
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_queues_made_again_are_javas_to_the_byte(java_store: JavaStore, name: str) -> None:
+def test_rebuilt_queues_equal_those_of_java(java_store: JavaStore, name: str) -> None:
     disk = java_store(name)
     before = tree(disk, "consumequeue")
     repair(disk, RepairOptions(rebuild_queues=True))
@@ -41,7 +41,7 @@ def test_queues_made_again_are_javas_to_the_byte(java_store: JavaStore, name: st
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_an_index_made_again_holds_the_same(java_store: JavaStore, name: str) -> None:
+def test_rebuilt_index_has_the_same_entries(java_store: JavaStore, name: str) -> None:
     disk = java_store(name)
     before = list(tree(disk, "index").values())
     repair(disk, RepairOptions(rebuild_index=True))
@@ -84,7 +84,7 @@ def tear_a_long_file(disk: MemoryDisk) -> None:
     ],
 )
 @pytest.mark.parametrize("keep", list(Side))
-def test_what_was_harmed_is_sound_afterwards(
+def test_damaged_store_is_sound_after_the_repair(
     java_store: JavaStore, harm: Callable[[MemoryDisk], object], keep: Side
 ) -> None:
     disk = java_store("5.3.3-clean")
@@ -94,7 +94,7 @@ def test_what_was_harmed_is_sound_afterwards(
     assert "abort" not in tree(disk)
 
 
-def test_what_is_cut_is_kept(java_store: JavaStore) -> None:
+def test_removed_parts_are_kept(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
     flip(disk, LOG, 497 + 90)
     first, second = tree(disk, "commitlog").values()
@@ -105,7 +105,7 @@ def test_what_is_cut_is_kept(java_store: JavaStore) -> None:
     assert tree(disk, "commitlog") == {LOG: first[:497].ljust(65_536, b"\0")}
 
 
-def test_what_lies_behind_the_length_of_a_file_is_kept(java_store: JavaStore) -> None:
+def test_bytes_behind_the_file_length_are_kept(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
     before = tree(disk, "")
     poke(disk, LOG, 65_536, b"notes")
@@ -117,7 +117,7 @@ def test_what_lies_behind_the_length_of_a_file_is_kept(java_store: JavaStore) ->
     }
 
 
-def test_a_queue_nobody_can_rebuild_stays(java_store: JavaStore) -> None:
+def test_queue_that_cannot_be_rebuilt_stays(java_store: JavaStore) -> None:
     """Its messages have expired: the next offset is known nowhere else."""
     disk = java_store("5.3.3-clean")
     disk.remove(LOG)
@@ -128,7 +128,7 @@ def test_a_queue_nobody_can_rebuild_stays(java_store: JavaStore) -> None:
 
 
 @pytest.mark.parametrize("stop", range(1, 20, 3))
-def test_a_repair_that_was_stopped_is_done_again(java_store: JavaStore, stop: int) -> None:
+def test_interrupted_repair_can_be_repeated(java_store: JavaStore, stop: int) -> None:
     disk = java_store("5.3.3-clean")
     flip(disk, LOG, 497 + 90)
     work = begin_repair(disk, EVERYTHING)
@@ -148,7 +148,7 @@ def test_a_repair_that_was_stopped_is_done_again(java_store: JavaStore, stop: in
         ("consumequeue/T/0/00000000000000000200", 195),
     ],
 )
-def test_a_file_that_was_cut_short_before_others_is_extended(path: str, size: int) -> None:
+def test_short_file_before_others_is_extended(path: str, size: int) -> None:
     disk = MemoryDisk()
     opened = OpenedStore(disk, SYNC)
     for _ in range(100):

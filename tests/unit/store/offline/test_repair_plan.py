@@ -1,4 +1,4 @@
-"""What is planned for which harm; nothing is done here."""
+"""Tests the plans of repairs for each kind of damage."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def disk(java_store: JavaStore) -> MemoryDisk:
 
 
 @pytest.mark.parametrize("name", ["5.3.3-clean", "5.3.3-crashed", "4.9.8-clean", "4.9.8-crashed"])
-def test_a_sound_store_needs_nothing(java_store: JavaStore, name: str) -> None:
+def test_sound_store_needs_no_step(java_store: JavaStore, name: str) -> None:
     made = plan(java_store(name))
     assert (made.steps, made.left) == ((), ())
 
@@ -57,7 +57,7 @@ def test_a_damaged_index_is_rebuilt(disk: MemoryDisk) -> None:
     assert (Action.REBUILD_INDEX, "index") in steps(plan(disk))
 
 
-def test_what_vouches_for_the_store_goes_first(disk: MemoryDisk) -> None:
+def test_checkpoint_and_flush_positions_are_moved_aside_first(disk: MemoryDisk) -> None:
     flip(disk, SECOND_LOG, 88_252 - 65_536 + 90)
     assert steps(plan(disk))[0] == (Action.MOVE, "checkpoint")
 
@@ -98,7 +98,7 @@ def test_the_newer_side_of_a_single_file_cannot_be_kept(java_store: JavaStore) -
     assert any("only --keep older" in text for text in made.left)
 
 
-def test_newest_files_that_are_missing_wait_for_a_decision(disk: MemoryDisk) -> None:
+def test_missing_newest_files_wait_for_a_decision(disk: MemoryDisk) -> None:
     disk.remove(SECOND_LOG)
     for options in (RepairOptions(), RepairOptions(Side.NEWER, rebuild_queues=True)):
         made = plan(disk, options)
@@ -108,7 +108,7 @@ def test_newest_files_that_are_missing_wait_for_a_decision(disk: MemoryDisk) -> 
     assert (Action.CUT_QUEUES, "consumequeue") in steps(plan(disk, RepairOptions(Side.OLDER)))
 
 
-def test_a_log_that_is_missing_is_given_up_as_a_whole(disk: MemoryDisk) -> None:
+def test_missing_log_is_given_up_as_a_whole(disk: MemoryDisk) -> None:
     disk.remove(LOG)
     disk.remove(SECOND_LOG)
     assert plan(disk).steps == ()
@@ -140,14 +140,14 @@ def test_foreign_files_of_queues_and_index_are_moved_aside(disk: MemoryDisk) -> 
     assert moved == {"checkpoint", *folders, *files}
 
 
-def test_foreign_files_go_with_what_is_rebuilt(disk: MemoryDisk) -> None:
+def test_foreign_files_are_moved_aside_with_a_rebuild(disk: MemoryDisk) -> None:
     disk.create("consumequeue/VecTopic/0/note")
     disk.create("index/note")
     made = plan(disk, RepairOptions(rebuild_queues=True, rebuild_index=True))
     assert not any("note" in step.path for step in made.steps)
 
 
-def test_a_queue_whose_messages_expired_is_left(disk: MemoryDisk) -> None:
+def test_queue_of_expired_messages_is_left(disk: MemoryDisk) -> None:
     disk.remove(LOG)
     poke(disk, "consumequeue/VecTopic/3/00000000000000000000", 0, bytes(12))
     made = plan(disk, RepairOptions(rebuild_queues=True))
@@ -155,7 +155,7 @@ def test_a_queue_whose_messages_expired_is_left(disk: MemoryDisk) -> None:
     assert not any("VecTopic/3" in text for text in made.left)
 
 
-def test_sizes_that_are_not_known_refuse_everything(disk: MemoryDisk) -> None:
+def test_unknown_file_sizes_refuse_the_repair(disk: MemoryDisk) -> None:
     for entry in disk.list("index"):
         poke(disk, f"index/{entry.name}", 24, bytes(8))
     assert "-c broker.conf" in is_refused(inspect(disk))

@@ -19,7 +19,7 @@ JavaStore = Callable[[str], MemoryDisk]
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_the_sizes_of_javas_stores_are_found_out(java_store: JavaStore, name: str) -> None:
+def test_file_sizes_of_java_stores_are_detected(java_store: JavaStore, name: str) -> None:
     findings = Findings()
     sizes = detect(java_store(name), {}, findings)
     assert (sizes.log_bytes, sizes.queue_bytes) == (65_536, 400)
@@ -34,21 +34,21 @@ def test_an_empty_store_has_the_default_sizes() -> None:
     assert sizes.index == IndexSizes(settings.max_hash_slot_num, settings.max_index_num)
 
 
-def test_what_is_said_counts_where_no_file_tells() -> None:
+def test_given_sizes_are_used_where_no_file_shows_them() -> None:
     said = {"mappedFileSizeConsumeQueue": 390, "maxHashSlotNum": 7, "maxIndexNum": 9}
     sizes = detect(MemoryDisk(), said, Findings())
     assert sizes.queue_bytes == 400  # a multiple of 20, as Java rounds
     assert sizes.index == IndexSizes(7, 9)
 
 
-def test_files_are_believed_more_than_what_is_said(java_store: JavaStore) -> None:
+def test_sizes_of_files_override_given_sizes(java_store: JavaStore) -> None:
     findings = Findings()
     sizes = detect(java_store("5.3.3-clean"), {"mappedFileSizeCommitLog": 1 << 30}, findings)
     assert sizes.log_bytes == 65_536
     assert findings.has(Kind.SIZES)
 
 
-def test_the_marks_know_the_size_of_a_log_whose_only_file_was_cut(java_store: JavaStore) -> None:
+def test_flush_positions_have_the_size_of_a_shortened_only_file(java_store: JavaStore) -> None:
     disk = java_store("4.9.8-clean")
     disk.open("commitlog/00000000000000000000").resize(64_000)
     disk.make_folder("gantry")
@@ -58,7 +58,7 @@ def test_the_marks_know_the_size_of_a_log_whose_only_file_was_cut(java_store: Ja
     assert detect(disk, {}, Findings()).log_bytes == 65_536
 
 
-def test_index_files_that_nothing_fits_are_told(java_store: JavaStore) -> None:
+def test_index_files_that_fit_no_sizes_are_reported(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
     for entry in disk.list("index"):
         poke(disk, f"index/{entry.name}", 24, bytes(8))
@@ -67,7 +67,7 @@ def test_index_files_that_nothing_fits_are_told(java_store: JavaStore) -> None:
     assert findings.has(Kind.SIZES)
 
 
-def test_index_files_without_entries_fit_what_is_said(java_store: JavaStore) -> None:
+def test_index_files_without_entries_use_the_given_sizes(java_store: JavaStore) -> None:
     disk = java_store("5.3.3-clean")
     remove_tree(disk, "index")
     disk.make_folder("index")

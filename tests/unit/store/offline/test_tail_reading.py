@@ -1,4 +1,4 @@
-"""Kept tails, read back."""
+"""Tests reading truncated tails."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read(disk: MemoryDisk, tail: TruncatedTail, choice: RecordChoice) -> list[Re
     return list(chosen(disk, row_of(tail, FILE_BYTES), choice))
 
 
-def test_its_messages_are_those_that_were_cut() -> None:
+def test_tail_has_the_truncated_messages() -> None:
     disk = MemoryDisk()
     tail = with_tail(disk)
     assert tail.end - tail.start > 2 * FILE_BYTES
@@ -44,21 +44,21 @@ def test_its_messages_are_those_that_were_cut() -> None:
     assert (end.cause, end.position) == (Cause.END, tail.end)
 
 
-def test_some_of_them_may_be_chosen() -> None:
+def test_messages_of_a_tail_can_be_selected() -> None:
     disk = MemoryDisk()
     (found,) = read(disk, with_tail(disk), RecordChoice(key=b"k77", limit=1))
     assert isinstance(found, Record)
     assert found.body == b"body 77"
 
 
-def test_they_are_counted() -> None:
+def test_messages_of_a_tail_are_counted() -> None:
     disk = MemoryDisk()
     seen = look_at(disk, with_tail(disk), FILE_BYTES)
     assert seen.figures.messages == 70
     assert seen.is_whole
 
 
-def test_damage_is_seen_and_what_lies_behind_it_is_there() -> None:
+def test_damage_is_reported_and_later_records_are_read() -> None:
     disk = MemoryDisk()
     tail = with_tail(disk)
     disk.open(tail.path).write(tail.size // 70 + 4, [b"\xff\xff"])
@@ -67,7 +67,7 @@ def test_damage_is_seen_and_what_lies_behind_it_is_there() -> None:
     assert seen.figures.messages == 69
 
 
-def test_one_that_lost_its_end_is_read_as_far_as_it_goes() -> None:
+def test_shortened_tail_is_read_up_to_its_end() -> None:
     disk = MemoryDisk()
     size = with_tail(disk).size // 2
     (path,) = [each.path for each in list_tails(disk)]

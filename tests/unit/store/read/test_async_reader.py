@@ -1,4 +1,4 @@
-"""Readings: what waits, who is next, and how each one ends."""
+"""Tests the runner of read tasks: their order, bounds, errors and ends."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Desk:
         return list(self.reader.take_finished())
 
 
-def test_what_is_in_memory_ends_at_once() -> None:
+def test_read_from_memory_ends_at_once() -> None:
     desk = Desk()
     desk.reader.start(7, hot())
     assert (desk.reader.is_due, len(desk.reader)) == (True, 0)
@@ -86,7 +86,7 @@ def test_what_is_in_memory_ends_at_once() -> None:
     assert not desk.reader.is_due
 
 
-def test_bytes_that_are_missing_are_read_in_the_background() -> None:
+def test_missing_bytes_are_read_in_the_background() -> None:
     desk = Desk()
     desk.reader.start(1, desk.cold(3, 4))
     assert (desk.paths, len(desk.reader)) == (["3"], 1)
@@ -95,14 +95,14 @@ def test_bytes_that_are_missing_are_read_in_the_background() -> None:
     assert desk.complete() == [Finished(1, b"333444")]
 
 
-def test_completions_of_others_are_left_to_them() -> None:
+def test_completions_of_other_owners_are_rejected() -> None:
     desk = Desk()
     desk.reader.start(1, desk.cold(3))
     assert not desk.reader.take(Completion(999, b"xxx"))
     assert desk.complete() == [Finished(1, b"333")]
 
 
-def test_few_reads_are_under_way_and_the_first_comes_first() -> None:
+def test_disk_reads_are_bounded_and_in_order() -> None:
     desk = Desk(under_way_max=2)
     for number in range(5):
         desk.reader.start(number, desk.cold(number, 9))
@@ -115,7 +115,7 @@ def test_few_reads_are_under_way_and_the_first_comes_first() -> None:
     assert keys == [0, 1, 2, 3, 4]
 
 
-def test_a_file_is_looked_up_when_its_turn_has_come() -> None:
+def test_file_is_looked_up_when_its_read_starts() -> None:
     desk = Desk(under_way_max=1)
     desk.reader.start(0, desk.cold(0))
     desk.reader.start(1, desk.cold(1))
@@ -128,7 +128,7 @@ def test_a_file_is_looked_up_when_its_turn_has_come() -> None:
     assert told == Finished(2, "NOT_FOUND")
 
 
-def test_a_read_that_fails_is_thrown_into_its_reading() -> None:
+def test_disk_error_is_thrown_into_its_task() -> None:
     desk = Desk()
     desk.reader.start(1, desk.patient(1))
     desk.reader.start(2, desk.cold(2))
@@ -138,7 +138,7 @@ def test_a_read_that_fails_is_thrown_into_its_reading() -> None:
     assert desk.reader.take_finished() == [Finished(1, "BROKEN"), Finished(2, error=error)]
 
 
-def test_who_rests_goes_on_in_turn() -> None:
+def test_paused_tasks_continue_in_order() -> None:
     desk = Desk()
     for key in range(RESUMED_A_TURN + 1):
         desk.reader.start(key, resting(2))
@@ -149,7 +149,7 @@ def test_who_rests_goes_on_in_turn() -> None:
     assert ended == [[], [0, 1, 2], [3, 4]]
 
 
-def test_corruption_is_a_result_and_a_defect_is_not() -> None:
+def test_corruption_is_a_result_and_a_defect_propagates() -> None:
     desk = Desk()
     error = CorruptionError("damaged")
     desk.reader.start(1, broken(error))
@@ -158,14 +158,14 @@ def test_corruption_is_a_result_and_a_defect_is_not() -> None:
         desk.reader.start(2, broken(ZeroDivisionError()))
 
 
-def test_two_readings_cannot_share_a_key() -> None:
+def test_two_tasks_cannot_share_a_key() -> None:
     desk = Desk()
     desk.reader.start(1, desk.cold(1))
     with pytest.raises(LocalError, match="key 1"):
         desk.reader.start(1, hot())
 
 
-def test_what_is_cancelled_never_ends() -> None:
+def test_cancelled_task_never_finishes() -> None:
     desk = Desk(under_way_max=1)
     closed: list[int] = []
 
@@ -187,7 +187,7 @@ def test_what_is_cancelled_never_ends() -> None:
     assert desk.complete() == [Finished(3)]
 
 
-def test_all_can_be_cancelled() -> None:
+def test_all_tasks_can_be_cancelled() -> None:
     desk = Desk(under_way_max=1)
     for number in range(3):
         desk.reader.start(number, desk.cold(number))
@@ -197,7 +197,7 @@ def test_all_can_be_cancelled() -> None:
     assert not desk.paths
 
 
-def test_one_can_be_run_to_its_end_at_once() -> None:
+def test_run_waits_for_the_disk() -> None:
     desk = Desk()
     assert run(hot()) == "at once"
     assert run(resting(3)) == 3
@@ -208,7 +208,7 @@ def test_one_can_be_run_to_its_end_at_once() -> None:
         run(desk.cold(2))
 
 
-def test_a_disk_that_fails_in_between_is_told_to_the_one_that_is_run() -> None:
+def test_disk_error_is_thrown_into_the_task_of_run() -> None:
     desk = Desk()
     disk = FaultyDisk()
     disk.create("1").write(0, [b"1"])

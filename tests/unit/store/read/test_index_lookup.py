@@ -37,7 +37,7 @@ def query(index: Index, begin_ms: int = 0, end_ms: int = 1 << 60, count_max: int
     return KeyQuery(index.key_hash(b"T", b"k"), count_max, begin_ms, end_ms)
 
 
-def test_cold_entries_are_asked_for_one_by_one() -> None:
+def test_cold_entries_are_read_one_by_one() -> None:
     disk = MemoryDisk()
     index = stored_index(disk, 35)
     disk.reads_cached = False
@@ -54,20 +54,20 @@ def test_cold_entries_are_asked_for_one_by_one() -> None:
     assert reads == 36  # the full file's slot, and every entry
 
 
-def test_a_long_chain_gives_way_to_others() -> None:
+def test_long_chain_pauses_for_other_tasks() -> None:
     index = stored_index(MemoryDisk(), 3000, IndexSizes(5, 4000))
     steps = list(lookup(index, query(index, end_ms=2_000_000, begin_ms=1_999_000)))
     assert steps == [None] * (2000 // ENTRIES_A_TURN)
 
 
-def test_an_older_time_ends_the_search() -> None:
+def test_entry_older_than_the_query_ends_the_search() -> None:
     index = stored_index(MemoryDisk())
     assert find_offsets(index, query(index, 1_020_000)) == [2000, 2100, 2200, 2300, 2400]
     assert find_offsets(index, query(index, 1_002_000, 1_003_999)) == [200, 300]
     assert find_offsets(index, query(index, 1_002_001, 1_003_000)) == [300]
 
 
-def test_a_file_removed_meanwhile_has_no_answer() -> None:
+def test_file_removed_meanwhile_has_no_result() -> None:
     disk = MemoryDisk()
     index = stored_index(disk, 35)
     for entry in disk.list("index"):
@@ -94,7 +94,7 @@ def test_an_entry_that_cannot_be_read_ends_the_chain() -> None:
     st.integers(0, 4),
     NUMBERS,
 )
-def test_damage_never_keeps_a_search_from_ending(
+def test_search_ends_on_any_damage(
     entry: int, fields: tuple[int, int, int, int], slot: int, newest: int
 ) -> None:
     disk = MemoryDisk()

@@ -1,4 +1,4 @@
-"""Single messages and figures: whatever is asked for, what is answered is a message, or nothing."""
+"""Tests lookups of single messages and figures on any input."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Store:
 
 
 @pytest.mark.parametrize("is_cold", [False, True])
-def test_only_where_a_record_begins_there_is_a_message(*, is_cold: bool) -> None:
+def test_message_is_found_only_where_a_record_begins(*, is_cold: bool) -> None:
     store = Store()
     expected = {
         message.record.physical_offset: message
@@ -130,7 +130,7 @@ def test_only_where_a_record_begins_there_is_a_message(*, is_cold: bool) -> None
         assert store.at(position) == expected.get(position)
 
 
-def test_what_was_made_to_look_like_a_record_is_none() -> None:
+def test_forged_record_in_a_body_is_not_returned() -> None:
     store = Store()
     at = store.put().record.size
     inside = at + 88  # where the body of the next message will begin
@@ -146,7 +146,7 @@ def test_what_was_made_to_look_like_a_record_is_none() -> None:
     assert store.at(at + message.record.size + 88) is None
 
 
-def test_a_length_beyond_reason_is_not_read() -> None:
+def test_impossible_length_is_not_read() -> None:
     store = Store(replace(SETTINGS, mapped_file_size_commit_log=1 << 26))
     forged = encode(Record(b"T", b"", born_host=HOST, store_host=HOST))
     store.put((1 << 25).to_bytes(4, "big") + forged[4:])
@@ -160,7 +160,7 @@ def test_a_length_beyond_reason_is_not_read() -> None:
 
 
 @given(st.integers(0, 400), st.integers(0, 7))
-def test_a_damaged_record_is_itself_or_none(at: int, bit: int) -> None:
+def test_damaged_record_is_returned_as_it_is_or_not(at: int, bit: int) -> None:
     store = Store()
     messages = [store.put(b"body %d" % number, KEYS="k") for number in range(4)]
     store.cool()
@@ -175,7 +175,7 @@ def test_a_damaged_record_is_itself_or_none(at: int, bit: int) -> None:
         position += len(message.data)
 
 
-def test_what_is_not_readable_or_gone_is_not_there() -> None:
+def test_unreadable_or_deleted_records_are_not_returned() -> None:
     store = Store()
     first, *_, last = [store.put(bytes(3000)) for _ in range(5)]
     store.readable = last.record.physical_offset
@@ -216,7 +216,7 @@ def test_messages_are_found_by_each_of_their_keys(*, is_cold: bool) -> None:
         assert store.by_key(nothing) == []
 
 
-def test_the_newest_within_the_times_are_answered_in_order() -> None:
+def test_newest_messages_within_the_times_are_returned_in_order() -> None:
     store = Store(replace(SETTINGS, max_msgs_num_batch=5))
     for _ in range(10):
         store.put(KEYS="k")
@@ -229,7 +229,7 @@ def test_the_newest_within_the_times_are_answered_in_order() -> None:
     assert (answer.index_end_ms, answer.index_end_offset) == (10_000, last.physical_offset)
 
 
-def test_keys_of_the_same_hash_are_told_apart() -> None:
+def test_keys_with_equal_hashes_are_distinguished() -> None:
     store = Store(replace(SETTINGS, max_msgs_num_batch=4))
     store.put(KEYS="Aa")
     for _ in range(6):
@@ -244,14 +244,14 @@ def test_keys_of_the_same_hash_are_told_apart() -> None:
     assert store.by_key("k", topic="Aa") == [9000]
 
 
-def test_a_record_that_the_index_has_twice_is_answered_once() -> None:
+def test_record_that_is_indexed_twice_is_returned_once() -> None:
     store = Store()
     record = store.put(KEYS="k").record
     store.index.put(b"T", b"", b"k", record.physical_offset, record.store_timestamp_ms)
     assert store.by_key("k") == [1000]
 
 
-def test_records_that_are_gone_are_left_out() -> None:
+def test_deleted_records_are_left_out() -> None:
     store = Store()
     for _ in range(6):
         store.put(bytes(2000), KEYS="k")
@@ -271,7 +271,7 @@ def test_an_answer_fits_into_a_frame() -> None:
 # ---------------------------------------------------------------------- figures and times
 
 
-def test_the_bounds_of_a_queue() -> None:
+def test_bounds_of_a_queue_follow_log_and_readable_position() -> None:
     store = Store()
     assert store.finish(lookups.queue_bounds(store, "T", 0)) is None
     for _ in range(6):
@@ -282,7 +282,7 @@ def test_the_bounds_of_a_queue() -> None:
     assert store.finish(lookups.queue_bounds(store, "T", 0)) == Bounds(3, 5)
 
 
-def test_store_times() -> None:
+def test_store_times_of_records() -> None:
     store = Store()
     assert store.finish(lookups.first_store_time(store)) == -1
     assert store.finish(lookups.earliest_store_time(store, "T", 0)) == -1
@@ -297,7 +297,7 @@ def test_store_times() -> None:
     assert store.finish(lookups.store_time_of(store, "T", 2, 0)) == -1
 
 
-def test_no_time_is_told_of_what_is_not_there() -> None:
+def test_missing_records_have_no_store_time() -> None:
     store = Store()
     for _ in range(3):
         store.put()
@@ -312,7 +312,7 @@ def test_no_time_is_told_of_what_is_not_there() -> None:
     assert store.finish(lookups.first_store_time(store)) == -1
 
 
-def test_the_time_of_a_record_with_long_hosts() -> None:
+def test_store_time_of_a_record_with_ipv6_hosts() -> None:
     store = Store()
     record = Record(b"T", b"b", born_host=bytes(20), store_host=bytes(20))
     arena = store.log.start_group(777)
@@ -323,7 +323,7 @@ def test_the_time_of_a_record_with_long_hosts() -> None:
 
 
 @pytest.mark.parametrize("is_cold", [False, True])
-def test_offsets_by_time(*, is_cold: bool) -> None:
+def test_offset_by_time_equals_a_linear_search(*, is_cold: bool) -> None:
     store = Store()
     for number in range(60):
         store.put(bytes(300), queue_id=number % 2)  # message n of queue 1 at 2000 * n + 2000

@@ -1,4 +1,4 @@
-"""Pulls: the table of statuses, what fits into an answer, and what damage does to it."""
+"""Tests pulls: their statuses, the limits of an answer, and damage."""
 
 from __future__ import annotations
 
@@ -147,14 +147,14 @@ def everything(pulled: Pulled) -> tuple[object, ...]:
     return *outcome(pulled), records, pulled.count, pulled.size, pulled.suggests_slave
 
 
-def test_no_queue_and_an_empty_queue() -> None:
+def test_pull_of_a_missing_or_empty_queue() -> None:
     store = filled(1)
     assert outcome(store.pull(5, queue_id=1)) == (PullStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
     store.unreadable_bytes = store.log.end
     assert outcome(store.pull(5)) == (PullStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
 
 
-def test_an_offset_outside_is_corrected() -> None:
+def test_offset_outside_of_the_queue_is_corrected() -> None:
     store = filled(60)
     store.remove_log_file()
     store.queues.raise_minimum(store.log.start)
@@ -166,7 +166,7 @@ def test_an_offset_outside_is_corrected() -> None:
     assert outcome(store.pull(minimum, 1)) == (PullStatus.FOUND, minimum + 1, minimum, 60)
 
 
-def test_a_slave_corrects_nothing() -> None:
+def test_slave_does_not_correct_offsets() -> None:
     store = filled(60)
     store.remove_log_file()
     store.queues.raise_minimum(store.log.start)
@@ -180,7 +180,7 @@ def test_a_slave_corrects_nothing() -> None:
     assert at_once(pull(store, query, MEMORY_BYTES)).next_offset == 60
 
 
-def test_neighbours_in_the_log_are_one_piece() -> None:
+def test_neighbouring_records_are_one_chunk() -> None:
     store = filled(20)
     pulled = at_once(pull(store, PullQuery("T", 0, 3, 10), MEMORY_BYTES))
     assert numbers(pulled) == list(range(3, 13))
@@ -188,7 +188,7 @@ def test_neighbours_in_the_log_are_one_piece() -> None:
     assert pulled.chunks[0] == store.log.read(3 * 192, 10 * 192)
 
 
-def test_messages_between_other_queues_are_as_good() -> None:
+def test_records_between_those_of_other_queues_are_returned() -> None:
     store = Store()
     for number in range(30):
         for queue_id in range(3):
@@ -200,7 +200,7 @@ def test_messages_between_other_queues_are_as_good() -> None:
 
 
 @pytest.mark.parametrize("between", [RECENT_GAP_BYTES - 100, RECENT_GAP_BYTES])
-def test_recent_messages_are_found_whether_they_are_read_at_once_or_not(between: int) -> None:
+def test_recent_messages_are_found_on_both_sides_of_the_gap_limit(between: int) -> None:
     store = Store(replace(SETTINGS, mapped_file_size_commit_log=1 << 20))
     for number in range(30):
         store.put(0, b"ours %d" % number)
@@ -213,7 +213,7 @@ def test_recent_messages_are_found_whether_they_are_read_at_once_or_not(between:
 
 
 @pytest.mark.parametrize("block_bytes", [1000, 4096, 10_000])
-def test_queues_that_are_walked_side_by_side_are_read_once(block_bytes: int) -> None:
+def test_queues_that_are_read_side_by_side_share_blocks(block_bytes: int) -> None:
     store = Store(replace(SETTINGS, mapped_file_size_commit_log=1 << 20), tail_bytes=0)
     store.log._blocks.block_bytes = block_bytes
     for number in range(60):
@@ -234,7 +234,7 @@ def test_queues_that_are_walked_side_by_side_are_read_once(block_bytes: int) -> 
     assert kept
 
 
-def test_a_pull_alone_has_no_block_read_for_it() -> None:
+def test_single_pull_reads_no_block() -> None:
     store = Store(replace(SETTINGS, mapped_file_size_commit_log=1 << 20), tail_bytes=0)
     for _ in range(40):
         store.put(0, b"ours")
@@ -258,7 +258,7 @@ def test_damage_in_a_block_ends_the_answer_before_it() -> None:
         store.pull(9)
 
 
-def test_what_lies_far_apart_is_not_read_in_between() -> None:
+def test_gap_between_distant_records_is_not_read() -> None:
     store = Store(replace(SETTINGS, mapped_file_size_commit_log=1 << 20))
     for _ in range(3):
         store.put(0, b"ours")
@@ -291,7 +291,7 @@ def test_recent_messages_are_limited_in_bytes(limit: int, given: int) -> None:
     assert (numbers(pulled), pulled.next_offset) == (list(range(given)), given)
 
 
-def test_messages_far_behind_are_limited_more() -> None:
+def test_cold_messages_have_lower_limits() -> None:
     settings = replace(SETTINGS, access_message_in_memory_max_ratio=50)
     store = filled(50, settings=settings)
     behind_20 = store.log.end - place(store, 30)
@@ -303,7 +303,7 @@ def test_messages_far_behind_are_limited_more() -> None:
     assert numbers(store.pull(0, memory_bytes=2 * behind_20)) == [0, 1, 2]
 
 
-def test_a_slave_is_suggested_to_who_is_far_behind() -> None:
+def test_consumer_far_behind_gets_a_slave_suggested() -> None:
     settings = replace(SETTINGS, access_message_in_memory_max_ratio=50)
     store = filled(20, settings=settings)
     behind = store.log.end - 7 * 192  # message 7 is the last one looked at
@@ -313,7 +313,7 @@ def test_a_slave_is_suggested_to_who_is_far_behind() -> None:
 
 
 @pytest.mark.parametrize("is_cold", [False, True])
-def test_units_that_are_not_readable_are_not_there(*, is_cold: bool) -> None:
+def test_units_above_the_readable_position_are_hidden(*, is_cold: bool) -> None:
     store = filled(50)
     if is_cold:
         store.cool()
@@ -325,7 +325,7 @@ def test_units_that_are_not_readable_are_not_there(*, is_cold: bool) -> None:
         assert outcome(store.pull(51))[:2] == (PullStatus.OFFSET_OVERFLOW_BADLY, maximum)
 
 
-def test_tags_are_judged_by_the_unit_alone() -> None:
+def test_tag_filter_uses_the_unit_alone() -> None:
     store = Store()
     for number in range(10):
         store.put(0, b"x", tags_code=number % 3)
@@ -343,7 +343,7 @@ def test_tags_are_judged_by_the_unit_alone() -> None:
     )
 
 
-def test_a_filter_of_records_sees_them_decoded() -> None:
+def test_record_filter_gets_decoded_records() -> None:
     store = filled(20)
     seen: list[int] = []
 
@@ -360,7 +360,7 @@ def test_a_filter_of_records_sees_them_decoded() -> None:
 
 
 @pytest.mark.parametrize("filters", [0, 1])
-def test_a_pull_looks_at_so_many_units(filters: int) -> None:
+def test_pull_reads_a_bounded_number_of_units(filters: int) -> None:
     store = filled(UNITS_MAX + 50, 10, replace(SETTINGS, mapped_file_size_commit_log=1 << 20))
     query = PullQuery("T", 0, 7, 32)
     if filters:
@@ -373,7 +373,7 @@ def test_a_pull_looks_at_so_many_units(filters: int) -> None:
     assert store.finish(pull(store, query, MEMORY_BYTES)).next_offset == 7 + UNITS_MAX + 20
 
 
-def test_a_long_look_rests_now_and_then() -> None:
+def test_long_pull_pauses_between_pieces() -> None:
     store = filled(100)
     query = PullQuery("T", 0, 0, 32, matches=lambda record: record.queue_offset % 3 == 0)
     steps = list(pull(store, query, MEMORY_BYTES))
@@ -383,7 +383,7 @@ def test_a_long_look_rests_now_and_then() -> None:
     assert list(pull(store, query, MEMORY_BYTES)) == []
 
 
-def test_records_that_are_gone_are_skipped() -> None:
+def test_deleted_records_are_skipped() -> None:
     store = Store()
     store.put(1, b"alone")
     for _ in range(60):
@@ -394,7 +394,7 @@ def test_records_that_are_gone_are_skipped() -> None:
     assert (numbers(pulled), pulled.next_offset) == ([20, 21, 22, 23, 24], 25)
 
 
-def test_records_that_go_while_we_wait_are_skipped() -> None:
+def test_records_deleted_during_the_pull_are_skipped() -> None:
     store = filled(60)
     store.log._tail.clear()
     store.disk.reads_cached = False
@@ -416,7 +416,7 @@ def test_records_that_go_while_we_wait_are_skipped() -> None:
     assert (numbers(too_late), too_late.next_offset) == (list(range(21, 36)), 36)
 
 
-def test_a_missing_file_of_the_queue_leads_to_the_next() -> None:
+def test_missing_file_of_the_queue_continues_at_the_next() -> None:
     store = filled(60)
     for queue in store.queues.queues():
         store.queues.write(queue)
@@ -446,7 +446,7 @@ def test_a_damaged_record_ends_the_answer_before_it(field: int) -> None:
     assert numbers(store.pull(6)) == list(range(6, 38))
 
 
-def test_a_damaged_body_is_for_the_consumer_to_see() -> None:
+def test_damaged_body_is_returned_to_the_consumer() -> None:
     store = filled(3)
     damage(store, 192 + 100, b"\x01")
     assert store.pull(0).count == 3
@@ -473,7 +473,7 @@ def test_a_damaged_record_counts_only_when_it_is_reached() -> None:
         b"\0\0\0\0\0\0\0\x07\0\0\0\xc0" + bytes(8),
     ],
 )
-def test_a_damaged_unit_never_leads_to_garbage(unit: bytes) -> None:
+def test_damaged_unit_never_returns_other_bytes(unit: bytes) -> None:
     store = filled(20)
     for queue in store.queues.queues():
         store.queues.write(queue)
@@ -485,7 +485,7 @@ def test_a_damaged_unit_never_leads_to_garbage(unit: bytes) -> None:
     assert numbers(store.pull(6, 3)) == [6, 7, 8]
 
 
-def test_a_length_without_reason_is_not_read() -> None:
+def test_impossible_length_is_not_read() -> None:
     store = filled(20, settings=replace(SETTINGS, mapped_file_size_commit_log=1 << 26))
     store.cool()
     store.log.end = 1 << 26
@@ -496,7 +496,7 @@ def test_a_length_without_reason_is_not_read() -> None:
             store.pull(19)
 
 
-def test_files_cut_by_other_hands_are_damage() -> None:
+def test_files_shortened_by_another_program_are_damage() -> None:
     store = filled(20)
     store.cool()
     store.disk.open("commitlog/00000000000000000000").resize(5 * 192 + 50)
@@ -531,7 +531,7 @@ PUTS = st.lists(
     st.none() | st.integers(1, 900),
     st.integers(0, 40_000),
 )
-def test_hot_and_cold_answers_are_those_of_a_plain_look(
+def test_hot_and_cold_answers_equal_a_linear_search(
     puts: list[Put],
     offset: int,
     count_max: int,

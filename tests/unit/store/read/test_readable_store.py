@@ -1,4 +1,4 @@
-"""The bytes of log and queues, hot and cold: never more than there is."""
+"""Tests reads of log and queue bytes, from memory and from disk."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def made_log(disk: MemoryDisk, count: int, *, tail_bytes: int = 0) -> CommitLog:
 
 
 @pytest.mark.parametrize(("tail_bytes", "is_cold"), [(1 << 20, False), (0, False), (0, True)])
-def test_the_log_ends_where_it_ends(tail_bytes: int, *, is_cold: bool) -> None:
+def test_read_stops_at_the_end_of_the_log(tail_bytes: int, *, is_cold: bool) -> None:
     disk = MemoryDisk()
     log = made_log(disk, 6, tail_bytes=tail_bytes)
     disk.reads_cached = not is_cold
@@ -51,7 +51,7 @@ def test_the_log_ends_where_it_ends(tail_bytes: int, *, is_cold: bool) -> None:
         assert len(run(log_bytes(log, position, size))) == expected
 
 
-def test_a_file_that_went_while_we_waited_has_no_bytes() -> None:
+def test_file_deleted_during_the_read_has_no_bytes() -> None:
     disk = MemoryDisk()
     log = made_log(disk, 6)
     disk.reads_cached = False
@@ -67,7 +67,7 @@ def test_a_file_that_went_while_we_waited_has_no_bytes() -> None:
 
 
 @pytest.mark.parametrize("is_gone", [True, False])
-def test_a_unit_whose_file_went_while_we_waited_is_none(*, is_gone: bool) -> None:
+def test_unit_of_a_file_deleted_during_the_read_is_none(*, is_gone: bool) -> None:
     disk = MemoryDisk()
     queues = Queues(disk, 200)
     queues.load(0)
@@ -94,7 +94,7 @@ def test_a_unit_whose_file_went_while_we_waited_is_none(*, is_gone: bool) -> Non
         assert ended.value.value == -1
 
 
-def test_a_disk_that_fails_is_an_error() -> None:
+def test_disk_failure_is_an_error() -> None:
     disk = MemoryDisk()
     log = made_log(disk, 6)
     disk.reads_cached = False
@@ -105,7 +105,7 @@ def test_a_disk_that_fails_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("is_cold", [False, True])
-def test_a_queue_ends_where_it_ends(*, is_cold: bool) -> None:
+def test_read_stops_at_the_end_of_the_queue(*, is_cold: bool) -> None:
     disk = MemoryDisk()
     queues = Queues(disk, 200)
     queues.load(0)

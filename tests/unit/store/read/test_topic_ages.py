@@ -1,4 +1,4 @@
-"""Topics whose old messages are hidden although the log still has them."""
+"""Tests topics whose old messages are hidden although the log has them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def status(opened: OpenedStore, offset: int) -> tuple[PullStatus, int]:
     return answer.status, answer.next_offset
 
 
-def test_older_messages_are_answered_as_deleted() -> None:
+def test_messages_above_the_age_are_reported_as_deleted() -> None:
     opened = filled()
     opened.store.keep_topic("T", KEPT_MS)
     look(opened)
@@ -64,7 +64,7 @@ def test_older_messages_are_answered_as_deleted() -> None:
     assert run(offset_by_time(opened.store, "T", 0, 0, Boundary.LOWER)) == 7
 
 
-def test_it_is_looked_at_again_and_again_until_none_is_left() -> None:
+def test_floor_rises_until_no_message_is_left() -> None:
     opened = filled()
     opened.store.keep_topic("T", KEPT_MS)
     for minimum in (7, 8, 9, 10, 10):
@@ -77,7 +77,7 @@ def test_it_is_looked_at_again_and_again_until_none_is_left() -> None:
     assert status(opened, 10) == (PullStatus.FOUND, 11)
 
 
-def test_nothing_of_it_leaves_the_disk() -> None:
+def test_hidden_messages_stay_on_disk() -> None:
     opened = filled()
     opened.store.keep_topic("T", 1)
     for _ in range(5):
@@ -88,7 +88,7 @@ def test_nothing_of_it_leaves_the_disk() -> None:
 
 
 @pytest.mark.parametrize("is_clean", [True, False])
-def test_who_says_it_again_after_a_start_finds_the_same(is_clean: bool) -> None:
+def test_age_set_again_after_a_restart_hides_the_same_messages(is_clean: bool) -> None:
     disk = FaultyDisk()
     opened = filled(disk)
     opened.store.keep_topic("T", KEPT_MS)
@@ -104,7 +104,7 @@ def test_who_says_it_again_after_a_start_finds_the_same(is_clean: bool) -> None:
 
 
 @pytest.mark.parametrize(("age_ms", "minimum"), [(None, 0), (HOUR_MS, 0), (5 * 60_000, 5)])
-def test_a_longer_time_shows_more_again(age_ms: int | None, minimum: int) -> None:
+def test_longer_age_shows_messages_again(age_ms: int | None, minimum: int) -> None:
     opened = filled()
     opened.store.keep_topic("T", KEPT_MS)
     look(opened)
@@ -113,7 +113,7 @@ def test_a_longer_time_shows_more_again(age_ms: int | None, minimum: int) -> Non
     assert bounds(opened) == Bounds(minimum, 10)
 
 
-def test_a_clock_that_is_set_back_shows_nothing_again() -> None:
+def test_clock_that_is_set_back_shows_no_message_again() -> None:
     opened = filled()
     opened.store.keep_topic("T", KEPT_MS)
     look(opened)
@@ -122,7 +122,7 @@ def test_a_clock_that_is_set_back_shows_nothing_again() -> None:
     assert bounds(opened) == Bounds(7, 10)
 
 
-def test_a_topic_made_again_starts_without() -> None:
+def test_recreated_topic_starts_without_an_age() -> None:
     opened = filled()
     opened.store.keep_topic("T", 1)
     look(opened)
@@ -133,7 +133,7 @@ def test_a_topic_made_again_starts_without() -> None:
     assert bounds(opened) == Bounds(0, 1)
 
 
-def test_the_loop_never_waits_for_the_disk() -> None:
+def test_event_loop_never_waits_for_the_disk() -> None:
     disk = FaultyDisk()
     opened = filled(disk)
     opened.close()
@@ -149,7 +149,7 @@ def test_the_loop_never_waits_for_the_disk() -> None:
     assert bounds(again) == Bounds(7, 10)
 
 
-def test_what_cannot_be_read_is_told_and_read_again() -> None:
+def test_failed_read_is_reported_and_repeated() -> None:
     disk = FaultyDisk()
     opened = filled(disk)
     opened.close()
@@ -167,6 +167,6 @@ def test_what_cannot_be_read_is_told_and_read_again() -> None:
     assert bounds(again) == Bounds(7, 10)
 
 
-def test_no_time_at_all_is_refused() -> None:
+def test_age_of_zero_is_refused() -> None:
     with pytest.raises(LocalError, match="cannot be kept for 0 ms"):
         filled().store.keep_topic("T", 0)

@@ -40,7 +40,7 @@ def test_a_share_that_is_used_up_comes_back_with_the_next_turn() -> None:
     assert meter.left == TURN_SECONDS
 
 
-def test_a_piece_that_took_long_is_paid_back_by_the_turns_that_follow() -> None:
+def test_long_piece_is_paid_back_by_the_following_turns() -> None:
     clock = Hand()
     meter = WorkMeter(clock)
     worked(meter, clock, TURN_SECONDS * 11)
@@ -51,7 +51,7 @@ def test_a_piece_that_took_long_is_paid_back_by_the_turns_that_follow() -> None:
     assert meter.left > 0
 
 
-def test_a_stopped_process_leaves_no_endless_debt() -> None:
+def test_debt_of_a_stopped_process_is_bounded() -> None:
     clock = Hand()
     meter = WorkMeter(clock)
     worked(meter, clock, 3600.0)

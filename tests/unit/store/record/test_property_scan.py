@@ -1,4 +1,4 @@
-"""The scan beside a plain reading of the same bytes, piece by piece."""
+"""Tests that the property scan agrees with a plain decoding."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ def scanned(scan: PropertyScan) -> tuple[list[bytes], bool, bool]:
 
 
 @given(st.lists(PIECES, max_size=20), st.integers(0, 9), st.integers(0, 9))
-def test_what_is_found_is_what_a_plain_reading_finds(
-    pieces: list[bytes], before: int, behind: int
-) -> None:
+def test_scan_equals_a_plain_decoding(pieces: list[bytes], before: int, behind: int) -> None:
     properties = b"".join(pieces)
     scan = PropertyScan()
     scan.read(properties + b"TAGS\x01of the read before\x02", 0, len(properties))

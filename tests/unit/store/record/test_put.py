@@ -1,4 +1,4 @@
-"""What can never be stored, and what producers read about it."""
+"""Tests which messages can never be stored, and the texts for producers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def message(topic: bytes = b"T", body: bytes = b"x", properties: bytes = b"") ->
         message(properties=b"a\x01" + bytes(511) + b"\x02"),
     ],
 )
-def test_the_limits_themselves_are_allowed(good: Record) -> None:
+def test_values_at_the_limits_are_allowed(good: Record) -> None:
     assert check_message(good, SETTINGS) is None
 
 
@@ -67,7 +67,9 @@ def test_the_limits_themselves_are_allowed(good: Record) -> None:
         (message(properties=b"x" * 4000), PutStatus.MESSAGE_ILLEGAL, "4093 bytes.*holds 4088"),
     ],
 )
-def test_one_more_is_refused_in_words(bad: Record, status: PutStatus, text: str) -> None:
+def test_values_above_the_limits_are_refused_with_the_reason(
+    bad: Record, status: PutStatus, text: str
+) -> None:
     refused = check_message(bad, SETTINGS)
     assert refused is not None
     assert refused.status is status
@@ -75,7 +77,7 @@ def test_one_more_is_refused_in_words(bad: Record, status: PutStatus, text: str)
     assert re.search(text, refused.text)
 
 
-def test_a_batch_is_refused_as_one() -> None:
+def test_batch_is_refused_as_a_whole() -> None:
     half = message(body=bytes(500))
     assert check_batch([half, half], SETTINGS) is None
     refused = check_batch([half, half, half], SETTINGS)
@@ -122,7 +124,7 @@ def test_a_batch_with_one_bad_message_is_refused() -> None:
     assert check_batch([message(), message(body=b"")], SETTINGS) is not None
 
 
-def test_a_full_disk_is_told_with_path_use_and_need() -> None:
+def test_full_disk_is_reported_with_path_usage_and_need() -> None:
     disk = MemoryDisk(total_bytes=1 << 20)
     disk.create("big").allocate(0, 1 << 20)
     error = DiskError(DiskFailure.NO_SPACE, "allocate", "commitlog/0")
@@ -133,14 +135,14 @@ def test_a_full_disk_is_told_with_path_use_and_need() -> None:
     assert "77 more" in refused.text
 
 
-def test_any_other_failure_is_told_in_the_systems_words() -> None:
+def test_other_failures_are_reported_with_the_text_of_the_system() -> None:
     error = DiskError(DiskFailure.BROKEN, "write", "commitlog/0", "Input/output error")
     refused = disk_refused(error, MemoryDisk(), "", 77)
     assert refused.status is PutStatus.SERVICE_NOT_AVAILABLE
     assert "write commitlog/0: Input/output error" in refused.text
 
 
-def test_every_status_has_a_code_and_four_mean_stored() -> None:
+def test_every_status_has_a_response_code() -> None:
     codes = {status: status.response_code for status in PutStatus}
     assert codes[PutStatus.PROPERTIES_SIZE_EXCEEDED] is ResponseCode.MESSAGE_ILLEGAL
     stored = {int(codes[status]) for status in PutStatus if status.is_stored}

@@ -1,4 +1,4 @@
-"""Steps through a log: sound records, blanks, and why it ends."""
+"""Tests the walk over a part of the log: records, blanks, and why it ends."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def test_a_blank_ends_the_file() -> None:
 
 
 @pytest.mark.parametrize("size", [8, FILE_BYTES - 191, FILE_BYTES - 189])
-def test_a_blank_that_does_not_lead_to_the_files_end_is_none(size: int) -> None:
+def test_blank_that_does_not_reach_the_end_of_the_file_is_invalid(size: int) -> None:
     last = steps(log(2) + encode_blank(size))[-1]
     assert last.found is Found.NOTHING
     assert "810 are left" in last.reason
 
 
-def test_every_cut_asks_for_more_or_has_nothing() -> None:
+def test_incomplete_bytes_need_more_or_are_nothing() -> None:
     data = log(1)
     for size in range(1, len(data)):
         (step,) = steps(data[:size])
@@ -61,7 +61,7 @@ def test_every_cut_asks_for_more_or_has_nothing() -> None:
         assert steps(data[: step.size])[0].found in {Found.RECORD, Found.MORE}
 
 
-def test_every_damaged_byte_before_the_properties_is_seen_or_harmless() -> None:
+def test_every_damaged_byte_before_the_properties_is_detected_or_harmless() -> None:
     data = log(1)
     good = steps(data)[0].record
     for at in range(len(data)):
@@ -74,7 +74,7 @@ def test_every_damaged_byte_before_the_properties_is_seen_or_harmless() -> None:
             assert at not in range(84, 91)
 
 
-def test_a_record_from_elsewhere_is_none() -> None:
+def test_record_of_another_position_is_invalid() -> None:
     step = look(log(1, start=0), 0, START, FILE_BYTES)
     assert (step.found, step.reason) == (Found.NOTHING, "a record that says it lies at 0")
 
@@ -90,13 +90,13 @@ def test_nothing_begins_in_the_last_seven_bytes() -> None:
     assert (step.found, step.reason) == (Found.NOTHING, "only 7 bytes are left in the file")
 
 
-def test_a_wrong_body_passes_only_when_told_so() -> None:
+def test_wrong_body_passes_only_without_verification() -> None:
     data = log(1).replace(b"000", b"00x")
     assert look(data, 0, START, FILE_BYTES).found is Found.NOTHING
     assert look(data, 0, START, FILE_BYTES, verify_body=False).found is Found.RECORD
 
 
-def test_a_record_that_lost_its_end_is_found_above_the_mark_only() -> None:
+def test_torn_record_is_detected_above_the_flush_position_only() -> None:
     arena = Arena(START, FILE_BYTES, 1)
     arena.add(Record(b"T", b"x", properties=b"a\x01b\x02", born_host=HOST, store_host=HOST))
     (run,) = arena.runs()
@@ -109,7 +109,7 @@ def test_a_record_that_lost_its_end_is_found_above_the_mark_only() -> None:
         assert look(torn, 0, START, FILE_BYTES, flushed=arena.end).found is Found.RECORD
 
 
-def test_above_the_mark_a_wrong_body_never_passes() -> None:
+def test_wrong_body_above_the_flush_position_is_rejected() -> None:
     data = bytearray(log(1))
     data[88] ^= 1
     (below,) = walk(bytes(data), START, FILE_BYTES, flushed=START + 95, verify_body=False)

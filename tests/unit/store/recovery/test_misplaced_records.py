@@ -1,4 +1,4 @@
-"""Where a power cut left a wrong bit in a record's queue offset, the log ends before it."""
+"""Tests that the log ends before a record with a wrong queue offset."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_log_ends_before_a_record_that_is_not_the_next_of_its_queue(
 
 @pytest.mark.parametrize("chunk_bytes", [256, 1 << 20])
 @pytest.mark.parametrize(("topic", "number", "bit"), [("T", 16, 4), ("U", 0, 5)])
-def test_who_seems_to_begin_its_queue_anew_is_found_out_by_the_next_one(
+def test_record_that_seems_to_begin_its_queue_anew_is_refuted_by_the_next_one(
     topic: str, number: int, bit: int, chunk_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_walk, "CHUNK_BYTES", chunk_bytes)
@@ -77,7 +77,7 @@ def test_who_seems_to_begin_its_queue_anew_is_found_out_by_the_next_one(
     assert again.bodies() == bodies(0, 11 + number if topic == "U" else number)
 
 
-def test_what_is_in_no_queue_has_no_place_in_one() -> None:
+def test_records_without_a_queue_are_not_checked() -> None:
     disk, opened = half_synced()
     prepared = message(20)
     prepared.sys_flag = TRANSACTION_PREPARED
@@ -89,7 +89,7 @@ def test_what_is_in_no_queue_has_no_place_in_one() -> None:
     assert again.bodies() == [*bodies(0, 20), b"body 21"]
 
 
-def test_below_the_mark_the_log_is_never_cut() -> None:
+def test_log_is_never_truncated_below_the_flush_position() -> None:
     disk, opened = half_synced()
     turn_bit(disk, place(opened, "T", 5), 29)
     disk = disk.kill()
@@ -100,7 +100,7 @@ def test_below_the_mark_the_log_is_never_cut() -> None:
     assert again.store.log.end == opened.store.log.end
 
 
-def test_nor_is_one_that_another_wrong_one_made_room_for() -> None:
+def test_record_behind_another_misplaced_one_does_not_count() -> None:
     disk, opened = half_synced()
     wrong = place(opened, "T", 14)
     turn_bit(disk, wrong, 5)
@@ -109,7 +109,7 @@ def test_nor_is_one_that_another_wrong_one_made_room_for() -> None:
     assert (again.store.log.end, again.bodies()) == (wrong, bodies(0, 14))
 
 
-def test_a_record_that_names_another_queue_takes_nothing_of_that_ones_place() -> None:
+def test_record_with_a_wrong_queue_does_not_move_that_queue() -> None:
     disk, opened = half_synced()
     wrong = place(opened, "U", 4)
     start = wrong - wrong % SETTINGS.mapped_file_size_commit_log
@@ -120,7 +120,7 @@ def test_a_record_that_names_another_queue_takes_nothing_of_that_ones_place() ->
 
 
 @pytest.mark.parametrize("bit", [59, 63])
-def test_no_queue_begins_where_none_can(bit: int) -> None:
+def test_impossible_first_offset_ends_the_log(bit: int) -> None:
     disk, opened = half_synced()
     opened.put(20, topic="V")
     opened.turn()
@@ -130,7 +130,7 @@ def test_no_queue_begins_where_none_can(bit: int) -> None:
     assert (again.store.log.end, again.bodies()) == (wrong, bodies(0, 20))
 
 
-def test_a_queue_that_is_short_is_made_again_and_no_record_is_taken_for_wrong() -> None:
+def test_short_queue_is_rebuilt_and_the_log_stays() -> None:
     disk, _ = half_synced()
     empty_unit(disk, 9)
     again = OpenedStore(disk.kill(), SYNC)
@@ -138,7 +138,7 @@ def test_a_queue_that_is_short_is_made_again_and_no_record_is_taken_for_wrong() 
 
 
 @pytest.mark.parametrize("number", [10, 15])
-def test_of_a_queue_that_is_made_again_the_log_says_what_is_next(number: int) -> None:
+def test_log_decides_the_next_offset_of_a_rebuilt_queue(number: int) -> None:
     disk, opened = half_synced()
     wrong = place(opened, "T", number)
     turn_bit(disk, wrong, 29)
@@ -154,7 +154,7 @@ def empty_unit(disk: FaultyDisk, number: int) -> None:
     file.sync()
 
 
-def test_a_topic_that_was_deleted_where_the_log_comes_from_begins_anew() -> None:
+def test_topic_deleted_on_the_master_begins_anew() -> None:
     disk, opened = half_synced()
     first = place(opened, "T", 14)
     for number in range(14, 20):

@@ -1,4 +1,4 @@
-"""What speaks only of records that are gone goes too, one file at a time."""
+"""Tests that files of queues and index are deleted after their last record."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Kept:
         return [int(entry.name) // UNIT_BYTES for entry in entries]
 
 
-def test_files_of_queues_and_index_go_when_their_last_record_has() -> None:
+def test_files_of_queues_and_index_are_deleted_with_their_last_record() -> None:
     kept = Kept(A=23, B=5)
     kept.begin(1000)
     assert kept.run() == [
@@ -108,7 +108,7 @@ def test_a_file_with_one_record_left_stays() -> None:
     assert kept.run() == ["consumequeue/A/0/00000000000000000000"]
 
 
-def test_one_removal_is_under_way_and_the_next_one_keeps_its_distance() -> None:
+def test_one_removal_runs_at_a_time_with_pauses() -> None:
     kept = Kept(A=30)
     kept.begin(2000)
     assert len(kept.turn()) == 1
@@ -122,14 +122,14 @@ def test_one_removal_is_under_way_and_the_next_one_keeps_its_distance() -> None:
     assert not kept.turn()
 
 
-def test_a_turn_looks_at_few_of_many_queues() -> None:
+def test_one_turn_checks_a_bounded_number_of_queues() -> None:
     kept = Kept(**{f"T{number}": 1 for number in range(LOOKED_A_TURN + 1)})
     kept.begin(1 << 30)
     assert not kept.turn()
     assert kept.turn() == ["index/20261121000000000"]
 
 
-def test_nothing_happens_while_the_log_begins_where_it_did() -> None:
+def test_nothing_is_deleted_while_the_start_of_the_log_is_unchanged() -> None:
     kept = Kept(A=12)
     kept.begin(0)
     assert not kept.cleaner.is_under_way
@@ -140,7 +140,7 @@ def test_nothing_happens_while_the_log_begins_where_it_did() -> None:
     assert kept.cleaner.deadline() == NEVER
 
 
-def test_queues_nobody_opened_are_left_alone() -> None:
+def test_unopened_queues_are_skipped() -> None:
     kept = Kept(A=12)
     queues = Queues(kept.disk, FILE_UNITS * UNIT_BYTES)
     queues.load(0)
@@ -166,7 +166,7 @@ def test_a_file_that_cannot_be_removed_is_tried_again_before_any_other() -> None
     assert not kept.cleaner.removing
 
 
-def test_a_file_that_is_gone_already_is_removed() -> None:
+def test_file_that_is_already_missing_counts_as_removed() -> None:
     kept = Kept(A=12)
     kept.disk.remove("consumequeue/A/0/00000000000000000000")
     kept.begin(500)
@@ -184,7 +184,7 @@ def test_a_folder_whose_sync_failed_ends_the_process() -> None:
         kept.complete()
 
 
-def test_a_queue_that_cannot_be_read_does_not_hold_up_the_others() -> None:
+def test_queue_that_cannot_be_read_does_not_stop_the_others() -> None:
     kept = Kept(A=12, B=12)
     kept.begin(500)
     kept.disk.fail("read", path="consumequeue/B/0/00000000000000000000")
@@ -193,7 +193,7 @@ def test_a_queue_that_cannot_be_read_does_not_hold_up_the_others() -> None:
     assert kept.cleaner.failure is not None
 
 
-def test_a_topic_made_anew_meanwhile_keeps_its_files() -> None:
+def test_recreated_topic_keeps_its_files() -> None:
     kept = Kept(A=23)
     kept.begin(1000)
     kept.disk.fail("remove")
@@ -238,7 +238,7 @@ def test_a_snapshot_knows_which_files_are_there_while_one_is_being_removed(
     assert (queue.start, queue.minimum, queue.end) == (0, 10, 23)
 
 
-def test_tickets_of_others_are_not_taken() -> None:
+def test_unknown_tickets_are_rejected() -> None:
     kept = Kept(A=12)
     kept.begin(500)
     kept.turn()

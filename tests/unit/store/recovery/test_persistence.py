@@ -1,4 +1,4 @@
-"""What is on disk of a store, while the disk is full or fails."""
+"""Tests what is on disk while the disk is full or fails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def with_units(disk: FaultyDisk) -> OpenedStore:
     return opened
 
 
-def test_a_disk_that_takes_no_units_is_not_asked_all_the_time() -> None:
+def test_writes_of_units_are_retried_at_intervals() -> None:
     disk = FaultyDisk()
     opened = with_units(disk)
     disk.fail("write", DiskFailure.NO_SPACE, path="consumequeue/T/0/00000000000000000000")
@@ -40,7 +40,7 @@ def test_a_disk_that_takes_no_units_is_not_asked_all_the_time() -> None:
 
 
 @pytest.mark.parametrize("has_index", [True, False])
-def test_nothing_stays_due_for_ever(has_index: bool) -> None:
+def test_every_write_is_eventually_done(has_index: bool) -> None:
     """Each turn does what it was due for, or it would be followed by the next one at once."""
     opened = OpenedStore(FaultyDisk(), replace(SETTINGS, message_index_enable=has_index))
     for number in range(5):
@@ -58,7 +58,7 @@ def test_a_folder_that_cannot_be_synced_ends_everything() -> None:
         opened.turn(THOROUGH_SECONDS)
 
 
-def test_a_stop_that_is_refused_space_has_synced_whom_it_answers() -> None:
+def test_stop_without_space_has_synced_all_acknowledged_sends() -> None:
     disk = FaultyDisk(lambda count: count - 1)  # what is refused was written, and is in the way
     opened = OpenedStore(disk, SYNC)
     opened.put(1)

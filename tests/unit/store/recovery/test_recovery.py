@@ -1,4 +1,4 @@
-"""What a start makes of each kind of damage, and of each kind of stop."""
+"""Tests what a start does after each kind of damage and of stop."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def damage(disk: Disk, position: int, data: bytes = b"\xff" * 8) -> None:
 
 @pytest.mark.parametrize("seconds", [0.5, 61.0])
 @pytest.mark.parametrize("stop", ["clean", "kill"])
-def test_what_was_removed_by_hand_is_made_again(stop: str, seconds: float) -> None:
+def test_folders_removed_by_an_administrator_are_rebuilt(stop: str, seconds: float) -> None:
     for folders in (["consumequeue"], ["index"], ["consumequeue", "index"]):
         disk = written(stop=stop, seconds=seconds)
         for folder in folders:
@@ -74,7 +74,7 @@ def test_what_was_removed_by_hand_is_made_again(stop: str, seconds: float) -> No
         reopened(disk)
 
 
-def test_a_queue_file_removed_by_hand_is_made_again() -> None:
+def test_queue_file_removed_by_an_administrator_is_rebuilt() -> None:
     disk = written(stop="kill", seconds=61.0)
     files = disk.list("consumequeue/T/0")
     disk.remove(f"consumequeue/T/0/{files[3].name}")
@@ -83,7 +83,7 @@ def test_a_queue_file_removed_by_hand_is_made_again() -> None:
 
 @pytest.mark.parametrize("choose", [keep_all, lose_all])
 @pytest.mark.parametrize("is_clean", [True, False])
-def test_a_rebuild_that_was_cut_off_is_begun_again(choose: Chooser, is_clean: bool) -> None:
+def test_interrupted_rebuild_is_repeated(choose: Chooser, is_clean: bool) -> None:
     for operations in range(1, 40):
         disk = FaultyDisk(choose)
         opened = OpenedStore(disk, SYNC)
@@ -104,7 +104,7 @@ def test_a_rebuild_that_was_cut_off_is_begun_again(choose: Chooser, is_clean: bo
         assert OpenedStore(disk.crash(), SYNC).bodies() == BODIES
 
 
-def test_marks_that_are_gone_cost_time_only() -> None:
+def test_missing_flush_positions_cost_only_time() -> None:
     for stop in ("clean", "kill"):
         disk = written(stop=stop)
         disk.remove(MARKS)
@@ -112,7 +112,7 @@ def test_marks_that_are_gone_cost_time_only() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 40, b"\x7f" * 40])
-def test_the_checkpoint_may_be_missing_or_say_anything(content: bytes) -> None:
+def test_checkpoint_may_be_missing_or_wrong(content: bytes) -> None:
     for is_marked in (True, False):
         disk = written(stop="kill")
         disk.remove("checkpoint")
@@ -130,7 +130,7 @@ def test_a_clean_start_reads_nothing_of_the_log() -> None:
     assert opened.store.report.rewritten_bytes == 0
 
 
-def test_a_file_missing_in_the_middle_is_refused_with_what_to_do() -> None:
+def test_missing_file_in_the_middle_is_refused_with_a_remedy() -> None:
     disk = written()
     disk.remove("commitlog/00000000000000004096")
     with pytest.raises(StoreRefusedError, match=r"00000000000000004096 is missing.*store repair"):
@@ -147,7 +147,7 @@ def test_a_last_file_that_is_missing_is_refused() -> None:
             OpenedStore(disk, SYNC)
 
 
-def test_damage_below_the_mark_is_refused_not_cut() -> None:
+def test_damage_below_the_flush_position_is_refused() -> None:
     disk = written(stop="kill")
     queue = reopened(disk).store.queues.find("T", 0)
     assert queue is not None
@@ -156,7 +156,7 @@ def test_damage_below_the_mark_is_refused_not_cut() -> None:
         OpenedStore(disk, SYNC)
 
 
-def test_a_torn_tail_is_cut_and_a_file_without_a_record_is_removed() -> None:
+def test_torn_end_is_truncated_and_a_file_without_records_is_removed() -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk, SETTINGS)
     for number in range(60):
@@ -172,7 +172,7 @@ def test_a_torn_tail_is_cut_and_a_file_without_a_record_is_removed() -> None:
     assert again.store.log.segments.past - again.store.log.end <= 4096
 
 
-def test_recovery_done_twice_is_done_once() -> None:
+def test_repeated_recovery_changes_nothing() -> None:
     disk = written(stop="kill")
     first = reopened(disk).store
     second = reopened(disk).store
@@ -192,7 +192,7 @@ def test_keys_are_entered_again_from_where_the_last_whole_index_file_ends() -> N
 
 
 @pytest.mark.parametrize("folder", ["consumequeue", "index"])
-def test_what_was_removed_after_a_recovery_is_made_again_as_well(folder: str) -> None:
+def test_folders_removed_after_a_recovery_are_rebuilt(folder: str) -> None:
     disk = written(stop="kill", seconds=61.0)
     reopened(disk)
     remove_tree(disk, folder)
@@ -206,7 +206,7 @@ def java_appends(disk: MemoryDisk) -> None:
     file.write(0, [bytes(7) + b"\x09" + file.read(8, 32)])
 
 
-def test_marks_do_not_count_once_java_has_written_the_store() -> None:
+def test_flush_positions_are_void_after_java_wrote_the_store() -> None:
     disk = written()
     java_appends(disk)
     opened = reopened(disk)
@@ -216,7 +216,7 @@ def test_marks_do_not_count_once_java_has_written_the_store() -> None:
 
 
 @pytest.mark.parametrize("again", [FaultyDisk.kill, FaultyDisk.crash])
-def test_no_power_cut_makes_a_store_of_ours_look_like_javas(
+def test_power_cut_never_makes_a_gantry_store_look_like_one_of_java(
     again: Callable[[FaultyDisk], FaultyDisk],
 ) -> None:
     for seed in range(SEEDS):
@@ -232,7 +232,7 @@ def test_no_power_cut_makes_a_store_of_ours_look_like_javas(
         assert OpenedStore(disk, SYNC).store.report.is_marked
 
 
-def test_a_log_that_lost_its_end_is_refused_where_queues_know_better() -> None:
+def test_log_that_lost_its_end_is_refused_if_queues_prove_it() -> None:
     disk = written()
     queue = reopened(copy.deepcopy(disk)).store.queues.find("T", 0)
     assert queue is not None
@@ -245,7 +245,7 @@ def test_a_log_that_lost_its_end_is_refused_where_queues_know_better() -> None:
 
 
 @pytest.mark.parametrize("stop", ["clean", "kill"])
-def test_a_log_whose_disk_is_not_there_is_refused(stop: str) -> None:
+def test_log_whose_disk_is_not_mounted_is_refused(stop: str) -> None:
     for is_marked in (True, False):
         disk = written(stop=stop, seconds=61.0)
         if not is_marked:

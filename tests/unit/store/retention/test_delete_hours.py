@@ -22,6 +22,6 @@ def test_hours_are_read_as_java_reads_them(text: str, hours: set[int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", ";", "24", "-1", "4:00", "04,16", "004", "04;x", "\u0664"])
-def test_what_names_no_hour_is_refused(text: str) -> None:
+def test_invalid_hours_are_refused(text: str) -> None:
     with pytest.raises(ConfigurationError, match="deleteWhen="):
         parse_hours(text)

@@ -1,4 +1,4 @@
-"""Messages are refused while the disk is nearly full, and only then."""
+"""Tests that messages are refused only while the disk is nearly full."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def test_above_the_warning_level_messages_are_refused_with_the_figures() -> None
     assert "diskSpaceWarningLevelRatio=90 %" in text
 
 
-def test_at_the_level_they_are_taken() -> None:
+def test_messages_are_accepted_at_the_warning_level() -> None:
     assert not Watched(log=900, queues=900).text(0.0)
 
 
-def test_another_level_counts_with_the_next_turn() -> None:
+def test_changed_level_applies_to_the_next_turn() -> None:
     watched = Watched(log=800)
     assert not watched.text(0.0)
     watched.watch.change(replace(SETTINGS, disk_space_warning_level_ratio=79))
@@ -70,7 +70,7 @@ def test_a_full_partition_of_the_queues_counts_and_one_of_the_index_does_not() -
     assert not Watched(index=1000).text(0.0)
 
 
-def test_it_ends_by_itself_at_the_first_look_that_finds_less() -> None:
+def test_refusals_end_at_the_first_check_that_finds_space() -> None:
     watched = Watched(log=999)
     assert watched.text(0.0)
     watched.used["commitlog"] = 900
@@ -78,7 +78,7 @@ def test_it_ends_by_itself_at_the_first_look_that_finds_less() -> None:
     assert not watched.text(LOOK_SECONDS)
 
 
-def test_between_looks_nobody_asks_the_disk() -> None:
+def test_disk_is_not_asked_between_checks() -> None:
     watched = Watched()
     watched.watch.turn(0.0)
     looks = watched.looks
@@ -88,7 +88,7 @@ def test_between_looks_nobody_asks_the_disk() -> None:
     assert watched.looks == looks
 
 
-def test_a_log_that_found_no_space_has_the_next_turn_look() -> None:
+def test_failed_write_of_the_log_makes_the_next_turn_check() -> None:
     watched = Watched()
     watched.watch.turn(0.0)
     watched.used["commitlog"] = 1000
@@ -97,7 +97,7 @@ def test_a_log_that_found_no_space_has_the_next_turn_look() -> None:
     assert watched.text(0.0)
 
 
-def test_what_cannot_be_found_out_changes_nothing() -> None:
+def test_failed_check_changes_nothing() -> None:
     watched = Watched(log=950)
     del watched.used["index"]
     assert "[CL: 0.95 CQ: 0.00] " in watched.text(0.0)
@@ -115,7 +115,7 @@ def test_the_fuller_partition_decides_about_deletion() -> None:
     assert watched.watch.used_percent == pytest.approx(76.0)
 
 
-def test_while_the_reserve_is_given_up_no_message_may_eat_what_it_left() -> None:
+def test_no_message_is_accepted_while_the_reserve_is_released() -> None:
     watched = Watched()
     assert not watched.text(0.0)
     watched.disk.total_bytes = 0
@@ -132,7 +132,7 @@ def test_while_the_reserve_is_given_up_no_message_may_eat_what_it_left() -> None
     assert not watched.text(3 * LOOK_SECONDS)
 
 
-def test_a_partition_of_no_size_is_full() -> None:
+def test_partition_without_size_is_full() -> None:
     disk = MemoryDisk()
     reserve = Reserve(disk, MemoryBackground(disk))
     reserve.open()

@@ -1,4 +1,4 @@
-"""Old files go when they may, and nothing that is needed does, whenever the machine stops."""
+"""Tests which old files are deleted, and that needed files never are."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def fill_disk(kept: Kept, percent: int) -> None:
 # ---------------------------------------------------------------------- when
 
 
-def test_old_files_go_in_their_hour_and_what_hangs_on_them_follows() -> None:
+def test_old_files_are_deleted_in_their_hour_with_queue_and_index_files() -> None:
     kept = filled(hour=HOUR)
     kept.run(2.0)
     assert kept.files() == [5]
@@ -184,7 +184,7 @@ def test_old_files_go_in_their_hour_and_what_hangs_on_them_follows() -> None:
     assert kept.retention.failure is None
 
 
-def test_nothing_goes_at_another_hour() -> None:
+def test_nothing_is_deleted_at_another_hour() -> None:
     kept = filled(hour=HOUR + 1)
     kept.run(100.0)
     assert kept.files() == [0, 1, 2, 3, 4, 5]
@@ -193,7 +193,7 @@ def test_nothing_goes_at_another_hour() -> None:
     assert kept.files() == [5]
 
 
-def test_other_settings_count_from_the_next_look_on() -> None:
+def test_changed_settings_apply_to_the_next_check() -> None:
     kept = filled(hour=HOUR + 1, hours_old=10)
     kept.run(ROUND_SECONDS)
     kept.retention.change(replace(SETTINGS, delete_when="05"))
@@ -214,7 +214,7 @@ def test_a_lower_ratio_deletes_at_any_hour() -> None:
     assert kept.files() == [5]
 
 
-def test_a_shorter_pause_counts_for_files_of_queues_too() -> None:
+def test_shorter_pause_applies_to_files_of_queues_too() -> None:
     slow = replace(
         SETTINGS,
         delete_commit_log_files_interval=3_600_000,
@@ -229,19 +229,19 @@ def test_a_shorter_pause_counts_for_files_of_queues_too() -> None:
     assert len(kept.disk.list("consumequeue/T/0")) == 1
 
 
-def test_nothing_goes_before_the_work_of_a_start_is_done() -> None:
+def test_nothing_is_deleted_before_recovery_is_complete() -> None:
     kept = filled(hour=HOUR)
     kept.run(0.9)
     assert len(kept.files()) == 6
 
 
-def test_young_files_stay() -> None:
+def test_young_files_are_kept() -> None:
     kept = filled(hour=HOUR, hours_old=71)
     kept.run(100.0)
     assert len(kept.files()) == 6
 
 
-def test_a_young_file_keeps_those_behind_it() -> None:
+def test_young_file_keeps_the_later_ones() -> None:
     kept = filled(hour=HOUR)
     kept.disk.memory.now_ms = START_MS + HOUR_MS
     file = kept.disk.open(kept.log.segments.path_of(2 * LOG_BYTES))
@@ -251,7 +251,7 @@ def test_a_young_file_keeps_those_behind_it() -> None:
 
 
 @pytest.mark.parametrize(("percent", "left"), [(74, 6), (76, 1)])
-def test_a_fuller_disk_does_not_wait_for_the_hour(percent: int, left: int) -> None:
+def test_full_disk_deletes_at_any_hour(percent: int, left: int) -> None:
     kept = filled()
     fill_disk(kept, percent)
     kept.run(2.0)
@@ -261,14 +261,16 @@ def test_a_fuller_disk_does_not_wait_for_the_hour(percent: int, left: int) -> No
 @pytest.mark.parametrize(
     ("percent", "forcibly", "left"), [(84, True, 6), (86, True, 1), (86, False, 6), (99, False, 6)]
 )
-def test_young_files_go_only_by_force(percent: int, left: int, *, forcibly: bool) -> None:
+def test_young_files_are_deleted_only_with_forced_deletion(
+    percent: int, left: int, *, forcibly: bool
+) -> None:
     kept = filled(hours_old=1, chosen=replace(SETTINGS, clean_file_forcibly_enable=forcibly))
     fill_disk(kept, percent)
     kept.run(2.0)
     assert len(kept.files()) == left
 
 
-def test_who_asks_gets_some_rounds_of_old_files_at_any_hour() -> None:
+def test_manual_request_deletes_old_files_at_any_hour() -> None:
     kept = filled(MANUAL_ROUNDS + 2, chosen=replace(SETTINGS, delete_file_batch_max=1))
     kept.now = 0.0
     kept.retention.delete_now()
@@ -283,7 +285,7 @@ def test_who_asks_gets_some_rounds_of_old_files_at_any_hour() -> None:
     assert len(young.files()) == 6
 
 
-def test_hours_that_nobody_can_read_are_refused_at_the_start() -> None:
+def test_invalid_hours_are_refused_at_the_start() -> None:
     with pytest.raises(ConfigurationError, match="deleteWhen=four"):
         Kept(chosen=replace(SETTINGS, delete_when="four"))
 
@@ -291,7 +293,7 @@ def test_hours_that_nobody_can_read_are_refused_at_the_start() -> None:
 # ---------------------------------------------------------------------- how much
 
 
-def test_a_round_takes_a_batch_with_pauses() -> None:
+def test_one_round_deletes_a_batch_with_pauses() -> None:
     kept = filled(14, hour=HOUR)
     pause = kept.settings.delete_commit_log_files_interval / 1000
     kept.run(1.0)
@@ -304,7 +306,7 @@ def test_a_round_takes_a_batch_with_pauses() -> None:
     assert kept.files() == [13]
 
 
-def test_one_removal_is_under_way_at_a_time() -> None:
+def test_one_removal_runs_at_a_time() -> None:
     kept = filled(hour=HOUR)
     kept.now = FIRST_LOOK_SECONDS
     for _ in range(3):
@@ -314,7 +316,7 @@ def test_one_removal_is_under_way_at_a_time() -> None:
     assert kept.retention.deadline() == kept.now - 1.0 + BUSY_SECONDS
 
 
-def test_the_file_being_removed_counts_for_no_other() -> None:
+def test_file_being_removed_is_not_counted_again() -> None:
     kept = filled(hour=HOUR)
     kept.disk.memory.now_ms = START_MS + HOUR_MS
     file = kept.disk.open(kept.log.segments.path_of(2 * LOG_BYTES))
@@ -326,7 +328,7 @@ def test_the_file_being_removed_counts_for_no_other() -> None:
     assert kept.files() == [2, 3, 4, 5]
 
 
-def test_what_someone_needs_stays() -> None:
+def test_files_that_recovery_needs_stay() -> None:
     kept = filled(hour=HOUR)
     kept.keep_from = 2 * LOG_BYTES + 100
     kept.run(100.0)
@@ -355,7 +357,7 @@ def test_a_file_that_cannot_be_removed_is_tried_again_before_any_other() -> None
     assert kept.files() == [5]
 
 
-def test_a_folder_that_cannot_be_listed_is_looked_at_again() -> None:
+def test_folder_that_cannot_be_listed_is_tried_again() -> None:
     kept = filled(hour=HOUR)
     kept.disk.fail("list")
     kept.run(2.0)
@@ -365,7 +367,7 @@ def test_a_folder_that_cannot_be_listed_is_looked_at_again() -> None:
     assert kept.files() == [5]
 
 
-def test_a_queue_that_cannot_be_read_does_not_keep_the_log() -> None:
+def test_queue_that_cannot_be_read_does_not_stop_deletion() -> None:
     kept = filled(hour=HOUR)
     kept.disk.fail("read", path="consumequeue/T/0/00000000000000000000")
     kept.disk.fail("read", path="consumequeue/T/0/00000000000000000100")
@@ -381,7 +383,7 @@ def test_a_queue_that_cannot_be_read_does_not_keep_the_log() -> None:
 # ---------------------------------------------------------------------- the full disk
 
 
-def test_a_full_disk_refuses_then_deletes_then_goes_on() -> None:
+def test_full_disk_refuses_deletes_and_accepts_again() -> None:
     disk = FaultyDisk(storage=Storage(100 * BLOCK_BYTES))
     kept = Kept(disk)
     kept.now = FIRST_LOOK_SECONDS - LOOK_SECONDS
@@ -402,7 +404,7 @@ def test_a_full_disk_refuses_then_deletes_then_goes_on() -> None:
     assert kept.put(RECORDS_A_FILE) is None
 
 
-def test_the_reserve_lets_what_is_acknowledged_be_dispatched_on_a_disk_others_filled() -> None:
+def test_reserve_allows_dispatch_on_a_disk_that_others_filled() -> None:
     disk = FaultyDisk(storage=Storage(200 * BLOCK_BYTES))
     kept = Kept(disk)
     assert kept.put(2) is None

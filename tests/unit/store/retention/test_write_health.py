@@ -1,4 +1,4 @@
-"""What keeps a store from writing, and when it is over."""
+"""Tests what stops the writes of a store, and when they resume."""
 
 from __future__ import annotations
 
@@ -54,21 +54,21 @@ class Watched:
 # ---------------------------------------------------------------------- what there is
 
 
-def test_there_is_none_of_a_store_that_is_well() -> None:
+def test_healthy_store_refuses_nothing() -> None:
     watched = Watched()
     assert not watched.text()
     assert watched.health.refusal() is None
     assert watched.turn(0.0) is None
 
 
-def test_a_store_that_is_not_open_is_one() -> None:
+def test_closed_store_refuses_writes() -> None:
     watched = Watched()
     watched.health.closed()
     assert watched.health.to_writing() is watched.health.refusal() is NOT_OPEN
     assert watched.health.stall(0.0) == watched.health.trouble(0.0) == "the store is not open"
 
 
-def test_queues_that_cannot_be_written_are_one_until_they_can() -> None:
+def test_unwritable_queues_stop_writes_until_they_recover() -> None:
     watched = Watched()
     watched.notifier.failure = BROKEN
     assert f"Queues cannot be written: {BROKEN}" in watched.text()
@@ -79,7 +79,7 @@ def test_queues_that_cannot_be_written_are_one_until_they_can() -> None:
     assert watched.text() == watched.health.trouble(0.0)
 
 
-def test_too_many_units_that_are_not_written_are_one() -> None:
+def test_too_many_unwritten_units_stop_writes() -> None:
     watched = Watched()
     watched.persistence.failure = BROKEN
     watched.queues.unwritten_bytes = 2 * UNWRITTEN_BYTES_MAX
@@ -104,7 +104,7 @@ def test_a_sync_that_takes_long_is_a_stall() -> None:
 # ---------------------------------------------------------------------- the log
 
 
-def test_a_log_that_refused_is_trouble_and_may_be_written_again() -> None:
+def test_log_that_refused_a_write_is_trouble_and_is_tried_again() -> None:
     watched = Watched()
     watched.health.note(REFUSED, 0.0)
     assert not watched.text()
@@ -114,7 +114,7 @@ def test_a_log_that_refused_is_trouble_and_may_be_written_again() -> None:
     assert watched.health.refusal() is None
 
 
-def test_a_log_that_refused_has_the_disk_looked_at() -> None:
+def test_log_that_refused_a_write_triggers_a_disk_check() -> None:
     watched = Watched()
     watched.turn(0.0)
     assert watched.watch.deadline() == LOOK_SECONDS
@@ -122,7 +122,7 @@ def test_a_log_that_refused_has_the_disk_looked_at() -> None:
     assert watched.watch.deadline() < 0.0
 
 
-def test_a_copy_of_another_log_is_no_trouble_of_the_disk() -> None:
+def test_diverged_copy_is_no_disk_trouble() -> None:
     watched = Watched()
     watched.health.note_copy(CopyRefused("no space", is_diverged=False), 0.0)
     assert watched.health.trouble(0.0) == "no space"
@@ -133,14 +133,14 @@ def test_a_copy_of_another_log_is_no_trouble_of_the_disk() -> None:
     assert watched.health.trouble(0.0) is None
 
 
-def test_in_another_role_the_log_is_tried_anew() -> None:
+def test_role_change_clears_the_refusal_of_the_log() -> None:
     watched = Watched()
     watched.health.note(REFUSED, 0.0)
     watched.health.forget(0.0)
     assert watched.health.refusal() is None
 
 
-def test_a_copy_believes_its_disk_again_after_a_while_and_a_master_tries_it() -> None:
+def test_slave_trusts_its_disk_again_after_a_while() -> None:
     for is_copy in (True, False):
         watched = Watched()
         watched.health.note(REFUSED, 0.0)
@@ -149,7 +149,7 @@ def test_a_copy_believes_its_disk_again_after_a_while_and_a_master_tries_it() ->
         assert trouble == (None if is_copy else REFUSED.text)
 
 
-def test_a_copy_that_had_no_room_believes_its_disk_once_it_has() -> None:
+def test_slave_without_space_trusts_its_disk_once_it_has_space() -> None:
     watched = Watched()
     full, watched.disk.total_bytes = watched.disk.total_bytes, 0
     watched.health.note(REFUSED, 0.0)
@@ -162,7 +162,7 @@ def test_a_copy_that_had_no_room_believes_its_disk_once_it_has() -> None:
 
 
 @pytest.mark.parametrize("part", ["notifier", "deletions", "persistence"])
-def test_units_that_find_no_space_have_the_reserve_given_up(part: str) -> None:
+def test_units_without_space_release_the_reserve(part: str) -> None:
     watched = Watched()
     parts: dict[str, DispatchNotifier | Deletions | Persistence] = {
         "notifier": watched.notifier,

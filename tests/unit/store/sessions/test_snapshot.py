@@ -1,4 +1,4 @@
-"""Copies of the table: read as they were written, void where the log lacks what they know."""
+"""Tests copies of the session table: read as written, void if the log lacks records."""
 
 from __future__ import annotations
 
@@ -47,30 +47,30 @@ class Scene:
         return [None if each is None else each.position for each in found.values()]
 
 
-def test_a_copy_is_read_as_it_was_written() -> None:
+def test_saved_copy_is_read_back() -> None:
     snapshot = Snapshot(1000, list(STATES))
     assert decode(encode(snapshot)) == snapshot
 
 
 @pytest.mark.parametrize("cut", [0, 4, 8, 20, -1])
-def test_a_torn_copy_is_none(cut: int) -> None:
+def test_torn_copy_is_ignored(cut: int) -> None:
     assert decode(encode(Snapshot(1000, STATES))[:cut]) is None
 
 
-def test_a_damaged_byte_is_seen() -> None:
+def test_damaged_byte_is_detected() -> None:
     data = encode(Snapshot(1000, STATES))
     for at in range(len(data)):
         damaged = data[:at] + bytes((data[at] ^ 1,)) + data[at + 1 :]
         assert decode(damaged) is None
 
 
-def test_a_copy_counts_only_if_the_log_has_what_it_knows() -> None:
+def test_copy_is_valid_only_if_the_log_has_its_records() -> None:
     assert Snapshot(1000, STATES).is_of(1000)
     assert not Snapshot(1000, STATES).is_of(999)
     assert not Snapshot(600, STATES).is_of(700)
 
 
-def test_a_copy_is_written_when_the_log_is_safe_up_to_there() -> None:
+def test_copy_is_written_once_the_log_is_safe_up_to_its_position() -> None:
     scene = Scene()
     scene.turn(100.0, 500, 400)
     assert scene.positions() == [0]
@@ -81,7 +81,7 @@ def test_a_copy_is_written_when_the_log_is_safe_up_to_there() -> None:
     assert load(scene.disk)[PATHS[1]] == Snapshot(500, [])
 
 
-def test_the_copy_before_stays_while_one_is_written() -> None:
+def test_previous_copy_stays_during_a_write() -> None:
     scene = Scene()
     scene.turn(100.0, 500, 500)
     scene.settle()
@@ -91,14 +91,14 @@ def test_the_copy_before_stays_while_one_is_written() -> None:
     assert [each.position for each in found.values() if each is not None] == [0, 500]
 
 
-def test_nothing_is_written_while_the_log_stands_still() -> None:
+def test_no_copy_is_written_while_the_log_is_unchanged() -> None:
     scene = Scene()
     scene.turn(100.0, 500, 500)
     scene.settle()
     assert not scene.writer.is_due(1000.0, 500)
 
 
-def test_a_log_that_moves_fast_is_copied_sooner() -> None:
+def test_fast_growing_log_is_copied_sooner() -> None:
     scene = Scene()
     scene.turn(100.0, 500, 500)
     scene.settle()

@@ -54,7 +54,7 @@ def bodies(opened: OpenedStore) -> list[int]:
     return [int(body) for body in opened.bodies("T")]
 
 
-def test_what_is_sent_again_is_stored_once() -> None:
+def test_repeated_message_is_stored_once() -> None:
     opened = OpenedStore(FaultyDisk())
     assert sent(opened, 0, 3) == (PutStatus.PUT_OK, 0)
     assert sent(opened, 0, 3) == (PutStatus.PUT_OK, 3)
@@ -72,7 +72,7 @@ def test_a_repeat_waits_for_the_disk_like_the_first_copy() -> None:
     assert bodies(opened) == [0, 1, 2]
 
 
-def test_a_repeat_of_the_same_turn_has_the_fate_of_the_first_copy() -> None:
+def test_repeat_in_the_same_turn_is_answered_like_the_first_copy() -> None:
     opened = OpenedStore(FaultyDisk())
     first, again = put(opened, 0, 2), put(opened, 0, 2)
     answers = opened.turn().answers
@@ -83,7 +83,7 @@ def test_a_repeat_of_the_same_turn_has_the_fate_of_the_first_copy() -> None:
     assert bodies(opened) == [0, 1]
 
 
-def test_what_the_disk_refused_may_be_sent_again() -> None:
+def test_message_that_the_disk_refused_may_be_sent_again() -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk)
     sent(opened, 0, 1)
@@ -96,7 +96,7 @@ def test_what_the_disk_refused_may_be_sent_again() -> None:
     assert bodies(opened) == [0, 1]
 
 
-def test_a_gap_and_an_old_epoch_are_refused_with_what_to_do() -> None:
+def test_gap_and_old_epoch_are_refused_with_a_remedy() -> None:
     opened = OpenedStore(FaultyDisk())
     sent(opened, 0, 1, epoch=7)
     gap, fenced = put(opened, 2, 1, epoch=7), put(opened, 0, 1, epoch=6)
@@ -109,7 +109,7 @@ def test_a_gap_and_an_old_epoch_are_refused_with_what_to_do() -> None:
 
 
 @pytest.mark.parametrize("end", ["kill", "power cut", "stop"])
-def test_a_restart_knows_what_was_stored(end: str) -> None:
+def test_restart_knows_the_stored_messages(end: str) -> None:
     disk = FaultyDisk(lose_all)
     opened = OpenedStore(disk, SYNC)
     sent(opened, 0, 3, epoch=4)
@@ -135,7 +135,7 @@ def test_a_restart_whose_copies_are_damaged_reads_the_whole_log() -> None:
     assert sent(again, 0, 4) == (PutStatus.PUT_OK, 3)
 
 
-def test_a_start_that_cannot_write_a_copy_serves_no_session_until_one_is_written() -> None:
+def test_sessions_wait_until_a_copy_is_written() -> None:
     disk = FaultyDisk()
     OpenedStore(disk).close()
     disk = disk.kill()
@@ -153,7 +153,7 @@ def test_a_start_that_cannot_write_a_copy_serves_no_session_until_one_is_written
     assert sent(opened, 0, 1) == (PutStatus.PUT_OK, 0)
 
 
-def test_what_a_cut_takes_is_forgotten_and_may_be_sent_again() -> None:
+def test_truncated_messages_may_be_sent_again() -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk, SYNC)
     sent(opened, 0, 2)
@@ -171,7 +171,7 @@ def test_what_a_cut_takes_is_forgotten_and_may_be_sent_again() -> None:
     assert sent(last, 0, 5) == (PutStatus.PUT_OK, 4)
 
 
-def test_a_copy_knows_what_its_master_stored() -> None:
+def test_slave_knows_the_messages_of_its_master() -> None:
     master, slave = OpenedStore(FaultyDisk()), Slave()
     sent(master, 0, 3)
     assert slave.store.append_copy(0, bytes_of_log(master, 0, None), slave.now) is None

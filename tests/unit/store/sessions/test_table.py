@@ -1,4 +1,4 @@
-"""The table of producer sessions: what is a repeat, what is refused, what is forgotten."""
+"""Tests the table of producer sessions: repeats, refusals, and what is forgotten."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def stored(sessions: ProducerSessions, send: SessionSend, at_ms: int = 0) -> Non
     sessions.release()
 
 
-def test_a_send_that_is_repeated_is_told_so() -> None:
+def test_repeated_send_is_recognised() -> None:
     sessions = table()
     send = SessionSend(b"s", 1, 0, 3)
     assert sessions.admit(send).repeats == 0
@@ -57,7 +57,7 @@ def test_the_rest_of_a_send_is_new() -> None:
     assert sessions.admit(SessionSend(b"s", 1, 6, 1)).fault is None
 
 
-def test_a_gap_is_refused_and_the_next_number_told() -> None:
+def test_gap_is_refused_with_the_next_number() -> None:
     sessions = table()
     stored(sessions, SessionSend(b"s", 1, 0, 3))
     admission = sessions.admit(SessionSend(b"s", 1, 4))
@@ -66,7 +66,7 @@ def test_a_gap_is_refused_and_the_next_number_told() -> None:
 
 
 @pytest.mark.parametrize("epoch", [1, 2])
-def test_what_is_unknown_begins_at_zero(epoch: int) -> None:
+def test_unknown_session_begins_at_zero(epoch: int) -> None:
     sessions = table()
     stored(sessions, SessionSend(b"other", 1, 0, 3))
     stored(sessions, SessionSend(b"s", 0, 0, 3))
@@ -76,7 +76,7 @@ def test_what_is_unknown_begins_at_zero(epoch: int) -> None:
     assert sessions.admit(SessionSend(b"s", epoch, 0)).fault is None
 
 
-def test_an_older_epoch_is_fenced_even_before_the_newer_one_is_written() -> None:
+def test_older_epoch_is_fenced_before_the_newer_one_is_written() -> None:
     sessions = table()
     stored(sessions, SessionSend(b"s", 1, 0, 3))
     sessions.admit(SessionSend(b"s", 2, 0))
@@ -96,14 +96,14 @@ def test_an_old_copy_of_a_message_changes_nothing() -> None:
     assert (state.epoch, state.last, state.position) == (2, 2, 102)
 
 
-def test_nothing_to_send_behind_what_is_stored_is_admitted() -> None:
+def test_empty_send_behind_the_stored_messages_is_admitted() -> None:
     sessions = table()
     stored(sessions, SessionSend(b"s", 1, 0))
     assert sessions.admit(SessionSend(b"s", 1, 1, 0)).fault is None
     assert sessions.admit(SessionSend(b"s", 2, 1, 0)).fault is SessionFault.OUT_OF_SEQUENCE
 
 
-def test_the_session_used_longest_ago_is_forgotten_first() -> None:
+def test_least_recently_used_session_is_forgotten_first() -> None:
     sessions = table(count_max=2)
     for name in (b"a", b"b", b"a", b"c"):
         state = sessions.find(name)
@@ -144,12 +144,12 @@ def test_an_id_may_hold_colons() -> None:
         b"x" * 256 + b":1:2",
     ],
 )
-def test_what_names_no_session_is_seen(value: bytes) -> None:
+def test_invalid_session_field_is_detected(value: bytes) -> None:
     assert parse(value) is None
     with pytest.raises(RemoteError, match="id:epoch:number"):
         parse_sent(value)
 
 
-def test_a_request_cannot_smuggle_a_property_in() -> None:
+def test_session_field_cannot_inject_a_property() -> None:
     with pytest.raises(RemoteError):
         parse_sent(b"s\x02TAGS\x01A:1:2")
