@@ -67,7 +67,7 @@ class Client:
         self.orphan = self._driver.orphan
         chance = environment.chance
         ids = UniqueIds(clock)
-        ports = Ports(clock, self._driver.start, chance, ids.make, ids.make_many, _say)
+        ports = Ports(clock, self._driver.start, chance, ids.make, ids.make_many, _warn)
         timeout_s = settings.api_timeout_s
         url = settings.name_server_url
         names = NameServers(settings.name_servers, chance(1 << 16), timeout_s, url)
@@ -147,9 +147,9 @@ def join(settings: ClientSettings, identity: Identity, environment: Environment 
     return client
 
 
-def _say(line: str, error: Exception | None = None) -> None:
+def _warn(line: str, error: Exception | None = None) -> None:
     log.warning("%s", line, exc_info=error)
 
 
 def _flow_failed(name: str, failure: Exception) -> None:
-    log.error("%s ended by an error", name, exc_info=failure)
+    log.error("task failed name=%s", name, exc_info=failure)

@@ -101,12 +101,18 @@ class PoppedMessage:
         try:
             await self.keep(self._consumer.retry_s)
         except ClientError as failure:
-            log.warning("%r was not given back, it comes again later: %s", self, failure)
+            log.warning(
+                "message not returned, it is delivered again later message=%r error=%s",
+                self,
+                failure,
+            )
 
     def __del__(self) -> None:
         if not self.is_settled:
             self._consumer.forgotten += 1
-            log.warning("%r was never settled: acknowledge what is done, it comes again", self)
+            log.warning(
+                "message never settled, it is delivered again message=%r; call ack or keep", self
+            )
 
     def __repr__(self) -> str:
         return f"PoppedMessage({self.message!r})"

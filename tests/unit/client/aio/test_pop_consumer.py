@@ -55,7 +55,7 @@ async def test_a_forgotten_message_is_told_of(
             assert await consumer.receive(5.0) is not None
             gc.collect()
             assert consumer.forgotten == 1
-            assert "was never settled" in caplog.text
+            assert "message never settled" in caplog.text
             await consumer.ack_all([message for message in kept if message is not None])
         del kept
         assert consumer.forgotten == 1

@@ -292,7 +292,7 @@ async def test_messages_that_nobody_waits_for_are_not_lost_in_silence(
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
         await asyncio.sleep(0)
-    assert "3 messages to T were not sent: the producer was closed" in caplog.text
+    assert "messages not sent topic=T count=3 error=the producer was closed" in caplog.text
 
 
 async def test_old_names_work_and_warn() -> None:

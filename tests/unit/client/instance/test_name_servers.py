@@ -51,7 +51,7 @@ def test_a_page_that_says_nothing_changes_nothing(page: str | None) -> None:
         cluster.driver.pages[URL] = page
     cluster.driver.pass_time(120.0)
     assert instance.name_servers.addresses == (NAME_SERVER,)
-    assert "those known until now are kept" in cluster.driver.lines[-1]
+    assert "name servers not fetched, keeping the known ones" in cluster.driver.lines[-1]
 
 
 def test_without_any_list_it_is_told_where_it_was_looked_for() -> None:

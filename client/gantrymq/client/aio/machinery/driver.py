@@ -182,8 +182,8 @@ async def _called(call: Call[object]) -> object:
         if task is None or task.cancelling():
             raise
         raise CancelledInsideError(
-            f"{call.function} raised CancelledError, and nobody cancelled it from outside: it"
-            " awaited something that was cancelled"
+            f"{call.function} raised CancelledError, but was not cancelled by its caller. It"
+            " awaited a task or future that was cancelled."
         ) from error
 
 

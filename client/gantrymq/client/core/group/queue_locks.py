@@ -65,8 +65,8 @@ class QueueLocks:
             if is_ours and process_queue.is_locked(asked_at):
                 process_queue.locked_at = asked_at
                 continue
-            cause = "ran out before it was renewed" if is_ours else "is somebody else's"
-            log(f"the lock of {queue} {cause}: the queue is given up, and taken when it is free")
+            reason = "expired" if is_ours else "held by another client"
+            log(f"queue lock lost, dropping the queue queue={queue} reason={reason}")
             process_queue.locked_at = None
             process_queue.drop()
             self._instance.rebalance_wanted.fire()

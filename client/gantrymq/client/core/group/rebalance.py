@@ -77,7 +77,10 @@ class Rebalance:
             try:
                 share = await self._share(topic)
             except GantryError as error:
-                self._log(f"doRebalance, {self._group}: no share of {topic} yet: {error}")
+                self._log(
+                    f"doRebalance, {self._group}: share of queues unknown, retrying"
+                    f" topic={topic} error={error}"
+                )
                 is_balanced = False
                 continue
             if share is not None and not self._is_closed:
@@ -187,7 +190,7 @@ class Rebalance:
             await self._offsets.persist(queues, confirm=True)
         except (GantryError, OSError) as error:
             names = ", ".join(map(str, queues))
-            self._log(f"not all offsets of {names} were stored: {error}")
+            self._log(f"offsets not persisted queues={names} error={error}")
             return False
         return True
 

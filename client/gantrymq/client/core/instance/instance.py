@@ -118,7 +118,7 @@ class Instance:
             repeat("heartbeats", self._beat, settings.heartbeat_s),
             repeat("offsets", self.persist_offsets, settings.persist_offsets_s),
             start(self._keep_balanced(), "rebalance"),
-            start(self.route_refresher.run(), "routes in doubt"),
+            start(self.route_refresher.run(), "route refreshes"),
         ]
         if self.name_servers.url:
             fetching = repeat("name servers", self._fetch_name_servers, NAME_SERVERS_S)
@@ -140,7 +140,9 @@ class Instance:
             try:
                 await work()
             except Exception as error:  # one failure must not end the loop
-                self.ports.log(f"{name}: {text_of(error)}; tried again in {period_s:g} s", error)
+                self.ports.log(
+                    f"{name} failed, retrying in {period_s:g} s error={text_of(error)}", error
+                )
 
     # ------------------------------------------------------------------ members
 
@@ -227,7 +229,7 @@ class Instance:
             try:
                 await self.refresh_route(topic)
             except GantryError as error:
-                self.ports.log(f"the route of {topic} was not refreshed: {error}")
+                self.ports.log(f"route not refreshed topic={topic} error={error}")
 
     async def found_master(self, broker_name: str, topic: str) -> str:
         """Return the master's address, and refresh the topic's route first if it is not known;
@@ -253,7 +255,8 @@ class Instance:
             member = self.routes.member(broker_name, broker_id)
         if member is None:
             raise RouteError(
-                f"The broker[{broker_name}] not exist: no name server knows it now; is it running?"
+                f"The broker[{broker_name}] not exist: no name server knows it now. Check that it"
+                " runs."
             )
         return member
 
@@ -261,7 +264,7 @@ class Instance:
         try:
             await self.name_servers.fetch()
         except RouteError as error:
-            self.ports.log(f"{error}; those known until now are kept")
+            self.ports.log(f"name servers not fetched, keeping the known ones error={error}")
 
     def master(self, broker_name: str) -> str | None:
         """Return the master's address for sends: its VIP port if `vip_channel` is set."""
@@ -304,7 +307,7 @@ class Instance:
                     self._told.setdefault(group, set()).add(address)
             else:
                 cause = answer.remark if isinstance(answer, Command) else answer
-                self.ports.log(f"no heartbeat to {address}: {cause}")
+                self.ports.log(f"heartbeat failed address={address} error={cause}")
 
     def is_known_to_one_of(self, route: Route, group: str) -> bool:
         """Tell whether a master of the route has received a heartbeat with the group. A master that
@@ -320,9 +323,9 @@ class Instance:
             try:
                 await member.persist_offsets()
             except (GantryError, OSError) as error:
-                self.ports.log(f"offsets were not persisted, tried again soon: {error}")
+                self.ports.log(f"offsets not persisted, retrying error={error}")
             except Exception as error:  # unexpected; the other members go on
-                line = f"offsets were not persisted, tried again soon: {text_of(error)}"
+                line = f"offsets not persisted, retrying error={text_of(error)}"
                 self.ports.log(line, error)
 
     async def _keep_balanced(self) -> None:
@@ -353,10 +356,10 @@ class Instance:
                 is_balanced = await member.rebalance() and is_balanced
             except GantryError as error:
                 is_balanced = False
-                self.ports.log(f"a rebalance failed, tried again soon: {error}")
+                self.ports.log(f"rebalance failed, retrying error={error}")
             except Exception as error:  # one consumer's failure must not affect the others
                 is_balanced = False
-                self.ports.log(f"a rebalance failed, tried again soon: {text_of(error)}", error)
+                self.ports.log(f"rebalance failed, retrying error={text_of(error)}", error)
         return is_balanced
 
     # ------------------------------------------------------------------ requests of brokers

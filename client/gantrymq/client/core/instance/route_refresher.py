@@ -24,7 +24,7 @@ REFRESHED_S: Final = 10.0
 
 @final
 class RouteRefresher:
-    """The doubtful routes of one client; `run` is a flow that lives as long as the client."""
+    """The routes of one client that are being refreshed; `run` is a flow that the client owns."""
 
     def __init__(self, ports: Ports, refresh: Callable[[str], Flow[object]]) -> None:
         self._ports = ports
@@ -44,14 +44,14 @@ class RouteRefresher:
             if not self._until:
                 await Wait(signal=self._added)
             for topic in tuple(self._until):
-                await self._look(topic)
+                await self._refresh_one(topic)
             now = clock.monotonic()
             await Wait(now + PAUSE_S)
             self._until = {topic: end for topic, end in self._until.items() if end > now}
 
-    async def _look(self, topic: str) -> None:
+    async def _refresh_one(self, topic: str) -> None:
         try:
             await self._refresh(topic)
         except Exception as error:  # it must not stop other topics' refreshes
             cause, shown = as_told(error)
-            self._ports.log(f"the route of {topic} is in doubt, and not known: {cause}", shown)
+            self._ports.log(f"route not refreshed topic={topic} error={cause}", shown)

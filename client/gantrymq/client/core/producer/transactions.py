@@ -130,19 +130,20 @@ class Transactions:
     async def _state_of(self, call: Call[object]) -> tuple[TransactionState, Exception | None]:
         """Return the state and the exception of a user's function."""
         try:
-            told = await call
+            returned = await call
         except Exception as error:
             self._ports.log(
-                f"{text_of(call.function)} raised {text_of(error)}: the transaction is UNKNOWN",
+                f"transaction state unknown function={text_of(call.function)}"
+                f" error={text_of(error)}",
                 error,
             )
             return TransactionState.UNKNOWN, error
-        if isinstance(told, TransactionState):
-            return told, None
-        if told is not None:
+        if isinstance(returned, TransactionState):
+            return returned, None
+        if returned is not None:
             self._ports.log(
-                f"{text_of(call.function)} gave {text_of(told)}, no TransactionState: taken as"
-                " UNKNOWN"
+                f"transaction state unknown function={text_of(call.function)}: it returned"
+                f" {text_of(returned)}, which is not a TransactionState"
             )
         return TransactionState.UNKNOWN, None
 
@@ -150,7 +151,9 @@ class Transactions:
         try:
             _, commit_log_offset = offset_id.decode(sent.offset_message_id)
         except RemoteError as error:
-            raise ClientError(f"the broker's answer to a half message is none: {error}") from error
+            raise ClientError(
+                f"The broker's response to a half message cannot be decoded: {error}"
+            ) from error
         return _Half(
             await self._core.sender.address(sent.queue),
             sent.queue.broker_name,
@@ -188,8 +191,8 @@ class Transactions:
             await Tell(half.address, command)
         except RequestError as error:
             self._ports.log(
-                f"the transaction of {half.message_id} is {state.name}, but {half.address} could"
-                f" not be told: {error}; it will ask"
+                f"end of transaction not sent, the broker will check id={half.message_id}"
+                f" state={state.name} address={half.address} error={error}"
             )
         context = EndContext(
             self._core.group,
@@ -216,13 +219,18 @@ class Transactions:
             header = CheckTransactionStateRequest.decode(request.ext)
             await producer.check(address, header, message)
         else:
-            self._ports.log(f"{address} asks after a transaction of {group}: no such producer here")
+            self._ports.log(
+                f"transaction check for an unknown producer group={group} address={address}"
+            )
 
     async def _answer_check(
         self, address: str, header: CheckTransactionStateRequest, message: ReceivedMessage
     ) -> None:
         if self._checks >= CHECKS_MAX:
-            self._ports.log(f"{address} will ask again after {message.id}: too many checks")
+            self._ports.log(
+                f"too many transaction checks, the broker will repeat id={message.id}"
+                f" address={address}"
+            )
             return
         self._checks += 1
         try:

@@ -116,7 +116,7 @@ class LitePull:
                 self._note()
             await self._offsets.persist(tuple(self._queues), confirm=True)
         except (GantryError, OSError) as error:
-            self._log(f"offsets were not stored, messages may come again: {error}")
+            self._log(f"offsets not persisted, messages may be delivered again error={error}")
         await self._instance.remove_consumer(self.group, self)
 
     # ------------------------------------------------------------------ as the client sees it
@@ -160,7 +160,7 @@ class LitePull:
                 self._arrived.fire()
                 is_balanced = False
             except (ClientError, RequestError) as error:
-                self._log(f"no share of {topic} yet: {error}")
+                self._log(f"share of queues unknown, retrying topic={topic} error={error}")
                 is_balanced = False
             else:
                 await self._take_share(topic, share)
@@ -224,7 +224,9 @@ class LitePull:
             await self._offsets.persist(queues, confirm=True)
         except (GantryError, OSError) as error:
             names = ", ".join(map(str, queues))
-            self._log(f"not all offsets of {names} were stored, messages come again: {error}")
+            self._log(
+                f"offsets not persisted, messages are delivered again queues={names} error={error}"
+            )
         for queue in queues:
             self._offsets.forget(queue)
 
@@ -465,7 +467,7 @@ class LitePull:
         return self._versions.next(self._instance.ports.clock.wall_ms())
 
     def _log(self, line: str) -> None:
-        self._instance.ports.log(f"{self.group}: {line}")
+        self._instance.ports.log(f"{line} group={self.group}")
 
 
 def _exclusive() -> StateError:

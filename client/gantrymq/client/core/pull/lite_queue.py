@@ -197,7 +197,7 @@ class LiteQueue:
                 result = await self.pulls.pull(self._position)
             except Exception as error:  # the flow must not end, or the queue would stall
                 cause, shown = as_told(error)
-                ports.log(f"pull of {self.queue} failed, tried again soon: {cause}", shown)
+                ports.log(f"pull failed, retrying queue={self.queue} error={cause}", shown)
                 await Wait(clock.monotonic() + FAILURE_PAUSE_S)
                 continue
             if result.status is PullStatus.FLOW_CONTROL:
@@ -209,8 +209,8 @@ class LiteQueue:
     def _keep(self, result: PullResult, ports: Ports) -> None:
         if result.status is PullStatus.OFFSET_ILLEGAL:
             ports.log(
-                f"offset {self._position} of {self.queue} is illegal, it goes on at"
-                f" {result.next_offset}: the queue has {result.min_offset} to {result.max_offset}"
+                f"offset out of range queue={self.queue} offset={self._position}"
+                f" next={result.next_offset} min={result.min_offset} max={result.max_offset}"
             )
         self._position = result.next_offset
         messages = result.messages

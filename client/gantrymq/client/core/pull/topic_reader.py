@@ -112,8 +112,8 @@ class TopicReader:
         queues = await self._new_queues()
         if not queues:
             raise RouteError(
-                f"there is nothing to read in {self._subscribed.topic}: no queue of it that is"
-                " wanted can be read; gantry topicRoute -l shows which it has"
+                f"Topic {self._subscribed.topic} has none of the requested queues, or they cannot"
+                " be read. `gantry topicRoute -l` shows its queues."
             )
         told = await All([self._starts.of(queue) for queue in queues])
         failures = [each for each in told if isinstance(each, Exception)]
@@ -145,7 +145,7 @@ class TopicReader:
         reading = LiteQueue(pulls, self._starts, _BUFFERING, self._buffered, self._has_arrived)
         self._queues[queue] = reading
         if isinstance(start, Exception):
-            ports.log(f"{queue} is read as soon as its broker answers: {start}")
+            ports.log(f"start offset unknown, retrying queue={queue} error={start}")
             reading.start(ports)
         else:
             reading.go_to(start, ports)
@@ -159,7 +159,9 @@ class TopicReader:
                     self._read(queue, 0)
             except Exception as error:  # one failure must not end the loop
                 cause, shown = as_told(error)
-                self._instance.ports.log(f"new queues are not looked for now: {cause}", shown)
+                self._instance.ports.log(
+                    f"search for new queues failed, retrying error={cause}", shown
+                )
 
     # ------------------------------------------------------------------ messages
 

@@ -135,7 +135,9 @@ class ConcurrentConsumption:
             try:
                 await self._next(hand, turn_end)
             except Exception as failure:  # a worker must not end unnoticed
-                self._ports.log(f"an outcome was not carried out: {text_of(failure)}", failure)
+                self._ports.log(
+                    f"the listener's outcome could not be applied error={text_of(failure)}", failure
+                )
             finally:
                 hand.is_busy = False
             if clock.monotonic() >= turn_end:
@@ -222,7 +224,9 @@ class ConcurrentConsumption:
         for place in range(done, held.end):
             message = batch.messages[place]
             if batch.owner.is_dropped:
-                self._ports.log(f"{message!r} is dropped with its queue: it comes again")
+                self._ports.log(
+                    f"message dropped with its queue, it is delivered again message={message!r}"
+                )
             elif await self._give_back(message, later.level):
                 self._settle(held, place, place + 1)
             else:
@@ -240,7 +244,10 @@ class ConcurrentConsumption:
             try:
                 return await self._send_back.give_back(message, level)
             except Exception as failure:  # unexpected: the message is kept
-                self._ports.log(f"{message!r} was not given back: {text_of(failure)}", failure)
+                self._ports.log(
+                    f"message not sent back, retrying message={message!r} error={text_of(failure)}",
+                    failure,
+                )
                 return False
         self._ports.log(f"BROADCASTING, the message consume failed, drop it, {message!r}")
         return True

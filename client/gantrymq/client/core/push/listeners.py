@@ -50,7 +50,7 @@ class Listeners:
 
     def find(self, topic: str) -> Listener:
         """Return the topic's listener, or one that raises StateError."""
-        return self._by_topic.get(topic, _nobody)
+        return self._by_topic.get(topic, _no_listener)
 
     def split(self, found: Slice) -> Iterator[tuple[Slice, Listener]]:
         """Split pulled messages into slices with their listeners."""
@@ -84,8 +84,8 @@ def _sent_to(message: ReceivedMessage) -> str:
     return message.properties.get(property_names.RETRY_TOPIC) or message.queue.topic
 
 
-def _nobody(messages: list[ReceivedMessage]) -> Outcome:
+def _no_listener(messages: list[ReceivedMessage]) -> Outcome:
     raise StateError(
-        f"nobody listens to {messages[0].topic}, and messages of it are still to be tried again:"
-        " subscribe to it, or let them become dead letters"
+        f"This consumer has no listener for {messages[0].topic}, but its group has messages of the"
+        " topic to retry. Subscribe to the topic, or the messages become dead letters."
     )

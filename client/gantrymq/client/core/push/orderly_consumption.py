@@ -43,14 +43,14 @@ UNLOCKED_PAUSE_S: Final = 0.1
 SUSPEND_MIN_S: Final = 0.01
 SUSPEND_MAX_S: Final = 30.0
 
-COMPLAINT_S: Final = 60.0
+WARNING_S: Final = 60.0
 
 
 @final
 class Line:
     """The messages of one queue that wait for its listener."""
 
-    __slots__ = ("arrived", "complained_at", "is_calling", "process_queue", "slices", "taken")
+    __slots__ = ("arrived", "is_calling", "process_queue", "slices", "taken", "warned_at")
 
     def __init__(self, process_queue: ProcessQueue) -> None:
         self.process_queue = process_queue
@@ -59,7 +59,7 @@ class Line:
         """Consumed messages that are not committed yet, in order."""
         self.arrived = Signal()
         self.is_calling = False
-        self.complained_at = -FOREVER
+        self.warned_at = -FOREVER
 
     def take(self, count: int) -> tuple[Slice, Listener]:
         """Remove and return up to `count` messages; there must be some."""
@@ -175,18 +175,18 @@ class OrderlyConsumption:
                 return None
             return await self._carry_out(line, taken, outcome)
         except Exception as failure:  # the flow must not end, or the queue would stall unnoticed
-            return self._not_carried_out(line, taken, failure)
+            return self._handle_failure(line, taken, failure)
         finally:
             line.is_calling = False
 
-    def _not_carried_out(
+    def _handle_failure(
         self, line: Line, part: tuple[Slice, Listener], failure: Exception
     ) -> float:
         """Handle an unexpected error like a failing listener: the same messages again after a
         pause."""
-        trouble = f"what the listener returned was not carried out: {text_of(failure)}"
+        trouble = f"the listener's outcome could not be applied: {text_of(failure)}"
         line.process_queue.trouble = trouble
-        self._ports.log(trouble, failure)
+        self._ports.log(f"{line.process_queue.queue}: {trouble}", failure)
         line.put_back(part)
         return self._settings.suspend_s
 
@@ -203,7 +203,7 @@ class OrderlyConsumption:
         if isinstance(outcome, Verdict | Suspend):
             return outcome
         if isinstance(outcome, Later):
-            error = TypeError("LATER is of no use here: an orderly listener returns SUSPEND")
+            error = TypeError("An orderly listener cannot return LATER; return SUSPEND instead.")
         elif error is None:
             error = TypeError(
                 f"the listener returned {text_of(outcome)}: return None, SUCCESS, SUSPEND, or (with"
@@ -224,7 +224,7 @@ class OrderlyConsumption:
         if isinstance(outcome, Suspend):
             return await self._suspend(line, part, outcome)
         line.process_queue.trouble = None
-        line.complained_at = -FOREVER
+        line.warned_at = -FOREVER
         line.taken.append(part)
         if self._settings.auto_commit or outcome is COMMIT:
             self._commit(line)
@@ -251,7 +251,7 @@ class OrderlyConsumption:
             if self._settings.auto_commit:
                 self._commit(line)
             return None
-        self._complain(line, held)
+        self._warn(line, held)
         seconds = self._settings.suspend_s if outcome.seconds is None else outcome.seconds
         pause_s = min(max(seconds, SUSPEND_MIN_S), SUSPEND_MAX_S)
         line.put_back(part)
@@ -275,15 +275,15 @@ class OrderlyConsumption:
             is_over = False
         return is_over
 
-    def _complain(self, line: Line, held: Slice) -> None:
+    def _warn(self, line: Line, held: Slice) -> None:
         message = held.messages[0]
         process_queue = line.process_queue
         if process_queue.trouble is None:
             process_queue.trouble = f"the listener suspends the queue at offset {message.offset}"
         now = self._clock.monotonic()
-        if now - line.complained_at >= COMPLAINT_S:
-            line.complained_at = now
+        if now - line.warned_at >= WARNING_S:
+            line.warned_at = now
             self._ports.log(
-                f"{process_queue.queue} stands still: {process_queue.trouble}; tried"
-                f" {message.reconsume_times} times, {message!r}"
+                f"queue stalled queue={process_queue.queue} reason={process_queue.trouble}"
+                f" retries={message.reconsume_times} message={message!r}"
             )

@@ -197,7 +197,7 @@ class PushGroupMember:
         try:
             await self._instance.refresh_route(topic)
         except GantryError as error:
-            self._instance.ports.log(f"the route of {topic} is not known yet: {error}")
+            self._instance.ports.log(f"route not known yet topic={topic} error={error}")
 
     async def close(self) -> None:
         """Stop: wait for listeners, persist offsets, release the queues, unregister at the

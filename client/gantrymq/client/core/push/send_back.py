@@ -92,7 +92,10 @@ class SendBack:
         try:
             await self._send(message, times, level)
         except GantryError as error:
-            self._log(f"{message.id} could not be sent to {retry_topic(self._group)}: {error}")
+            self._log(
+                f"message not sent to its retry topic id={message.id} group={self._group}"
+                f" error={error}"
+            )
             return False
         return True
 

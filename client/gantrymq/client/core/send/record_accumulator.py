@@ -441,7 +441,7 @@ class RecordAccumulator:
             batch.error = StateError("the producer was closed before a broker acknowledged it")
         if batch.count and isinstance(batch.error, GantryError) and not batch.is_watched:
             self._ports.log(
-                f"{batch.count} messages to {batch.key[0]} were not sent: {batch.error}"
+                f"messages not sent topic={batch.key[0]} count={batch.count} error={batch.error}"
             )
         self._leave(batch)
         del self._under_way[batch]

@@ -10,17 +10,6 @@ r"""Encodes message traces: text lines that RocketMQ's tools and consoles read.
     Recall       time region group topic msgId success
 
 Each record comes with the keys under which it is found: message ids and the messages' own keys.
-
-    record       type \x01 field \x01 field ... \x02
-    Pub          time region group topic msgId tags keys storeHost bodyLength costMs msgType
-                 offsetMsgId success
-    SubBefore    time region group requestId msgId retryTimes keys
-    SubAfter     requestId msgId costMs success keys contextCode time group
-    EndTransaction   time region group topic msgId tags keys storeHost msgType transactionId state
-                 fromCheck
-    Recall       time region group topic msgId success
-
-Each record goes with the keys by which it is found: message ids and the messages' own keys.
 """
 
 from __future__ import annotations

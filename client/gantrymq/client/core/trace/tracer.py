@@ -128,7 +128,7 @@ class Tracer:
         failure drops all remaining records, because a silent broker would delay each further
         send."""
         if self._dropped:
-            self._ports.log(f"{self._dropped} traces were dropped: more than can be sent")
+            self._ports.log(f"traces dropped count={self._dropped}: the buffer is full")
             self._dropped = 0
         while self._records:
             part = self._taken()
@@ -140,7 +140,7 @@ class Tracer:
                     lost += len(self._records)
                     self._records.clear()
                 cause, shown = as_told(error)
-                self._ports.log(f"{lost} traces were not sent: {cause}", shown)
+                self._ports.log(f"traces not sent count={lost} error={cause}", shown)
 
     def _taken(self) -> list[TraceRecord]:
         """Remove as many records as fit in one message, at least one."""
