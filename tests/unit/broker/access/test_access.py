@@ -1,4 +1,4 @@
-"""A guarded broker: who is refused, and that nothing goes around the guard."""
+"""Tests which requests a guarded broker refuses, and that none passes the guard by."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def send(broker: OpenedBroker, topic: str, by: Credentials | None = SENDER) -> C
     return broker.ask(RequestCode.SEND_MESSAGE_V2, ext=command.ext, body=b"hello")
 
 
-def test_whoever_may_send_sends() -> None:
+def test_account_with_the_right_to_send_sends() -> None:
     broker = guarded()
     assert send(broker, "T").code == ResponseCode.SUCCESS
     assert broker.bodies("T") == [b"hello"]
@@ -50,7 +50,9 @@ def test_whoever_may_send_sends() -> None:
     ("topic", "by"),
     [("U", SENDER), ("T", None), ("T", Credentials("sends-T", "87654321"))],
 )
-def test_whoever_may_not_does_not(topic: str, by: Credentials | None) -> None:
+def test_send_without_the_right_is_refused_and_creates_no_topic(
+    topic: str, by: Credentials | None
+) -> None:
     broker = guarded()
     answer = send(broker, topic, by)
     assert answer.code == ResponseCode.SYSTEM_ERROR
@@ -72,7 +74,7 @@ def test_a_oneway_request_is_refused_in_silence() -> None:
     assert isinstance(broker.broker.handle(request, 0.0, 0), Silent)
 
 
-def test_until_it_is_given_rules_it_lets_nobody_in() -> None:
+def test_guard_without_rules_refuses_every_account() -> None:
     broker = OpenedBroker(BrokerSettings(acl_enable=True))
     assert "No acl config for sends-T" in (send(broker, "T").remark or "")
 
@@ -95,7 +97,7 @@ def test_sends_do_not_go_straight_into_the_store() -> None:
     assert OpenedBroker().state.kernel is not None
 
 
-def test_without_it_everybody_may_do_everything() -> None:
+def test_broker_without_acl_refuses_no_request() -> None:
     broker = OpenedBroker(BrokerSettings(auto_create_topic_enable=True))
     assert send(broker, "T", None).code == ResponseCode.SUCCESS
 

@@ -1,4 +1,4 @@
-"""A guarded broker: whoever leads it to a message by its place needs a right to that message."""
+"""Tests that a request that names a message by its position needs a right to that message."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def ask(transactions: Transactions, key: str, code: RequestCode, header: Header)
 
 
 def let_in(transactions: Transactions, code: RequestCode, header: Header) -> set[str]:
-    """Who was refused nothing by the guard."""
+    """The accounts that the guard let in."""
     answers = {key: ask(transactions, key, code, header) for key in RULES.accounts}
     return {key for key, each in answers.items() if not (each.remark or "").startswith(REFUSED)}
 
@@ -71,7 +71,7 @@ def let_in(transactions: Transactions, code: RequestCode, header: Header) -> set
         ("RMQ_SYS_TRANS_HALF_TOPIC", {REAL_TOPIC: TOPIC, REAL_QUEUE_ID: "0"}),
     ],
 )
-def test_a_message_is_shown_to_whoever_may_consume_it(
+def test_message_is_shown_to_accounts_that_may_consume_it(
     transactions: Transactions, topic: str, named: dict[str, str]
 ) -> None:
     place = stored(transactions, topic, **named)
@@ -79,7 +79,7 @@ def test_a_message_is_shown_to_whoever_may_consume_it(
     assert let_in(transactions, RequestCode.VIEW_MESSAGE_BY_ID, header) == READERS
 
 
-def test_what_a_sender_writes_beside_its_message_gives_nobody_a_right(
+def test_properties_of_a_message_give_no_account_a_right(
     transactions: Transactions,
 ) -> None:
     place = stored(transactions, "Secret", **{REAL_TOPIC: TOPIC})
@@ -87,7 +87,7 @@ def test_what_a_sender_writes_beside_its_message_gives_nobody_a_right(
     assert let_in(transactions, RequestCode.VIEW_MESSAGE_BY_ID, header) == {"the-admin"}
 
 
-def test_nobody_has_a_foreign_message_by_sending_it_back(transactions: Transactions) -> None:
+def test_send_back_needs_the_right_to_consume_the_message(transactions: Transactions) -> None:
     place = stored(transactions, TOPIC)
     header = ConsumerSendMsgBackRequest(offset=place.position, group="G", delay_level=-1)
     assert let_in(transactions, RequestCode.CONSUMER_SEND_MSG_BACK, header) == READERS
@@ -101,7 +101,9 @@ def test_a_group_sends_back_what_it_had_again(transactions: Transactions) -> Non
     assert let_in(transactions, RequestCode.CONSUMER_SEND_MSG_BACK, header) == everybody
 
 
-def test_nobody_has_a_foreign_message_consumed(transactions: Transactions) -> None:
+def test_direct_consumption_needs_the_right_to_consume_the_message(
+    transactions: Transactions,
+) -> None:
     place = stored(transactions, TOPIC)
     header = ConsumeMessageDirectlyRequest(
         consumer_group="G", client_id="c", msg_id=offset_id.encode(HOST, place.position)
@@ -109,7 +111,7 @@ def test_nobody_has_a_foreign_message_consumed(transactions: Transactions) -> No
     assert let_in(transactions, RequestCode.CONSUME_MESSAGE_DIRECTLY, header) == READERS
 
 
-def test_a_transaction_is_ended_by_whoever_may_send_its_message(
+def test_end_of_a_transaction_needs_the_right_to_send_its_message(
     transactions: Transactions,
 ) -> None:
     half = transactions.prepare(b"pay")
@@ -125,7 +127,7 @@ def test_a_transaction_is_ended_by_whoever_may_send_its_message(
     assert transactions.delivered() == [b"pay"]
 
 
-def test_a_transaction_is_checked_anew_by_whoever_may_send_its_message(
+def test_resumed_check_needs_the_right_to_send_the_message(
     transactions: Transactions,
 ) -> None:
     place = stored(transactions, GIVEN_UP_TOPIC, **{REAL_TOPIC: TOPIC, REAL_QUEUE_ID: "0"})

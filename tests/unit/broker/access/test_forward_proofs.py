@@ -1,4 +1,4 @@
-"""Who is believed about the birth of a message."""
+"""Tests which member is believed about the origin of a forwarded message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that come, go and fall silent, and who is told of it."""
+"""Tests which consumers are notified when clients come, go and fall silent."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_group_whose_configuration_forbids_it_is_told_of_lost_members_only() -> 
     assert told(one) == ["G"]
 
 
-def test_broker_whose_configuration_forbids_it_tells_nobody() -> None:
+def test_broker_notifies_no_consumer_when_its_configuration_forbids_it() -> None:
     broker = OpenedBroker(BrokerSettings(notify_consumer_ids_changed_enable=False))
     one = FakeChannel()
     beat(broker, one, consumer("G", "T"))
@@ -145,7 +145,7 @@ def test_expiry_is_a_setting() -> None:
     assert len(broker.state.clients) == 0
 
 
-def test_nobody_connected_is_nothing_to_watch() -> None:
+def test_watch_has_no_deadline_while_no_client_is_connected() -> None:
     broker = OpenedBroker()
     assert broker.services.client_watch.deadline() == float("inf")
     channel = FakeChannel()

@@ -58,7 +58,7 @@ def test_sends_that_all_wait_too_long_keep_others_out() -> None:
     assert "waitTimeMillsInSendQueue=200" in remark
 
 
-def test_a_single_slow_turn_keeps_nobody_out() -> None:
+def test_single_slow_turn_refuses_no_send() -> None:
     broker = Busy()
     broker.send()
     broker.turn(0.9)
@@ -82,7 +82,7 @@ def test_refused_messages_count_as_answered() -> None:
     assert broker.opened.state.admission.waiting == 0
 
 
-def test_how_long_a_member_took_keeps_nobody_out() -> None:
+def test_wait_for_a_member_refuses_no_send() -> None:
     """A master that is fenced answers what waited for members, and may lead again."""
     broker = Busy()
     waiters = broker.opened.state.store.waiters
@@ -108,7 +108,7 @@ def test_slow_turns_keep_others_out_where_members_are_waited_for() -> None:
     assert [broker.send() for _ in range(3)] == [None, None, None]
 
 
-def test_slow_turns_of_long_ago_keep_nobody_out() -> None:
+def test_slow_turns_of_long_ago_refuse_no_send() -> None:
     broker = Busy()
     broker.slow_down(1.5)
     broker.now += 3600.0
@@ -117,7 +117,7 @@ def test_slow_turns_of_long_ago_keep_nobody_out() -> None:
     assert [broker.send() for _ in range(3)] == [None, None, None]  # the first slow one since then
 
 
-def test_a_slow_turn_and_a_while_without_sends_keep_nobody_out() -> None:
+def test_slow_turn_before_a_pause_of_sends_refuses_no_send() -> None:
     broker = Busy()
     broker.send()
     broker.turn(0.3)

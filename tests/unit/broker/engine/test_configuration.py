@@ -137,7 +137,7 @@ def test_changes_that_wait_for_the_disk_are_bounded() -> None:
     assert refusal(config, regionId="b").code is ResponseCode.SYSTEM_BUSY
 
 
-def test_all_keys_are_shown_in_order_with_those_nobody_knows() -> None:
+def test_all_keys_are_shown_in_order_with_unknown_ones() -> None:
     config = configuration()
     config.unknown = {"brokerFastFailureEnable": "true", "traceOn": "never counts"}
     texts = config.texts()

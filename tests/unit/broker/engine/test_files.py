@@ -30,7 +30,7 @@ def test_a_file_has_one_write_under_way_and_what_changed_meanwhile_goes_into_the
     assert files.take_due(0.0) == [SaveFile(File.TOPICS, b"second")]
 
 
-def test_who_waits_is_told_by_a_write_that_began_later() -> None:
+def test_waiter_is_told_by_a_write_that_began_after_it() -> None:
     files, _ = kept()
     files.touch(File.TOPICS)
     files.take_due(0.0)
@@ -70,9 +70,7 @@ def test_a_file_that_is_held_is_written_once_all_have_released_it() -> None:
     assert files.take_due(1.0) == [SaveFile(File.TOPICS, b"first")]
 
 
-def test_who_waits_for_a_file_that_is_held_is_told_why_what_it_is_behind_cannot_be_written() -> (
-    None
-):
+def test_waiter_for_a_held_file_learns_why_the_file_before_it_failed() -> None:
     files, _ = kept()
     files.keep(File.GROUPS, lambda: b"groups")
     files.hold(File.TOPICS, File.GROUPS)

@@ -91,7 +91,7 @@ def test_a_client_may_answer_or_not() -> None:
     assert silent.results == [None]
 
 
-def test_who_wants_a_file_safe_hears_why_it_is_not() -> None:
+def test_task_that_saves_a_file_learns_why_the_write_failed() -> None:
     broker = OpenedBroker()
     begun = Begun(broker, tasks.saved(File.TOPICS))
     broker.state.files.take_due(0.0)

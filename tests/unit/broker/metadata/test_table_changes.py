@@ -62,7 +62,7 @@ def test_a_change_waits_for_the_members() -> None:
     assert [answer and answer.code for answer in answers] == [SUCCESS] * len(requests)
 
 
-def test_after_a_while_it_says_who_has_not_stored_it() -> None:
+def test_answer_after_the_timeout_names_members_that_have_not_stored_the_change() -> None:
     broker = opened("member 2", "member 3")
     request = broker.send(RequestCode.UPDATE_AND_CREATE_TOPIC, TOPIC)
     broker.pass_time(2.9)
@@ -75,7 +75,7 @@ def test_after_a_while_it_says_who_has_not_stored_it() -> None:
     assert broker.state.topics.find("T") is not None
 
 
-def test_whoever_asks_again_waits_again() -> None:
+def test_repeated_change_waits_again() -> None:
     broker = opened("member 2")
     group = javajson.dumps_fastjson(GroupConfig(group_name="G").to_json())
 
@@ -94,7 +94,7 @@ def test_whoever_asks_again_waits_again() -> None:
     assert ask() == [SUCCESS] * 2
 
 
-def test_who_is_no_master_any_more_does_not_say_that_it_is_done() -> None:
+def test_former_master_does_not_confirm_a_change() -> None:
     master = Member(1)
     master.state.members = FakeMembers("member 2")
     master.lead()
@@ -109,7 +109,7 @@ def test_who_is_no_master_any_more_does_not_say_that_it_is_done() -> None:
     assert "not master any more" in (answer.remark or "")
 
 
-def test_nor_does_who_is_master_again() -> None:
+def test_master_of_a_later_epoch_does_not_confirm_an_earlier_change() -> None:
     master = Member(1)
     members = FakeMembers("member 2")
     master.state.members = members
@@ -126,7 +126,7 @@ def test_nor_does_who_is_master_again() -> None:
     assert answer.code == ResponseCode.SYSTEM_ERROR
 
 
-def test_nor_does_who_came_to_lead_again_while_its_file_was_written() -> None:
+def test_change_is_not_confirmed_when_the_epoch_changed_during_its_write() -> None:
     master = Member(1)
     members = FakeMembers()
     master.state.members = members
@@ -144,7 +144,7 @@ def test_nor_does_who_came_to_lead_again_while_its_file_was_written() -> None:
     assert answer.code == ResponseCode.SYSTEM_ERROR
 
 
-def test_brokers_of_fixed_roles_wait_for_nobody() -> None:
+def test_brokers_of_fixed_roles_wait_for_no_member() -> None:
     broker = OpenedBroker()
     assert broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, TOPIC).code == SUCCESS
     assert broker.now == 0.0

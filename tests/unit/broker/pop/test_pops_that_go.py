@@ -134,7 +134,7 @@ def test_a_queue_in_order_that_is_made_anew_waits_for_no_old_batch(is_acknowledg
     assert bodies(broker.popped(order="true")) == ["a", "b", "c", "d"]
 
 
-def test_who_acknowledges_what_a_reset_gives_again_skips_nothing() -> None:
+def test_acknowledgement_after_a_reset_skips_no_message() -> None:
     broker = PoppedBroker()
     broker.store("a", "b", "c")
     broker.broker.pass_time(1)

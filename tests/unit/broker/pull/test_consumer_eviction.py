@@ -30,7 +30,7 @@ def old_and_new() -> tuple[Member, Member]:
     return old, new
 
 
-def test_who_waits_where_the_disk_is_full_is_sent_to_the_master() -> None:
+def test_held_pull_at_a_member_with_a_full_disk_is_sent_to_the_master() -> None:
     old, _ = old_and_new()
     reader = FakeChannel()
     waits = old.send(RequestCode.PULL_MESSAGE, pull(1, sys_flag=WAITS), channel=reader)
@@ -42,7 +42,7 @@ def test_who_waits_where_the_disk_is_full_is_sent_to_the_master() -> None:
     assert "cannot follow" in (reader.close_reason or "")
 
 
-def test_and_so_is_who_comes_again() -> None:
+def test_consumer_that_reconnects_to_a_member_with_a_full_disk_is_closed_again() -> None:
     old, _ = old_and_new()
     fill(old)
     old.pass_time(2 * LOOK_SECONDS)
@@ -59,7 +59,7 @@ def test_what_is_there_can_be_read() -> None:
     assert bodies(old.ask(RequestCode.PULL_MESSAGE, pull(0, sys_flag=WAITS))) == ["first"]
 
 
-def test_where_nobody_is_master_there_is_nowhere_to_go() -> None:
+def test_consumer_stays_while_no_master_is_known() -> None:
     old, _ = old_and_new()
     old.master_is("")
     reader = FakeChannel()
@@ -70,7 +70,7 @@ def test_where_nobody_is_master_there_is_nowhere_to_go() -> None:
     assert reader.close_reason is None
 
 
-def test_who_follows_well_and_who_leads_keeps_its_consumers() -> None:
+def test_member_that_follows_well_and_master_keep_their_consumers() -> None:
     old, new = old_and_new()
     fill(new)
     for member in (old, new):

@@ -69,7 +69,7 @@ class Reader:
         return self.ask(PULL, pull(0, sys_flag=SUBSCRIBES | flag, commit_offset=1))
 
     def stays(self) -> bool:
-        """Whether it reads on, and nobody minds."""
+        """Whether it reads on and is not closed."""
         return bodies(self.read()) == ["first"] and self.channel.close_reason is None
 
 
@@ -91,7 +91,7 @@ def test_what_is_committed_here_the_master_knows() -> None:
         assert offset_at(follower) is None
 
 
-def test_nobody_waits_for_the_answer_to_a_oneway_commit() -> None:
+def test_oneway_commit_is_forwarded_without_an_answer() -> None:
     master, follower = members()
     reader = Reader(follower)
     request = reader.send(RequestCode.UPDATE_CONSUMER_OFFSET, committed(1), is_oneway=True)
@@ -113,7 +113,7 @@ def test_a_master_that_cannot_be_reached_is_told_of() -> None:
     assert "commit it again" in (answer.remark or "")
 
 
-def test_while_nobody_leads_a_commit_is_kept_here() -> None:
+def test_commit_is_kept_by_the_member_while_there_is_no_master() -> None:
     _, follower = members()
     follower.master_is("")
     assert Reader(follower).commit().code == ResponseCode.SUCCESS
@@ -131,7 +131,7 @@ def test_a_slave_of_fixed_roles_keeps_it() -> None:
 
 
 @pytest.mark.parametrize("flag", [0, COMMITS])
-def test_who_knows_go_away_reads_on_for_a_while_and_is_told_then(flag: int) -> None:
+def test_consumer_that_knows_go_away_gets_it_after_a_while(flag: int) -> None:
     _, follower = members()
     reader = Reader(follower)
     if not flag:
@@ -144,7 +144,7 @@ def test_who_knows_go_away_reads_on_for_a_while_and_is_told_then(flag: int) -> N
 
 
 @pytest.mark.parametrize("older", OLDER)
-def test_who_does_not_know_it_is_closed_and_its_pulls_are_answered(older: dict[str, int]) -> None:
+def test_older_consumer_is_closed_and_its_pulls_are_answered(older: dict[str, int]) -> None:
     _, follower = members()
     reader = Reader(follower, **older)
     waits = reader.send(PULL, pull(1, sys_flag=SUBSCRIBES | SUSPENDS))
@@ -158,7 +158,7 @@ def test_who_does_not_know_it_is_closed_and_its_pulls_are_answered(older: dict[s
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_who_only_reads_here_stays(client: dict[str, int]) -> None:
+def test_consumer_that_only_reads_stays(client: dict[str, int]) -> None:
     _, follower = members()
     reader = Reader(follower, **client)
     for _ in range(3):
@@ -167,7 +167,7 @@ def test_who_only_reads_here_stays(client: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_nobody_is_led_who_has_nowhere_to_go(client: dict[str, int]) -> None:
+def test_consumer_stays_without_a_group_address_or_a_master(client: dict[str, int]) -> None:
     for have_one_address, has_master in ((False, True), (True, False)):
         master, follower = members(have_one_address=have_one_address)
         reader = Reader(follower, **client)
@@ -178,7 +178,7 @@ def test_nobody_is_led_who_has_nowhere_to_go(client: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_who_comes_to_lead_keeps_them(client: dict[str, int]) -> None:
+def test_member_that_becomes_master_keeps_its_consumers(client: dict[str, int]) -> None:
     master, follower = members()
     reader = Reader(follower, **client)
     reader.read(COMMITS)

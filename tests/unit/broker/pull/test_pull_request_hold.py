@@ -143,7 +143,7 @@ def test_many_waits_of_different_length_end_in_time(pulls: PulledBroker) -> None
     assert len(pulls.services.pull_request_hold) == 0
 
 
-def test_what_the_filter_holds_back_wakes_nobody_but_gets_the_offset_on(
+def test_filtered_messages_move_the_offset_after_a_while(
     pulls: PulledBroker,
 ) -> None:
     held = pulls.send(sys_flag=WAITS, subscription="B")

@@ -115,7 +115,9 @@ def test_what_the_old_filter_held_back_is_found_by_the_new_one(pulls: PulledBrok
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_joins_with_the_same_filter_changes_nothing(pulls: PulledBroker, kind: str) -> None:
+def test_consumer_that_joins_with_the_same_filter_changes_nothing(
+    pulls: PulledBroker, kind: str
+) -> None:
     subscribe(pulls, "A", kind, version=1)
     request = held(pulls, 1)
     subscribe(pulls, "A", kind, version=2, channel=FakeChannel())

@@ -15,7 +15,7 @@ from gantrymq.fakes.brokers.replicas import (
 )
 
 
-def test_a_slave_follows_whom_the_name_server_names() -> None:
+def test_slave_follows_the_master_that_the_name_server_names() -> None:
     slave = opened_slave()
     registered(slave)
     assert replication_of(slave).followed == [MASTER_HA]
@@ -106,7 +106,7 @@ def test_a_master_that_falls_silent_is_looked_for_soon() -> None:
     assert len(slave.registered) > before
 
 
-def test_a_master_follows_nobody_whatever_it_is_told() -> None:
+def test_master_follows_no_other_broker() -> None:
     master = OpenedBroker()
     replication = FakeReplication()
     master.state.replication = replication

@@ -1,4 +1,4 @@
-"""What travels with the log: a master's tables, and when they count at those who follow it."""
+"""Tests the master's tables that travel with the log, and when they count at followers."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_progress_counts_once_the_log_it_speaks_of_is_on_disk() -> None:
     assert follower.services.delay_service.offset(1) == 1
 
 
-def test_who_leads_takes_what_its_log_covers_by_then() -> None:
+def test_new_master_takes_tables_that_its_log_covers() -> None:
     master, follower = pair()
     add_topic(master)
     sent(master, DELAY="1")
@@ -186,7 +186,7 @@ def test_who_leads_takes_what_its_log_covers_by_then() -> None:
     assert follower.services.delay_service.offset(1) == 1
 
 
-def test_who_leads_has_what_was_on_its_way_in() -> None:
+def test_new_master_has_tables_whose_write_was_under_way() -> None:
     master, follower = pair()
     add_topic(master)
     sent(master)
@@ -203,7 +203,7 @@ def test_who_leads_has_what_was_on_its_way_in() -> None:
     assert follower.state.offsets.find("G", "T", 0) == 0  # it does not count once more
 
 
-def test_who_leads_has_the_offsets_that_waited_within_its_queues() -> None:
+def test_new_master_has_waiting_offsets_that_lie_within_its_queues() -> None:
     master, follower = pair()
     add_topic(master)
     sent(master)
@@ -387,7 +387,7 @@ def test_an_owner_that_does_not_ask_loses_the_queue_after_that() -> None:
     assert locked(follower, "other")
 
 
-def test_a_queue_whose_owner_nobody_knows_waits_as_long() -> None:
+def test_queue_without_a_known_owner_is_locked_after_the_lock_time() -> None:
     master, follower = pair()
     add_topic(master)
     sent(master)
@@ -483,7 +483,7 @@ def test_a_member_that_is_new_needs_them_too_unless_there_is_nothing() -> None:
     assert may_lead(follower)
 
 
-def test_who_led_has_what_there_is() -> None:
+def test_former_master_may_lead_again() -> None:
     member = Member(1)
     member.lead()
     add_topic(member)

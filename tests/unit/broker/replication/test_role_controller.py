@@ -69,7 +69,7 @@ def test_sends_are_taken_from_buffers_while_it_leads_and_not_longer() -> None:
 # ---------------------------------------------------------------------- consumers
 
 
-def test_a_pull_that_is_held_goes_on_whoever_leads() -> None:
+def test_held_pull_outlives_a_change_of_master() -> None:
     master, follower = grouped()
     waits = follower.send(RequestCode.PULL_MESSAGE, pull(1, sys_flag=WAITS))
     assert follower.is_held(waits)
@@ -138,7 +138,7 @@ def delayed(member: OpenedBroker, body: bytes, level: int = 1) -> None:
     assert member.ask(SEND, message(properties=named), body).code == SUCCESS
 
 
-def test_delays_are_delivered_once_by_whoever_leads() -> None:
+def test_delayed_messages_are_delivered_once_over_a_change_of_master() -> None:
     master, follower = grouped()
     delayed(master, b"early")
     master.pass_time(2.0)
@@ -170,7 +170,7 @@ def timed(member: OpenedBroker, body: bytes, seconds: int = 2) -> None:
     assert member.ask(SEND, message(properties=named), body).code == SUCCESS
 
 
-def test_timers_are_delivered_once_by_whoever_leads() -> None:
+def test_timers_are_delivered_once_over_a_change_of_master() -> None:
     master, follower = grouped()
     timed(master, b"early")
     timed(master, b"late", 20)
@@ -182,7 +182,7 @@ def test_timers_are_delivered_once_by_whoever_leads() -> None:
     assert follower.bodies("T") == [b"first", b"early", b"late"]
 
 
-def test_timers_that_were_rolled_are_delivered_once_by_whoever_leads() -> None:
+def test_rolled_timers_are_delivered_once_over_changes_of_master() -> None:
     master, follower = pair(store_settings=replace(STORE_SETTINGS, file_reserved_time=1))
     add_topic(master, "T")
     timed(master, b"soon", 2760)
@@ -309,7 +309,7 @@ def test_a_transaction_is_decided_at_the_new_master() -> None:
     assert ours.delivered() == [b"pay"]
 
 
-def test_nobody_is_asked_by_a_master_of_yesterday() -> None:
+def test_former_master_checks_no_transaction() -> None:
     master, follower = pair()
     theirs = Transactions(master)
     producer = theirs.connect()

@@ -1,4 +1,4 @@
-"""Who is cut off when a reign ends, who is led to the next master, and what they are told."""
+"""Tests which clients are closed or redirected when a mastership ends, and what they are told."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_senders_are_cut_off_though_they_wait_for_another_master_as_well() -> No
     assert any(isinstance(each, Answer) and each.request is ours for each in others)
 
 
-def test_who_waits_for_another_master_alone_is_not_cut_off() -> None:
+def test_client_whose_sends_were_all_relayed_is_not_closed() -> None:
     channel = FakeChannel()
     member = with_a_relayed_send(channel)
     handed_in(member, channel, b"ours")
@@ -107,7 +107,7 @@ def test_who_waits_for_another_master_alone_is_not_cut_off() -> None:
     assert channel.close_reason is None
 
 
-def test_who_only_reads_stays() -> None:
+def test_client_that_only_reads_is_not_closed() -> None:
     member, reader = led(), FakeChannel()
     member.send(RequestCode.PULL_MESSAGE, pull(0), channel=reader)
     member.follow()
@@ -129,7 +129,7 @@ def sending(member: Member, *, have_one_address: bool = True) -> FakeChannel:
     return channel
 
 
-def test_who_can_be_led_is_not_cut_off_when_all_was_handed_over() -> None:
+def test_client_that_knows_go_away_is_not_closed_after_a_handover() -> None:
     member = led()
     channel = sending(member)
     pause(member, is_paused=True)
@@ -145,7 +145,9 @@ def test_who_can_be_led_is_not_cut_off_when_all_was_handed_over() -> None:
 
 @pytest.mark.parametrize("is_paused", [True, False])
 @pytest.mark.parametrize("have_one_address", [True, False])
-def test_who_cannot_be_led_is_cut_off(is_paused: bool, have_one_address: bool) -> None:
+def test_client_that_cannot_be_redirected_is_closed(
+    is_paused: bool, have_one_address: bool
+) -> None:
     if is_paused and have_one_address:
         member, channel = led(), FakeChannel()  # it never said who it is
         sending(member)
@@ -160,7 +162,7 @@ def test_who_cannot_be_led_is_cut_off(is_paused: bool, have_one_address: bool) -
     assert channel.close_reason is not None
 
 
-def test_while_somebody_waits_nobody_is_spared() -> None:
+def test_clients_are_closed_while_a_send_waits() -> None:
     member = led()
     channel = sending(member)
     member.state.store.waiters.for_members = True

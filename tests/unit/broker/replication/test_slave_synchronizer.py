@@ -83,7 +83,7 @@ def test_offsets_are_the_masters_and_its_own_stay_where_the_master_has_none() ->
     assert b'"T@G":{0:7' in slave.saved[File.OFFSETS]
 
 
-def test_a_slave_goes_on_where_pops_gave_out_what_nobody_acknowledged() -> None:
+def test_slave_continues_at_the_first_unacknowledged_popped_message() -> None:
     """What is out is in no table of a slave's, and would be lost to the group with the master."""
     popped, slave = PoppedBroker(), opened_slave()
     popped.store("a", "b", "c")
@@ -382,7 +382,7 @@ def test_tables_of_a_master_that_is_none_any_more_are_left_alone() -> None:
     assert len(slave.asked_brokers) == asked
 
 
-def test_what_comes_when_somebody_else_is_master_is_left_alone() -> None:
+def test_tables_of_a_former_master_are_ignored() -> None:
     class Succeeded(OpenedBroker):
         """Another one is known to be master by the time it answers."""
 

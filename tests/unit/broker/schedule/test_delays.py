@@ -333,7 +333,7 @@ def test_a_copy_keeps_how_far_levels_are_that_only_its_master_has() -> None:
         assert copy.services.delay_service.table().endswith(b'"offsetTable":{4:1}}')
 
 
-def test_levels_that_nobody_lists_are_not_kept() -> None:
+def test_offsets_of_unknown_levels_are_not_kept() -> None:
     broker = OpenedBroker()
     broker.services.delay_service.load(b'{"offsetTable":{0:1,2:7,10001:1,-3:1}}')
     assert broker.services.delay_service.table().endswith(b'"offsetTable":{2:7}}')

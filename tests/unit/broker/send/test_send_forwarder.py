@@ -109,7 +109,7 @@ def test_a_relayed_send_is_not_relayed_again() -> None:
     assert not two.asked_brokers
 
 
-def test_a_send_waits_until_somebody_is_master() -> None:
+def test_send_waits_until_a_master_is_known() -> None:
     follower, master = Member(1), Member(2)
     follower.reachable[master.address] = master
     request = follower.send(SEND, message(), b"a")
@@ -124,7 +124,7 @@ def test_a_send_waits_until_somebody_is_master() -> None:
     assert follower.channel.close_reason is not None
 
 
-def test_where_nobody_becomes_master_the_connection_is_closed_without_an_answer() -> None:
+def test_connection_is_closed_without_an_answer_when_no_member_becomes_master() -> None:
     follower = Member(1)
     request = follower.send(SEND, message(), b"a")
     follower.pass_time(2.0)
@@ -132,7 +132,7 @@ def test_where_nobody_becomes_master_the_connection_is_closed_without_an_answer(
     assert follower.channel.close_reason is not None
 
 
-def test_who_becomes_master_carries_out_what_it_parked() -> None:
+def test_new_master_carries_out_the_sends_that_it_parked() -> None:
     follower = Member(1)
     add_topic(follower)
     request = follower.send(SEND, message(), b"a")
@@ -171,7 +171,7 @@ def test_a_connection_that_goes_on_sending_is_closed_all_the_same() -> None:
     assert follower.channel.close_reason is not None
 
 
-def test_a_master_that_cannot_be_reached_answers_nobody() -> None:
+def test_send_to_an_unreachable_master_is_not_answered() -> None:
     follower = Member(1)
     follower.master_is("127.0.0.1:20911")
     request = follower.send(SEND, message(), b"a")
@@ -219,7 +219,7 @@ def test_a_connection_that_ends_takes_its_sends_with_it() -> None:
     assert len(follower.services.send_forwarder) == 0
 
 
-def test_the_end_of_a_transaction_is_relayed_though_nobody_waits_for_it() -> None:
+def test_oneway_end_of_a_transaction_is_relayed() -> None:
     master, follower = grouped()
     half = Transactions(master).prepare(b"pay")
     theirs = Transactions(follower)
@@ -262,7 +262,7 @@ def with_one_address() -> tuple[Member, Member]:
     return master, follower
 
 
-def test_who_knows_go_away_is_relayed_for_a_while_and_then_told() -> None:
+def test_client_that_knows_go_away_is_relayed_for_a_while_and_then_told() -> None:
     _, follower = with_one_address()
     assert follower.ask(SEND, message(), b"a").code == SUCCESS
     follower.pass_time(STAY_SECONDS)
@@ -271,7 +271,7 @@ def test_who_knows_go_away_is_relayed_for_a_while_and_then_told() -> None:
     assert follower.channel.close_reason is None
 
 
-def test_who_does_not_know_go_away_is_not_told() -> None:
+def test_client_that_does_not_know_go_away_is_closed() -> None:
     _, follower = with_one_address()
     for older in ({"version": V5_3_1}, {"language": LanguageCode.PYTHON}):
         channel = FakeChannel()
@@ -282,7 +282,7 @@ def test_who_does_not_know_go_away_is_not_told() -> None:
         assert channel.close_reason is not None
 
 
-def test_nobody_is_told_to_go_while_there_is_no_master() -> None:
+def test_client_is_not_told_to_go_away_while_there_is_no_master() -> None:
     _, follower = with_one_address()
     follower.master_is("")
     follower.send(SEND, message(), b"a")

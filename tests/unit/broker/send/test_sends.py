@@ -61,7 +61,7 @@ def test_a_topic_has_to_have_a_legal_name(topic: str, remark: str) -> None:
 @pytest.mark.parametrize(
     "topic", ["SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC", "rmq_sys_wheel_timer"]
 )
-def test_nobody_writes_into_topics_the_broker_keeps_for_itself(topic: str) -> None:
+def test_send_to_a_topic_of_the_broker_itself_is_refused(topic: str) -> None:
     broker = OpenedBroker()
     add_topic(broker, topic)
     remark = f"Sending message to topic[{topic}] is forbidden."

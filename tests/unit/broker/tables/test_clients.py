@@ -1,4 +1,4 @@
-"""Who is connected: members, what they share, and how they are found."""
+"""Tests the table of connected clients: members of groups, shared data, lookups."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def test_members_that_subscribe_alike_are_no_conflict() -> None:
     assert warnings(broker) == []
 
 
-def test_different_subscriptions_are_said_once_with_who_and_what_to_do() -> None:
+def test_warning_of_different_subscriptions_names_clients_and_remedy_once() -> None:
     broker, one, two = OpenedBroker(), FakeChannel(), FakeChannel()
     for _ in range(3):
         beat(broker, one, consumer("G", "T", "U"), client_id="c")
@@ -175,7 +175,9 @@ def test_duplicate_is_over_when_one_of_the_processes_ends() -> None:
     assert kinds(broker) == []
 
 
-def test_who_speaks_is_compared_with_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heartbeat_is_compared_with_a_bounded_number_of_connections(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(clients, "COMPARED_MAX", 2)
     broker, other, two = OpenedBroker(), FakeChannel(), [FakeChannel(), FakeChannel()]
     beat(broker, other, consumer("G", "T", sub_version=1), client_id="c")

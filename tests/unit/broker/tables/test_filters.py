@@ -129,7 +129,7 @@ def test_a_file_that_is_none_is_refused(pulls: PulledBroker, content: bytes) -> 
         pulls.state.filters.load(content)
 
 
-def test_a_filter_that_nobody_asks_for_dies_and_goes_a_day_later(pulls: PulledBroker) -> None:
+def test_filter_without_consumers_is_dead_and_removed_a_day_later(pulls: PulledBroker) -> None:
     channel = join(pulls.broker, sql("a > 3"))
     pulls.ask(sys_flag=0)
     assert object_of(kept(pulls.broker)["G"], "G")["dead"] is False

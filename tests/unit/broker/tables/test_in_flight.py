@@ -36,7 +36,7 @@ def test_due_messages_are_given_out_once_a_queue_at_a_time() -> None:
     assert (len(checkouts), checkouts.next_due_ms()) == (4, NEVER_MS)
 
 
-def test_nobody_acknowledges_what_is_due() -> None:
+def test_due_message_cannot_be_acknowledged() -> None:
     checkouts = InFlightMessages()
     out(checkouts, PLACE, 5, due_ms=10_000)
     assert checkouts.find(PLACE, 5, 1) is not None

@@ -16,7 +16,7 @@ QUEUES = [MessageQueue("T", "broker-a", number) for number in range(3)]
 LATER = LOCK_SECONDS + 0.001
 
 
-def test_free_queue_is_locked_by_who_asks_first() -> None:
+def test_free_queue_is_locked_by_the_first_client_that_asks() -> None:
     locks = Locks()
     assert locks.lock("G", QUEUES[:2], "c", 0.0) == QUEUES[:2]
     assert locks.lock("G", QUEUES, "d", 1.0) == QUEUES[2:]
@@ -95,7 +95,7 @@ MOVES = st.lists(
 
 
 @given(MOVES)
-def test_owner_is_who_a_plain_table_says(
+def test_owner_is_the_one_that_a_plain_table_says(
     moves: list[tuple[bool, str, list[MessageQueue], str, float]],
 ) -> None:
     locks = Locks()

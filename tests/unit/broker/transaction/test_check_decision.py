@@ -78,5 +78,5 @@ def test_a_clock_that_is_days_late_does_not_give_it_up() -> None:
 
 
 @pytest.mark.parametrize("name", ["REAL_TOPIC", "REAL_QID", "PGROUP"])
-def test_nobody_could_be_asked(name: str) -> None:
+def test_half_without_a_producer_to_ask_is_given_up(name: str) -> None:
     assert verdict(lacks=name) is Verdict.GIVE_UP

@@ -204,7 +204,7 @@ def test_a_producer_whose_clock_is_days_late_commits() -> None:
 
 
 @pytest.mark.parametrize("missing", ["REAL_TOPIC", "PGROUP"])
-def test_what_nobody_could_be_asked_about_is_given_up_at_once(missing: str) -> None:
+def test_half_message_without_a_producer_to_ask_is_given_up_at_once(missing: str) -> None:
     transactions = opened()
     transactions.prepare(b"pay")
     (half,) = transactions.halves()

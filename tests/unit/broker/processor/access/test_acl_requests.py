@@ -26,16 +26,16 @@ from gantrymq.wire.command import Command
 
 PATH = "/etc/gantry/plain_acl.yml"
 ADMIN = Credentials("the-admin", "12345678")
-SOMEBODY = Credentials("somebody", "12345678")
+A_CLIENT = Credentials("a-client", "12345678")
 RULES = b"""\
 accounts:
 - {accessKey: the-admin, secretKey: 12345678, admin: true}
-- {accessKey: somebody, secretKey: 12345678, topicPerms: [T=PUB], defaultGroupPerm: SUB}
+- {accessKey: a-client, secretKey: 12345678, topicPerms: [T=PUB], defaultGroupPerm: SUB}
 dataVersion: [{counter: 4, timestamp: 1600000000000}]
 """
 CHANGES = [
     (Code.UPDATE_AND_CREATE_ACL_CONFIG, {"accessKey": "newcomer", "secretKey": "12345678"}, 209),
-    (Code.DELETE_ACL_CONFIG, {"accessKey": "somebody"}, 210),
+    (Code.DELETE_ACL_CONFIG, {"accessKey": "a-client"}, 210),
     (Code.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG, {"globalWhiteAddrs": "10.1.*.*"}, 211),
 ]
 READS = [Code.GET_BROKER_CLUSTER_ACL_INFO, Code.GET_BROKER_CLUSTER_ACL_CONFIG]
@@ -92,13 +92,13 @@ def test_accounts_that_come_from_elsewhere_are_not_changed_and_the_refusal_says_
 
 def test_an_update_leaves_the_rest_of_an_account() -> None:
     broker = guarded()
-    ask(broker, 50, accessKey="somebody", whiteRemoteAddress="10.1.*.*")
-    somebody = account(broker, "somebody")
-    assert somebody.white_remote_address.text == "10.1.*.*"
-    assert somebody.topic_perms == {"T": Right.PUB}
-    ask(broker, 50, accessKey="somebody", secretKey="another-one", topicPerms="")
-    assert account(broker, "somebody").topic_perms == {}
-    assert account(broker, "somebody").default_group_perm is Right.SUB
+    ask(broker, 50, accessKey="a-client", whiteRemoteAddress="10.1.*.*")
+    a_client = account(broker, "a-client")
+    assert a_client.white_remote_address.text == "10.1.*.*"
+    assert a_client.topic_perms == {"T": Right.PUB}
+    ask(broker, 50, accessKey="a-client", secretKey="another-one", topicPerms="")
+    assert account(broker, "a-client").topic_perms == {}
+    assert account(broker, "a-client").default_group_perm is Right.SUB
 
 
 @pytest.mark.parametrize(
@@ -106,16 +106,16 @@ def test_an_update_leaves_the_rest_of_an_account() -> None:
     [
         ({"accessKey": "newcomer"}, "The accessKey=newcomer and secretKey cannot be null"),
         ({"accessKey": "short", "secretKey": "12345678"}, "The accessKey=short and secretKey"),
-        ({"accessKey": "somebody", "topicPerms": "T"}, "Parse Resource format error for T."),
+        ({"accessKey": "a-client", "topicPerms": "T"}, "Parse Resource format error for T."),
         (
-            {"accessKey": "somebody", "groupPerms": "G=ALL"},
+            {"accessKey": "a-client", "groupPerms": "G=ALL"},
             "Parse resource permission error for ALL",
         ),
         (
-            {"accessKey": "somebody", "defaultTopicPerm": "x"},
+            {"accessKey": "a-client", "defaultTopicPerm": "x"},
             "Parse resource permission error for x",
         ),
-        ({"accessKey": "somebody", "whiteRemoteAddress": "x"}, "Netaddress examine Exception"),
+        ({"accessKey": "a-client", "whiteRemoteAddress": "x"}, "Netaddress examine Exception"),
     ],
 )
 def test_what_cannot_be_is_refused_as_a_whole(ext: dict[str, str], begin: str) -> None:
@@ -128,12 +128,12 @@ def test_what_cannot_be_is_refused_as_a_whole(ext: dict[str, str], begin: str) -
 
 def test_an_account_is_deleted_once() -> None:
     broker = guarded()
-    assert ask(broker, 51, accessKey="somebody").code == 0
+    assert ask(broker, 51, accessKey="a-client").code == 0
     assert list(plain_acl.read(broker.saved[File.ACL]).accounts) == ["the-admin"]
-    again = ask(broker, 51, accessKey="somebody")
+    again = ask(broker, 51, accessKey="a-client")
     assert again.code == DELETE_FAILED
     assert (again.remark or "").startswith(
-        "The accessKey[somebody] corresponding to accessConfig has been deleted failed."
+        "The accessKey[a-client] corresponding to accessConfig has been deleted failed."
     )
 
 
@@ -171,7 +171,7 @@ def test_accounts_are_shown() -> None:
     shown = json.loads(ask(guarded(), 54).body)
     assert shown["globalWhiteAddrs"] == []
     assert shown["plainAccessConfigs"][1] == {
-        "accessKey": "somebody",
+        "accessKey": "a-client",
         "admin": False,
         "defaultGroupPerm": "SUB",
         "defaultTopicPerm": "DENY",
@@ -183,9 +183,9 @@ def test_accounts_are_shown() -> None:
 
 @pytest.mark.parametrize(("code", "ext"), [change[:2] for change in CHANGES])
 def test_only_an_administrator_changes_accounts(code: Code, ext: dict[str, str]) -> None:
-    """With Java anybody may who has an account, and make himself one."""
+    """In Java every account may change accounts, and make itself an administrator."""
     broker = guarded()
-    answer = ask_as(SOMEBODY, broker, code, ext)
+    answer = ask_as(A_CLIENT, broker, code, ext)
     assert "Need admin permission" in (answer.remark or "")
     assert File.ACL not in broker.saved
 
@@ -196,38 +196,38 @@ def test_answers_show_no_secret() -> None:
 
 def test_old_secret_ends_with_an_update_unless_the_update_says_otherwise() -> None:
     broker = guarded()
-    ask(broker, 50, accessKey="somebody", secretKey="another-one", oldSecretSeconds="60")
-    newer = Credentials("somebody", "another-one")
-    for by in (SOMEBODY, newer):
+    ask(broker, 50, accessKey="a-client", secretKey="another-one", oldSecretSeconds="60")
+    newer = Credentials("a-client", "another-one")
+    for by in (A_CLIENT, newer):
         assert ask_as(by, broker, Code.GET_BROKER_CONFIG, {}).code == ResponseCode.SUCCESS
-    assert plain_acl.read(broker.saved[File.ACL]).accounts["somebody"].old_key is not None
+    assert plain_acl.read(broker.saved[File.ACL]).accounts["a-client"].old_key is not None
     broker.now = 60.0
-    assert ask_as(SOMEBODY, broker, Code.GET_BROKER_CONFIG, {}).code != ResponseCode.SUCCESS
-    ask(broker, 50, accessKey="somebody", secretKey="a-third-one")
-    assert account(broker, "somebody").old_key is None
+    assert ask_as(A_CLIENT, broker, Code.GET_BROKER_CONFIG, {}).code != ResponseCode.SUCCESS
+    ask(broker, 50, accessKey="a-client", secretKey="a-third-one")
+    assert account(broker, "a-client").old_key is None
     assert ask_as(newer, broker, Code.GET_BROKER_CONFIG, {}).code != ResponseCode.SUCCESS
 
 
 def test_old_secret_is_removed_by_request() -> None:
     broker = guarded()
-    ask(broker, 50, accessKey="somebody", secretKey="another-one", oldSecretSeconds="-1")
-    assert account(broker, "somebody").old_key is not None
-    ask(broker, 50, accessKey="somebody", topicPerms="T=PUB")
-    assert account(broker, "somebody").old_key is not None
-    ask(broker, 50, accessKey="somebody", oldSecretSeconds="0")
-    assert account(broker, "somebody").old_key is None
+    ask(broker, 50, accessKey="a-client", secretKey="another-one", oldSecretSeconds="-1")
+    assert account(broker, "a-client").old_key is not None
+    ask(broker, 50, accessKey="a-client", topicPerms="T=PUB")
+    assert account(broker, "a-client").old_key is not None
+    ask(broker, 50, accessKey="a-client", oldSecretSeconds="0")
+    assert account(broker, "a-client").old_key is None
 
 
 @pytest.mark.parametrize("seconds", ["x", "-2", "99999999999"])
 def test_old_secret_cannot_stay_for_years(seconds: str) -> None:
     answer = ask(
-        guarded(), 50, accessKey="somebody", secretKey="another-one", oldSecretSeconds=seconds
+        guarded(), 50, accessKey="a-client", secretKey="another-one", oldSecretSeconds=seconds
     )
     assert answer.code == UPDATE_FAILED
 
 
 def test_only_an_administrator_sees_accounts() -> None:
-    answer = ask_as(SOMEBODY, guarded(), 54, {})
+    answer = ask_as(A_CLIENT, guarded(), 54, {})
     assert (answer.code, answer.body) == (ResponseCode.SYSTEM_ERROR, b"")
 
 
@@ -256,7 +256,7 @@ def test_a_file_that_cannot_be_written_changes_nothing(
     assert "disk full" in (answer.command.remark or "")
     assert before.rules is rules
     broker.pass_time(10.0)
-    assert File.ACL not in broker.saved, "it is not tried again behind everybody's back"
+    assert File.ACL not in broker.saved, "it is not tried again in the background"
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def overtaken() -> tuple[Member, Request]:
     request = old.send(code, ext=signed(Command(code, ext=ext), ADMIN).ext)
     old.follow(new.address)
     new.lead(2)
-    assert ask(new, Code.DELETE_ACL_CONFIG, accessKey="somebody").code == ResponseCode.SUCCESS
+    assert ask(new, Code.DELETE_ACL_CONFIG, accessKey="a-client").code == ResponseCode.SUCCESS
     old.copy_tables(new, ACCOUNTS)
     old.files_are_stuck = False
     return old, request
@@ -365,7 +365,7 @@ def test_a_change_that_was_overtaken_takes_no_later_one_along() -> None:
 def test_a_change_that_fails_leaves_what_else_the_file_needs() -> None:
     old, new = electing(1), electing(2)
     new.lead()
-    assert ask(new, Code.DELETE_ACL_CONFIG, accessKey="somebody").code == ResponseCode.SUCCESS
+    assert ask(new, Code.DELETE_ACL_CONFIG, accessKey="a-client").code == ResponseCode.SUCCESS
     old.files_are_stuck = True
     old.copy_tables(new, ACCOUNTS)
     [save] = old.unwritten

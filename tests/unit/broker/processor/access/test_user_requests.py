@@ -190,7 +190,7 @@ def test_policies_are_deleted_one_by_one_or_all() -> None:
     assert (again.remark or "").startswith("The acl is not exist.")
 
 
-def test_policies_of_nobody_are_refused() -> None:
+def test_policies_of_an_unknown_user_are_refused() -> None:
     broker = opened()
     answer = permit(broker, "nobody", "Topic:A", ["Pub"])
     assert answer.code == ResponseCode.NO_PERMISSION

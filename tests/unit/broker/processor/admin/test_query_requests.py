@@ -99,7 +99,7 @@ def test_a_unique_key_does_not_ask_for_a_count(broker: OpenedBroker) -> None:
     assert decode(answer.body).body == b"body 1"
 
 
-def test_a_key_nobody_has_is_not_found(broker: OpenedBroker) -> None:
+def test_key_that_no_message_has_is_not_found(broker: OpenedBroker) -> None:
     answer = broker.ask(RequestCode.QUERY_MESSAGE, by_key("nobody's", count=-5))
     assert answer.code == ResponseCode.QUERY_NOT_FOUND
     assert answer.remark == "can not find message, maybe time range not correct"
@@ -116,7 +116,7 @@ def test_a_queue_has_bounds(broker: OpenedBroker) -> None:
     assert offset(broker.ask(RequestCode.GET_MIN_OFFSET, least)) == 0
 
 
-def test_a_queue_nobody_wrote_to_is_empty(broker: OpenedBroker) -> None:
+def test_queue_without_messages_is_empty(broker: OpenedBroker) -> None:
     for topic, queue_id in (("T", 1), ("none", 0), ("T", -1)):
         most = GetMaxOffsetRequest(topic=topic, queue_id=queue_id)
         assert offset(broker.ask(RequestCode.GET_MAX_OFFSET, most)) == 0
@@ -182,7 +182,7 @@ def test_units_that_are_not_there_are_told(broker: OpenedBroker) -> None:
     assert answer.remark == "0@none is not exist!"
 
 
-def test_nobody_gets_more_units_than_a_pull_looks_at() -> None:
+def test_query_gets_at_most_as_many_units_as_a_pull_reads() -> None:
     broker = OpenedBroker()
     put(broker, *range(UNITS_MAX + 1))
     asked = queue(0, (1 << 31) - 1)

@@ -49,7 +49,7 @@ def test_a_master_tells_how_far_its_slaves_are() -> None:
     assert (status.slaves[1].behind_bytes, status.slaves[1].is_in_sync) == (99, False)
 
 
-def test_a_slave_tells_whom_it_follows() -> None:
+def test_ha_status_of_a_slave_names_its_master() -> None:
     slave = opened_slave()
     assert status_of(slave).follower == FollowerStatus()
     replication_of(slave).status = FollowingStatus("10.0.0.1:10912", 50, 3, 4, 9)

@@ -44,7 +44,7 @@ def test_the_first_clients_have_one_more() -> None:
     assert circle == [[0, 3, 6], [1, 4], [2, 5]]
 
 
-def test_clients_who_pop_share_with_those_behind_them() -> None:
+def test_popping_clients_share_queues_with_the_clients_behind_them() -> None:
     shared = assignments.shared(assignments.averagely, QUEUES, 3, 4, 1)
     assert numbers(shared) == [6, 0, 1]
 
@@ -115,7 +115,7 @@ def test_clients_pull_from_their_own_queues() -> None:
     assert assigned(second) == [("broker-a", 2, "PULL"), ("broker-a", 3, "PULL")]
 
 
-def test_clients_who_pop_have_all_queues_at_once() -> None:
+def test_popping_client_is_assigned_all_queues_at_once() -> None:
     broker = opened()
     make_group(broker)
     assert set_mode(broker).code == ResponseCode.SUCCESS

@@ -1,4 +1,4 @@
-"""Who is connected, and questions that the broker passes on to clients."""
+"""Tests lists of connected clients, and requests that the broker passes on to clients."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_all_producers_are_listed_by_group() -> None:
     }
 
 
-def test_language_that_nobody_knows_is_other() -> None:
+def test_unknown_language_is_other() -> None:
     broker, channel = OpenedBroker(), FakeChannel()
     body = b'{"clientID":"c","producerDataSet":[{"groupName":"P"}]}'
     broker.send(RequestCode.HEART_BEAT, body=body, channel=channel, language=99)

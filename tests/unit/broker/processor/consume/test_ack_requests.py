@@ -207,7 +207,7 @@ def test_a_queue_in_order_waits_for_its_batch() -> None:
     assert bodies(broker.popped(order="true")) == ["c"]
 
 
-def test_who_waits_for_a_queue_in_order_gets_it_when_it_is_free() -> None:
+def test_waiting_ordered_pop_gets_the_queue_when_it_is_free() -> None:
     broker = PoppedBroker()
     broker.store("a", "b")
     (first,) = broker.popped(order="true", max_msg_nums=1)

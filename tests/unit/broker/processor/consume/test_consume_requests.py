@@ -1,4 +1,4 @@
-"""Figures of topics and groups, and who consumes what."""
+"""Tests figures of topics and groups, and lists of the groups of a topic."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_while_members_are_online_only_their_topics_count() -> None:
     assert set(consume_stats(broker, topic_list="T;none").queues) == {queue(0), queue(1)}
 
 
-def test_a_group_nobody_knows_has_empty_figures() -> None:
+def test_unknown_group_has_empty_figures() -> None:
     assert consume_stats(OpenedBroker()) == ConsumeStats()
 
 
@@ -199,7 +199,7 @@ def test_a_group_that_never_consumed_waits_since_the_first_message() -> None:
     assert spans(broker).spans[0].delay_ms == 0
 
 
-def test_who_consumes_is_known_by_offsets_and_by_subscriptions() -> None:
+def test_groups_of_a_topic_are_found_by_offsets_and_by_subscriptions() -> None:
     broker = opened()
     subscribe(broker, "T")
     broker.state.offsets.commit("h", "T", 0, 0)

@@ -16,7 +16,7 @@ from gantrymq.wire.headers.pop import (
 )
 
 
-def test_what_is_popped_is_out_for_everybody_else() -> None:
+def test_popped_messages_are_invisible_to_other_consumers() -> None:
     broker = PoppedBroker()
     broker.store("a", "b", "c")
     assert bodies(broker.popped(max_msg_nums=2)) == ["a", "b"]
@@ -146,7 +146,7 @@ def test_a_pop_that_waits_gets_what_comes_again() -> None:
     assert bodies(messages(broker.answer(waiting))) == ["a"]
 
 
-def test_one_message_goes_to_one_of_many_who_wait() -> None:
+def test_one_message_goes_to_one_of_many_waiting_pops() -> None:
     broker = PoppedBroker()
     requests = [broker.pop() for _ in range(3)]
     broker.store("a")
@@ -219,7 +219,7 @@ def crashed(broker: PoppedBroker) -> PoppedBroker:
     return PoppedBroker(disk=disk, files=broker.broker.saved)
 
 
-def test_a_crash_brings_back_what_nobody_wrote_down() -> None:
+def test_crash_makes_messages_visible_whose_pop_was_not_saved() -> None:
     broker = PoppedBroker()
     broker.store("a", "b")
     first, _ = broker.popped()
@@ -388,7 +388,7 @@ def test_a_notification_waits_for_it() -> None:
     assert (broker.answer(waiting).ext or {})["hasMsg"] == "true"
 
 
-def test_who_waits_is_counted() -> None:
+def test_waiting_pops_are_counted() -> None:
     broker = PoppedBroker()
     for queue_id in (-1, -1, 2):
         broker.pop(queue_id=queue_id)

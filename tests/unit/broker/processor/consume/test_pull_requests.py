@@ -398,5 +398,5 @@ def test_a_client_may_ask_whether_its_expression_means_something(
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"subscriptionData":null}'])
-def test_who_asks_nothing_is_told_that_all_is_well(pulls: PulledBroker, body: bytes) -> None:
+def test_empty_check_of_a_client_configuration_succeeds(pulls: PulledBroker, body: bytes) -> None:
     assert pulls.broker.ask(RequestCode.CHECK_CLIENT_CONFIG, body=body).code == 0

@@ -163,7 +163,7 @@ def test_older_clients_are_told_at_once_as_well() -> None:
     assert isinstance(table, list)
 
 
-def test_4_9_moves_nobody_forwards_who_is_not_forced() -> None:
+def test_reset_by_clients_moves_forward_only_when_forced() -> None:
     broker = opened(BY_CLIENTS)
     channel = join(broker)
     broker.state.offsets.commit("g", "T", 0, 3)
@@ -176,7 +176,7 @@ def test_4_9_moves_nobody_forwards_who_is_not_forced() -> None:
     assert broker.state.offsets.find("g", "T", 0) == 3
 
 
-def test_4_9_refuses_where_nobody_is_told() -> None:
+def test_reset_by_clients_is_refused_when_no_client_is_connected() -> None:
     broker = opened(BY_CLIENTS)
     answer = reset(broker, 0)
     assert (answer.code, answer.remark) == (1, "THe consumer group <g> not exist")

@@ -70,7 +70,7 @@ def test_what_the_handle_gets_wrong_is_said(
     assert (answer.remark or "").startswith(remark)
 
 
-def test_who_may_not_recall_is_told_why() -> None:
+def test_refused_recall_has_the_code_of_its_reason() -> None:
     cases = [
         (opened(BrokerSettings(recall_message_enable=False)), ResponseCode.NO_PERMISSION),
         (opened(broker_id=1), ResponseCode.SLAVE_NOT_AVAILABLE),

@@ -1,4 +1,4 @@
-"""Replies on their way to whoever asked."""
+"""Tests how replies reach the client that sent the request."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_reply_is_pushed_to_the_client_that_asked_and_kept() -> None:
     }
 
 
-def test_replies_are_not_kept_where_nobody_wants_that() -> None:
+def test_replies_are_not_stored_when_the_setting_is_off() -> None:
     broker = opened(BrokerSettings(store_reply_message_enable=False))
     answer = replied(broker, requester(broker), Command(0))
     assert (answer.ext or {})["msgId"] == "0"

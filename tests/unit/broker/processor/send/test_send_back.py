@@ -120,7 +120,7 @@ def test_a_consumer_may_choose_the_level() -> None:
         (5, 0, 479, True),
     ],
 )
-def test_who_gives_up_or_has_no_tries_left_makes_a_dead_letter(
+def test_message_without_further_tries_becomes_a_dead_letter(
     level: int, times_max: int | None, version: int, is_dead: bool
 ) -> None:
     broker = opened()
@@ -182,7 +182,7 @@ def test_where_no_message_lies_none_is_sent_back(position: int) -> None:
     assert (answer.remark or "").startswith(f"look message by offset failed, {position}")
 
 
-def test_a_group_nobody_created_is_refused_where_it_may_not_be_made() -> None:
+def test_unknown_group_is_refused_when_groups_are_not_created() -> None:
     broker = opened(BrokerSettings(auto_create_subscription_group=False))
     answer = sent_back(broker)
     assert answer.code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST

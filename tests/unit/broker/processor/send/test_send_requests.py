@@ -172,7 +172,7 @@ def test_a_half_message_waits_for_its_producer() -> None:
     assert not broker.bodies("T", 2)
 
 
-def test_transaction_bits_that_nobody_would_complete_hide_no_message() -> None:
+def test_transaction_bits_without_a_transaction_hide_no_message() -> None:
     broker = OpenedBroker()
     add_topic(broker)
     assert broker.ask(SEND, message(sys_flag=0xC), b"seen").code == ResponseCode.SUCCESS

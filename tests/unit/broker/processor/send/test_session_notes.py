@@ -1,4 +1,4 @@
-"""Notes of producer sessions: the first writer's word, for all who ask."""
+"""Tests notes of producer sessions: every reader gets the first writer's note."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def opened() -> Transactions:
     return transactions
 
 
-def test_nobody_sees_a_half_message_before_it_is_committed() -> None:
+def test_half_message_is_invisible_before_its_commit() -> None:
     transactions = opened()
     half = transactions.prepare(b"pay")
     assert not transactions.delivered()
