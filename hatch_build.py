@@ -6,8 +6,8 @@ GANTRY_BUILD chooses what is built:
     compiled   compiled; the build fails if no C compiler is installed
     pure       pure, and mypy is not downloaded
 
-A compiler that fails always fails the build: a user who has one expects the fast modules. pip shows
-warnings of a build only with -v, so `gantry --version` and the first log line of every server tell
+A compiler that fails always fails the build: a user with a compiler expects the fast modules. pip
+shows warnings of a build only with -v, so `gantry --version` and the first log line of every server tell
 which modules run compiled.
 """
 

@@ -117,7 +117,7 @@ def _memory_gib() -> float:
 
 
 def _python() -> str:
-    """Python's version and who built it. Debian builds with profiles, others may not, and the
+    """Python's version and its builder. Debian builds with profiles, others may not, and the
     settings do not tell. docs/design/decisions/0014-replicated-sends.md has the difference."""
     whose = "the system's" if sys.base_prefix == "/usr" else "not the system's"
     return f"{platform.python_version()}, {whose}"

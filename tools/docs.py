@@ -53,7 +53,7 @@ def codes_page() -> str:
 
 
 def _servers(code: RequestCode) -> list[str]:
-    """Who carries it out; a broker that only says why not does not."""
+    """The servers that carry out the request; a broker that only refuses it is not one."""
     servers = []
     if code in NAME_SERVER_REQUESTS:
         servers.append("name server")

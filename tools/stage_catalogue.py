@@ -1,7 +1,7 @@
 """Lists the stages of a test run: what each proves, and what it needs of the machine.
 
 A stage is a verb of the Makefile. A machine that lacks something is told what, and which variable
-leaves the stage out for good.
+leaves the stage out permanently.
 """
 
 from __future__ import annotations

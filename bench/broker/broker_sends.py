@@ -223,16 +223,16 @@ def measure_flush(pace: Pace) -> list[Row]:
         serving(folder / "sync", {"flushDiskType": "SYNC_FLUSH"}) as safe,
     ):
         program, requests = LoadProgram(folder), write_sends(folder / "sends")
-        everybody = [*quick.values(), *safe.values()]
-        for broker in everybody:
-            with alone([broker], everybody):
+        brokers_of_all = [*quick.values(), *safe.values()]
+        for broker in brokers_of_all:
+            with alone([broker], brokers_of_all):
                 program.run(broker.port, requests.path, CLIENTS, pace.warm_up_seconds / 2)
         for name in quick:
             for _ in range(pace.rounds):
                 rates = {}
                 for is_safe, brokers in ((False, quick), (True, safe)):
                     run = Run(brokers[name], program, requests)
-                    with alone([brokers[name]], everybody):
+                    with alone([brokers[name]], brokers_of_all):
                         load = run.send(CLIENTS, pace.round_seconds)
                     rates[is_safe] = run.stored / load.seconds
                     if is_safe:

@@ -16,7 +16,9 @@ CREATE = RequestCode.UPDATE_AND_CREATE_TOPIC
 
 
 def test_number_of_queues_is_bounded(fresh_attack: Trial, fresh_site: Site) -> None:
-    with fresh_attack("topics", "1 500 topics of 16 384 queues each, that nobody uses") as attempt:
+    with fresh_attack(
+        "topics", "1 500 topics of 16 384 queues each, that no client uses"
+    ) as attempt:
         answers = Answers()
         with Peer(fresh_site.broker) as peer:
             for first in range(0, 1_500, 100):

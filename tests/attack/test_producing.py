@@ -198,7 +198,9 @@ def test_sends_to_topics_that_do_not_exist_create_none(attack: Trial, open_site:
         "CON",
         "a b",
     )
-    with attack("topics", "sends to names with paths, controls, 64 KB; topics nobody made") as it:
+    with attack(
+        "topics", "sends to names with paths, controls, 64 KB; topics that do not exist"
+    ) as it:
         tried = [(SEND, requests.send(name), b"x") for name in names]
         tried += [(SEND, requests.send(f"nobody-made-{number}"), b"x") for number in range(2_000)]
         answers = ask_each(open_site.broker, tried)

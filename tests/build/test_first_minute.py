@@ -92,7 +92,7 @@ def check_out(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NewUser]:
-    """A user who has installed Gantry and runs the standalone server."""
+    """A user with Gantry installed and the standalone server running."""
     user = NewUser(tmp_path_factory.mktemp("home"))
     check_out(user.clone)
     install, start = commands()

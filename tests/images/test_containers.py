@@ -180,7 +180,7 @@ def test_process_1_releases_the_lease_of_a_killed_master(images: dict[str, Image
 
 @contextlib.contextmanager
 def lease_api(port: int) -> Iterator[Callable[[], str]]:
-    """A small API of leases; hands out a function that reads who holds the Lease `broker-a`."""
+    """A small API of leases; provides a function that reads the holder of the Lease `broker-a`."""
     path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/broker-a"
 
     def holder() -> str:

@@ -11,8 +11,8 @@ copied a bounded number of times however the peer splits its stream.
 `frame_length` and `decode_frame` work on one frame in a buffer and do not need the reader, so other
 code that walks a receive buffer uses the same rules.
 
-Invariant: the first invalid frame fails the reader for good, since the position of everything after
-it is uncertain. Commands before it are still returned.
+Invariant: the first invalid frame fails the reader permanently, since the position of everything
+after it is uncertain. Commands before it are still returned.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def admitted(code: int, ext: dict[str, str], body: bytes = b"") -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("code", "ext", "who"),
+    ("code", "ext", "senders"),
     [
         (Code.SEND_MESSAGE, {"topic": "T"}, T_PUB),
         (Code.SEND_MESSAGE_V2, {"b": "T"}, T_PUB),
@@ -115,8 +115,8 @@ def admitted(code: int, ext: dict[str, str], body: bytes = b"") -> set[str]:
         *((code, {}, ADMIN) for code in sorted(set(Code) - BROKER_REQUESTS.keys())),
     ],
 )
-def test_rights_that_a_request_needs(code: int, ext: dict[str, str], who: set[str]) -> None:
-    assert admitted(code, ext) == who
+def test_rights_that_a_request_needs(code: int, ext: dict[str, str], senders: set[str]) -> None:
+    assert admitted(code, ext) == senders
 
 
 @pytest.mark.parametrize(

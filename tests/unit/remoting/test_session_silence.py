@@ -14,7 +14,7 @@ def pair() -> tuple[Session, Session]:
 
 
 def test_request_without_any_received_byte_ends_the_session() -> None:
-    """What else waits is not worth waiting for."""
+    """Other requests that wait on this connection fail as well."""
     client, _ = pair()
     held = client.request(Command(11), 0.0, 30.0)
     asked = client.request(Command(105), 1.0, 3.0)
@@ -27,7 +27,7 @@ def test_request_without_any_received_byte_ends_the_session() -> None:
 
 
 def test_any_received_byte_keeps_the_session() -> None:
-    """Be it an answer to somebody else, or half of one."""
+    """Even a response to another request, or half of one."""
     client, server = pair()
     asked = client.request(Command(105), 0.0, 3.0)
     [event] = server.receive(b"".join(client.take_output()), 0.0)

@@ -1,6 +1,6 @@
 """Reading a cold backlog never blocks the loop: on the real disk, whose device is made slow.
 
-A read of what is not cached takes `DEVICE_SECONDS` here, whoever waits for it. A clock that ticks
+A read of bytes that are not cached takes `DEVICE_SECONDS` here, in every thread. A clock that ticks
 beside the reader tells how late the loop was: at most `ALLOWANCE` of such a read later than with
 everything cached, in the same run. Whatever else keeps a busy machine only adds to that, so the
 best of a few runs is compared, or of more where these were too busy to tell.

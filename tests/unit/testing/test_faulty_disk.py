@@ -19,7 +19,7 @@ SEEDS = range(300)
 
 
 def synced(choose: Chooser, content: bytes = BEFORE) -> FaultyDisk:
-    """One file, `a`, on disk for good."""
+    """One file, `a`, that is synced."""
     disk = FaultyDisk(choose)
     file = disk.create("a")
     file.write(0, [content])

@@ -48,7 +48,7 @@ def content(disk: FolderDisk, path: str) -> bytes:
 
 
 def saved(disk: FolderDisk, path: str, data: bytes) -> File:
-    """A file that is on disk for good."""
+    """A file that is synced."""
     file = disk.create(path)
     file.write(0, [data])
     file.sync()

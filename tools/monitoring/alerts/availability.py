@@ -62,7 +62,7 @@ NO_MASTER: Final = Alert(
     (
         "Bring back the member that was master, with its disk.",
         (
-            "Where its disk is lost for good, `kubectl gantry plan CLUSTER` says what the operator"
+            "If its disk is lost, `kubectl gantry plan CLUSTER` says what the operator"
             " waits for, and what it would cost to go on without it."
         ),
         "Without elections start the master again.",

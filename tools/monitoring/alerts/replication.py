@@ -107,7 +107,7 @@ LEASE_DOUBTED: Final = Alert(
         "A person or a program edited or deleted the Lease.",
         "The cluster's state was restored from a backup.",
     ),
-    (_STATUS, "The audit log of the API server says who wrote the Lease."),
+    (_STATUS, "The audit log of the API server names the account that wrote the Lease."),
     (
         (
             "`kubectl gantry plan CLUSTER` says what the operator does about it. Do not edit the"

@@ -34,7 +34,7 @@ _IS_UP: Final = Row(
     (
         number(
             "Processes down",
-            "Processes that Prometheus cannot reach. A pod that is gone for good is not among them:"
+            "Processes that Prometheus cannot reach. A deleted pod is not among them:"
             " look at the brokers without a master.",
             'count(up{job=~"$job"} == 0) or vector(0)',
             steps=ZERO_IS_GOOD,

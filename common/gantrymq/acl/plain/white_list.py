@@ -25,7 +25,7 @@ Places: TypeAlias = tuple[int, ...]
 
 _Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
-_ANYBODY: Final = frozenset({"*", "*.*.*.*", "*:*:*:*:*:*:*:*"})
+_ANY_ADDRESS: Final = frozenset({"*", "*.*.*.*", "*:*:*:*:*:*:*:*"})
 _V4_PLACES: Final = 4
 _V6_PLACES: Final = 8
 _DECIMAL: Final = re.compile(r"(0|[1-9][0-9]{0,2})(?:-(0|[1-9][0-9]{0,2}))?")
@@ -41,22 +41,22 @@ class AddressPattern:
     """One entry of a list."""
 
     text: str = ""
-    is_anybody: bool = False
+    is_any: bool = False
     alternatives: tuple[_Ranges, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> AddressPattern:
         """Parse a pattern; ValueError says what is wrong."""
         text = text.strip()
-        if text in _ANYBODY:
-            return cls(text, is_anybody=True)
+        if text in _ANY_ADDRESS:
+            return cls(text, is_any=True)
         if not text.isprintable():
             raise ValueError(f"{text!r} has characters that no address has")
         return cls(text, alternatives=tuple(_ranges(each) for each in _alternatives(text)))
 
     def matches(self, places: Places | None) -> bool:
         """Whether the address matches; None stands for an address that could not be parsed."""
-        if self.is_anybody:
+        if self.is_any:
             return True
         return places is not None and any(_is_in(places, each) for each in self.alternatives)
 

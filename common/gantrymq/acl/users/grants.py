@@ -21,7 +21,7 @@ from gantrymq.wire.bodies.auth import AclInfo, PolicyEntryInfo, PolicyInfo
 @final
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """Entries to write, and resources whose entries are to be deleted."""
+    """Entries to write, and resources whose entries must be deleted."""
 
     written: tuple[PolicyEntryInfo, ...] = ()
     deleted: tuple[str, ...] = ()

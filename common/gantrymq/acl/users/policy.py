@@ -19,7 +19,7 @@ from gantrymq.wire.bodies.auth import PolicyEntryInfo
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
-# A user who needs more resources gets a prefix.
+# A user that needs more resources gets a prefix.
 ENTRIES_MAX: Final = 1000
 
 # A service that needs more networks gets a wider one.

@@ -1,1 +1,1 @@
-"""Fakes around the broker: requests of made-up clients."""
+"""Provides brokers for tests, and requests of simulated clients."""

@@ -1,8 +1,7 @@
-"""A broker on a disk of the tests, with a clock of its own, driven by hand.
+"""Runs a broker on a simulated disk with a virtual clock, driven by hand.
 
-broker = OpenedBroker()
-reply = broker.ask(RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequest(topic="T", queue_id=0))
-broker.pass_time(30.0)
+broker = OpenedBroker() reply = broker.ask(RequestCode.GET_MAX_OFFSET,
+GetMaxOffsetRequest(topic="T", queue_id=0)) broker.pass_time(30.0)
 """
 
 from __future__ import annotations
@@ -56,13 +55,13 @@ STORE_SETTINGS = StoreSettings(
 )
 START_MS = 1_700_000_000_000
 MEMORY_BYTES = 1 << 30
-DISK_BYTES = 1 << 28  # a store keeps a share of it in reserve, which costs time to make
+DISK_BYTES = 1 << 28  # a store keeps a share of it in reserve, which takes time to allocate
 ROUNDS_MAX = 1_000
 _ports = itertools.cycle(range(40_000, 60_000))
 
 
 class FakeChannel:
-    """A connection of a client, and what the broker told and asked it."""
+    """A client's connection; records what the broker sends on it."""
 
     def __init__(self, listener: str = "internal") -> None:
         self.listener = listener
@@ -76,8 +75,8 @@ class FakeChannel:
 
 
 class OpenedBroker:
-    """A core that is up. Files are saved at once, into `saved`, and another one may start from
-    those; the disk is idle after each call unless `disk_is_stuck`."""
+    """A running broker core. Files are saved at once into `saved`, from which another core can
+    start; the disk completes its work after each call unless `disk_is_stuck`."""
 
     def __init__(
         self,
@@ -120,7 +119,7 @@ class OpenedBroker:
         self.asked_name_servers: list[AskNameServers] = []
         self.asked_brokers: list[AskBroker] = []
         self.reachable: dict[str, OpenedBroker] = {}
-        """By address, the brokers that its questions to brokers reach."""
+        """The brokers that its requests to other brokers reach, by address."""
         self._answers: dict[Request, Command | None] = {}
         for file, content in (files or {}).items():
             self.broker.loaders[file](content)
@@ -144,7 +143,7 @@ class OpenedBroker:
         version: int = OWN_VERSION,
         language: int = 0,
     ) -> Request:
-        """Hand a request in, and go on as far as that goes by itself: see `answer`."""
+        """Pass a request to the core and run all turns that are due; see `answer`."""
         fields = {**({} if header is None else header.encode()), **(ext or {})}
         flag = FLAG_ONEWAY if is_oneway else 0
         command = Command(
@@ -160,7 +159,7 @@ class OpenedBroker:
         return request
 
     def answer(self, request: Request) -> Command | None:
-        """What it was answered; KeyError while it is held."""
+        """The response to a request, None for no response; KeyError while the request is held."""
         return self._answers[request]
 
     def is_held(self, request: Request) -> bool:
@@ -176,7 +175,7 @@ class OpenedBroker:
         ext: dict[str, str] | None = None,
         version: int = OWN_VERSION,
     ) -> Command:
-        """The answer to a request that is not held."""
+        """The response to a request that is not held."""
         request = self.send(code, header, body, channel=channel, ext=ext, version=version)
         answer = self.answer(request)
         assert answer is not None
@@ -185,7 +184,7 @@ class OpenedBroker:
     # ------------------------------------------------------------------ time
 
     def settle(self) -> None:
-        """Turn until there is nothing left to do at this moment."""
+        """Run turns until no work is due at this moment."""
         for _ in range(ROUNDS_MAX):
             self.broker.turn(self.now, self.wall_ms)
             effects = self.broker.take_effects()
@@ -198,7 +197,7 @@ class OpenedBroker:
         raise AssertionError("it never settles")
 
     def pass_time(self, seconds: float) -> None:
-        """Turn at every deadline up to then."""
+        """Advance the clock and run a turn at every deadline on the way."""
         end = self.now + seconds
         while (due := self.broker.deadline()) <= end:
             self.now = max(self.now, due)
@@ -207,20 +206,21 @@ class OpenedBroker:
         self.settle()
 
     def close(self, channel: FakeChannel) -> None:
-        """The client's connection ends."""
+        """Close a client's connection."""
         channel.is_closing = True
         self.broker.closed(channel, self.now, self.wall_ms)
         self.settle()
 
     def write(self, save: SaveFile, failure: str | None = None) -> None:
-        """One of the `unwritten` ends; at once unless `files_are_stuck`."""
+        """Complete one of the `unwritten` saves; called at once unless `files_are_stuck`."""
         self.unwritten.remove(save)
         if failure is None:
             self.saved[save.file] = save.content
         self.broker.written(save.file, failure, self.now, self.wall_ms)
 
     def name_servers_know(self, awaited: AwaitRegistration) -> None:
-        """What one of the `awaited_registrations` waits for; at once unless `name_servers_hang`."""
+        """Complete one of the `awaited_registrations`; called at once unless
+        `name_servers_hang`."""
         self.awaited_registrations.remove(awaited)
         self.broker.client_answered(awaited.number, None, self.now, self.wall_ms)
 
@@ -281,7 +281,7 @@ class OpenedBroker:
 
     @staticmethod
     def _reach(effect: Tell | AskClient | CloseChannel | DelayChannel) -> None:
-        """What a client sees of it."""
+        """Pass an effect on to the client that it concerns."""
         channel = effect.channel
         assert isinstance(channel, FakeChannel)
         if isinstance(effect, Tell):
@@ -296,5 +296,5 @@ class OpenedBroker:
     # ------------------------------------------------------------------ what is stored
 
     def bodies(self, topic: str, queue_id: int = 0) -> Sequence[bytes]:
-        """The messages that consumers find in a queue."""
+        """The bodies of the messages that consumers find in a queue."""
         return [record.body for record in self.opened.records(topic, queue_id)]

@@ -48,13 +48,13 @@ ME = "me@1"
 
 Answer: TypeAlias = Command | Late | Held | Exception | None
 Fault: TypeAlias = Callable[[str, Command], Answer]
-"""What becomes of a request to an address; who gives back the command lets it pass."""
+"""Decides the outcome of a request to an address; returning the command lets it pass."""
 
 
 def gone(address: str, command: Command) -> ConnectError:
-    """A fault: nobody is there."""
+    """A fault: no server listens at the address."""
     del command
-    return ConnectError(f"nobody listens at {address}")
+    return ConnectError(f"no server listens at {address}")
 
 
 class ClusterBroker:
@@ -80,14 +80,14 @@ class ClusterBroker:
         *,
         channel: LocalPeer | None = None,
     ) -> Command:
-        """The answer to somebody who is no client of the cluster's."""
+        """The response to a request that no client of the cluster sends."""
         peer = channel or LocalPeer("10.9.9.9:50000")
         ext = None if header is None else header.encode()
         self.server.handle(peer, Command(code, version=OWN_VERSION, ext=ext, body=body))
         return peer.take_answer()
 
     def store(self, *bodies: str, topic: str, queue_id: int = 0, **properties: str) -> None:
-        """Messages in one queue."""
+        """Store messages in one queue."""
         pulls.put(self.state, *bodies, topic=topic, queue_id=queue_id, **properties)
         self.server.turn()
 
@@ -96,12 +96,12 @@ class ClusterBroker:
         return [] if queue is None else list(records_of(self.server.store, queue))
 
     def bodies(self, topic: str, queue_id: int = 0) -> list[bytes]:
-        """The messages that consumers find in a queue."""
+        """The bodies of the messages that consumers find in a queue."""
         return [record.body for record in self.records(topic, queue_id)]
 
 
 class ClusterClient:
-    """One client id."""
+    """A client with its id and its instance."""
 
     def __init__(self, cluster: Cluster, client_id: str, settings: ClientSettings) -> None:
         self.id = client_id
@@ -143,7 +143,7 @@ class ClusterLink:
         server.handle(self, _arrived(command))
 
     def lose(self) -> None:
-        """Nobody answers what was asked until now."""
+        """Drop the responses to all requests in flight."""
         held, self._held = self._held, {}
         for each in held.values():
             each.give(ConnectionLostError("the connection is lost"))
@@ -177,7 +177,7 @@ class ClusterLink:
             self._cluster.driver.start(answer(instance), "asked", self._client_id)
 
     def cut(self, reason: str) -> None:
-        """The next request opens another one."""
+        """Close the connection; the next request opens another one."""
         del reason
         self.lose()
         self._cluster.forget(self._client_id, self._address)
@@ -193,8 +193,8 @@ async def _told(instance: Instance, address: str, command: Command) -> None:
 
 
 class Cluster:
-    """Every request is in `asked`, with the address it went to; `faults`, by address or by code,
-    say what becomes of some."""
+    """The simulated servers and clients. Every request is in `asked`, with its address; `faults`,
+    by address or by code, decide the outcome of some."""
 
     def __init__(
         self,
@@ -203,8 +203,8 @@ class Cluster:
         settings: BrokerSettings | None = None,
         credentials: Credentials | None = None,
     ) -> None:
-        """`topics` have so many queues on every broker: T has 4 unless it is said. Clients sign
-        what they ask with the credentials, if there are any."""
+        """`topics` have so many queues on every broker; by default T has 4. Clients sign their
+        requests with the credentials, if there are any."""
         self.credentials = credentials
         self.driver = VirtualDriver(self._network)
         timeline = self.driver.timeline
@@ -232,14 +232,14 @@ class Cluster:
     # ------------------------------------------------------------------ clients
 
     def client(self, client_id: str = ME, settings: ClientSettings | None = None) -> ClusterClient:
-        """A new one."""
+        """Add a client."""
         client = ClusterClient(self, client_id, settings or ClientSettings())
         self._clients[client_id] = client
         return client
 
     @property
     def me(self) -> ClusterClient:
-        """The client of tests that need but one."""
+        """The client of tests that need only one."""
         return self._clients.get(ME) or self.client()
 
     @property
@@ -254,7 +254,7 @@ class Cluster:
         return self.me.run(flow)
 
     def die(self, client_id: str) -> None:
-        """The client's process ends where it is, and its connections with it."""
+        """Kill the client's process and close its connections."""
         for flow in self.driver.flows:
             if flow.owner == client_id:
                 flow.cancel()
@@ -266,7 +266,7 @@ class Cluster:
 
     @property
     def broker(self) -> ClusterBroker:
-        """The first one."""
+        """The first broker."""
         return next(iter(self.brokers.values()))
 
     @property
@@ -277,12 +277,12 @@ class Cluster:
         return self.brokers[broker_name].address
 
     def add_topic(self, topic: str, *, queues: int = 4) -> None:
-        """On every broker."""
+        """Create a topic on every broker."""
         for broker in self.brokers.values():
             broker.server.create_topic(topic, queues, "")
 
     def add_group(self, group: str) -> None:
-        """On every broker, as its first consumer would."""
+        """Create a group on every broker, as its first consumer does."""
         wall_ms = self.driver.clock.wall_ms()
         for broker in self.brokers.values():
             broker.state.groups.put(GroupConfig(group_name=group), wall_ms)
@@ -295,12 +295,12 @@ class Cluster:
         broker_name: str = "broker-a",
         **properties: str,
     ) -> None:
-        """Messages in one queue."""
+        """Store messages in one queue."""
         broker = self.brokers[broker_name]
         broker.store(*bodies, topic=topic, queue_id=queue_id, **properties)
 
     def stop(self, broker_name: str) -> None:
-        """Nobody reaches it any more."""
+        """Make the broker unreachable."""
         broker = self.brokers[broker_name]
         broker.is_stopped = True
         for (_, address), link in self._links.items():
@@ -321,7 +321,7 @@ class Cluster:
     # ------------------------------------------------------------------ the network
 
     def served(self, address: str, command: Command, *, is_oneway: bool = False) -> Answer:
-        """What the server at the address makes of it, whatever `faults` say."""
+        """The server's response, regardless of `faults`."""
         broker = next((each for each in self.brokers.values() if each.address == address), None)
         if address != NAME_SERVER and (broker is None or broker.is_stopped):
             return gone(address, command)
@@ -339,19 +339,19 @@ class Cluster:
         return next(each for each in self.brokers.values() if each.address == address)
 
     def reached(self, client_id: str, address: str) -> Instance | None:
-        """The client, where a broker's request gets to it."""
+        """The client that a broker's request reaches at this address."""
         client = self._clients.get(client_id)
         if client is None or self.broker_at(address).is_stopped:
             return None
         return client.instance
 
     def cut(self, client_id: str, address: str) -> None:
-        """Both ends see that the connection is lost."""
+        """Cut the connection; both ends notice."""
         self._links[client_id, address].lose()
         self.forget(client_id, address)
 
     def forget(self, client_id: str, address: str) -> None:
-        """A connection that is over."""
+        """Forget a closed connection."""
         link = self._links.pop((client_id, address), None)
         if link is not None:
             link.is_closing = True

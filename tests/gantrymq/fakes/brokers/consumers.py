@@ -1,4 +1,4 @@
-"""Push consumers of a cluster in virtual time, and what their listeners were given."""
+"""Runs push consumers of a cluster in virtual time, and records what their listeners receive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST = ConsumeSettings(consume_from=ConsumeFrom.FIRST_OFFSET)
 
 
 class Consumer:
-    """One member of a group, of topic T unless another is named. `outcome` answers for it."""
+    """One member of a group, of topic T by default. `outcome` is the listener's result."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Consumer:
 
     @property
     def queues(self) -> list[tuple[str, int]]:
-        """Those of the topics that users subscribed to."""
+        """The assigned queues of the topics that users subscribed to."""
         return [
             (each.queue.broker_name, each.queue.queue_id)
             for each in self.member.status()

@@ -1,4 +1,4 @@
-"""A cluster whose brokers have users, asked by the Super user root."""
+"""Provides a cluster whose brokers have users, with clients of the Super user root."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heartbeats of made-up clients.
+"""Sends heartbeats of simulated clients.
 
 beat(broker, channel, consumer("G", "T"))
 """
@@ -22,7 +22,7 @@ C_contra = TypeVar("C_contra", contravariant=True)
 
 
 class Asked(Protocol[C_contra]):
-    """A broker of the tests; C is what it takes for a connection."""
+    """A broker of the tests; C is its type of connection."""
 
     def ask(
         self,
@@ -42,7 +42,7 @@ def consumer(
     model: str = CLUSTERING,
     unit_mode: bool = False,
 ) -> ConsumerData:
-    """A consumer of all these topics."""
+    """The data of a consumer that subscribes to these topics."""
     return ConsumerData(
         group_name=group,
         message_model=model,
@@ -63,7 +63,7 @@ def beat(
     fingerprint: int = 0,
     without_sub: bool = False,
 ) -> Command:
-    """The answer to a heartbeat."""
+    """The response to a heartbeat."""
     data = HeartbeatData(
         client_id=client_id,
         consumers=consumers,

@@ -1,4 +1,4 @@
-"""Pops of made-up consumers of group G, who read answers as real clients do."""
+"""Sends pops of simulated consumers of group G, and reads the responses as real clients do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RETRY = "%RETRY%G_T"
 
 @dataclass(frozen=True)
 class Popped:
-    """A message as the consumer has it."""
+    """A popped message as the consumer gets it."""
 
     body: str
     topic: str
@@ -40,7 +40,7 @@ class Popped:
 
 
 class PoppedBroker(PulledBroker):
-    """A broker with a topic T of four queues, for consumers who pop."""
+    """A broker with a topic T of four queues, and pops of its consumers."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class PoppedBroker(PulledBroker):
         return self.broker.send(RequestCode.POP_MESSAGE, pop(**fields), channel=channel)
 
     def popped(self, **fields: object) -> Sequence[Popped]:
-        """What a pop that does not wait gets."""
+        """The messages of a pop that does not wait."""
         answer = self.answer(self.pop(channel=None, **{"poll_time": 0, **fields}))
         assert answer.code in (ResponseCode.SUCCESS, ResponseCode.POLLING_TIMEOUT), answer.remark
         return messages(answer)
@@ -82,7 +82,7 @@ class PoppedBroker(PulledBroker):
         return self.broker.ask(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, header)
 
     def stored(self, topic: str = "T", queue_id: int = 0) -> int | None:
-        """The group's offset."""
+        """The group's committed offset."""
         return self.state.offsets.find("G", topic, queue_id)
 
 
@@ -105,7 +105,7 @@ def pop(**fields: object) -> PopMessageRequest:
 
 
 def messages(answer: Command) -> list[Popped]:
-    """The messages of an answer; handles are made of the lists, as clients make them."""
+    """The messages of a response; handles are made of the lists, as clients make them."""
     ext = {name: str(value) for name, value in (answer.ext or {}).items()}
     starts = {}
     for entry in filter(None, ext.get("startOffsetInfo", "").split(";")):

@@ -1,4 +1,4 @@
-"""Pulls of made-up consumers, and messages for them."""
+"""Sends pulls of simulated consumers, and stores messages for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMITS, SUSPENDS, SUBSCRIBES, CLASS_FILTER = 1, 2, 4, 8
 
 
 class PulledBroker:
-    """A broker with a topic T of four queues, and what consumers of group G ask of it."""
+    """A broker with a topic T of four queues, and requests of consumers of group G."""
 
     def __init__(self, broker: OpenedBroker | None = None) -> None:
         self.broker = broker or OpenedBroker()
@@ -26,14 +26,14 @@ class PulledBroker:
         add_topic(self.broker)
 
     def store(self, *names: str, topic: str = "T", queue_id: int = 0, **named: str) -> None:
-        """Messages with these bodies, and properties that they have in common."""
+        """Store messages with these bodies and with common properties."""
         self.begin_to_store(*names, topic=topic, queue_id=queue_id, **named)
         self.broker.settle()
 
     def begin_to_store(
         self, *names: str, topic: str = "T", queue_id: int = 0, **named: str
     ) -> None:
-        """The same, as far as that is done before the next turn."""
+        """The same, without the turn that stores the messages."""
         put(self.state, *names, topic=topic, queue_id=queue_id, **named)
 
     def send(
@@ -53,7 +53,7 @@ class PulledBroker:
         code: RequestCode = RequestCode.PULL_MESSAGE,
         **fields: object,
     ) -> Command:
-        """The answer to a pull that is not held."""
+        """The response to a pull that is not held."""
         answer = self.broker.answer(self.send(offset, code=code, channel=None, **fields))
         assert answer is not None
         return answer
@@ -65,7 +65,7 @@ class PulledBroker:
 
 
 def put(state: State, *names: str, topic: str = "T", queue_id: int = 0, **named: str) -> None:
-    """Messages with these bodies, which the broker's next turn stores."""
+    """Put messages with these bodies, which the broker's next turn stores."""
     host = state.identity.store_host
     for name in names:
         message = Record(
@@ -80,7 +80,7 @@ def put(state: State, *names: str, topic: str = "T", queue_id: int = 0, **named:
 
 
 def pull(offset: int = 0, **fields: object) -> PullMessageRequest:
-    """A pull of T's first queue by group G; it brings the subscription unless it says else."""
+    """A pull of T's first queue by group G; it carries a subscription by default."""
     values: dict[str, object] = {
         "consumer_group": "G",
         "topic": "T",
@@ -106,12 +106,12 @@ def pull(offset: int = 0, **fields: object) -> PullMessageRequest:
 
 
 def bodies(answer: Command) -> list[str]:
-    """The messages in an answer."""
+    """The bodies of the messages in a response."""
     return [each.body.decode() for each in record.decode_all(answer.body)]
 
 
 def place(answer: Command) -> tuple[int, int, int]:
-    """Where to go on, and the queue's bounds."""
+    """The next offset of a response, and the queue's bounds."""
     assert answer.ext is not None
     names = ("nextBeginOffset", "minOffset", "maxOffset")
     first, second, third = (int(answer.ext[name]) for name in names)

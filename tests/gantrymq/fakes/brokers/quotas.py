@@ -1,4 +1,4 @@
-"""Brokers with quotas, for tests."""
+"""Sets quotas of brokers in tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def quota(kind: QuotaKind, name: str, limits: Mapping[QuotaLimit, int]) -> Quota
 
 
 def limit(broker: OpenedBroker, *quotas: Quota) -> None:
-    """These are the broker's quotas from now on."""
+    """Replace the broker's quotas by these."""
     broker.state.now = broker.now
     broker.state.quotas.replace(QuotaRules(quotas))
     broker.settle()

@@ -21,7 +21,7 @@ NAME_SERVER = "127.0.0.1:9876"
 
 
 class FakeReplication:
-    """Says what a test gave it, and remembers whom to follow."""
+    """Returns values that a test has set, and records the master to follow."""
 
     def __init__(self) -> None:
         self.slaves: list[FollowerStatus] = []
@@ -39,7 +39,7 @@ class FakeReplication:
             self.followed.append(address)
 
     def heard(self, wall_ms: int) -> None:
-        """The master said something at that time."""
+        """The master sent something at that time."""
         self.status = FollowingStatus(MASTER_HA, 0, wall_ms, wall_ms, 0)
 
 
@@ -49,7 +49,7 @@ def follower(address: str = "127.0.0.1:33333", **more: int) -> FollowerStatus:
 
 
 def opened_slave(settings: BrokerSettings | None = None, **more: object) -> OpenedBroker:
-    """A slave that knows of no master yet."""
+    """A slave that knows no master yet."""
     chosen = replace(settings or BrokerSettings(), broker_role=BrokerRole.SLAVE, broker_id=1)
     broker = OpenedBroker(chosen, identity=SLAVE, **more)  # type: ignore[arg-type]  # as they are
     broker.state.replication = FakeReplication()
@@ -90,7 +90,8 @@ def copy_log(
     *,
     is_flushed: bool = True,
 ) -> None:
-    """The slave has the master's log up to there, all of it if not said, and on its disk."""
+    """Copy the master's log to the slave up to this position, by default all of it, and to its
+    disk."""
     slave.now = max(slave.now, master.now)
     store = slave.state.store
     start = store.begin_copy() or 0

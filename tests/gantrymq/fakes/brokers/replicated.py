@@ -1,4 +1,4 @@
-"""A master's store and a slave's, each on a disk of the tests, and what goes between them."""
+"""Connects a master's store and a slave's, each on a simulated disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SYNC_MASTER = HaSettings(waits=True)
 
 
 class Master(OpenedStore):
-    """A store that others follow."""
+    """A store that slaves copy."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Master(OpenedStore):
         self.followers = LogSenders(self.store, ha)
 
     def connect(self, *reports: int) -> LogSender:
-        """A slave that says where its log ends."""
+        """Connect a slave that reports these ends of its log."""
         follower = self.followers.opened("10.0.0.9:40000", self.now)
         assert follower is not None
         for position in reports:
@@ -38,13 +38,13 @@ class Master(OpenedStore):
         return follower
 
     def hear(self, follower: LogSender, position: int) -> list[Ended]:
-        """What the report ends."""
+        """Process a report; returns the links that it ends."""
         data = position.to_bytes(8, signed=True)
         events = self.followers.heard(follower, data, self.now)
         return [event for event in events if isinstance(event, Ended)]
 
     def send(self, follower: LogSender) -> bytes:
-        """What a turn has for it, cold bytes among that."""
+        """The bytes that a turn sends to the slave, including cold ones."""
         sent = b""
         for _ in range(100):
             self.turn()
@@ -74,7 +74,7 @@ class Slave(OpenedStore):
         return self.link
 
     def receive(self, data: bytes) -> Sequence[Ended]:
-        """Into the log; what ends the connection."""
+        """Append data to the log; returns the events that end the connection."""
         over = []
         for event in self.link.receive(data, self.now):
             if isinstance(event, Copied):
@@ -86,7 +86,7 @@ class Slave(OpenedStore):
         return over
 
     def report(self) -> int:
-        """What it has said last since it was asked."""
+        """The last position that the slave reported since the last call."""
         return int.from_bytes(b"".join(self.link.take_output())[-8:])
 
     def bytes_of_log(self, start: int = 0, end: int | None = None) -> bytes:
@@ -103,7 +103,7 @@ def bytes_of_log(opened: OpenedStore, start: int, end: int | None) -> bytes:
 
 
 def cold(disk: FaultyDisk) -> Master:
-    """A master that has one message, and nothing of it in memory."""
+    """A master that has one message, which is not in memory."""
     master = Master(disk)
     master.put(1)
     master.turn()

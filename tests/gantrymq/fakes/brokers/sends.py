@@ -1,4 +1,4 @@
-"""Sends as producers make them, and topics to send to."""
+"""Makes sends as producers do, and topics for them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def message(
 
 
 def add_topic(broker: OpenedBroker, topic: str = "T", *, queues: int = 4) -> TopicConfig:
-    """An ordinary topic of the broker."""
+    """Create an ordinary topic of the broker."""
     config = TopicConfig(topic, read_queue_nums=queues, write_queue_nums=queues)
     broker.state.topics.put(config, broker.wall_ms)
     return config

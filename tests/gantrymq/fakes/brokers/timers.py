@@ -13,7 +13,7 @@ HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 
 
 def accept(broker: OpenedBroker, seconds: float, body: bytes = b"x", **named: str) -> str | None:
-    """Put a timer; its recall handle."""
+    """Put a timer message; returns its recall handle."""
     at_ms = broker.wall_ms + int(seconds * 1000)
     named = {"UNIQ_KEY": body.decode(), "TIMER_DELIVER_MS": str(at_ms), **named}
     record = Record(
@@ -38,6 +38,6 @@ def disk_of(broker: OpenedBroker) -> MemoryDisk:
 
 
 def jump(broker: OpenedBroker, seconds: float) -> None:
-    """Let time pass without a wake at every deadline on the way."""
+    """Advance the clock without a wake-up at every deadline on the way."""
     broker.now += seconds
     broker.settle()

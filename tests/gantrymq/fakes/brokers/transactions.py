@@ -1,7 +1,6 @@
-"""Transactions on a broker of the tests, played by hand.
+"""Runs transactions on a broker of the tests, step by step.
 
-transactions = Transactions(OpenedBroker())
-half = transactions.prepare(b"pay")
+transactions = Transactions(OpenedBroker()) half = transactions.prepare(b"pay")
 transactions.end(half, COMMIT)
 """
 
@@ -42,7 +41,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Half:
-    """Where a half message is, as its producer knows it."""
+    """The position of a half message, as its producer knows it."""
 
     number: int
     position: int
@@ -67,7 +66,7 @@ def prepared(broker: OpenedBroker, body: bytes, group: str = GROUP, **more: str)
 
 
 class Transactions:
-    """What producers do and see."""
+    """The requests of producers, and what they receive."""
 
     def __init__(self, broker: OpenedBroker) -> None:
         self.broker = broker
@@ -99,7 +98,7 @@ class Transactions:
         return self.store(half)
 
     def connect(self, group: str = GROUP) -> FakeChannel:
-        """A producer whose heartbeats always come in time."""
+        """Connect a producer whose heartbeats always come in time."""
         channel = FakeChannel()
         client = Client(channel, f"client-{channel.peer}", 0, 0, ALWAYS, self.broker.wall_ms)
         self.broker.state.clients.add_producer(group, client)
@@ -114,7 +113,7 @@ class Transactions:
         group: str = GROUP,
         is_oneway: bool = False,
     ) -> Request:
-        """The producer's decision, on its way."""
+        """Send the producer's decision, without waiting."""
         header = EndTransactionRequest(
             producer_group=group,
             tran_state_table_offset=half.number,
@@ -128,7 +127,7 @@ class Transactions:
     def end(
         self, half: Half, decision: int, *, from_check: bool = False, group: str = GROUP
     ) -> Command | None:
-        """The answer to it; None when there is none."""
+        """The response to the decision; None if there is none."""
         return self.broker.answer(self.start(half, decision, from_check=from_check, group=group))
 
     def code(self, half: Half, decision: int, *, from_check: bool = False) -> int:
@@ -137,7 +136,7 @@ class Transactions:
         return answer.code
 
     def delivered(self) -> Sequence[bytes]:
-        """What consumers find."""
+        """The bodies that consumers find."""
         return self.broker.bodies(TOPIC, 2)
 
     def given_up(self) -> Sequence[bytes]:
@@ -147,7 +146,7 @@ class Transactions:
         return self.broker.opened.records(HALF_TOPIC, 0)
 
     def ops(self) -> list[int]:
-        """The halves that ops say are done with."""
+        """The offsets of the half messages that op messages mark as done."""
         records = self.broker.opened.records(OP_TOPIC, 0)
         return [number for record in records for number in numbers_of(record)]
 
@@ -163,7 +162,7 @@ class Transactions:
 
 
 def asked(channel: FakeChannel) -> list[Half]:
-    """The halves that the broker asked this producer about."""
+    """The half messages that the broker has checked with this producer."""
     found = []
     for command in channel.told:
         if command.code == RequestCode.CHECK_TRANSACTION_STATE:

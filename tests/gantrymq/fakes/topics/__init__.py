@@ -1,1 +1,1 @@
-"""Fakes for tests of Topic resources."""
+"""Provides fakes for tests of Topic resources."""

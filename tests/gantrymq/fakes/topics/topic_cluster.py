@@ -1,7 +1,7 @@
-"""A name server and several masters of ours on loopback, and an API that keeps Topics in memory.
+"""Runs a name server and several masters on loopback, and an API that keeps Topics in memory.
 
 async with topic_cluster(tmp_path, groups=2) as running:
-    running.target("orders")        what a TopicController is told of the cluster
+    running.target("orders")        the cluster as a TopicController sees it
     api = MemoryTopicApi(); api.create("orders", writeQueues=8)
 """
 
@@ -65,8 +65,8 @@ class TopicCluster:
 async def topic_cluster(
     folder: Path, *, groups: int = 2, **flags: str
 ) -> AsyncIterator[TopicCluster]:
-    """Brokers `broker-0`, `broker-1`, ... of the cluster `orders`; no topic is made by itself.
-    `flags` are the brokers'."""
+    """Brokers `broker-0`, `broker-1`, ... of the cluster `orders`; topics are not created
+    automatically. `flags` are the brokers'."""
     async with AsyncExitStack() as stack:
         names = NameServerHost(load_namesrv(None, {}, NAMESRV_FLAGS, folder / "namesrv"))
         await names.start()

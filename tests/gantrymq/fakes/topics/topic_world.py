@@ -1,8 +1,8 @@
-"""Values for tests of topic plans, and a world that carries plans out and checks each action.
+"""Makes values for tests of topic plans, and a world that carries plans out and checks them.
 
 The world is the executor, the brokers and the API at once. It refuses what a plan must never ask
-for: touching what no resource made, fewer read queues before they are drained, calls to a group
-without a master.
+for: changing topics that no resource created, fewer read queues before they are drained, calls to a
+group without a master.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class TopicWorld:
             self._gone(name)
 
     def by_hand(self, group: str, name: str, config: BrokerTopic | None) -> None:
-        """Somebody changes a topic on a broker."""
+        """Change a topic on a broker as an administrator does."""
         if config is None:
             self.tables[group].pop(name, None)
         else:
@@ -121,7 +121,7 @@ class TopicWorld:
         return snapshot
 
     def plan(self) -> TopicsPlan:
-        """With the answers to the questions of a first plan."""
+        """The plan, with the answers to the questions of a first plan."""
         snapshot = self.snapshot()
         plan = plan_topics(snapshot, self.now)
         if not plan.questions:
@@ -143,7 +143,7 @@ class TopicWorld:
         return plan
 
     def run_and_crash(self, actions: int) -> None:
-        """The operator is killed after so many broker calls and API writes."""
+        """Run, and kill the operator after so many broker calls and API writes."""
         self._left = actions
         with suppress(CrashError):
             self.run()
@@ -162,7 +162,8 @@ class TopicWorld:
     # ------------------------------------------------------------------ checks
 
     def _take_over(self) -> None:
-        """What is as an oldest resource describes it belongs to the resource silently."""
+        """A topic that is as its oldest resource describes it belongs to the resource without an
+        event."""
         if self.stage is not ClusterStage.PRESENT or self.namespace_is_terminating:
             return
         for resource in self.resources.values():

@@ -172,7 +172,7 @@ class MixedGroup:
     ) -> None:
         self._stop_sending()
 
-    # ------------------------------------------------------------------ who has what
+    # ------------------------------------------------------------------ assignment
 
     def settle(self, allocate: Allocate) -> None:
         """Wait until the queues are assigned as the strategy says, and record a settled period."""

@@ -145,7 +145,7 @@ def differences(
 
 def _pulled(reader: Reader, contents: Contents) -> Iterator[str]:
     if strange := reader.queues() - set(contents.queues):
-        yield f"queues nobody wrote to: {sorted(strange)}"
+        yield f"queues that no producer wrote to: {sorted(strange)}"
     for queue, messages in contents.queues.items():
         pulled = reader.pull(queue)
         if (pulled.minimum, pulled.end) != (0, len(messages)):

@@ -174,7 +174,7 @@ def test_an_error_tells_which_messages_failed() -> None:
     cluster.faults[cluster.address("a")] = gone
     shares += waiting.add_many(PATTERN, [b"d", b"e"])
     cluster.run(waiting.flush())
-    with pytest.raises(SomeUnsentError, match=r"2 of 5 messages .*nobody listens") as caught:
+    with pytest.raises(SomeUnsentError, match=r"2 of 5 messages .*no server listens") as caught:
         results_of(shares)
     assert caught.value.failed == (3, 4)
     assert len(caught.value.causes) == 1

@@ -102,7 +102,7 @@ async def test_timeout_of_a_request_keeps_the_connection(
 
 
 async def test_silence_ends_the_connection_if_configured(start_server: StartServer) -> None:
-    """Whoever else waits for an answer there need not wait any longer."""
+    """Other requests that wait on this connection fail as well."""
     peer = Peer()
     server = await start_server(peer)
     dialer = Dialer(settings=DialerSettings(session=SessionLimits(silence_seconds=0.01)))

@@ -17,7 +17,7 @@ ADDRESSES = {
 
 
 async def reached(port: int) -> set[str]:
-    """Where somebody answers, and takes us for who we are."""
+    """An address at which a server answers and sees this client's address."""
     found = set()
     for host in ("127.0.0.1", "::1"):
         try:
@@ -31,7 +31,7 @@ async def reached(port: int) -> set[str]:
 
 
 class Greeter(asyncio.Protocol):
-    """Says who came."""
+    """Records the peer."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert hasattr(transport, "write")  # uvloop's are no subclasses of asyncio's

@@ -114,7 +114,7 @@ async def test_answering_a_client_that_is_gone_does_nothing(
     channel, request = await recorder.kept.get()
     await client.close()
     assert await recorder.closings.get() is Reason.PEER_CLOSED
-    assert the_lines(caplog) == []  # nobody did anything wrong
+    assert the_lines(caplog) == []  # no peer did anything wrong
 
     channel.respond(request, Command(0))
     channel.notify(Command(40))

@@ -394,7 +394,7 @@ async def test_a_handshake_has_a_deadline_from_its_first_byte(start_server: Star
 async def test_many_incomplete_handshakes_close_the_connection_with_most_memory(
     start_server: StartServer,
 ) -> None:
-    """Nobody knows yet who they are."""
+    """Peers without a completed handshake are not authenticated."""
     echo = Echo()
     tls = ServerContexts(ServerTls())
     server = await start_server(echo, tls=tls, memory=MemoryAccount(2 << 20, share_min=0))

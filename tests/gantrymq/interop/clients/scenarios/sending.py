@@ -77,7 +77,7 @@ def assert_in_order(found: Iterable[Delivery], sent: Iterable[Message]) -> None:
         assert [body for body, _ in groupby(came)] == expected
 
 
-@ROWS.add("send to a topic that nobody has created", "creation")
+@ROWS.add("send to a topic that does not exist", "creation")
 def create_by_sending(stage: Stage) -> None:
     topic = stage.name("auto")
     messages = numbered(topic, 8)
