@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.broker.core.messages import File
+from tidy.test_prose import matches
 from tools import state_diagrams
 from tools.docs import FOLDER, PAGES
 from tools.formats import blocks
@@ -19,6 +20,25 @@ TEXTS = [
     *(ROOT / "docs").rglob("*.md"),
     ROOT / "examples" / "README.md",
 ]
+
+
+# Pages that programs generate from texts in the code, and diaries, which stay as they were written.
+NOT_BY_HAND = [
+    *(ROOT / "bench" / "notebooks").glob("*.md"),
+    *(ROOT / "bench" / "results").glob("*.md"),
+    *(ROOT / "docs" / "operations" / "alerts").glob("*.md"),
+    *(FOLDER / page for page in [*PAGES, "clients.md", "resources.md"]),
+    ROOT / "CHANGELOG.md",
+    ROOT / "docs" / "design" / "attacks.md",
+    ROOT / "docs" / "operations" / "conditions.md",
+]
+
+
+@pytest.mark.parametrize(
+    "page", sorted({*TEXTS} - {*NOT_BY_HAND}), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_sentences_of_a_page_name_their_actors(page: Path) -> None:
+    assert [*matches(re.sub("`[^`\n]*`", "", page.read_text()))] == []
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))
