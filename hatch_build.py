@@ -7,8 +7,8 @@ GANTRY_BUILD chooses what is built:
     pure       pure, and mypy is not downloaded
 
 A compiler that fails always fails the build: a user with a compiler expects the fast modules. pip
-shows warnings of a build only with -v, so `gantry --version` and the first log line of every server tell
-which modules run compiled.
+shows warnings of a build only with -v, so `gantry --version` and the first log line of every server
+tell which modules run compiled.
 """
 
 from __future__ import annotations
