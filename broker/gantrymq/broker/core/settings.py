@@ -68,12 +68,12 @@ class BrokerSettings:
 
     acl_credentials_file: str = setting(
         "",
-        "accessKey and secretKey to sign what this broker asks of others; YAML, as tools.yml",
+        "accessKey and secretKey with which this broker signs its requests; YAML, as tools.yml",
         changes=Changes.NEVER,
     )
     acl_enable: bool = setting(
         default=False,
-        about="let in only whom aclFile lets in, with a signature",
+        about="accept only signed requests of the accounts in aclFile",
         changes=Changes.NEVER,
     )
     acl_file: str = setting(
@@ -87,7 +87,7 @@ class BrokerSettings:
     )
     audit_log_file: str = setting(
         "",
-        "who changed what, as JSON lines; if empty, in the log alone",
+        "the audit trail, as JSON lines; if empty, it is in the log alone",
         changes=Changes.NEVER,
     )
     audit_log_file_count: int = setting(
@@ -107,7 +107,7 @@ class BrokerSettings:
     )
     authentication_enabled: bool = setting(
         default=False,
-        about="let in only users, who sign; RocketMQ 5's, in config/users.json",
+        about="accept only signed requests of users, as RocketMQ 5 does; config/users.json",
         changes=Changes.NEVER,
     )
     authentication_whitelist: str = setting(
@@ -124,10 +124,10 @@ class BrokerSettings:
         "", "request codes that need no policy, with commas between them", changes=Changes.NEVER
     )
     auto_create_subscription_group: bool = live_setting(
-        default=True, about="a group that nobody created is created by its first consumer"
+        default=True, about="the first consumer of a missing group creates it"
     )
     auto_create_topic_enable: bool = live_setting(
-        default=False, about="a topic that nobody created is created by its first message"
+        default=False, about="the first message to a missing topic creates it"
     )
     auto_created_group_expire_hours: int = live_setting(
         24,
@@ -144,24 +144,22 @@ class BrokerSettings:
     )
     broker_ip1: str = setting(
         "",
-        "the address or host name clients are told; the machine's first address if empty",
+        "the address or host name for clients; the machine's first address if empty",
         key="brokerIP1",
     )
-    broker_ip2: str = setting(
-        "", "the address slaves are told; brokerIP1 if empty", key="brokerIP2"
-    )
+    broker_ip2: str = setting("", "the address for slaves; brokerIP1 if empty", key="brokerIP2")
     broker_name: str = setting("", "the group of master and slaves; the host's name if empty")
     broker_permission: int = live_setting(6, "2 write, 4 read", lowest=0, highest=7)
     broker_role: BrokerRole = setting(
         BrokerRole.ASYNC_MASTER,
-        "whether it is a master, which waits for slaves or not, or a slave; with groupMembers,"
-        " whether whoever is master waits",
+        "a master that waits for slaves, a master that does not, or a slave; with groupMembers,"
+        " whether the elected master waits",
     )
     broker_topic_enable: bool = setting(
-        default=True, about="the topic of the broker's name takes messages"
+        default=True, about="the topic with the broker's name accepts messages"
     )
     channel_expired_timeout: int = live_setting(
-        120_000, "silence after which a client is gone", unit="ms", lowest=1
+        120_000, "silence after which a client is removed", unit="ms", lowest=1
     )
     client_cert_accounts: str = setting(
         "",
@@ -278,7 +276,7 @@ class BrokerSettings:
         changes=Changes.NEVER,
     )
     lease_name: str = setting(
-        "", "the Lease that says who is master; if empty brokerClusterName-brokerName in small"
+        "", "the Lease by which members elect; if empty brokerClusterName-brokerName in lower case"
         " letters, with a digest where other names could give the same",
     )  # fmt: skip
     lease_namespace: str = setting("", "the Lease's namespace; the pod's if empty")
@@ -287,7 +285,7 @@ class BrokerSettings:
     )
     listen_port: int = setting(10911, "the port of the broker", lowest=0, highest=65_535)
     long_polling_enable: bool = live_setting(
-        default=True, about="pulls wait as long as they say; else shortPollingTimeMills"
+        default=True, about="pulls wait as long as they ask for; else shortPollingTimeMills"
     )
     max_connections: int = setting(
         10_000,
@@ -380,7 +378,7 @@ class BrokerSettings:
     msg_trace_topic_name: str = setting("RMQ_SYS_TRACE_TOPIC", "the topic of message traces")
     namesrv_addr: str = setting("", "name servers, address:port, ;-separated")
     notify_consumer_ids_changed_enable: bool = live_setting(
-        default=True, about="tell consumers when members of their group come or go"
+        default=True, about="notify consumers when members of their group join or leave"
     )
     offset_check_in_slave: bool = setting(
         default=False, about="a slave corrects the offsets of pulls as a master does"
@@ -408,9 +406,9 @@ class BrokerSettings:
         highest=60_000,
     )
     recall_message_enable: bool = live_setting(
-        default=True, about="producers may take back timer messages; false in Java"
+        default=True, about="producers may recall timer messages; false in Java"
     )
-    region_id: str = live_setting("DefaultRegion", "said in every answer to a send")
+    region_id: str = live_setting("DefaultRegion", "the region in every answer to a send")
     register_broker_timeout_mills: int = live_setting(
         24_000, "how long a name server may take to answer", unit="ms", lowest=1
     )
@@ -445,7 +443,7 @@ class BrokerSettings:
     timer_max_delay_sec: int = live_setting(
         365 * 86_400, "the longest delay of a timer message", unit="s", lowest=1
     )
-    timer_wheel_enable: bool = live_setting(default=True, about="take timer messages")
+    timer_wheel_enable: bool = live_setting(default=True, about="accept timer messages")
     trace_on: bool = live_setting(default=True, about="tell clients that traces are wanted")
     trace_topic_enable: bool = setting(default=True, about="make the topic of message traces")
     transaction_check_interval: int = live_setting(

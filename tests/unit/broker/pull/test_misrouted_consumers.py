@@ -154,7 +154,7 @@ def test_older_consumer_is_closed_and_its_pulls_are_answered(older: dict[str, in
     answer = follower.answer(waits)
     assert answer is not None
     assert answer.code == ResponseCode.PULL_NOT_FOUND
-    assert "offsets are the master's" in (reader.channel.close_reason or "")
+    assert "offsets are committed at" in (reader.channel.close_reason or "")
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -53,7 +53,7 @@ def test_tables_are_changed_at_the_master(code: RequestCode) -> None:
 def test_messages_are_popped_at_the_master(code: RequestCode) -> None:
     answer = opened_slave().ask(code)
     assert answer.code == ResponseCode.SERVICE_NOT_AVAILABLE
-    assert (answer.remark or "").endswith("broker-a has no master now, as far as name servers know")
+    assert (answer.remark or "").endswith("The name servers know no master of broker-a now")
 
 
 def test_nothing_of_its_own_is_stored() -> None:

@@ -234,7 +234,7 @@ def test_so_many_are_open_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = divert(transactions.broker.state, prepared(transactions.broker, b"5"))
     assert isinstance(refused, tuple)
     assert refused[0] == ResponseCode.NO_PERMISSION
-    assert "2 transactions are open that were asked after" in refused[1]
+    assert "2 transactions are open and were checked" in refused[1]
     transactions.broker.pass_time(15 * ROUND)  # the first two are given up
     assert transactions.given_up() == [b"1", b"2"]
     transactions.broker.pass_time(16 * ROUND)

@@ -48,7 +48,7 @@ class Access:
 
     def replace(self, rules: Rules) -> None:
         """Apply the rules of a file that was read again."""
-        assert self.guard is not None, "nobody reads rules that are not asked"
+        assert self.guard is not None, "there are no rules to replace while access control is off"
         self.guard.replace(rules)
 
     def begin(self, rules: Rules) -> None:
@@ -73,7 +73,7 @@ class Access:
 
     def content(self) -> bytes:
         """The content that the file must have: with the change that is under way, if any."""
-        assert self.guard is not None, "there is no file without rules"
+        assert self.guard is not None, "access control is off: there is no file of accounts"
         return plain_acl.write(self.coming or self.guard.rules)
 
 

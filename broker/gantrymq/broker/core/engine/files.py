@@ -67,7 +67,7 @@ class Files:
     def release(self, file: File, behind: File) -> None:
         """End one `hold` of the file."""
         kept = self._kept[file]
-        assert behind in kept.behind, f"nobody holds {file.value}"
+        assert behind in kept.behind, f"{file.value} does not wait for another file"
         kept.behind.remove(behind)
 
     def wait(self, file: File, number: int) -> None:
@@ -104,7 +104,7 @@ class Files:
     def written(self, file: File, failure: str | None) -> list[int]:
         """A write ended. Returns the numbers of the waiting tasks to tell."""
         kept = self._kept[file]
-        assert kept.is_writing, f"nobody writes {file.value}"
+        assert kept.is_writing, f"no write of {file.value} is under way"
         kept.is_writing = False
         told, kept.told = kept.told, []
         if failure is not None:

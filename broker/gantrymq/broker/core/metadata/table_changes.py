@@ -23,7 +23,7 @@ LOOK_SECONDS: Final = 0.01
 
 def undone(failure: str) -> str:
     """The answer to a change that is in force and may be undone."""
-    return f"changed, but a restart or a failover would undo it: {failure}. Ask again"
+    return f"changed, but a restart or a failover would undo it: {failure}. Repeat the request"
 
 
 def stored(state: State, *files: File) -> Task[str | None]:
@@ -52,7 +52,7 @@ def spread(state: State, epoch: int) -> Task[str | None]:
                 " become master without it"
             )
         yield from tasks.wait(state.now + LOOK_SECONDS)
-    return "this broker is not master any more, and who is may not know of it"
+    return "this broker is not master any more, and the new master may not have the change"
 
 
 def _is_deposed(state: State) -> bool:

@@ -81,7 +81,7 @@ class Pops:
         Raises RemoteError when it is not such a file.
         """
         if not content.startswith(b"{"):
-            raise RemoteError(f"what is out is told in {len(content)} bytes of something else")
+            raise RemoteError(f"the table of in-flight messages is not JSON ({len(content)} bytes)")
         self._copied = content
 
     def lead(self) -> None:

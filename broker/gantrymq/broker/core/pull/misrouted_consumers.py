@@ -67,7 +67,7 @@ class MisroutedConsumers:
         answer = yield from tasks.ask_broker(master, passed_on, ASK_SECONDS)
         if isinstance(answer, Command):
             return Reply(Command(answer.code, ext=answer.ext, remark=answer.remark))
-        text = f"the master {master} was not told of the offset: {answer}; commit it again"
+        text = f"forwarding the offset to the master {master} failed: {answer}; commit it again"
         return refused(ResponseCode.SYSTEM_BUSY, text)
 
     def note(self, request: Request) -> None:
@@ -100,7 +100,9 @@ class MisroutedConsumers:
             del self._closed_at[channel]
             if self.wants():
                 self._pull_request_hold.answer(channel)
-                reason = f"offsets are the master's to know, which is {state.master_address}"
+                reason = (
+                    f"this broker is not master: offsets are committed at {state.master_address}"
+                )
                 state.effects.add(CloseChannel(channel, reason))
 
     def closed(self, channel: Channel) -> None:

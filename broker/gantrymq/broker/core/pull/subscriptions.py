@@ -145,7 +145,7 @@ def _said(
         return refused(
             ResponseCode.SUBSCRIPTION_NOT_LATEST,
             f"the consumer's subscription not latest: the pull is of version {header.sub_version},"
-            f" the last heartbeat of {said.sub_version}; the next one mends it",
+            f" the last heartbeat of {said.sub_version}; the next one corrects that",
         )
     return said
 

@@ -88,4 +88,4 @@ def _where(state: State) -> str:
     master = state.master_address
     if master:
         return f"The master of {state.identity.name} is {master}"
-    return f"{state.identity.name} has no master now, as far as name servers know"
+    return f"The name servers know no master of {state.identity.name} now"

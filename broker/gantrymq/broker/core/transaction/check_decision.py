@@ -18,9 +18,9 @@ MS_AN_HOUR: Final = 3_600_000
 class Verdict(Enum):
     """What to do with an open half message, in the order of evaluation."""
 
-    GIVE_UP = "nobody will decide any more"
-    KEEP = "its producer wants to be left alone for longer"
-    WAIT = "it is young, and so are all behind it"
+    GIVE_UP = "it was checked often enough, or cannot be checked"
+    KEEP = "its immunity time is not over"
+    WAIT = "it is younger than transactionTimeOut, and so are all after it"
     CHECK = "ask its producer"
 
 

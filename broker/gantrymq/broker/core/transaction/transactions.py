@@ -71,8 +71,8 @@ def divert(state: State, message: Record) -> Record | tuple[int, str]:
     if not state.open_halves.room:
         remark = (
             f"the broker[{state.identity.address}] sending transaction message is forbidden: "
-            f"{state.open_halves.copied} transactions are open that were asked after; their "
-            "producers have to answer, mqadmin producerConnection shows who is there; after "
+            f"{state.open_halves.copied} transactions are open and were checked; their "
+            "producers must answer, and mqadmin producerConnection lists them; after "
             f"transactionCheckMax={state.settings.transaction_check_max} checks they are given up"
         )
         return ResponseCode.NO_PERMISSION, remark

@@ -319,7 +319,7 @@ def test_a_change_that_another_master_overtook_is_over(failure: str | None) -> N
     answer = old.answer(request)
     assert answer is not None
     assert answer.code == UPDATE_FAILED
-    assert "another broker came to lead" in (answer.remark or "")
+    assert "another broker became master meanwhile" in (answer.remark or "")
 
 
 def test_a_file_that_lacks_the_masters_accounts_yet_is_not_taken_for_edited() -> None:

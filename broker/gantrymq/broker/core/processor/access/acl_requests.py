@@ -44,8 +44,8 @@ DELETE_FAILED: Final = 210
 WHITE_LIST_FAILED: Final = 211
 
 _OVERTAKEN: Final = (
-    "another broker came to lead meanwhile, and its accounts count: see whether they have this"
-    " change, else ask again"
+    "another broker became master meanwhile, and its accounts are in force: check whether they have"
+    " this change, else repeat the request"
 )
 
 _OFF: Final = (

@@ -26,8 +26,8 @@ _OFF: Final = (
     " authenticationEnabled=true and initAuthenticationUser, and restart it"
 )
 _OVERTAKEN: Final = (
-    "another broker came to lead meanwhile, and its users count: see whether they have this"
-    " change, else ask again"
+    "another broker became master meanwhile, and its users are in force: check whether they have"
+    " this change, else repeat the request"
 )
 
 

@@ -300,7 +300,7 @@ def get_topic_config(state: State, request: Request) -> Outcome:
     if config is None:
         return refused(
             ResponseCode.TOPIC_NOT_EXIST,
-            f"No topic in this broker. topic: {topic}; mqadmin topicRoute -t {topic} shows who"
+            f"No topic in this broker. topic: {topic}; mqadmin topicRoute -t {topic} shows which"
             " has it",
         )
     return done_json(config.to_json())

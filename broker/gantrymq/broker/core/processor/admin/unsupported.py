@@ -19,7 +19,7 @@ from gantrymq.wire.codes import ResponseCode
 _NAME_SERVER: Final = "ask a name server, port 9876: a broker does not answer it"
 _COLD: Final = "cold reads are bounded by themselves: nothing has to be switched on or set"
 _ROCKSDB: Final = "queues are files here, there is no RocksDB"
-_CONTROLLER: Final = "there is no controller: who is master is decided elsewhere"
+_CONTROLLER: Final = "there is no controller: roles are fixed, or members elect by a Lease"
 _CONTAINER: Final = "one process is one broker: start another process"
 _CLIENTS_OWN: Final = "brokers send it to clients"
 _GONE: Final = "no release of 4.9 or 5.x sends it"

@@ -126,7 +126,7 @@ def change_invisible_time(pops: Pops, state: State, request: Request) -> Outcome
         return refused(
             ResponseCode.NO_MESSAGE,
             f"message {header.offset} of queue {header.queue_id} of {header.topic} is not out"
-            f" since {handle.pop_ms}: it was acknowledged, or came back when its time was over",
+            f" since {handle.pop_ms}: it was acknowledged, or its invisible time is over",
         )
     # A handle of the same millisecond would equal the old one.
     pop_ms = max(state.wall_ms, handle.pop_ms + 1)

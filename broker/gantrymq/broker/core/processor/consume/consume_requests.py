@@ -126,7 +126,7 @@ def _time_spans(
 def _no_topic(topic: str) -> Reply:
     return refused(
         ResponseCode.TOPIC_NOT_EXIST,
-        f"topic[{topic}] not exist; mqadmin topicRoute -t {topic} shows who has it",
+        f"topic[{topic}] not exist; mqadmin topicRoute -t {topic} shows which broker has it",
     )
 
 

@@ -49,7 +49,7 @@ def send_back(state: State, request: Request) -> Outcome | Task[Outcome]:
         return refused(
             ResponseCode.SYSTEM_ERROR,
             f"no master available along with {state.identity.address}: it is a slave of"
-            f" {state.identity.name}; the consumer goes on when its master is back",
+            f" {state.identity.name}; the consumer continues when its master is back",
         )
     group = ensure_group(state, header.group)
     if group is None:
@@ -111,7 +111,7 @@ def _why_not_into(state: State, topic: str) -> Task[str | None]:
     if failure is not None:
         return f"a restart or a failover could forget topic[{topic}]: {failure}"
     if state.topics.find(topic) is None:
-        return f"somebody deleted topic[{topic}] just now: send the message back again"
+        return f"topic[{topic}] was deleted just now: send the message back again"
     return None
 
 

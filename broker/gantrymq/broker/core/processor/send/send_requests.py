@@ -85,7 +85,7 @@ def deleted(topic: str) -> Refusal:
     """The refusal of a message whose topic was deleted while the send waited."""
     return Refusal(
         ResponseCode.TOPIC_NOT_EXIST,
-        f"topic[{topic}] not exist, apply first please! Somebody deleted it just now",
+        f"topic[{topic}] not exist, apply first please! It was deleted just now",
     )
 
 

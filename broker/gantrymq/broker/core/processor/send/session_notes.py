@@ -91,7 +91,7 @@ def _read(state: State, session: SessionSend, answer: PutAnswer) -> Task[Outcome
     if found is None:
         return refused(
             ResponseCode.SYSTEM_ERROR,
-            f"the note of epoch {session.epoch} of the session is gone: the log keeps it for"
+            f"the note of epoch {session.epoch} of the session was deleted: the log keeps it for"
             " fileReservedTime, as any message. Go on with another session id.",
         )
     return done(body=found.record.body)
