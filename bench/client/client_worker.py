@@ -1,15 +1,15 @@
 """Runs Gantry's client as the load, by orders on standard input.
 
-await TASKS SECONDS BYTES   tasks that await each send soon SECONDS BYTES          accumulated
-sends, each of them awaited flush SECONDS BYTES         accumulated sends, flushed at the end; the
-broker is asked for its count
+await TASKS SECONDS BYTES   tasks that await each send
+soon SECONDS BYTES          accumulated sends, each of them awaited
+flush SECONDS BYTES         accumulated sends, flushed at the end; the broker is asked for its count
                             -> messages, failed ones, seconds, and three zeros for latencies
-lists SECONDS BYTES LIST    the same, with so many at once in ready lists of bodies push GROUP COUNT
-SIZE       a new group reads so many messages, so many for each call pull GROUP COUNT            the
-same with polls of all queues
+lists SECONDS BYTES LIST    the same, with so many at once in ready lists of bodies
+push GROUP COUNT SIZE       a new group reads so many messages, so many for each call
+pull GROUP COUNT            the same with polls of all queues
                             -> messages, seconds from the first message to the last
-waiting COUNT               so many accumulated sends that do not leave ahead COUNT
-a group whose listener never returns pulls as many as it may
+waiting COUNT               so many accumulated sends that do not leave
+ahead COUNT                 a group whose listener never returns pulls as many as it may
                             -> messages, bytes that the process grew by
 
 The orders are those of java/LoadClient.java.

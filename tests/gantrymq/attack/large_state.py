@@ -1,8 +1,8 @@
 """Makes the tables of a broker that has as many of all objects as it may reasonably have.
 
-TOPICS topics of 8 queues; WIDE is one topic with as many queues as a topic may have GROUPS groups,
-each with offsets in 8 topics; all of them consume COMMON as well EAGER, a group with an offset in
-every topic
+TOPICS topics of 8 queues; WIDE is one topic with as many queues as a topic may have
+GROUPS groups, each with offsets in 8 topics; all of them consume COMMON as well
+EAGER, a group with an offset in every topic
 """
 
 from __future__ import annotations

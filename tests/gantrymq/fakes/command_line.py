@@ -1,7 +1,7 @@
 """Runs command lines of `gantry` against a cluster in virtual time.
 
-printed(cluster, "topicStatus -t T")     the words of each line page_of(cluster, "topicStatus -t T")
-the page itself
+printed(cluster, "topicStatus -t T")     the words of each line
+page_of(cluster, "topicStatus -t T")     the page itself
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 gantry prints what mqadmin prints. Both tools run the same commands in the same order, about users
 of their own. Gantry differs on purpose:
 
-* No response of Gantry's broker contains a password, and gantry prints none of Java's either. *
-After Java's text a remark of Gantry's says what helps. * Where Java's remark is the text of an
-exception and its stack, only the code is compared. * gantry says that a user does not exist, where
-mqadmin prints nothing: see SAID_BY_GANTRY.
+* No response of Gantry's broker contains a password, and gantry prints none of Java's either.
+* After Java's text a remark of Gantry's says what helps.
+* Where Java's remark is the text of an exception and its stack, only the code is compared.
+* gantry says that a user does not exist, where mqadmin prints nothing: see SAID_BY_GANTRY.
 """
 
 import io

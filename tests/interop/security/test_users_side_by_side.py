@@ -3,10 +3,11 @@
 Both brokers get the same requests, signed by the tests' own HMAC. Codes, the beginning of remarks,
 and bodies are compared. Gantry differs on purpose:
 
-* No response contains a password. * After Java's text a remark says what helps. * Where Java's
-remark is the text of an exception and its stack, only the code is compared. * Requests that Java
-has no rule for need one here: see FORGOTTEN. * Sub is enough for the offsets of a topic, which a
-pull returns as well: see LAXER.
+* No response contains a password.
+* After Java's text a remark says what helps.
+* Where Java's remark is the text of an exception and its stack, only the code is compared.
+* Requests that Java has no rule for need one here: see FORGOTTEN.
+* Sub is enough for the offsets of a topic, which a pull returns as well: see LAXER.
 """
 
 import base64

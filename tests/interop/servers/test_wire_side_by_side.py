@@ -1,17 +1,17 @@
 """Tests that raw requests get the same answers from Gantry's name server as from Java's.
 
-Compared: code, remark, ext fields, and the body, parsed, together with whether its numeric keys are
-quoted (old clients need them bare, new ones quoted). Java's order of lists and maps is that of its
-hash tables, so lists of names are compared as sets. Every request is sent with a JSON header and
-again with a binary one.
+Compared: code, remark, ext fields, and the body, parsed, together with whether its numeric keys
+are quoted (old clients need them bare, new ones quoted). Java's order of lists and maps is that of
+its hash tables, so lists of names are compared as sets. Every request is sent with a JSON header
+and again with a binary one.
 
 Gantry differs on purpose:
 
-* The encoding of an answer is that of its request, as with 4.9; 5.3 answers everything in JSON. *
-Where Java's remark is the text of an exception and its stack, only the code is compared. * Java
-leaves "not set any response code" in the remark of some successes. * LONGER_REMARKS: Gantry's
-remark begins as Java's, and then says why. * A registration whose broker name is missing makes a
-broker called null in Java; it is not sent
+* The encoding of an answer is that of its request, as with 4.9; 5.3 answers everything in JSON.
+* Where Java's remark is the text of an exception and its stack, only the code is compared.
+* Java leaves "not set any response code" in the remark of some successes.
+* LONGER_REMARKS: Gantry's remark begins as Java's, and then says why.
+* A registration whose broker name is missing makes a broker called null in Java; it is not sent
   here, since it would stay in Java's tables.
 * Java forgets one broker when a connection closes, however many registered over it.
 """

@@ -1,7 +1,8 @@
 """Runs a broker on a simulated disk with a virtual clock, driven by hand.
 
-broker = OpenedBroker() reply = broker.ask(RequestCode.GET_MAX_OFFSET,
-GetMaxOffsetRequest(topic="T", queue_id=0)) broker.pass_time(30.0)
+broker = OpenedBroker()
+reply = broker.ask(RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequest(topic="T", queue_id=0))
+broker.pass_time(30.0)
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Runs transactions on a broker of the tests, step by step.
 
-transactions = Transactions(OpenedBroker()) half = transactions.prepare(b"pay")
+transactions = Transactions(OpenedBroker())
+half = transactions.prepare(b"pay")
 transactions.end(half, COMMIT)
 """
 
