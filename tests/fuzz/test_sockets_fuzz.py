@@ -109,7 +109,7 @@ def test_broker_survives_any_input_from_sockets(
 ) -> None:
     broken: list[Exception] = []
     monkeypatch.setattr(
-        EffectExecutor, "say_broken", lambda _self, _code, error, _now: broken.append(error)
+        EffectExecutor, "log_handler_error", lambda _self, _code, error, _now: broken.append(error)
     )
     monkeypatch.setattr(
         EffectExecutor,

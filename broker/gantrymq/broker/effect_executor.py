@@ -60,7 +60,7 @@ class EffectExecutor:
         log: Log,
         turn_soon: Callable[[], None],
         registrar: Registrar,
-        spreader: TopicPropagator,
+        topic_propagator: TopicPropagator,
         peers: RemoteRequests,
         path_of: Callable[[File], Path],
         *,
@@ -72,7 +72,7 @@ class EffectExecutor:
         self._quiet_log = QuietLog(log, lines_max=LINES_MAX, interval_s=LINES_SECONDS)
         self._turn_soon = turn_soon
         self._registrar = registrar
-        self._spreader = spreader
+        self._topic_propagator = topic_propagator
         self._peers = peers
         self._path_of = path_of
         self._audit_log = audit_log
@@ -92,7 +92,7 @@ class EffectExecutor:
         try:
             self._carry_out(effect, now)
         except LocalError as error:
-            self._quiet_log.error("effect", now, "an effect was not carried out", cause=error)
+            self._quiet_log.error("effect", now, "executing an effect failed", cause=error)
 
     def _carry_out(self, effect: Effect, now: float) -> None:
         if isinstance(effect, Tell):
@@ -126,11 +126,11 @@ class EffectExecutor:
         elif isinstance(effect, AwaitRegistration):
             self._own(self._await_registration(effect))
         elif isinstance(effect, Spread):
-            self._own(self._spreader.spread(effect.config, self._registrar.addresses))
+            self._own(self._topic_propagator.spread(effect.config, self._registrar.addresses))
         else:
-            raise LocalError(f"{effect!r} is an answer, which the round gives")
+            raise LocalError(f"{effect!r} is a response, which the turn loop sends")
 
-    def say_broken(self, code: int, error: Exception, now: float) -> None:
+    def log_handler_error(self, code: int, error: Exception, now: float) -> None:
         """Log a defect of the broker's own code."""
         text = f"request handler raised an exception code={code}"
         self._quiet_log.error("broken handler", now, text, cause=error)
@@ -155,7 +155,7 @@ class EffectExecutor:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (failure := task.exception()) is not None:
-            self._log.error("an effect failed", cause=failure)
+            self._log.error("task of an effect failed", cause=failure)
 
     async def _ask(self, question: AskClient) -> None:
         response: Command | None = None
@@ -178,7 +178,7 @@ class EffectExecutor:
         self._answered(question.number, response)
 
     async def _ask_broker(self, question: AskBroker) -> None:
-        told: Command | str = f"{len(self._tasks)} errands are under way already"
+        told: Command | str = f"{len(self._tasks)} requests and file writes are under way already"
         if len(self._tasks) <= TASKS_MAX:
             told = await self._peers.ask(
                 question.address, question.command, question.timeout_seconds

@@ -98,16 +98,16 @@ def reason(view: MemberView) -> str | None:
 
 def _as_master(view: MemberView) -> str | None:
     if view.is_handing_over:
-        return "it hands its group over to another member"
+        return "the member is handing its group over to another member"
     if not view.may_acknowledge:
         return (
-            f"it is master in epoch {view.epoch}, and could not renew the Lease in time: it"
-            " acknowledges nothing until it can"
+            f"the member is master of epoch {view.epoch}, and did not renew the Lease in time: it"
+            " acknowledges nothing until it renews the Lease"
         )
     in_sync = view.lease.in_sync if view.lease else frozenset[int]()
     if len(in_sync) < view.min_in_sync:
         return (
-            f"it is master in epoch {view.epoch}, and too few members are in sync:"
+            f"the member is master of epoch {view.epoch}, and too few members are in sync:"
             f" {_names(in_sync)} of minInSyncReplicas={view.min_in_sync}; messages are stored,"
             " and answered SLAVE_NOT_AVAILABLE"
         )
@@ -117,49 +117,52 @@ def _as_master(view: MemberView) -> str | None:
 def _as_follower(view: MemberView) -> str | None:
     lease = view.lease
     if lease is None:
-        return f"the group's Lease was not read yet, or there is none{_because(view)}"
+        return f"the member has not read the group's Lease, or there is none{_last_event(view)}"
     if lease.untrusted_reason is not None and not view.follows_master:
-        return f"the group's Lease is not believed: {lease.untrusted_reason}{_because(view)}"
+        return f"the group's Lease is not trusted: {lease.untrusted_reason}{_last_event(view)}"
     if view.number in lease.fenced:
-        return "it is fenced: an operator said that this member may not be master"
+        return "the member is fenced: an operator excluded it from becoming master"
     has_master = lease.holder not in (NO_MEMBER, view.number)
     if not has_master or not (view.is_lease_fresh or view.follows_master):
-        return f"the group has no master: {_last_holder(lease)}{_because(view)}"
+        return f"the group has no master: {_last_holder(lease)}{_last_event(view)}"
     if view.seen_epoch > lease.epoch:
-        return f"epoch {view.seen_epoch} has begun, and its Lease was not read yet"
+        return f"epoch {view.seen_epoch} has begun, and the member has not read its Lease"
     if lease.names(view.number, view.disk):
         return None
     if not view.follows_master:
         if view.refusal:
-            return f"the master, member {lease.holder}, does not let it follow: {view.refusal}"
+            return f"the master, member {lease.holder}, refuses this member: {view.refusal}"
         address = f"member {lease.holder} at {lease.ha_address}"
-        return f"it is not connected to the master, {address}{_because(view)}"
+        return f"the member is not connected to the master, {address}{_last_event(view)}"
     if view.behind_bytes:
         return (
-            f"it catches up with the master, member {lease.holder}: it lacks"
+            f"the member is catching up with the master, member {lease.holder}: it lacks"
             f" {view.behind_bytes} bytes of the log"
         )
-    return f"it has caught up, and member {lease.holder} has not taken it into the in-sync set yet"
+    return (
+        f"the member has caught up, and the master, member {lease.holder}, has not added it to the"
+        " in-sync set yet"
+    )
 
 
 def _last_holder(lease: Lease) -> str:
     if lease.holder != NO_MEMBER:
         return f"member {lease.holder} did not renew the Lease of epoch {lease.epoch}"
     if lease.epoch:
-        return f"the Lease of epoch {lease.epoch} was given away"
-    return "it has had none yet"
+        return f"the master of epoch {lease.epoch} released the Lease"
+    return "it has had no master yet"
 
 
-def _because(view: MemberView) -> str:
+def _last_event(view: MemberView) -> str:
     return f"; {view.last_log_line}" if view.last_log_line else ""
 
 
 def store_reason(trouble: str | None, dispatch_behind: int) -> str | None:
     """Why the store keeps a broker of any role from being ready; None if it does not."""
     if trouble is not None:
-        return f"its disk takes no messages: {trouble}"
+        return f"the disk accepts no messages: {trouble}"
     if dispatch_behind > DISPATCH_BEHIND_BYTES_MAX:
-        return f"its queues and index lack {dispatch_behind} bytes of its log"
+        return f"queues and index are {dispatch_behind} bytes behind the log"
     return None
 
 

@@ -1,6 +1,6 @@
 """Runs the broker: connects its core with sockets, the disk, files and the clock.
 
-This module has the life cycle and the callbacks of the network server; `rounds.py` runs the turns.
+This module has the life cycle and the callbacks of the network server; turn_loop.py runs the turns.
 Completed disk operations wake the event loop by a file descriptor.
 """
 
@@ -133,7 +133,7 @@ class BrokerHost:
         self._quota_file = WatchedFile(quota_file, self._log, self.core.quotas_edited)
         self._registrar = Registrar(self.state, self._dialer, self._log, self._registered)
         self._audit_log = _audit_log_of(setup, clock)
-        self._errands = self._make_errands()
+        self._effect_executor = self._make_effect_executor()
         self._security = _security_of(setup, self._log)
         self._member = self._make_member()
         self._pages = MetricsPages(self.core, clock, self._turn_soon, self._member)
@@ -141,7 +141,7 @@ class BrokerHost:
             self._store, setup.settings, self._security, clock, self._log_moves, self._fail
         )
         outbox = Outbox()
-        self._rounds = self._make_rounds(outbox)
+        self._turn_loop = self._make_turn_loop(outbox)
         self._server = self._make_server(outbox)
         few_files = descriptors.few_files(setup.settings.max_connections)
         for warning in (*setup.warnings, *few_files):
@@ -181,23 +181,23 @@ class BrokerHost:
             limits=_connection_limits(self._setup),
             tls=self._security.contexts,
             clock=self._clock,
-            feed=self._rounds.feed,
+            feed=self._turn_loop.feed,
             outbox=outbox,
             memory=self.state.memory,
         )
 
-    def _make_rounds(self, outbox: Outbox) -> TurnLoop:
+    def _make_turn_loop(self, outbox: Outbox) -> TurnLoop:
         return TurnLoop(
             self.core,
             self._clock,
             outbox,
-            self._errands.carry_out,
+            self._effect_executor.carry_out,
             self._fail,
             self._replication.turn,
             self._member.lease_deadline if self._member else LeaseDeadline(),
         )
 
-    def _make_errands(self) -> EffectExecutor:
+    def _make_effect_executor(self) -> EffectExecutor:
         return EffectExecutor(
             self.core,
             self._clock,
@@ -238,7 +238,7 @@ class BrokerHost:
             raise
         self._lag.start()
         self._watchdog.start()
-        self._rounds.turn()
+        self._turn_loop.turn()
         await self._registrar.start()
         self._is_serving = True
 
@@ -251,7 +251,7 @@ class BrokerHost:
         if self._member is not None:
             self._member.store_opens()
         took = await store_opening.open_store(self._store, self._clock, self._pulse, is_stopping)
-        self._tell_opened(took)
+        self._log_opened(took)
         if self._member is not None:
             self._member.store_opened()
         self._load_files()
@@ -264,7 +264,7 @@ class BrokerHost:
         asyncio.get_running_loop().add_reader(self._background.fileno(), self._turn_soon)
         if self._listens_for_slaves or self._setup.settings.broker_role is BrokerRole.SLAVE:
             await self._replication.start()
-        self._say_what_is_open()
+        self._log_exposure()
         await self._server.start(listeners(self._setup))
 
     async def stop(self) -> None:
@@ -285,17 +285,17 @@ class BrokerHost:
         self._turn_soon()
         await self._server.stop(GRACE_SECONDS)
         await self._replication.stop()  # after the sends that waited for a slave
-        await self._errands.finish()
+        await self._effect_executor.finish()
         await self._audit_log.close()
         asyncio.get_running_loop().remove_reader(self._background.fileno())
-        self._rounds.end()
+        self._turn_loop.end()
         if not self.failed.done():
             now, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
             self.core.stored(self._store.close(now, wall_ms), now, wall_ms)
-            self._save_the_rest()  # closing may have advanced the progress of deliveries
+            self._save_changed_files()  # closing may have advanced the progress of deliveries
         self._background.close()
         self._disk.close()
-        self._errands.close()
+        self._effect_executor.close()
         self._lag.stop()
         self._watchdog.stop()
         await self._dialer.close()
@@ -330,7 +330,7 @@ class BrokerHost:
         is_needless = role is BrokerRole.SLAVE or (self._is_alone and role is _ASYNC_MASTER)
         return not (is_needless or self._setup.links.closed_because)
 
-    def _say_what_is_open(self) -> None:
+    def _log_exposure(self) -> None:
         """Log what any client that reaches this broker may do."""
         setup = self._setup
         if setup.links.closed_because:
@@ -342,7 +342,7 @@ class BrokerHost:
         for statement in exposed(setup.settings, protection):
             self._log.warning(statement)
 
-    def _tell_opened(self, seconds: float) -> None:
+    def _log_opened(self, seconds: float) -> None:
         """Log what recovery found and did."""
         report = self._store.report
         how = "after a clean stop" if report.is_clean else "after a crash"
@@ -366,17 +366,19 @@ class BrokerHost:
                 load(content)
             except RemoteError as error:
                 raise ConfigurationError(
-                    f"{path} is not what it should be: {error}; repair it, or move it away to"
-                    " start without what it says"
+                    f"{path} cannot be loaded: {error}. Repair the file, or move it away to start"
+                    " without its content."
                 ) from error
 
-    def _save_the_rest(self) -> None:
+    def _save_changed_files(self) -> None:
         """Save all changed files, when nothing else runs any more."""
         for save in self.state.files.take_due(self._clock.monotonic(), all_touched=True):
             path = _path(self._setup, save.file)
             failure = save_now(path, save.content, is_secret=save.file in SECRET_FILES)
             if failure is not None:
-                self._log.error("not saved", path=str(failure.path), cause_text=failure.cause)
+                self._log.error(
+                    "saving file failed", path=str(failure.path), cause_text=failure.cause
+                )
 
     async def _start_health(self) -> None:
         """Start the HTTP server of health and metrics, and the exporter if metrics are pushed."""
@@ -456,7 +458,7 @@ class BrokerHost:
             self._fail(error)
             return
         except Exception as error:
-            self._errands.say_broken(command.code, error, now)
+            self._effect_executor.log_handler_error(command.code, error, now)
             outcome = Reply(failed(f"{type(error).__name__}: {error}"))
         if isinstance(outcome, Reply):
             channel.respond(command, outcome.command)
@@ -478,16 +480,16 @@ class BrokerHost:
         self._turn_soon()
 
     def _log_moves(self) -> None:
-        self._rounds.log_moves()
+        self._turn_loop.log_moves()
 
     def _turn_soon(self) -> None:
-        self._rounds.turn_soon()
+        self._turn_loop.turn_soon()
 
     def _fail(self, error: Exception) -> None:
         """End the broker: a broken store answers no more requests, so the process must end."""
-        self._rounds.end()
+        self._turn_loop.end()
         if not self.failed.done():
-            self._log.error("the broker cannot go on", cause=error)
+            self._log.error("the broker cannot continue", cause=error)
             self.failed.set_exception(error)
 
 
@@ -538,7 +540,7 @@ def _store_of(setup: Setup, clock: Clock) -> tuple[FolderDisk, DiskBackground, S
         setup.root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(
-            f"storePathRootDir={setup.root}: this folder cannot be made: {error.strerror}"
+            f"storePathRootDir={setup.root}: the folder cannot be created: {error.strerror}"
         ) from error
     disk = FolderDisk(setup.root)
     background = DiskBackground(disk)

@@ -72,7 +72,7 @@ def run(setup: Setup, broker: Callable[[], int]) -> int:
     for number in _FORWARDED:
         signal.signal(number, signal.SIG_DFL)  # there is no child to forward it to
     if code != ExitCode.OK:
-        sys.stderr.write(f"gantry broker: the broker ended with {code}\n")
+        sys.stderr.write(f"gantry broker: the broker exited with code {code}\n")
     release(setup)
     return code
 
@@ -128,10 +128,12 @@ async def _release(setup: Setup, disk: Disk | None) -> None:
     address = setup.identity.address
     try:
         async with asyncio.timeout(DURATION_SECONDS):
-            while not await give_away(client, group.number, address, own):  # noqa: ASYNC110
+            while not await release_lease(client, group.number, address, own):  # noqa: ASYNC110
                 await asyncio.sleep(AGAIN_SECONDS)
     except TimeoutError:
-        sys.stderr.write("gantry broker: the lease could not be reached; it ends by itself\n")
+        sys.stderr.write(
+            "gantry broker: the lease could not be released in time, so it is left to expire\n"
+        )
     await api.close()
 
 
@@ -143,7 +145,7 @@ class LeaseAccess(Protocol):
     async def write(self, lease: Lease) -> LeaseAnswer: ...
 
 
-async def give_away(client: LeaseAccess, member: int, address: str, disk: str = "") -> bool:
+async def release_lease(client: LeaseAccess, member: int, address: str, disk: str = "") -> bool:
     """Release the lease if the dead broker holds it, which accepted requests at this address and
     had this disk; "" if its UUID is not known. Returns whether the dead broker does not hold it any
     more."""
@@ -172,5 +174,5 @@ async def give_away(client: LeaseAccess, member: int, address: str, disk: str = 
     )
     if not isinstance(await client.write(released), Written):
         return False
-    sys.stderr.write("gantry broker: the broker was master, and its lease is given away\n")
+    sys.stderr.write("gantry broker: the broker was master, and its lease is released\n")
     return True

@@ -35,7 +35,7 @@ REPLICATION: Final = "replication"
 
 @final
 class TurnLoop:
-    """The turn loop of one broker."""
+    """The turn loop of a broker; the broker's host owns it."""
 
     __slots__ = (
         "_after_turn",
@@ -137,12 +137,12 @@ class TurnLoop:
         may_acknowledge = self._clock.monotonic() < self._lease_deadline.until
         try:
             for effect in effects:
-                if may_acknowledge or not self._cut_off(effect):
+                if may_acknowledge or not self._close_instead(effect):
                     self._do(effect, now)
         finally:
             self._outbox.flush()
 
-    def _cut_off(self, effect: Effect) -> bool:
+    def _close_instead(self, effect: Effect) -> bool:
         """Close the connection instead of acknowledging a send; returns whether the effect was such
         an acknowledgement. A send that a slave forwarded is acknowledged by its master, and so is
         not affected."""
@@ -155,7 +155,9 @@ class TurnLoop:
             channel.release(effect.request.command)
         else:
             return False
-        channel.close(Reason.CLOSED_HERE, "this broker may not acknowledge messages any more")
+        channel.close(
+            Reason.CLOSED_HERE, "this broker's lease has expired: it may not acknowledge messages"
+        )
         return True
 
     def _acknowledges(self, request: Request) -> bool:

@@ -58,27 +58,30 @@ def test_a_follower_with_another_disk_than_the_set_names_is_not_ready() -> None:
 
 def test_a_follower_that_the_master_refuses_says_what_the_master_said() -> None:
     view = replace(FOLLOWER, lease=in_sync(1), follows_master=False, refusal="two processes")
-    assert reason(view) == "the master, member 1, does not let it follow: two processes"
+    assert reason(view) == "the master, member 1, refuses this member: two processes"
 
 
 @pytest.mark.parametrize(
     ("view", "told"),
     [
-        (replace(MASTER, may_acknowledge=False), "could not renew the Lease in time"),
-        (replace(MASTER, is_handing_over=True), "hands its group over"),
+        (replace(MASTER, may_acknowledge=False), "did not renew the Lease in time"),
+        (replace(MASTER, is_handing_over=True), "is handing its group over"),
         (replace(MASTER, lease=in_sync(1)), "too few members are in sync: 1 (1) of minInSync"),
-        (replace(MASTER, trouble="no space left"), "takes no messages: no space left"),
-        (replace(FOLLOWER, trouble="no space left"), "takes no messages: no space left"),
+        (replace(MASTER, trouble="no space left"), "accepts no messages: no space left"),
+        (replace(FOLLOWER, trouble="no space left"), "accepts no messages: no space left"),
         (
             replace(FOLLOWER, dispatch_behind=DISPATCH_BEHIND_BYTES_MAX + 1),
-            "queues and index lack 67108865 bytes",
+            "queues and index are 67108865 bytes behind",
         ),
-        (replace(FOLLOWER, lease=None), "the group's Lease was not read yet, or there is none"),
+        (
+            replace(FOLLOWER, lease=None),
+            "the member has not read the group's Lease, or there is none",
+        ),
         (
             replace(FOLLOWER, lease=None, last_log_line="lease request failed cause=403"),
             "; lease request failed cause=403",
         ),
-        (replace(FOLLOWER, lease=replace(LEASE, fenced=frozenset({2}))), "it is fenced"),
+        (replace(FOLLOWER, lease=replace(LEASE, fenced=frozenset({2}))), "the member is fenced"),
         (
             replace(FOLLOWER, foreign_reason="its disk is of another group"),
             "its disk is of another group",
@@ -87,11 +90,11 @@ def test_a_follower_that_the_master_refuses_says_what_the_master_said() -> None:
             replace(
                 FOLLOWER, lease=replace(LEASE, untrusted_reason="it is older"), follows_master=False
             ),
-            "the group's Lease is not believed: it is older",
+            "the group's Lease is not trusted: it is older",
         ),
         (replace(FOLLOWER, seen_epoch=6), "epoch 6 has begun"),
         (replace(FOLLOWER, lease=in_sync(1), behind_bytes=77), "it lacks 77 bytes of the log"),
-        (replace(FOLLOWER, lease=in_sync(1, 3)), "has not taken it into the in-sync set yet"),
+        (replace(FOLLOWER, lease=in_sync(1, 3)), "has not added it to the in-sync set yet"),
         (
             replace(FOLLOWER, lease=in_sync(1, 3), follows_master=False),
             "not connected to the master, member 1 at 10.0.0.1:10912",
@@ -108,8 +111,8 @@ def test_a_member_that_is_not_ready_says_why(view: MemberView, told: str) -> Non
     ("lease", "told"),
     [
         (LEASE, "member 1 did not renew the Lease of epoch 5"),
-        (replace(LEASE, holder=NO_MEMBER), "the Lease of epoch 5 was given away"),
-        (Lease("1"), "it has had none yet"),
+        (replace(LEASE, holder=NO_MEMBER), "the master of epoch 5 released the Lease"),
+        (Lease("1"), "it has had no master yet"),
     ],
 )
 def test_a_group_without_a_master_says_what_its_members_wait_for(lease: Lease, told: str) -> None:

@@ -229,7 +229,7 @@ async def test_a_broker_is_not_ready_while_its_disk_takes_no_messages(tmp_path: 
     async with running(setup(tmp_path, metricsPort=str(port), **full)):
         code, text = await asyncio.to_thread(refused, port, "/readyz")
     assert code == 503
-    assert "its disk takes no messages" in text
+    assert "the disk accepts no messages" in text
 
 
 async def test_the_fingerprints_of_the_secrets_in_use_are_told(tmp_path: Path) -> None:

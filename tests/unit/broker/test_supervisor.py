@@ -13,7 +13,7 @@ import pytest
 from gantrymq.broker import configuration, supervisor
 from gantrymq.broker.configuration import Setup
 from gantrymq.broker.member.lease_client import LeaseClient
-from gantrymq.broker.supervisor import give_away
+from gantrymq.broker.supervisor import release_lease
 from gantrymq.fakes.groups.lease_api import Fault, LeaseApi
 from gantrymq.ha.lease.lease import DURATION_SECONDS, NO_MEMBER, Found, Lease, LeaseAnswer, Written
 from gantrymq.ha.lease.lease_object import OBJECT_BYTES_MAX, ObjectName
@@ -111,22 +111,22 @@ async def held(client: LeaseClient) -> Lease:
 
 async def test_the_lease_of_the_dead_is_nobodys_and_its_set_stays(client: LeaseClient) -> None:
     await client.write(LEASE)
-    assert await give_away(client, 1, ADDRESS)
+    assert await release_lease(client, 1, ADDRESS)
     lease = await held(client)
     assert (lease.holder, lease.epoch, lease.in_sync) == (NO_MEMBER, 7, frozenset({1, 2}))
 
 
 async def test_the_lease_of_another_member_is_left_alone(client: LeaseClient) -> None:
     await client.write(LEASE)
-    assert await give_away(client, 2, ADDRESS)
+    assert await release_lease(client, 2, ADDRESS)
     assert (await held(client)).holder == 1
 
 
 async def test_the_lease_of_a_process_with_another_disk_is_left_alone(client: LeaseClient) -> None:
     await client.write(replace(LEASE, group="ab" * 16, disks={1: "01" * 16, 2: "02" * 16}))
-    assert await give_away(client, 1, ADDRESS, "03" * 16)
+    assert await release_lease(client, 1, ADDRESS, "03" * 16)
     assert (await held(client)).holder == 1
-    assert await give_away(client, 1, ADDRESS, "01" * 16)
+    assert await release_lease(client, 1, ADDRESS, "01" * 16)
     assert (await held(client)).holder == NO_MEMBER
 
 
@@ -135,18 +135,18 @@ async def test_a_lease_that_is_not_believed_is_not_sealed_anew(
 ) -> None:
     doubted = replace(LEASE, untrusted_reason="somebody has edited it")
     client = Doubting(doubted)
-    assert await give_away(client, 1, ADDRESS)
+    assert await release_lease(client, 1, ADDRESS)
     assert client.written == []
     assert "the lease is not trusted, so it is left to expire: somebody" in capsys.readouterr().err
 
 
 async def test_where_there_is_no_lease_there_is_nothing_to_give(client: LeaseClient) -> None:
-    assert await give_away(client, 1, ADDRESS)
+    assert await release_lease(client, 1, ADDRESS)
 
 
 async def test_the_lease_of_a_later_life_elsewhere_is_left_alone(client: LeaseClient) -> None:
     await client.write(replace(LEASE, address="10.0.0.9:10911"))
-    assert await give_away(client, 1, ADDRESS)
+    assert await release_lease(client, 1, ADDRESS)
     assert (await held(client)).holder == 1
 
 
@@ -211,7 +211,7 @@ async def test_it_is_tried_for_as_long_as_the_lease_lasts(
     (port,) = api.ports
     port.fault = Fault.HANG
     await asyncio.to_thread(supervisor.release, setup)
-    assert "it ends by itself" in capsys.readouterr().err
+    assert "it is left to expire" in capsys.readouterr().err
 
 
 def test_stopping_and_giving_the_lease_away_fit_into_the_shortest_grace_period() -> None:

@@ -31,7 +31,7 @@ from gantrymq.ha.lease.lease import (
 )
 
 
-def test_a_switchover_waits_until_the_chosen_one_has_everything() -> None:
+def test_switchover_waits_until_the_chosen_member_has_everything() -> None:
     life = pair()
     switch(life, 2)
     life.run(1.0)
@@ -44,7 +44,7 @@ def test_a_switchover_waits_until_the_chosen_one_has_everything() -> None:
     assert not life.may_acknowledge
 
 
-def test_a_switchover_that_takes_too_long_is_given_up_and_said_so() -> None:
+def test_switchover_that_takes_too_long_is_given_up_and_logged() -> None:
     life = pair()
     switch(life, 2)
     for _ in range(60):
@@ -67,7 +67,7 @@ def test_a_member_outside_the_set_is_waited_for_a_while() -> None:
     assert life.store.lease.granted == 1
 
 
-def test_who_is_told_to_be_what_it_is_grants_that() -> None:
+def test_switchover_request_to_the_current_master_is_done() -> None:
     life = leading()
     switch(life, 1)
     life.run(2.0)
@@ -76,7 +76,7 @@ def test_who_is_told_to_be_what_it_is_grants_that() -> None:
     assert life.is_in(Phase.LEADING)
 
 
-def test_who_only_switches_is_waited_for() -> None:
+def test_requested_member_outside_isr_is_waited_for() -> None:
     life = pair()
     life.context.successors = {2}
     switch(life, 2)
@@ -88,7 +88,7 @@ def test_who_only_switches_is_waited_for() -> None:
     assert lease.leaver == NO_MEMBER
 
 
-def test_who_is_full_hands_over_to_who_is_not() -> None:
+def test_master_with_a_full_disk_hands_over_to_a_member_with_space() -> None:
     life = pair()
     life.context.full, life.context.takers, life.context.successors = "no space is left", {2}, {2}
     life.run(2 * STEP)
@@ -98,7 +98,7 @@ def test_who_is_full_hands_over_to_who_is_not() -> None:
     assert not life.may_acknowledge
 
 
-def test_a_full_disk_that_cannot_be_left_to_another_one_now_is_later() -> None:
+def test_master_with_a_full_disk_tries_to_hand_over_again() -> None:
     life = pair()
     life.context.full, life.context.takers = "no space is left", {2}
     runs_beside_2(life, HANDOVER_SECONDS / 2)
@@ -112,7 +112,7 @@ def test_a_full_disk_that_cannot_be_left_to_another_one_now_is_later() -> None:
     assert life.store.lease.successor == 2
 
 
-def test_a_master_that_goes_on_by_promises_leaves_nothing_to_others() -> None:
+def test_master_that_continues_by_promises_does_not_hand_over() -> None:
     life = pair()
     life.store.is_gone = True
     for _ in range(int(6.0 / STEP)):
@@ -127,7 +127,7 @@ def test_a_master_that_goes_on_by_promises_leaves_nothing_to_others() -> None:
 
 
 @pytest.mark.parametrize(("takers", "stays_master"), [(set(), True), ({2}, False)])
-def test_promises_keep_nobody_going_whose_disk_stalls_while_others_take_messages(
+def test_promises_do_not_keep_a_master_with_a_stalled_disk_if_another_member_accepts_messages(
     takers: set[int], *, stays_master: bool
 ) -> None:
     life = pair()
@@ -217,7 +217,7 @@ def test_no_role_moves_while_the_lease_is_only_read(begins: str, cause: str | Le
 
 
 @pytest.mark.parametrize("cause", ["no space is left", FENCED, WANTED])
-def test_no_hand_over_ends_behind_a_renewal_that_failed(cause: str | Lease) -> None:
+def test_hand_over_does_not_end_after_a_failed_renewal(cause: str | Lease) -> None:
     life = pair()
     epoch = life.elector.epoch
     written = len(life.store.writes)
@@ -236,7 +236,7 @@ def test_no_hand_over_ends_behind_a_renewal_that_failed(cause: str | Lease) -> N
 
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.1, 0.3, 0.6])
 @pytest.mark.parametrize("seconds", [0.0, 0.3, 0.5, 0.7])
-def test_no_hand_over_ends_behind_a_write_that_failed(seconds: float, delay: float) -> None:
+def test_hand_over_does_not_end_after_a_failed_write(seconds: float, delay: float) -> None:
     life = pair()
     epoch = life.elector.epoch
     life.delay = delay
@@ -249,7 +249,7 @@ def test_no_hand_over_ends_behind_a_write_that_failed(seconds: float, delay: flo
     assert life.elector.epoch == epoch
 
 
-def test_a_store_that_answers_late_keeps_no_role_in_its_place() -> None:
+def test_role_moves_though_the_lease_store_answers_late() -> None:
     life = pair()
     life.delay = 0.65
     by_promises(life, 6.0)
@@ -276,7 +276,7 @@ def test_a_fenced_master_goes_on_while_the_lease_store_is_gone_and_hands_over_th
     assert life.store.lease.successor == 2
 
 
-def test_leaving_gives_the_lease_away_to_who_has_everything() -> None:
+def test_leaving_master_hands_over_to_a_member_with_everything() -> None:
     life = pair()
     life.elector.leave(life.now)
     life.context.successors = {2}
@@ -288,7 +288,7 @@ def test_leaving_gives_the_lease_away_to_who_has_everything() -> None:
     assert life.store.lease.leaver == 1
 
 
-def test_leaving_takes_a_second_at_most_where_nobody_has_everything() -> None:
+def test_leaving_takes_a_second_at_most_if_no_member_has_everything() -> None:
     life = pair()
     life.elector.leave(life.now)
     life.run(1.5)
@@ -317,7 +317,7 @@ def test_a_follower_leaves_without_touching_the_lease() -> None:
     assert not life.store.writes
 
 
-def test_a_follower_that_leaves_stays_until_its_master_lets_it_go() -> None:
+def test_leaving_follower_stays_until_the_master_removes_it() -> None:
     life = Life(LeaseStore(replace(ALONE, holder=2)), FakeContext())
     life.context.is_following = True
     life.run(0.5)

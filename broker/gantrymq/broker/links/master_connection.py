@@ -25,15 +25,14 @@ from gantrymq.store.files.segments import SyncFailedError
 
 # A Java master never proves it.
 UNPROVEN_MASTER: Final = (
-    "the master does not prove that it knows the group's secret: a master of Gantry needs the same"
-    " groupSecretFile; a master of Java cannot prove itself, and is followed by slaves without"
-    " groupSecretFile alone"
+    "the master does not prove that it knows the group's secret. Set the same groupSecretFile at a"
+    " Gantry master. A Java master has no proof: only slaves without groupSecretFile follow it"
 )
 
-NOTHING_HEARD: Final = (
-    "before it sent anything: its log says why; a master with aclEnable, groupSecretFile or"
-    " tls.server.mode=enforcing takes slaves with the same groupSecretFile alone, and one with"
-    " haTls=required those with haTls=used"
+NO_DATA: Final = (
+    "before the master sent anything; see the master's log. A master with aclEnable,"
+    " groupSecretFile or tls.server.mode=enforcing accepts only slaves with the same"
+    " groupSecretFile, and a master with haTls=required only slaves with haTls=used"
 )
 
 
@@ -95,11 +94,11 @@ class MasterConnection:
     """
 
     __slots__ = (
-        "_door",
         "_handshake",
         "_is_over",
         "_owner",
         "_proof_by",
+        "_tls",
         "_transport",
         "begun",
         "ended",
@@ -114,7 +113,7 @@ class MasterConnection:
         self.ended: asyncio.Future[Ended] = ended
         self.link: LogReceiver | None = None
         """None until the master is followed."""
-        self._door: TlsTransport | None = owner.security.outgoing()
+        self._tls: TlsTransport | None = owner.security.outgoing()
         self._handshake: SlaveHandshake | None = None
         self._is_over: bool = False
         self._owner: Copier = owner
@@ -127,22 +126,22 @@ class MasterConnection:
             transport.abort()
             return
         self._proof_by = self._owner.clock.monotonic() + PROOF_SECONDS
-        if self._door is None:
+        if self._tls is None:
             self._prove(b"")
         else:
-            transport.write(self._door.take_output())
+            transport.write(self._tls.take_output())
 
     def data_received(self, data: bytes) -> None:
         if self._is_over:
             return
         owner = self._owner
-        if self._door is not None:
-            data = self._pass(self._door, data)
+        if self._tls is not None:
+            data = self._pass(self._tls, data)
             if not data:
                 return
         link = self.link
         if link is None:
-            self._be_asked(data)
+            self._take_handshake(data)
             return
         owner.last_read_ms = owner.clock.wall_ms()
         self._see(link.receive(data, owner.clock.monotonic()))
@@ -163,7 +162,7 @@ class MasterConnection:
         if self.link is not None and self.link.has_heard:
             self._say(Ended(Ending.CLOSED, cause))
         else:
-            self._say(Ended(Ending.REFUSED, f"{cause}, {NOTHING_HEARD}"))
+            self._say(Ended(Ending.REFUSED, f"{cause}, {NO_DATA}"))
 
     def end(self, ended: Ended) -> None:
         """End the connection: what still arrives is not read."""
@@ -185,21 +184,21 @@ class MasterConnection:
 
     # ------------------------------------------------------------------ before it is followed
 
-    def _pass(self, door: TlsTransport, data: bytes) -> bytes:
+    def _pass(self, tls: TlsTransport, data: bytes) -> bytes:
         """Decrypt received bytes."""
         assert self._transport is not None
-        was_shaking_hands = door.is_shaking_hands
+        was_shaking_hands = tls.is_shaking_hands
         try:
-            data = door.receive(data)
+            data = tls.receive(data)
         except TlsTransportError as error:
             self.end(Ended(Ending.UNPROVEN, self._owner.security.explain(error)))
             return b""
-        said = door.take_output()
+        said = tls.take_output()
         if said:
             self._transport.write(said)
-        if was_shaking_hands and not door.is_shaking_hands:
-            self._prove(door.channel)
-        if door.is_finished:
+        if was_shaking_hands and not tls.is_shaking_hands:
+            self._prove(tls.channel)
+        if tls.is_finished:
             self.end(Ended(Ending.CLOSED, "by the master"))
             return b""
         return data
@@ -214,7 +213,7 @@ class MasterConnection:
         else:
             self._write(self._handshake.begin())
 
-    def _be_asked(self, data: bytes) -> None:
+    def _take_handshake(self, data: bytes) -> None:
         handshake = self._handshake
         if handshake is None:
             return
@@ -242,9 +241,9 @@ class MasterConnection:
     @property
     def _too_late(self) -> str:
         """Describes what did not happen in time."""
-        if self._door is not None and self._door.is_shaking_hands:
-            return f"no TLS in {PROOF_SECONDS:g} s: set haTls=accepted here if the master has none"
-        return f"nothing came in {PROOF_SECONDS:g} s; {UNPROVEN_MASTER}"
+        if self._tls is not None and self._tls.is_shaking_hands:
+            return f"no TLS within {PROOF_SECONDS:g} s: if the master has none, set haTls=accepted"
+        return f"no proof within {PROOF_SECONDS:g} s; {UNPROVEN_MASTER}"
 
     # ------------------------------------------------------------------ the log
 
@@ -280,7 +279,7 @@ class MasterConnection:
         if not output:
             return
         self._owner.last_write_ms = self._owner.clock.wall_ms()
-        if self._door is None:
+        if self._tls is None:
             self._transport.writelines(output)
         else:
             self._write(b"".join(output))
@@ -288,10 +287,10 @@ class MasterConnection:
     def _write(self, data: bytes) -> None:
         if not data or self._transport is None or self._is_over:
             return
-        if self._door is None:
+        if self._tls is None:
             self._transport.write(data)
         else:
-            self._transport.writelines(self._door.encrypt([data]))
+            self._transport.writelines(self._tls.encrypt([data]))
 
     def _say(self, ended: Ended) -> None:
         self._begin()

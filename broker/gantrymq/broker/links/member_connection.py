@@ -28,9 +28,9 @@ WRITE_BUFFER_BYTES: Final = 256 * 1024
 # How long a closed connection may take to send its last output.
 LINGER_SECONDS: Final = 1.0
 
-NO_MEMBER: Final = (
-    "the peer is no member of this group; groupMembers elect their master, and slaves with"
-    " brokerRole=SLAVE follow a broker of fixed roles"
+NOT_A_MEMBER: Final = (
+    "the peer is not a member of this group. The brokers of groupMembers elect their master;"
+    " slaves with brokerRole=SLAVE follow a broker with a fixed role"
 )
 
 
@@ -82,7 +82,7 @@ class MemberConnection(asyncio.Protocol):
         """Done once the core knows the connection, or never will."""
         self.was_dialed = number is not None
         security = owner.security
-        self._door: TlsTransport | None = (
+        self._tls: TlsTransport | None = (
             security.outgoing() if self.was_dialed else security.incoming()
         )
         self._channel_proof: ChannelProof | None = None
@@ -97,7 +97,7 @@ class MemberConnection(asyncio.Protocol):
     @property
     def is_sealed(self) -> bool:
         """Whether the connection uses TLS."""
-        return self._door is not None
+        return self._tls is not None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are not subclasses of asyncio's.
@@ -107,16 +107,16 @@ class MemberConnection(asyncio.Protocol):
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         if not self.was_dialed:
             self._owner.connected(self)
-        elif self._door is None:
+        elif self._tls is None:
             self._begin()
         else:
-            transport.write(self._door.take_output())
+            transport.write(self._tls.take_output())
 
     def data_received(self, data: bytes) -> None:
         if self._is_over:
             return
-        if self._door is not None:
-            data = self._pass(self._door, data)
+        if self._tls is not None:
+            data = self._pass(self._tls, data)
             if not data:
                 return
         if self.has_begun:
@@ -144,15 +144,17 @@ class MemberConnection(asyncio.Protocol):
 
     def expire(self, now: float) -> None:
         del now
-        self._owner.turn_away(self, f"it did not begin as a member within {PROOF_SECONDS:g} s")
+        self._owner.turn_away(
+            self, f"the peer did not send a member's opening within {PROOF_SECONDS:g} s"
+        )
 
     def write(self, output: Sequence[bytes]) -> None:
         if self._transport is None or self._is_over:
             return
-        if self._door is None:
+        if self._tls is None:
             self._transport.writelines(output)
         else:
-            self._transport.writelines(self._door.encrypt([b"".join(output)]))
+            self._transport.writelines(self._tls.encrypt([b"".join(output)]))
 
     def close(self) -> None:
         """Close the connection; pending output is still sent, within LINGER_SECONDS."""
@@ -168,44 +170,44 @@ class MemberConnection(asyncio.Protocol):
 
     # ------------------------------------------------------------------ before the core knows it
 
-    def _pass(self, door: TlsTransport, data: bytes) -> bytes:
+    def _pass(self, tls: TlsTransport, data: bytes) -> bytes:
         """Decrypt received bytes, if the connection uses TLS."""
         assert self._transport is not None
         try:
-            data = door.receive(data)
+            data = tls.receive(data)
         except TlsTransportError as error:
-            self._fail(door, self._owner.security.explain(error))
+            self._fail(tls, self._owner.security.explain(error))
             return b""
-        said = door.take_output()
+        said = tls.take_output()
         if said:
             self._transport.write(said)
-        if door.is_plain:
-            self._door = None
-        elif door.lets_output_pass and not self._has_sealed:
-            self._seal(door)
+        if tls.is_plain:
+            self._tls = None
+        elif tls.lets_output_pass and not self._has_sealed:
+            self._seal(tls)
         if self._channel_proof is not None:
-            data = self._check(self._channel_proof, door, data)
-        if door.is_finished:
+            data = self._check(self._channel_proof, tls, data)
+        if tls.is_finished:
             self.abort()
             return b""
         return data
 
-    def _seal(self, door: TlsTransport) -> None:
+    def _seal(self, tls: TlsTransport) -> None:
         """Send the channel proof, now that TLS is established."""
         self._has_sealed = True
         security = self._owner.security
         security.refresh()
-        proof = security.channel_proof(door.channel, was_dialed=self.was_dialed)
+        proof = security.channel_proof(tls.channel, was_dialed=self.was_dialed)
         assert proof is not None, "members have a secret"
         self._channel_proof = proof
         self.write([proof.begin()])
 
-    def _check(self, proof: ChannelProof, door: TlsTransport, data: bytes) -> bytes:
+    def _check(self, proof: ChannelProof, tls: TlsTransport, data: bytes) -> bytes:
         """Check the peer's channel proof; returns the bytes that follow it."""
         try:
             data = proof.receive(data)
         except RemoteError as error:
-            self._fail(door, str(error))
+            self._fail(tls, str(error))
             return b""
         if proof.is_done:
             self._channel_proof = None
@@ -213,10 +215,10 @@ class MemberConnection(asyncio.Protocol):
                 self._begin()
         return data
 
-    def _fail(self, door: TlsTransport, cause: str) -> None:
+    def _fail(self, tls: TlsTransport, cause: str) -> None:
         self.failure = cause
         if self._transport is not None:
-            self._transport.write(door.take_output())  # may contain an alert with the reason
+            self._transport.write(tls.take_output())  # may contain an alert with the reason
         if self.was_dialed:
             self.close()
         else:
@@ -226,7 +228,7 @@ class MemberConnection(asyncio.Protocol):
         """Check the opening of an incoming connection."""
         self._first += data
         if not OPENING.startswith(self._first[: len(OPENING)]):
-            self._owner.turn_away(self, NO_MEMBER)
+            self._owner.turn_away(self, NOT_A_MEMBER)
         elif len(self._first) >= len(OPENING):
             data, self._first = self._first, b""
             self._begin()

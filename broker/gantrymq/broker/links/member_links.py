@@ -137,13 +137,15 @@ class MemberLinks:
         try:
             cause = await self._connect(connection, address)
         except (OSError, TimeoutError, ConfigurationError) as error:
-            cause = str(error) or f"no answer in {CONNECT_SECONDS:g} s"
+            cause = str(error) or f"no response within {CONNECT_SECONDS:g} s"
         finally:
             if not connection.has_begun:
                 connection.abort()
         if cause:
             now = self.monotonic()
-            self._log.info(f"to {address}", now, "not connected", member=address, cause=cause)
+            self._log.info(
+                f"to {address}", now, "connecting to member failed", member=address, cause=cause
+            )
             self.member.closed(number, now)
             self.owner.link_changed()
 
@@ -161,7 +163,9 @@ class MemberLinks:
         """An incoming connection was made, which may be a member's."""
         crowded = self._unproven.add(connection)
         if crowded is not None:
-            self.turn_away(crowded, "it said nothing, and others came")
+            self.turn_away(
+                crowded, "the peer sent no proof, and its place was needed for another connection"
+            )
 
     def began(self, connection: MemberConnection) -> bool:
         """Register the connection with the core; returns whether the core accepts it. An incoming

@@ -78,7 +78,7 @@ class ReplicationDialer:
             self._task.cancel()
             self._task = None
         if self._connection is not None:
-            self._connection.end(Ended(Ending.CLOSED, "another master is followed, or none"))
+            self._connection.end(Ended(Ending.CLOSED, "this slave follows another master, or none"))
             self._connection = None
 
     def _open_ones(self) -> Sequence[MasterConnection]:
@@ -113,7 +113,7 @@ class ReplicationDialer:
                 protocol = cast("asyncio.Protocol", connection)
                 await loop.create_connection(lambda: protocol, host, port)
         except TimeoutError:
-            return Ended(Ending.CLOSED, f"nothing for {CONNECT_SECONDS:g} s")
+            return Ended(Ending.CLOSED, f"no connection within {CONNECT_SECONDS:g} s")
         except OSError as error:
             return Ended(Ending.CLOSED, error.strerror or str(error))
         except ConfigurationError as error:

@@ -104,7 +104,12 @@ class SlaveConnections:
         """A connection was made, which may not be a slave's."""
         crowded = self._unproven.add(connection)
         if crowded is not None:
-            crowded.end(Ended(Ending.UNPROVEN, "it said nothing, and others came"))
+            crowded.end(
+                Ended(
+                    Ending.UNPROVEN,
+                    "the peer sent no proof, and its place was needed for another connection",
+                )
+            )
 
     def admitted(self, connection: SlaveConnection, *, is_proven: bool) -> LogSender | None:
         """Make the connection a slave's; None if there are too many slaves and it has to be
@@ -126,7 +131,7 @@ class SlaveConnections:
     def _say(self, ended: Ended, address: str) -> None:
         line = {"slave": address, "reason": ended.ending.value, "detail": ended.text}
         say = self._quiet_log.info if ended.ending is Ending.CLOSED else self._quiet_log.warning
-        say(ended.ending.value, self.clock.monotonic(), "slave's connection closed", **line)
+        say(ended.ending.value, self.clock.monotonic(), "slave disconnected", **line)
 
 
 @final
@@ -138,9 +143,9 @@ class SlaveConnection:
 
     __slots__ = (
         "_admission",
-        "_door",
         "_ended",
         "_owner",
+        "_tls",
         "_transport",
         "address",
         "follower",
@@ -153,7 +158,7 @@ class SlaveConnection:
         self.follower: LogSender | None = None
         """None until the connection is admitted."""
         self._admission: SlaveAdmission = owner.admission()
-        self._door: TlsTransport | None = owner.security.incoming()
+        self._tls: TlsTransport | None = owner.security.incoming()
         """None once it is known that the connection uses no TLS."""
         self._ended: Ended | None = None
         self._owner: SlaveConnections = owner
@@ -162,7 +167,7 @@ class SlaveConnection:
     @property
     def is_sealed(self) -> bool:
         """Whether the connection uses TLS."""
-        return self._door is not None
+        return self._tls is not None
 
     # ------------------------------------------------------------------ called by the event loop
 
@@ -176,8 +181,8 @@ class SlaveConnection:
     def data_received(self, data: bytes) -> None:
         if self._ended is not None:
             return
-        if self._door is not None:
-            data = self._pass(self._door, data)
+        if self._tls is not None:
+            data = self._pass(self._tls, data)
             if not data:
                 return
         if self.follower is None:
@@ -213,7 +218,7 @@ class SlaveConnection:
         output = self.follower.take_output()
         if not output:
             return
-        if self._door is None:
+        if self._tls is None:
             self._transport.writelines(output)
         else:
             self._write(b"".join(output))
@@ -236,26 +241,26 @@ class SlaveConnection:
 
     # ------------------------------------------------------------------ internals
 
-    def _pass(self, door: TlsTransport, data: bytes) -> bytes:
+    def _pass(self, tls: TlsTransport, data: bytes) -> bytes:
         """Decrypt received bytes, if the connection uses TLS."""
         assert self._transport is not None
         try:
-            data = door.receive(data)
+            data = tls.receive(data)
         except TlsTransportError as error:
             ended = Ended(Ending.UNPROVEN, self._owner.security.explain(error))
             if self.follower is None:
                 self._ended = ended
-                self._transport.write(door.take_output())  # the alert has the reason
+                self._transport.write(tls.take_output())  # the alert has the reason
                 self._transport.close()
             else:
                 self.end(ended)  # pending log bytes must not reach it
             return b""
-        said = door.take_output()
+        said = tls.take_output()
         if said:
             self._transport.write(said)
-        if door.is_plain:
-            self._door = None
-        if door.is_finished:
+        if tls.is_plain:
+            self._tls = None
+        if tls.is_finished:
             self.end(Ended(Ending.CLOSED, "by the slave"))
             return b""
         return data
@@ -265,7 +270,7 @@ class SlaveConnection:
         counts."""
         admission = self._admission
         try:
-            said = admission.receive(data, b"" if self._door is None else self._door.channel)
+            said = admission.receive(data, b"" if self._tls is None else self._tls.channel)
         except RemoteError as error:
             self.end(Ended(Ending.UNPROVEN, str(error)))
             return
@@ -274,7 +279,12 @@ class SlaveConnection:
             return
         self.follower = self._owner.admitted(self, is_proven=admission.is_proven)
         if self.follower is None:
-            self.end(Ended(Ending.REFUSED, f"{FOLLOWERS_MAX} slaves are connected already"))
+            self.end(
+                Ended(
+                    Ending.REFUSED,
+                    f"this master already has {FOLLOWERS_MAX} slaves, which is the limit",
+                )
+            )
             return
         self._write(said)
         self._hear(self.follower, admission.first)
@@ -287,10 +297,10 @@ class SlaveConnection:
     def _write(self, data: bytes) -> None:
         if not data or self._transport is None:
             return
-        if self._door is None:
+        if self._tls is None:
             self._transport.write(data)
         else:
-            self._transport.writelines(self._door.encrypt([data]))
+            self._transport.writelines(self._tls.encrypt([data]))
 
     def _see(self, events: Sequence[LogSenderEvent]) -> None:
         for event in events:

@@ -48,7 +48,7 @@ _NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
 
 # The largest part of the API's message in a log line.
-_WORDS_MAX: Final = 300
+_MESSAGE_MAX: Final = 300
 
 OWNER: Final = f"{PREFIX}owner"
 PROBLEMS: Final = f"{PREFIX}problems"
@@ -109,17 +109,17 @@ class LeaseClient:
 
     async def read(self) -> LeaseAnswer:
         """Read the Lease."""
-        return self._noted(await self._read())
+        return self._recorded(await self._read())
 
     async def write(self, lease: Lease) -> LeaseAnswer:
         """Replace the object of this version, or create the object."""
         sent_at = asyncio.get_running_loop().time()
-        answer = self._noted(await self._write(lease))
+        answer = self._recorded(await self._write(lease))
         if isinstance(answer, Written):
             self._written = sent_at, lease.holder, lease.epoch
         return answer
 
-    def _noted(self, answer: LeaseAnswer) -> LeaseAnswer:
+    def _recorded(self, answer: LeaseAnswer) -> LeaseAnswer:
         self.failure = answer.text if isinstance(answer, Unanswered) else None
         if self.failure is None:
             self.answered_at = asyncio.get_running_loop().time()
@@ -168,7 +168,9 @@ class LeaseClient:
         if lease.version and (before is None or before.lease.version != lease.version):
             return Conflict()
         try:
-            said = None if before is None else _with_notes(before, self._owner, self._problems())
+            said = (
+                None if before is None else _with_annotations(before, self._owner, self._problems())
+            )
             if before is None and self._former is not None:
                 self._settle(self._place)
             body = lease_object.encode(lease, said, self._place, self._wall_ms())
@@ -203,7 +205,7 @@ def _path(place: ObjectName) -> str:
     return f"{_collection(place)}/{place.name}"
 
 
-def _with_notes(before: LeaseObject, owner: str, problems: Sequence[str]) -> LeaseObject:
+def _with_annotations(before: LeaseObject, owner: str, problems: Sequence[str]) -> LeaseObject:
     """The object to be replaced, with the annotations that this module writes."""
     metadata = dict(object_of(before.content.get("metadata") or {}, "metadata"))
     annotations = dict(object_of(metadata.get("annotations") or {}, "annotations"))
@@ -227,14 +229,14 @@ def _pods_api() -> ApiPlace:
     try:
         return place_of_pod(os.environ)
     except ConfigurationError as error:
-        text = f"leaseUrl is empty, and {error}; give leaseUrl where the API is elsewhere"
+        text = f"leaseUrl is empty, and {error}: set leaseUrl to the address of the API"
         raise ConfigurationError(text) from None
 
 
 def refusal(answer: ApiAnswer) -> str:
     """Describes a refusal with the API's own message, if it has one."""
     try:
-        words = text_field(object_of(javajson.loads(answer.body), "a status"), "message") or ""
+        message = text_field(object_of(javajson.loads(answer.body), "a status"), "message") or ""
     except RemoteError:
-        words = answer.body.decode(errors="replace")
-    return f"the API answers {answer.status}: {words[:_WORDS_MAX] or 'nothing more'}"
+        message = answer.body.decode(errors="replace")
+    return f"the API answers {answer.status}: {message[:_MESSAGE_MAX] or 'without a message'}"

@@ -60,7 +60,7 @@ LEAVE_SECONDS: Final = 3.0
 
 # How long a process forwards requests after it has handed over: the Service leads clients to it
 # until each node is updated, and clients use up their three tries within milliseconds.
-RELAY_SECONDS: Final = 1.0
+FORWARD_SECONDS: Final = 1.0
 
 
 @final
@@ -136,7 +136,7 @@ class MemberHost:
         if group.service:
             service = ObjectName(group.lease.namespace, group.service)
             slices = SliceClient(self._apis[1], service)
-            self._slices = SliceKeeper(slices, self._log, self._leads, self._renewed_at)
+            self._slices = SliceKeeper(slices, self._log, self._is_master_of, self._renewed_at)
         member_settings = _member_settings(self._setup, group, boot)
         self._core.state.group_secret = member_settings.link.secret
         self._member = Member(
@@ -151,7 +151,9 @@ class MemberHost:
         host = settings.ha_bind_address or settings.bind_address
         self.address = await self._links.start(self._member, host, settings.ha_listen_port)
         self._log.info(
-            f"member {group.number} of {len(group.ha_addresses)}: the group elects its master",
+            "started member of a group",
+            member=group.number,
+            members=len(group.ha_addresses),
             lease=f"{place.namespace}/{place.name}",
             api=self._apis[0].url,
             address=group.ha_addresses[group.number],
@@ -171,7 +173,7 @@ class MemberHost:
 
     def store_opened(self) -> None:
         """Record what a crash of the machine may have damaged, before anything else can fail: the
-        next start takes what this one recovered for flushed."""
+        next start counts everything that this one recovered as flushed."""
         ReplicaState(self._disk, self._store, page_cache_of(self._setup.root))
 
     async def leave(self) -> None:
@@ -185,10 +187,10 @@ class MemberHost:
             async with asyncio.timeout(LEAVE_SECONDS):
                 await self._released.wait()
         except TimeoutError:
-            self._log.warning("stopping without having handed over", after=f"{LEAVE_SECONDS:g}s")
+            self._log.warning("stopping without a hand-over", after=f"{LEAVE_SECONDS:g}s")
             return
         if was_master:
-            await asyncio.sleep(RELAY_SECONDS)
+            await asyncio.sleep(FORWARD_SECONDS)
 
     async def stop(self) -> None:
         """Close all links and connections to the API."""
@@ -225,7 +227,7 @@ class MemberHost:
             self._step(self._member, now)
         except Exception as error:
             self.fail(error)
-        return self._goes_on(self._member, now)
+        return self._continue_or_wait(self._member, now)
 
     def _step(self, member: Member, now: float) -> None:
         member.turn(now, self._clock.wall_ms())
@@ -236,7 +238,7 @@ class MemberHost:
         if member.is_released:
             self._released.set()
 
-    def _goes_on(self, member: Member, now: float) -> bool:
+    def _continue_or_wait(self, member: Member, now: float) -> bool:
         """Returns whether there is something to do at once; otherwise sets the timer for the next
         deadline."""
         if self._is_over:
@@ -258,15 +260,15 @@ class MemberHost:
 
     def link_changed(self) -> None:
         """Run the member's turn soon, or at once."""
-        if self._goes_on_with(self._member):
+        if self._can_continue(self._member):
             self._turn_soon()
 
     def link_heard(self) -> None:
         """The same, and have the broker's core process what the log gained."""
-        if self._goes_on_with(self._member):
+        if self._can_continue(self._member):
             self._log_moves()
 
-    def _goes_on_with(self, member: Member | None) -> bool:
+    def _can_continue(self, member: Member | None) -> bool:
         """Whether the member still runs turns. Runs one at once if an event ended this member's
         epoch."""
         if member is None or self._is_over:
@@ -280,7 +282,7 @@ class MemberHost:
     def _do(self, action: Action) -> None:
         match action:
             case ReadLease() | WriteLease():
-                self._begin(self._ask_lease(action), "ask for the lease")
+                self._begin(self._request_lease(action), "request the lease")
             case Publish(epoch):
                 self._publish(epoch)
             case Connect(link, address):
@@ -292,7 +294,7 @@ class MemberHost:
                 say = self._log.warning if is_warning else self._log.info
                 say(text)
             case Restart(reason):
-                self._log.warning(f"restarting: {reason}")
+                self._log.warning("restarting", reason=reason)
                 self._end()
                 if not self.restart.done():
                     self.restart.set_result(reason)
@@ -309,18 +311,18 @@ class MemberHost:
         if isinstance(error, Exception):
             self.fail(error)
 
-    async def _ask_lease(self, action: ReadLease | WriteLease) -> None:
+    async def _request_lease(self, action: ReadLease | WriteLease) -> None:
         assert self._lease is not None
         if isinstance(action, ReadLease):
             answer = await self._lease.read()
         else:
             answer = await self._lease.write(action.lease)
-        self._tell_ignored(self._lease.ignored)
+        self._log_ignored(self._lease.ignored)
         if self._member is not None and not self._is_over:
             self._member.lease_answered(action.number, answer, self._clock.monotonic())
             self.link_changed()
 
-    def _tell_ignored(self, ignored: Sequence[str]) -> None:
+    def _log_ignored(self, ignored: Sequence[str]) -> None:
         """Log each change once: the Lease is read every second."""
         if ignored != self._ignored:
             self._ignored = ignored
@@ -340,7 +342,7 @@ class MemberHost:
         if self._member is not None and not self._is_over:
             self._member.published(epoch, is_done=is_done)
 
-    def _leads(self, epoch: int) -> bool:
+    def _is_master_of(self, epoch: int) -> bool:
         return self._member is not None and not self._is_over and self._member.epoch == epoch
 
     def _renewed_at(self, epoch: int) -> float:
@@ -375,9 +377,9 @@ class MemberHost:
     def unready(self, now: float) -> str | None:
         """Why the group cannot rely on this member."""
         if self.restart.done():
-            return f"it restarts: {self.restart.result()}"
+            return f"the member restarts: {self.restart.result()}"
         if self._member is None or self._is_over:
-            return "it is no member at work"
+            return "the member has not started yet, or is stopping"
         group = self._group
         view = view_of(
             self._member, self._store, group.number, group.min_in_sync, self._last_log_line, now

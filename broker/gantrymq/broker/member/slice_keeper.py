@@ -53,7 +53,7 @@ class SliceKeeper:
         self.unpublished: str | None = None
         """Why the last attempt to publish failed; None if it succeeded."""
         self._client = client
-        self._leads = leads
+        self._is_master_of = leads
         self._log = log
         self._newer = "", NEVER
         """The version of a slice with a higher epoch, and when it was found."""
@@ -67,7 +67,7 @@ class SliceKeeper:
         found = [] if self.unpublished is None else [f"the Service: {self.unpublished}"]
         found += [] if survey.mistake is None else [survey.mistake]
         if survey.foreign is None and survey.unread:
-            found.append(f"other EndpointSlices of the Service are not known: {survey.unread}")
+            found.append(f"other EndpointSlices of the Service cannot be listed: {survey.unread}")
         found += [f"the Service also points elsewhere: {each}" for each in survey.foreign or ()]
         return found
 
@@ -87,7 +87,7 @@ class SliceKeeper:
             await asyncio.sleep(AGAIN_SECONDS if failure else LOOK_SECONDS)
 
     def _is_kept(self, endpoint: Endpoint) -> bool:
-        return self.epoch == endpoint.epoch and self._leads(endpoint.epoch)
+        return self.epoch == endpoint.epoch and self._is_master_of(endpoint.epoch)
 
     async def _publish(self, endpoint: Endpoint) -> str | None:
         version, found_at = self._newer

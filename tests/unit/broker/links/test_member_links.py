@@ -185,7 +185,7 @@ async def test_a_peer_that_does_not_begin_as_a_member_in_time_is_closed(
         writer.write(b"\xffGan")
         assert await told_by(reader) == b""
         writer.close()
-        assert "it did not begin as a member within 3 s" in caplog.text
+        assert "the peer did not send a member's opening within 3 s" in caplog.text
 
 
 async def test_a_party_between_two_tls_connections_is_refused(

@@ -278,7 +278,7 @@ async def test_slaves_with_another_secret_or_none_are_told_what_to_do(
             await until_logged(caplog, "the master does not know the group's secret")
         pair.secrets["slave"].unlink()
         async with running(pair.slave(master)):
-            await until_logged(caplog, "takes slaves with the same groupSecretFile")
+            await until_logged(caplog, "accepts only slaves with the same")
         assert not master.state.replication.followers(0.0)
 
 

@@ -297,7 +297,9 @@ async def test_a_member_of_a_group_without_a_master_says_what_it_waits_for(tmp_p
     await group.begin()
     async with group.running(1):
         await until_told(group, 1, 503, "all members must report first, missing members 2")
-        await until_told(group, 1, 503, "the group's Lease was not read yet, or there is none")
+        await until_told(
+            group, 1, 503, "the member has not read the group's Lease, or there is none"
+        )
     await group.api.stop()
 
 
@@ -417,7 +419,7 @@ async def test_a_slave_of_fixed_roles_is_turned_away(
             writer.write(encode_report(0))
             assert await reader.read() == b""
             writer.close()
-    assert "slaves with brokerRole=SLAVE follow a broker of fixed roles" in caplog.text
+    assert "slaves with brokerRole=SLAVE follow a broker with a fixed role" in caplog.text
 
 
 async def test_a_master_that_stops_hands_over(tmp_path: Path) -> None:
@@ -434,7 +436,7 @@ async def test_who_handed_over_still_relays_what_comes_to_it(
     async with group_of(tmp_path, 1, 2) as group:
         old = group.holder
         await asked(group.hosts[old], new_topic())
-        monkeypatch.setattr(member_host, "RELAY_SECONDS", WAIT_SECONDS)
+        monkeypatch.setattr(member_host, "FORWARD_SECONDS", WAIT_SECONDS)
         stopping = asyncio.create_task(group.hosts[old].stop())
         await until(lambda: group.holder == 3 - old)
         await asyncio.sleep(0.2)  # a Service leads here, until it was told otherwise
@@ -442,7 +444,7 @@ async def test_who_handed_over_still_relays_what_comes_to_it(
         assert answer.code == ResponseCode.SLAVE_NOT_AVAILABLE, "stored, by the only one of the set"
         stopping.cancel()  # it has relayed for long enough; the group stops it once more
         await asyncio.wait([stopping])
-        monkeypatch.setattr(member_host, "RELAY_SECONDS", 0.0)
+        monkeypatch.setattr(member_host, "FORWARD_SECONDS", 0.0)
 
 
 async def test_a_master_goes_on_without_the_api_while_the_other_promises(tmp_path: Path) -> None:

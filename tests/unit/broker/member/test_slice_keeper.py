@@ -173,7 +173,7 @@ async def test_a_right_that_is_missing_is_reported_as_that(
     await until(lambda: len(reign.keeper.problems) == 2)
     unpublished, unknown = reign.keeper.problems
     assert "the Service: the API answers 403" in unpublished
-    assert "other EndpointSlices of the Service are not known: the API answers 403" in unknown
+    assert "other EndpointSlices of the Service cannot be listed: the API answers 403" in unknown
     await until(lambda: len(reign.published) > 3)
     assert caplog.text.count("cannot list other EndpointSlices of the Service") == 1
     reign.fault(Fault.NONE)

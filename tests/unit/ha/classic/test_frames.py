@@ -76,7 +76,7 @@ def test_reports_are_read_wherever_they_are_cut(positions: list[int], sizes: lis
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**31), 2**31 - 1))
-def test_a_frame_that_no_master_sends_ends_the_reading(position: int, size: int) -> None:
+def test_invalid_frame_ends_decoding(position: int, size: int) -> None:
     is_sound = position >= 0 and 0 <= size <= 4 << 20
     reader = FrameReader()
     reader.feed(encode_head(position, size))

@@ -28,7 +28,7 @@ def test_the_first_report_leaves_at_once() -> None:
     assert LogReceiver(4096, HA, 0.0, is_empty=True).take_output() == [encode_report(0)]
 
 
-def test_frames_behind_each_other_are_handed_on_as_one() -> None:
+def test_consecutive_data_frames_are_passed_on_as_one() -> None:
     link = following()
     data = frame(100, b"abc") + frame(103) + frame(103, b"de")
     assert link.receive(data, 1.0) == [Copied(100, b"abcde")]
@@ -70,7 +70,7 @@ def test_garbage_is_not_handed_on(data: bytes) -> None:
     assert not [event for event in link.receive(data, 1.0) if isinstance(event, Copied)]
 
 
-def test_silence_is_broken_and_borne_only_so_long() -> None:
+def test_heartbeats_are_sent_and_silence_ends_the_connection() -> None:
     link = following()
     assert link.deadline() == 5.0
     assert not link.expire(5.0)

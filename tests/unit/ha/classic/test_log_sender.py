@@ -1,4 +1,4 @@
-"""The master's end: where it begins, what it sends, whom it believes."""
+"""Tests the master's end of a classic connection: start position, output and reports."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_log_that_cannot_be_read_ends_the_connection() -> None:
     assert ended.ending is Ending.DISK
 
 
-def test_signs_of_life_are_given_and_wanted() -> None:
+def test_both_sides_send_and_expect_heartbeats() -> None:
     master = filled()
     end = master.store.log.end
     follower = master.connect(end)
@@ -116,7 +116,7 @@ def test_signs_of_life_are_given_and_wanted() -> None:
     assert ended.ending is Ending.SILENT
 
 
-def test_who_never_says_anything_is_closed() -> None:
+def test_slave_that_never_reports_is_closed() -> None:
     master = filled()
     follower = master.connect()
     assert follower.deadline() == master.now + 20

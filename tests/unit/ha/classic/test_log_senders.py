@@ -1,4 +1,4 @@
-"""All followers together: who is waited for, and that what they acknowledge answers puts."""
+"""Tests all slaves of a master: which of them sends wait for, and what their reports answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_any_one_slave_is_enough() -> None:
     assert first.acknowledged == 0
 
 
-def test_without_a_slave_producers_hear_so_at_once() -> None:
+def test_without_a_slave_sends_are_answered_at_once() -> None:
     master = Master(ha=SYNC_MASTER)
     follower = master.connect()
     master.put(1)
@@ -106,7 +106,7 @@ def test_disk_and_slave_are_waited_for_side_by_side() -> None:
         assert [answer.status for answer in master.turn().answers] == [PutStatus.PUT_OK]
 
 
-def test_of_two_failures_the_slaves_is_told() -> None:
+def test_of_two_failures_the_one_of_slaves_is_answered() -> None:
     master = Master(settings=SYNC, ha=SYNC_MASTER)
     master.connect(0)
     master.put(1)
@@ -133,7 +133,7 @@ def test_there_are_only_so_many_followers() -> None:
     assert master.followers.opened("10.0.0.9:1", 0.0) is not None
 
 
-def test_a_follower_that_is_gone_has_nothing_read() -> None:
+def test_disk_read_of_a_disconnected_follower_is_cancelled() -> None:
     disk = FaultyDisk()
     again = cold(disk)
     follower = again.connect(0)
@@ -145,7 +145,7 @@ def test_a_follower_that_is_gone_has_nothing_read() -> None:
     assert not again.followers.is_due
 
 
-def test_status_tells_who_is_how_far() -> None:
+def test_status_shows_the_progress_of_each_slave() -> None:
     master = Master(settings=SETTINGS)
     master.connect()
     follower = master.connect(0)

@@ -66,7 +66,7 @@ def test_a_slave_of_java_is_admitted_where_it_is_allowed() -> None:
         assert asked.first == bytes(16)
 
 
-def test_a_peer_may_prove_itself_where_that_is_not_asked_for() -> None:
+def test_peer_may_prove_itself_where_no_proof_is_required() -> None:
     asked, slaves = admission(takes_unproven=True), slave()
     slaves.receive(asked.receive(slaves.receive(asked.receive(slaves.begin()))))
     assert asked.is_proven

@@ -63,7 +63,7 @@ def test_a_peer_that_differs_is_refused(change: dict[str, object], told: str) ->
         meet(slave=dataclasses.replace(SLAVE, **change))  # type: ignore[arg-type]
 
 
-def test_a_slave_believes_its_master_first() -> None:
+def test_slave_checks_the_proof_of_its_master_first() -> None:
     """What it has heard from a stranger gets no proof that could be passed on."""
     slave = SlaveHandshake(SLAVE)
     stranger = MasterHandshake(dataclasses.replace(MASTER, secret=GroupSecret(b"x" * 16)))
@@ -71,7 +71,7 @@ def test_a_slave_believes_its_master_first() -> None:
         slave.receive(stranger.receive(slave.begin()))
 
 
-def test_a_proof_is_worth_nothing_on_another_connection() -> None:
+def test_proof_is_invalid_on_another_connection() -> None:
     slave = SlaveHandshake(SLAVE)
     said = slave.begin()
     proof = slave.receive(MasterHandshake(MASTER).receive(said))
@@ -105,13 +105,13 @@ def test_nothing_comes_with_the_hello() -> None:
         )
 
 
-def test_a_letter_may_not_be_long() -> None:
+def test_handshake_frame_is_bounded() -> None:
     master = MasterHandshake(MASTER)
     with pytest.raises(RemoteError, match="invalid frame of kind b'H' and 4097 bytes"):
         master.receive(OPENING + b"H" + (4097).to_bytes(4, "big"))
 
 
-def test_a_master_of_java_is_told_from_one_that_proves_itself() -> None:
+def test_java_master_is_distinguished_from_one_with_a_proof() -> None:
     with pytest.raises(RemoteError, match="the connection begins with 00 00 00 00 00 00 00 00"):
         SlaveHandshake(SLAVE).receive(bytes(12))
 

@@ -21,7 +21,7 @@ def test_an_epoch_without_a_record_is_forgotten() -> None:
     assert begun(FOUR, 10, 700) == (*FOUR[:3], Epoch(10, 700))
 
 
-def test_an_epoch_that_was_heard_of_and_never_reached_is_forgotten() -> None:
+def test_epoch_that_the_log_never_reached_is_dropped() -> None:
     assert begun(FOUR, 10, 699) == (*FOUR[:3], Epoch(10, 699))
 
 
@@ -37,14 +37,14 @@ def test_what_is_cut_takes_its_epochs_along() -> None:
     assert cut(FOUR, 0) == ()
 
 
-def test_files_that_go_take_the_epochs_that_ended_in_them_along() -> None:
+def test_deleted_log_files_drop_the_epochs_that_ended_in_them() -> None:
     assert trimmed(FOUR, 99) == FOUR
     assert trimmed(FOUR, 100) == FOUR[1:]
     assert trimmed(FOUR, 9_999) == FOUR[3:]
     assert trimmed((), 5) == ()
 
 
-def test_logs_part_where_the_last_epoch_of_both_ends_in_one_of_them() -> None:
+def test_logs_diverge_where_the_last_common_epoch_ends() -> None:
     assert divergence(FOUR, 800, FOUR, 900) == 800
     assert divergence(FOUR, 800, FOUR[:3], 500) == 500
     assert divergence(FOUR, 800, (*FOUR[:3], Epoch(8, 650)), 900) == 650
@@ -70,10 +70,10 @@ class Log:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 3), st.booleans())))
-def test_members_that_take_turns_never_disagree_below_where_they_part(
+def test_logs_of_alternating_masters_agree_below_their_divergence(
     story: list[tuple[int, int, int, bool]],
 ) -> None:
-    """Whoever is master writes; the others copy some of it, or nothing, and may be next."""
+    """The master writes; the other members copy some of it, or nothing, and may lead next."""
     logs = [Log(), Log(), Log()]
     for number, (master_of, size, copied, both) in enumerate(story, 1):
         master = logs[master_of]

@@ -20,7 +20,7 @@ STEPS = 5
 
 
 def written_once(choose: Chooser) -> FaultyDisk:
-    """A disk whose folder is there for good, and the file with it."""
+    """A disk with the folder and the file fsynced."""
     disk = FaultyDisk(choose)
     disk.make_folder("gantry")
     disk.sync_folder("")
@@ -32,12 +32,12 @@ def number(said: JsonObject) -> int:
     return long_field(said, "number")
 
 
-def test_a_file_is_magic_sum_and_object() -> None:
+def test_file_has_magic_checksum_and_object() -> None:
     body = b'{"number":7}'
     assert FILE.encode({"number": 7}) == b"NUM1" + zlib.crc32(body).to_bytes(4, "big") + body
 
 
-def test_a_file_that_is_not_there_is_none() -> None:
+def test_missing_file_reads_as_none() -> None:
     assert FILE.read(FaultyDisk(), number) is None
 
 
@@ -73,7 +73,7 @@ def test_a_file_above_its_bound_is_refused() -> None:
 
 
 @pytest.mark.parametrize("choose", [keep_all, lose_all])
-def test_a_write_that_stopped_anywhere_leaves_the_old_file_or_the_new_one(choose: Chooser) -> None:
+def test_interrupted_write_leaves_the_old_or_the_new_file(choose: Chooser) -> None:
     found = set()
     for operations in range(1, STEPS + 1):
         disk = written_once(choose)

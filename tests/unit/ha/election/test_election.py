@@ -1,4 +1,4 @@
-"""Who may become master: decided from what one member knows."""
+"""Tests the decision of one member whether it may become master."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def verdict(
     return judge(view, now)
 
 
-def test_a_held_lease_is_left_alone_for_its_whole_duration() -> None:
+def test_held_lease_is_not_sought_for_its_whole_duration() -> None:
     early = verdict(LEASE, CHANGED_AT + DURATION_SECONDS - 0.01)
     assert early.epoch == 0
     assert early.again_at == CHANGED_AT + DURATION_SECONDS
@@ -61,19 +61,19 @@ def test_an_expired_lease_is_sought_with_the_next_epoch() -> None:
     assert verdict(LEASE, others={3: member_report()}).epoch == 5
 
 
-def test_a_lease_that_was_given_away_is_sought_at_once() -> None:
+def test_released_lease_is_sought_at_once() -> None:
     others = {1: member_report(499), 3: member_report(499)}
     assert verdict(FREE, CHANGED_AT, others=others).epoch == 5
 
 
-def test_the_others_of_the_set_are_heard_before() -> None:
+def test_other_in_sync_members_are_waited_for_first() -> None:
     early = verdict(FREE, CHANGED_AT, others={3: member_report(499)})
     assert early.epoch == 0
     assert early.again_at == CHANGED_AT + COURTESY_SECONDS
     assert verdict(FREE, early.again_at, others={3: member_report(499)}).epoch == 5
 
 
-def test_and_those_outside_of_it_who_may_know_that_the_lease_is_an_old_one() -> None:
+def test_members_outside_isr_are_waited_for_as_they_may_know_a_newer_lease() -> None:
     alone = replace(FREE, in_sync=frozenset({2}))
     early = verdict(alone, CHANGED_AT, others={3: member_report(499)})
     assert early.epoch == 0
@@ -88,7 +88,7 @@ def test_and_those_outside_of_it_who_may_know_that_the_lease_is_an_old_one() -> 
     [member_report(501), member_report(10, epoch=5, last=5)],
     ids=["a longer log", "a log of a later epoch"],
 )
-def test_who_has_more_goes_first_but_is_not_waited_for_for_good(better: MemberReport) -> None:
+def test_member_with_more_goes_first_for_a_limited_time(better: MemberReport) -> None:
     lease = replace(FREE, epoch=better.epoch)
     ours = member_report(epoch=better.epoch)
     others = {1: member_report(1), 3: better}
@@ -109,13 +109,13 @@ def test_the_preferred_one_goes_first_where_logs_are_equal() -> None:
     )
 
 
-def test_without_a_wish_the_lowest_number_goes_first() -> None:
+def test_without_a_preferred_member_the_lowest_number_goes_first() -> None:
     others = {2: member_report(), 3: member_report()}
     assert verdict(FREE, CHANGED_AT + 1, me=1, others=others).epoch == 5
     assert verdict(FREE, CHANGED_AT + 1, others={1: member_report(), 3: member_report()}).epoch == 0
 
 
-def test_whom_the_last_master_chose_is_left_its_chance() -> None:
+def test_chosen_successor_goes_first() -> None:
     lease = replace(FREE, successor=3)
     others = {1: member_report(1), 3: member_report(1)}
     assert verdict(lease, CHANGED_AT + 1, others=others).epoch == 0
@@ -128,40 +128,40 @@ def test_whom_the_last_master_chose_is_left_its_chance() -> None:
     assert verdict(lease, CHANGED_AT + PATIENCE_SECONDS, others=others).epoch == 5
 
 
-def test_who_leaves_counts_and_is_not_waited_for() -> None:
+def test_leaving_member_stays_in_sync_and_is_not_waited_for() -> None:
     chosen = replace(FREE, successor=2, leaver=1)
     assert verdict(chosen, CHANGED_AT).in_sync == {3}
-    assert verdict(chosen, me=1).epoch, "where nobody else takes it"
+    assert verdict(chosen, me=1).epoch, "where no other member takes it"
     taken = chosen.acquired(MemberId(2, ALL, "m2:10911", "m2:10912", "72" * 16), 5, frozenset({3}))
     assert (taken.successor, taken.leaver) == (NO_MEMBER, NO_MEMBER)
 
 
-def test_only_who_is_in_the_set_may() -> None:
+def test_only_in_sync_members_may_seek_the_lease() -> None:
     refused = verdict(replace(FREE, in_sync=frozenset({1, 3})))
     assert refused.epoch == 0
     assert "only members 1, 3 may" in refused.reason
 
 
-def test_a_fenced_member_may_not() -> None:
+def test_fenced_member_does_not_seek_the_lease() -> None:
     assert verdict(replace(FREE, fenced=frozenset({2})), others={3: member_report(1)}).epoch == 0
 
 
-def test_a_disk_that_does_not_answer_makes_no_master() -> None:
+def test_member_whose_disk_stalls_does_not_seek_the_lease() -> None:
     assert verdict(FREE, stall="a sync takes long", trouble="a sync takes long").epoch == 0
 
 
-def test_others_go_before_a_full_disk_but_not_for_good() -> None:
+def test_member_with_a_full_disk_lets_other_members_go_first_for_a_while() -> None:
     early = verdict(FREE, CHANGED_AT + 1.0, trouble="it is full")
     assert early.epoch == 0
     assert "it is full" in early.reason
     assert verdict(FREE, early.again_at, trouble="it is full").epoch == 5
 
 
-def test_whom_the_last_master_chose_goes_though_it_is_full() -> None:
+def test_chosen_successor_leads_even_with_a_full_disk() -> None:
     assert verdict(replace(FREE, successor=2), CHANGED_AT, trouble="it is full").epoch == 5
 
 
-def test_the_new_set_is_who_is_there_and_whole() -> None:
+def test_new_isr_has_the_present_members_with_complete_logs() -> None:
     others = {1: member_report(1, electable=False), 3: member_report(499)}
     assert verdict(LEASE, others=others).in_sync == {3}
 
@@ -175,7 +175,7 @@ def test_a_machine_that_went_down_is_no_master_while_another_one_is_whole() -> N
     assert verdict(FREE, ours=ours, others=others).epoch == 0
 
 
-def test_of_equally_long_logs_the_one_less_in_doubt_is_taken() -> None:
+def test_of_equally_long_logs_the_one_with_the_longer_verified_part_wins() -> None:
     doubtful, sure = (member_report(electable=False)._replace(sure_to=to) for to in (200, 400))
     whole = member_report(electable=False)
     for ours, other, is_us in [
@@ -190,13 +190,13 @@ def test_of_equally_long_logs_the_one_less_in_doubt_is_taken() -> None:
             assert (verdict(lease, ours=ours, others=others).epoch == 5) is is_us
 
 
-def test_one_that_is_fenced_is_not_waited_for_as_it_is_less_in_doubt() -> None:
+def test_fenced_member_with_a_longer_verified_part_is_not_waited_for() -> None:
     ours = member_report(electable=False)._replace(sure_to=200)
     lease = replace(FREE, in_sync=frozenset({2, 3}), fenced=frozenset({3}))
     assert verdict(lease, ours=ours, others={3: member_report(electable=False)}).epoch == 5
 
 
-def test_where_all_machines_went_down_the_longest_log_is_taken_once_all_were_heard() -> None:
+def test_after_a_crash_of_all_machines_the_longest_log_is_elected_once_all_report() -> None:
     ours = member_report(900, electable=False)
     shorter = member_report(899, electable=False)
     assert verdict(FREE, ours=ours, others={3: shorter}).epoch == 0
@@ -216,14 +216,14 @@ def test_where_the_disk_of_the_only_one_of_the_set_is_new_the_longest_log_of_all
     assert (chosen.epoch, chosen.in_sync, chosen.is_unclean) == (5, frozenset(), False)
 
 
-def test_all_have_to_be_heard_for_that() -> None:
+def test_all_members_must_report_for_an_untrusted_lease() -> None:
     alone = replace(FREE, in_sync=frozenset({1}))
     assert verdict(alone, me=2, others={1: NEW}).epoch == 0
     assert verdict(alone, me=2, others={3: member_report()}).epoch == 0
     assert verdict(alone, me=1, ours=NEW, others={2: member_report()}).epoch == 0
 
 
-def test_while_anybody_of_the_set_has_something_of_the_log_it_is_one_of_them() -> None:
+def test_while_an_in_sync_member_has_a_log_it_is_elected() -> None:
     two = replace(FREE, in_sync=frozenset({1, 3}))
     lost = member_report(10, electable=False)
     assert verdict(two, me=2, others={1: NEW, 3: lost}).epoch == 0
@@ -261,7 +261,7 @@ def test_no_unclean_election_while_a_member_of_the_set_is_there() -> None:
     assert verdict(lease, others={1: member_report(1)}).epoch == 0
 
 
-def test_an_unclean_election_takes_the_log_that_goes_furthest_whole_or_not() -> None:
+def test_unclean_election_takes_the_longest_log_even_if_incomplete() -> None:
     lease = replace(
         FREE, in_sync=frozenset({1}), operator_requests=OperatorRequests(allows_unclean=True)
     )
@@ -278,7 +278,7 @@ def test_an_unclean_election_takes_the_log_that_goes_furthest_whole_or_not() -> 
 MADE = Lease("8")
 
 
-def test_where_there_is_no_lease_one_is_made_first() -> None:
+def test_missing_lease_is_created_first() -> None:
     others = {1: member_report(1), 3: member_report(499)}
     said = verdict(None, others=others)
     assert said.is_missing
@@ -288,25 +288,23 @@ def test_where_there_is_no_lease_one_is_made_first() -> None:
 
 
 @pytest.mark.parametrize("lease", [MADE, replace(FREE, epoch=3)], ids=["lost", "set back"])
-def test_without_a_lease_to_go_by_all_members_have_to_be_heard(lease: Lease) -> None:
+def test_without_a_trusted_lease_all_members_must_report(lease: Lease) -> None:
     assert verdict(lease, others={1: member_report(1)}).epoch == 0
     assert verdict(lease, others={1: member_report(1), 3: member_report(499)}).epoch == 5
 
 
-def test_without_a_lease_the_log_that_goes_furthest_wins_even_if_it_may_have_lost_something() -> (
-    None
-):
+def test_without_a_lease_the_longest_log_wins_even_if_incomplete() -> None:
     ours = member_report(900, electable=False)
     assert verdict(MADE, ours=ours, others={1: member_report(1), 3: member_report(899)}).epoch == 5
     assert verdict(MADE, others={1: member_report(1), 3: member_report(501)}).epoch == 0
 
 
-def test_the_next_epoch_is_above_whatever_anybody_has_seen() -> None:
+def test_next_epoch_is_above_each_epoch_that_a_member_has_seen() -> None:
     others = {1: member_report(1, epoch=9), 3: member_report(1)}
     assert verdict(replace(FREE, epoch=6), others=others).epoch == 10
 
 
-def test_a_lease_that_was_set_back_and_is_held_is_left_alone_as_any_other() -> None:
+def test_held_lease_that_was_set_back_is_not_sought() -> None:
     others = {1: member_report(1), 3: member_report(1)}
     held = replace(LEASE, epoch=3)
     assert verdict(held, CHANGED_AT + 1.0, others=others).epoch == 0
@@ -316,7 +314,7 @@ def test_a_lease_that_was_set_back_and_is_held_is_left_alone_as_any_other() -> N
 @pytest.mark.parametrize(
     "lease", [replace(LEASE, untrusted_reason="edited"), replace(LEASE, epoch=3)]
 )
-def test_a_version_that_is_not_believed_may_hide_a_renewal_that_nobody_has_read(
+def test_untrusted_version_may_hide_an_unread_renewal(
     lease: Lease,
 ) -> None:
     others = {1: member_report(1), 3: member_report(1)}
@@ -326,14 +324,14 @@ def test_a_version_that_is_not_believed_may_hide_a_renewal_that_nobody_has_read(
     assert verdict(lease, found.again_at, others=others, touched_at=touched_at).epoch == 5
 
 
-def test_a_version_that_is_believed_is_no_renewal() -> None:
+def test_new_trusted_version_is_not_a_renewal() -> None:
     assert (
         verdict(LEASE, others={1: member_report(1), 3: member_report(1)}, touched_at=LATER).epoch
         == 5
     )
 
 
-def test_what_was_said_long_ago_counts_for_nothing() -> None:
+def test_old_report_does_not_count() -> None:
     old = {
         1: ReceivedReport(member_report(1), LATER - 1.0),
         3: ReceivedReport(member_report(1), LATER),
@@ -365,7 +363,7 @@ def test_a_lease_that_was_set_back_to_our_own_is_waited_for_as_any_other() -> No
     ],
     ids=["of the set", "set back", "unclean"],
 )
-def test_who_is_fenced_goes_before_nobody_who_has_as_much(lease: Lease, now: float) -> None:
+def test_fenced_member_does_not_go_before_an_equal_log(lease: Lease, now: float) -> None:
     is_unclean = lease.operator_requests.allows_unclean
     others = {1: member_report()} if is_unclean else {1: member_report(), 3: member_report(499)}
     assert verdict(lease, now, others=others).epoch == 0
@@ -398,7 +396,7 @@ def test_another_disk_in_a_seat_of_the_set_may_not_lead() -> None:
     assert "only members 1, 2, 3 may be master" in found.reason
 
 
-def test_nor_does_it_count_as_heard() -> None:
+def test_foreign_disk_does_not_count_as_a_report() -> None:
     torn = on(OURS, member_report(500, electable=False))
     heard = {
         1: on("d1" * 16, member_report(400)),
@@ -412,13 +410,13 @@ def test_nor_does_it_count_as_heard() -> None:
     assert "missing members 1" in verdict(NAMED, ours=torn, others=swapped).reason
 
 
-def test_a_disk_of_another_group_is_not_heard() -> None:
+def test_report_of_a_disk_of_another_group_is_ignored() -> None:
     foreign = on("d1" * 16, member_report(9000, epoch=9, last=9), "cd" * 16)
     others = {1: foreign, 3: on("d3" * 16, member_report(400))}
     assert verdict(NAMED, ours=on(OURS, member_report(500)), others=others).epoch == 5
 
 
-def test_a_lease_that_somebody_has_a_newer_one_of_is_not_believed() -> None:
+def test_lease_is_untrusted_if_a_member_has_seen_a_newer_one() -> None:
     newer = on("d1" * 16, member_report(500))._replace(mark=Mark(4, 9))
     others = {1: newer, 3: on("d3" * 16, member_report(400))}
     assert verdict(NAMED, ours=on(OURS, member_report(500)), others=others).reason != ""
@@ -427,19 +425,19 @@ def test_a_lease_that_somebody_has_a_newer_one_of_is_not_believed() -> None:
     assert "all members must report first, missing members 3" in found.reason
 
 
-def test_where_it_is_doubted_each_member_has_to_be_heard_with_its_disk() -> None:
-    doubted = replace(NAMED, untrusted_reason="somebody has edited it")
+def test_for_an_untrusted_lease_each_member_must_report_with_its_disk() -> None:
+    doubted = replace(NAMED, untrusted_reason="it was edited")
     ours = on(OURS, member_report(500))
     others = {1: on("d1" * 16, member_report(400)), 3: on("d3" * 16, member_report(400))}
     assert verdict(doubted, ours=ours, others=others).epoch == 5
     swapped = {**others, 3: on(ANOTHER, member_report(400))}
-    assert "edited it: all members must report first, missing members 3" in (
+    assert "it was edited: all members must report first, missing members 3" in (
         verdict(doubted, ours=ours, others=swapped).reason
     )
 
 
-def test_members_that_know_different_leases_choose_the_same_one_where_none_is_believed() -> None:
-    """Two that held each other for the better one would wait for good."""
+def test_members_with_different_untrusted_leases_choose_the_same_master() -> None:
+    """Two members that each prefer the other would wait forever."""
     torn = on(OURS, MemberReport(1, (), 0, 0, is_electable=False))
     new = on("d3" * 16, MemberReport(0, (), 0, 0, is_electable=True), "")
     third = on("d1" * 16, MemberReport(1, (), 0, 0, is_electable=False))
@@ -452,7 +450,7 @@ def test_members_that_know_different_leases_choose_the_same_one_where_none_is_be
     assert chosen == ["member 1 has more"] * 2
 
 
-def test_an_empty_disk_does_not_choose_among_groups_where_the_lease_says_none() -> None:
+def test_empty_disk_does_not_choose_among_several_groups() -> None:
     unreadable = replace(FREE, untrusted_reason="it cannot be read", in_sync=frozenset(), epoch=0)
     empty = on(ANOTHER, member_report(1), "")
     same = {1: on("d1" * 16, member_report(0)), 3: on("d3" * 16, member_report(0))}
@@ -463,7 +461,7 @@ def test_an_empty_disk_does_not_choose_among_groups_where_the_lease_says_none() 
     assert "gantry store archive" in found.reason
 
 
-def test_an_operators_word_ends_that_after_a_while() -> None:
+def test_unclean_election_is_allowed_after_a_while() -> None:
     doubted = replace(
         NAMED,
         untrusted_reason="it was deleted",
@@ -477,7 +475,7 @@ def test_an_operators_word_ends_that_after_a_while() -> None:
     assert late.is_unclean
 
 
-def test_and_where_the_rest_of_the_set_is_not_heard() -> None:
+def test_unclean_election_while_other_in_sync_members_are_silent() -> None:
     torn = on(OURS, member_report(500, electable=False))
     willing = replace(NAMED, operator_requests=OperatorRequests(allows_unclean=True))
     early = verdict(willing, CHANGED_AT + 1.0, ours=torn)
@@ -489,28 +487,28 @@ def test_and_where_the_rest_of_the_set_is_not_heard() -> None:
     assert verdict(NAMED, ours=torn).epoch == 0
 
 
-def test_a_stray_disk_has_no_part() -> None:
+def test_member_with_a_foreign_disk_takes_no_part() -> None:
     view = View(
         2, ALL, member_report(), FREE, CHANGED_AT, CHANGED_AT, {}, foreign_reason="of another group"
     )
     assert judge(view, LATER) == Verdict("of another group")
 
 
-def test_a_lease_is_made_by_who_knows_the_group_once_a_master_has_not() -> None:
+def test_member_whose_disk_knows_the_group_creates_a_missing_lease() -> None:
     known = on(OURS, member_report(500))
-    gone = replace(NAMED, version="", untrusted_reason="somebody has deleted it")
+    gone = replace(NAMED, version="", untrusted_reason="it was deleted")
     early = verdict(gone, CHANGED_AT + 1.0, ours=known)
     assert not early.is_missing
     assert verdict(gone, early.again_at, ours=known).is_missing
     assert not verdict(None, ours=blank(), others={1: known}).is_missing
 
 
-def test_a_new_groups_is_made_once_all_were_heard() -> None:
+def test_lease_of_a_new_group_is_created_when_all_members_report() -> None:
     assert not verdict(None, ours=blank(), others={1: blank()}).is_missing
     assert verdict(None, ours=blank(), others={1: blank(), 3: blank()}).is_missing
 
 
-def test_disks_of_several_groups_make_none() -> None:
+def test_disks_of_several_groups_create_no_lease() -> None:
     found = verdict(
         None, ours=on(OURS, member_report()), others={1: on(ANOTHER, member_report(), "cd" * 16)}
     )
@@ -518,7 +516,7 @@ def test_disks_of_several_groups_make_none() -> None:
     assert "members 1, 2 belong to several groups" in found.reason
 
 
-def test_the_lease_of_an_earlier_life_is_given_up_where_another_has_more() -> None:
+def test_lease_of_an_earlier_process_is_released_if_another_member_has_more() -> None:
     mine = replace(NAMED, holder=2)
     torn = on(OURS, member_report(400, electable=False))
     others = {1: on("d1" * 16, member_report(500)), 3: on("d3" * 16, member_report(500))}

@@ -1,4 +1,4 @@
-"""Who counts, from when, and until when."""
+"""Tests which members count for acknowledgements, and from when until when."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_all_members_of_the_set_have_what_is_acknowledged() -> None:
     assert group.acknowledged(has(50)) == 50
 
 
-def test_who_is_not_in_the_set_does_not_count() -> None:
+def test_follower_outside_isr_does_not_count() -> None:
     group = of(1, 2)
     group.reported(2, has(100), 100, 0.1)
     group.reported(3, has(5), 100, 0.1)
@@ -43,7 +43,7 @@ def test_what_is_only_in_the_log_is_not_on_the_disk() -> None:
     assert group.acknowledged(has(100, flushed=40)) == 40
 
 
-def test_who_does_not_get_on_is_to_go_and_counts_until_it_is_gone() -> None:
+def test_follower_without_progress_is_removed_and_counts_until_then() -> None:
     group = of(1, 2, 3)
     for now in (0.5, 1.0, 1.5, 2.0):
         group.reported(2, has(50), 100, now)
@@ -59,7 +59,7 @@ def test_who_does_not_get_on_is_to_go_and_counts_until_it_is_gone() -> None:
     assert group.acknowledged(has(100)) == 100
 
 
-def test_who_is_leaving_is_to_go_at_once_and_counts_until_it_is_gone() -> None:
+def test_leaving_follower_is_removed_at_once_and_counts_until_then() -> None:
     group = of(1, 2, 3)
     group.reported(2, has(70), 100, 0.1)
     group.reported(3, has(100), 100, 0.1)
@@ -72,7 +72,7 @@ def test_who_is_leaving_is_to_go_at_once_and_counts_until_it_is_gone() -> None:
     assert group.acknowledged(has(100)) == 100
 
 
-def test_what_is_acknowledged_while_somebody_goes_is_on_our_own_disk() -> None:
+def test_acknowledged_messages_are_flushed_while_isr_shrinks() -> None:
     group = of(1, 2, 3)
     for member in (2, 3):
         group.reported(member, has(90, flushed=0), 100, 0.1)
@@ -86,10 +86,10 @@ def test_what_is_acknowledged_while_somebody_goes_is_on_our_own_disk() -> None:
     assert group.acknowledged(ours) == 90
     for wanted in (frozenset({1, 2, 3}), None):
         group.prepare(wanted)
-        assert group.acknowledged(ours) == 90, "nobody goes"
+        assert group.acknowledged(ours) == 90, "no member is removed"
 
 
-def test_who_was_leaving_and_came_back_stays() -> None:
+def test_follower_that_stops_leaving_stays() -> None:
     group = of(1, 2)
     group.reported(2, Report(100, 100, is_leaving=True), 100, 0.1)
     group.lost(2)
@@ -98,7 +98,7 @@ def test_who_was_leaving_and_came_back_stays() -> None:
     assert group.wanted(0.2) is None
 
 
-def test_who_is_fenced_is_to_go_at_once_and_does_not_come() -> None:
+def test_fenced_follower_is_removed_at_once_and_not_added() -> None:
     group = of(1, 2)
     group.fenced = frozenset({2, 3})
     for member in (2, 3):
@@ -108,7 +108,7 @@ def test_who_is_fenced_is_to_go_at_once_and_does_not_come() -> None:
     assert group.wanted(0.2) == frozenset({1})
 
 
-def test_whom_a_proposal_names_can_be_elected_and_who_only_comes_cannot() -> None:
+def test_proposed_member_is_electable_and_a_joining_one_is_not() -> None:
     group = of(1, 2)
     for now in (0.1, 0.2):
         group.reported(3, has(100), 100, now)
@@ -120,7 +120,7 @@ def test_whom_a_proposal_names_can_be_elected_and_who_only_comes_cannot() -> Non
     assert group.electable == {1, 3}
 
 
-def test_whom_a_doubted_lease_claims_has_to_have_all_and_is_not_surely_in_sync() -> None:
+def test_members_that_only_an_untrusted_lease_names_count_but_are_not_trusted() -> None:
     group = of(1)
     group.confirmed({1}, {1, 2, 3})
     group.reported(2, has(70), 100, 0.1)
@@ -130,7 +130,7 @@ def test_whom_a_doubted_lease_claims_has_to_have_all_and_is_not_surely_in_sync()
     assert group.acknowledged(has(100)) == 100
 
 
-def test_who_is_full_does_not_come() -> None:
+def test_follower_with_a_full_disk_does_not_join() -> None:
     group = of(1)
     group.reported(2, Report(100, 100, is_refusing=True), 100, 0.1)
     assert group.counted == {1}
@@ -138,14 +138,14 @@ def test_who_is_full_does_not_come() -> None:
     assert group.counted == {1, 2}
 
 
-def test_who_comes_and_leaves_holds_nobody_up() -> None:
+def test_joining_follower_that_leaves_delays_no_send() -> None:
     group = of(1)
     group.reported(2, Report(100, 100, is_leaving=True), 100, 0.1)
     group.turn(0.1)
     assert group.counted == {1}
 
 
-def test_who_has_nothing_to_copy_gets_on() -> None:
+def test_follower_with_nothing_to_copy_makes_progress() -> None:
     group = of(1, 2)
     for now in range(10):
         group.reported(2, has(100), 100, float(now))
@@ -153,7 +153,7 @@ def test_who_has_nothing_to_copy_gets_on() -> None:
     assert group.wanted(9.0 + PROGRESS_SECONDS) == frozenset({1})
 
 
-def test_who_comes_counts_before_anybody_can_know() -> None:
+def test_joining_follower_counts_before_it_is_proposed() -> None:
     group = of(1)
     group.reported(2, has(60), 100, 1.0)
     assert group.wanted(1.0) is None, "it has not caught up"
@@ -166,7 +166,7 @@ def test_who_comes_counts_before_anybody_can_know() -> None:
     assert group.acknowledged(has(120)) == 120
 
 
-def test_who_was_lost_has_to_catch_up_again() -> None:
+def test_disconnected_joining_follower_has_to_catch_up_again() -> None:
     group = of(1)
     group.reported(2, has(100), 100, 1.0)
     group.lost(2)
@@ -190,7 +190,7 @@ step = st.tuples(
 
 @pytest.mark.parametrize("flushes", [False, True])
 @given(st.lists(step, max_size=60))
-def test_whoever_may_be_elected_has_what_was_acknowledged(
+def test_each_electable_member_has_all_acknowledged_messages(
     flushes: bool, story: list[tuple[str, int, int]]
 ) -> None:
     """The lease has one of two sets while a proposal is under way; either of them may be it."""
@@ -221,7 +221,7 @@ def test_whoever_may_be_elected_has_what_was_acknowledged(
             assert (report.flushed if flushes else report.received) >= acknowledged
 
 
-def test_who_keeps_up_with_a_master_that_never_rests_counts_and_is_proposed_soon() -> None:
+def test_follower_that_keeps_up_with_a_busy_master_joins_soon() -> None:
     group = of(1)
     for step in range(1, 3):
         group.reported(2, has(100 * step), 100 * step + 50, 0.1 * step)
@@ -231,7 +231,7 @@ def test_who_keeps_up_with_a_master_that_never_rests_counts_and_is_proposed_soon
     assert group.wanted(0.3) == frozenset({1, 2})
 
 
-def test_who_counts_and_does_not_get_there_holds_nobody_up_for_long() -> None:
+def test_joining_follower_that_stalls_delays_sends_only_briefly() -> None:
     group = of(1)
     group.reported(2, has(100), 150, 0.1)
     group.reported(2, has(160), 900, 0.2)
@@ -240,14 +240,14 @@ def test_who_counts_and_does_not_get_there_holds_nobody_up_for_long() -> None:
     assert group.acknowledged(has(900)) == 900
 
 
-def test_who_is_far_behind_does_not_count_though_it_reaches_where_the_log_once_ended() -> None:
+def test_follower_far_behind_does_not_join_by_reaching_an_old_end() -> None:
     group = of(1)
     group.reported(2, has(0), 1000, 0.0)
     group.reported(2, has(1000), 900_000, 60.0)
     assert group.counted == {1}
 
 
-def test_who_gets_on_and_is_slower_than_producers_is_to_go() -> None:
+def test_follower_slower_than_producers_is_removed() -> None:
     group = of(1, 2)
     wanted = None
     for step in range(1, 50):
@@ -259,7 +259,7 @@ def test_who_gets_on_and_is_slower_than_producers_is_to_go() -> None:
     assert LAG_SECONDS <= 0.1 * step <= LAG_SECONDS + 1.1
 
 
-def test_who_has_come_and_gets_no_further_while_nothing_can_be_written_counts_no_more() -> None:
+def test_joined_follower_that_stalls_during_an_outage_stops_counting() -> None:
     group = of(1)
     group.reported(2, has(100), 100, 1.0)
     assert group.counted == {1, 2}

@@ -38,7 +38,7 @@ def test_a_free_lease_makes_a_master() -> None:
     assert life.may_acknowledge
 
 
-def test_nobody_seeks_it_before_its_log_is_on_its_disk() -> None:
+def test_member_flushes_its_log_before_it_seeks_the_lease() -> None:
     life = Life(LeaseStore(ALONE), FakeContext())
     life.context.is_on_disk = False
     life.run(1.0)
@@ -49,7 +49,7 @@ def test_nobody_seeks_it_before_its_log_is_on_its_disk() -> None:
     assert life.is_in(Phase.LEADING)
 
 
-def test_an_empty_disk_takes_the_group_that_others_know_where_the_lease_says_none() -> None:
+def test_empty_disk_takes_the_group_that_other_members_know() -> None:
     context = FakeContext()
     context.others[2] = BEHIND._replace(group="ab" * 16)
     life = Life(LeaseStore(ALONE), context)
@@ -74,7 +74,7 @@ def test_a_held_lease_is_waited_for_by_our_own_clock() -> None:
     assert life.is_in(Phase.LEADING)
 
 
-def test_each_renewal_of_another_master_begins_its_duration_anew() -> None:
+def test_each_renewal_of_another_master_restarts_its_duration() -> None:
     store = LeaseStore(replace(ALONE, holder=2))
     life = Life(store, FakeContext())
     for _ in range(10):
@@ -84,7 +84,7 @@ def test_each_renewal_of_another_master_begins_its_duration_anew() -> None:
     assert life.is_in(Phase.WATCHING)
 
 
-def test_a_master_renews_and_keeps_its_authority() -> None:
+def test_master_that_renews_may_acknowledge() -> None:
     life = leading()
     for _ in range(20):
         life.run(0.5)
@@ -92,7 +92,7 @@ def test_a_master_renews_and_keeps_its_authority() -> None:
     assert len(life.store.writes) <= 1 + 11.0 / 0.8
 
 
-def test_authority_counts_from_when_the_renewal_was_sent() -> None:
+def test_lease_deadline_counts_from_when_the_renewal_was_sent() -> None:
     life = Life(LeaseStore(ALONE), FakeContext())
     life.delay = 1.2
     life.run(2 * 1.2 + 2 * STEP)
@@ -124,7 +124,7 @@ def test_promises_keep_a_master_going_and_end_with_the_last_one() -> None:
     assert life.is_in(Phase.WATCHING)
 
 
-def test_who_has_to_promise() -> None:
+def test_members_that_must_promise() -> None:
     alone = leading()
     assert alone.promisers == {2, 3}
     unclean = leading(replace(ALONE, operator_requests=OperatorRequests(allows_unclean=True)))
@@ -146,7 +146,7 @@ def test_a_promise_is_kept_though_the_lease_has_expired() -> None:
     assert life.is_in(Phase.LEADING)
 
 
-def test_who_seeks_or_leads_promises_nothing() -> None:
+def test_member_that_seeks_or_leads_makes_no_promise() -> None:
     life = leading()
     assert not life.elector.promise(9, life.now)
     seeking = Life(LeaseStore(ALONE), FakeContext())
@@ -156,13 +156,13 @@ def test_who_seeks_or_leads_promises_nothing() -> None:
     assert not seeking.elector.promise(9, seeking.now)
 
 
-def test_a_master_of_an_older_epoch_is_promised_nothing() -> None:
+def test_master_of_an_older_epoch_gets_no_promise() -> None:
     life = Life(LeaseStore(replace(ALONE, holder=2)), FakeContext())
     life.run(1.0)
     assert not life.elector.promise(3, life.now)
 
 
-def test_another_holder_ends_it() -> None:
+def test_master_steps_down_when_the_lease_names_another_holder() -> None:
     life = leading()
     assert life.store.lease is not None
     life.store.edit(replace(life.store.lease, holder=2, epoch=6))
@@ -171,7 +171,7 @@ def test_another_holder_ends_it() -> None:
     assert not life.may_acknowledge
 
 
-def test_an_operators_edit_does_not() -> None:
+def test_edit_by_an_operator_keeps_the_seal_valid() -> None:
     life = leading()
     assert life.store.lease is not None
     life.store.edit(replace(life.store.lease, operator_requests=OperatorRequests(preferred=3)))
@@ -180,7 +180,7 @@ def test_an_operators_edit_does_not() -> None:
     assert life.store.lease.operator_requests.preferred == 3
 
 
-def test_a_new_group_has_a_master_when_all_were_heard() -> None:
+def test_new_group_elects_a_master_when_all_members_report() -> None:
     context = FakeContext()
     context.others = {}
     context.seen_epoch = 0
@@ -194,8 +194,8 @@ def test_a_new_group_has_a_master_when_all_were_heard() -> None:
     assert life.elector.epoch == 1
 
 
-def test_a_lease_that_was_deleted_and_made_anew_counts_from_then_on() -> None:
-    """Somebody may have been master between two looks at nothing."""
+def test_lease_created_again_counts_from_then_on() -> None:
+    """Another member may have been master between two reads without a Lease."""
     life = Life(LeaseStore(), FakeContext())
     life.run(DURATION_SECONDS - 1.0)
     assert life.store.lease is not None
@@ -206,7 +206,7 @@ def test_a_lease_that_was_deleted_and_made_anew_counts_from_then_on() -> None:
     assert life.is_in(Phase.LEADING)
 
 
-def test_a_seek_without_an_answer_is_found_out_by_reading() -> None:
+def test_outcome_of_an_unanswered_seek_is_read() -> None:
     life = Life(LeaseStore(ALONE), FakeContext())
     life.store.is_forgetful = True
     life.run(0.3)
@@ -221,7 +221,7 @@ def test_a_seek_without_an_answer_is_found_out_by_reading() -> None:
 # ---------------------------------------------------------------------- the in-sync set
 
 
-def test_a_member_that_has_caught_up_is_taken_into_the_set() -> None:
+def test_member_that_has_caught_up_is_added_to_isr() -> None:
     life = leading()
     joined(life, 2)
     life.run(STEP)
@@ -231,7 +231,7 @@ def test_a_member_that_has_caught_up_is_taken_into_the_set() -> None:
     assert life.elector.in_sync.persisted == {1, 2}
 
 
-def test_nobody_is_let_go_before_what_was_acknowledged_is_on_our_disk() -> None:
+def test_no_member_is_removed_from_isr_before_the_acknowledged_log_is_flushed() -> None:
     life = pair()
     life.context.is_on_disk = False
     life.run(PROGRESS_SECONDS + 3.0)
@@ -243,7 +243,7 @@ def test_nobody_is_let_go_before_what_was_acknowledged_is_on_our_disk() -> None:
     assert life.store.lease.in_sync == {1}
 
 
-def test_who_comes_waits_for_no_disk() -> None:
+def test_expanding_isr_does_not_wait_for_the_disk() -> None:
     life = leading()
     life.context.is_on_disk = False
     joined(life, 2)
@@ -252,7 +252,7 @@ def test_who_comes_waits_for_no_disk() -> None:
     assert life.store.lease.in_sync == {1, 2}
 
 
-def test_our_disk_goes_on_while_nobody_knows_whether_somebody_was_let_go() -> None:
+def test_master_keeps_flushing_while_a_removal_is_undecided() -> None:
     """What is acknowledged meanwhile waits for it."""
     life = pair()
     life.run(PROGRESS_SECONDS - 2 * STEP)
@@ -280,7 +280,7 @@ def test_a_set_whose_outcome_is_unknown_counts_both_ways_until_another_version_i
     assert in_sync.persisted == {1, 2}
 
 
-def test_a_set_that_was_written_without_an_answer_is_found_out() -> None:
+def test_isr_that_was_written_without_an_answer_is_read() -> None:
     life = leading()
     joined(life, 2)
     life.store.is_forgetful = True
@@ -292,9 +292,9 @@ def test_a_set_that_was_written_without_an_answer_is_found_out() -> None:
     assert in_sync.persisted == in_sync.counted == {1, 2}
 
 
-def test_a_set_that_somebody_else_wrote_counts_as_soon_as_it_is_read() -> None:
-    """An earlier lease of the same reign was restored. Whom it names can be elected by it, and has
-    not got what was acknowledged since: nothing more may be acknowledged without him."""
+def test_isr_written_by_another_program_counts_once_it_is_read() -> None:
+    """An earlier Lease of the same epoch was restored. The members that it names can be elected, and
+    lack what was acknowledged since: nothing more is acknowledged without them."""
     life = leading()
     assert life.store.lease is not None
     life.store.edit(replace(life.store.lease, in_sync=frozenset({1, 3})))
@@ -308,7 +308,7 @@ def test_a_set_that_somebody_else_wrote_counts_as_soon_as_it_is_read() -> None:
     assert life.store.lease.in_sync == in_sync.counted == {1}
 
 
-def test_a_disk_that_does_not_answer_ends_a_reign_in_time() -> None:
+def test_master_whose_disk_stalls_steps_down_in_time() -> None:
     life = leading()
     life.context.stuck = "a sync takes long"
     life.run(LEASE_DEADLINE_SECONDS + 2 * STEP)
@@ -320,7 +320,7 @@ def test_a_disk_that_does_not_answer_ends_a_reign_in_time() -> None:
     assert life.is_in(Phase.LEADING)
 
 
-def test_a_full_disk_ends_no_reign_where_nobody_else_takes_messages() -> None:
+def test_master_with_a_full_disk_stays_if_no_member_accepts_messages() -> None:
     life = pair()
     epoch = life.elector.epoch
     life.context.full = "no space is left"
@@ -344,7 +344,7 @@ def test_of_two_processes_in_one_seat_the_one_whose_write_was_refused_does_not_l
     assert not life.store.writes
 
 
-def test_a_master_puts_its_own_lease_in_the_place_of_another_groups() -> None:
+def test_master_replaces_the_lease_of_another_group_by_its_own() -> None:
     life = leading()
     lease = life.store.lease
     assert lease is not None
@@ -355,7 +355,7 @@ def test_a_master_puts_its_own_lease_in_the_place_of_another_groups() -> None:
     assert life.store.lease.group == lease.group
 
 
-def test_a_master_says_again_where_it_is_with_each_renewal() -> None:
+def test_master_writes_its_addresses_with_each_renewal() -> None:
     life = leading()
     lease = life.store.lease
     assert lease is not None

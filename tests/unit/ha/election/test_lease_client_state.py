@@ -58,7 +58,7 @@ def test_a_renewal_is_a_change_of_holder_epoch_or_renewals(changed: Lease) -> No
     assert lease_state.changed_at == 2.0
 
 
-def test_no_other_change_is_one() -> None:
+def test_no_other_change_is_a_renewal() -> None:
     lease_state = knowing()
     read(lease_state, Found(replace(LEASE, version="8")), 2.0)
     read(
@@ -92,7 +92,7 @@ def test_no_other_change_is_one() -> None:
         replace(LEASE, version="8", renewals=51, untrusted_reason="its seal is broken"),
     ],
 )
-def test_what_contradicts_what_is_known_does_not_take_its_place(found: Lease) -> None:
+def test_contradicting_lease_does_not_replace_the_known_one(found: Lease) -> None:
     lease_state = knowing()
     lease = read(
         lease_state, Found(replace(found, operator_requests=OperatorRequests(preferred=2))), 2.0
@@ -119,7 +119,7 @@ def test_the_lease_of_another_group_takes_its_place() -> None:
     assert read(knowing(), Found(other), 2.0) == other
 
 
-def test_a_master_doubts_the_lease_of_another_group_in_the_place_of_its_own() -> None:
+def test_master_distrusts_the_lease_of_another_group() -> None:
     lease_state = knowing()
     lease_state.read(2.0)
     (asked,) = lease_state.take_actions()
@@ -131,7 +131,7 @@ def test_a_master_doubts_the_lease_of_another_group_in_the_place_of_its_own() ->
     assert (lease_state.lease.version, lease_state.lease.group) == ("9", LEASE.group)
 
 
-def test_an_earlier_life_remembers_for_this_one() -> None:
+def test_last_lease_of_an_earlier_process_is_used() -> None:
     lease_state = LeaseClientState(0.0, LEASE)
     lease = read(lease_state, Found(replace(LEASE, version="8", renewals=20)), 1.0)
     assert lease is not None
@@ -139,7 +139,7 @@ def test_an_earlier_life_remembers_for_this_one() -> None:
 
 
 @pytest.mark.parametrize("between", [[], [Missing()]])
-def test_a_lease_that_was_doubted_when_none_was_known_contradicts_no_later_one(
+def test_untrusted_first_lease_is_not_compared_with_later_ones(
     between: list[LeaseAnswer],
 ) -> None:
     """As a member with a new disk reads it, just after the epoch was edited."""
@@ -160,7 +160,7 @@ def test_a_copy_of_a_version_that_knew_no_writer_contradicts_none() -> None:
     assert read(lease_state, Found(LEASE), 1.0) == LEASE
 
 
-def test_what_is_written_behind_a_doubted_one_is_believed_again() -> None:
+def test_lease_written_after_an_untrusted_one_is_trusted() -> None:
     lease_state = knowing()
     lease = read(lease_state, Found(replace(LEASE, version="8", renewals=49)), 2.0)
     assert lease is not None
@@ -170,7 +170,7 @@ def test_what_is_written_behind_a_doubted_one_is_believed_again() -> None:
     assert lease_state.lease == replace(LEASE, version="9", renewals=51)
 
 
-def test_a_write_that_was_undone_before_it_was_known_is_no_mark_of_the_next_one() -> None:
+def test_mark_of_an_undone_write_is_not_used_again() -> None:
     """An earlier Lease is restored over it; other members have seen it, and wait for a renewal."""
     lease_state = knowing()
     lease_state.write(LEASE.renewed(PLACE, LEASE.in_sync, 0, LEASE.disks), 2.0)
@@ -188,7 +188,7 @@ def test_a_write_that_was_undone_before_it_was_known_is_no_mark_of_the_next_one(
     assert lease_state.lease.mark == second.lease.mark
 
 
-def test_an_empty_lease_that_was_made_says_nothing_of_the_set() -> None:
+def test_lease_without_members_does_not_name_an_isr() -> None:
     lease_state = knowing()
     read(lease_state, Missing(), 2.0)
     lease_state.write(Lease(group=LEASE.group), 6.0)

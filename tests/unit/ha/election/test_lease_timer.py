@@ -30,7 +30,7 @@ def test_promises_make_it_longer_and_never_shorter() -> None:
     assert tenure.ends_at(9.0) == 10.0 + LEASE_DEADLINE_SECONDS
 
 
-def test_all_of_the_set_have_to_promise_and_all_there_are_to_one_that_is_alone() -> None:
+def test_all_in_sync_members_must_promise_and_all_configured_to_a_lone_master() -> None:
     tenure = LeaseTimer(PLACE)
     assert tenure.must_promise(Lease(), InSyncReplicas(1, {1, 2}, 0.0, flushes=False)) == frozenset(
         {2}

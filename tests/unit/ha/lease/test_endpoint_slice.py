@@ -66,7 +66,7 @@ def test_it_never_goes_back() -> None:
         encode(endpoint(5), kept(endpoint(6, "10.0.0.3")), SERVICE)
 
 
-def test_what_says_so_already_is_not_written() -> None:
+def test_unchanged_slice_is_not_written() -> None:
     assert encode(endpoint(5), kept(endpoint(5)), SERVICE) is None
 
 
@@ -74,11 +74,11 @@ def test_a_repaired_endpoint_is_written_in_the_same_epoch() -> None:
     assert encode(endpoint(5), kept(endpoint(5, "10.0.0.9")), SERVICE) is not None
 
 
-def test_ipv6_is_said() -> None:
+def test_ipv6_address_type_is_written() -> None:
     assert content_of(endpoint(5, "fd00::2"))["addressType"] == "IPv6"
 
 
-def test_the_node_and_the_pod_are_said_where_they_are_known() -> None:
+def test_node_and_pod_are_written_if_known() -> None:
     [only] = content_of(Endpoint(5, "10.0.0.2", PORTS, "node-a", "broker-0-1", "u-1"))["endpoints"]
     assert only["nodeName"] == "node-a"
     assert only["targetRef"] == {
@@ -116,7 +116,7 @@ def test_only_the_state_that_was_read_is_deleted() -> None:
 
 
 @pytest.mark.parametrize("edited", ["five", "-1", "9" * 19, 5, None])
-def test_an_epoch_that_is_no_number_is_overruled_like_a_higher_one(edited: object) -> None:
+def test_unreadable_epoch_of_a_slice_is_overwritten_like_a_higher_one(edited: object) -> None:
     content = content_of(endpoint(5))
     content["metadata"] |= {"resourceVersion": "3", "annotations": {"gantrymq.dev/epoch": edited}}
     before = read(json.dumps(content).encode())

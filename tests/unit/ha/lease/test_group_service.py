@@ -19,12 +19,12 @@ def service(*names: str, selector: dict[str, str] | None = None) -> bytes:
 
 
 @pytest.mark.parametrize("names", [PORTS, ("broker",)])
-def test_a_service_whose_ports_have_the_right_names_is_right(names: tuple[str, ...]) -> None:
+def test_service_with_the_right_port_names_is_accepted(names: tuple[str, ...]) -> None:
     assert mistake(service(*names), "orders-broker-0", PORTS) is None
 
 
 @pytest.mark.parametrize("name", ["rocketmq", ""])
-def test_a_port_of_another_name_leads_nowhere(name: str) -> None:
+def test_port_with_another_name_is_reported(name: str) -> None:
     told = mistake(service("broker", name), "orders-broker-0", PORTS)
     assert told == (
         f"the Service orders-broker-0 has ports named {name!r}, which have no endpoint: the master"
@@ -32,12 +32,12 @@ def test_a_port_of_another_name_leads_nowhere(name: str) -> None:
     )
 
 
-def test_a_selector_leads_to_followers() -> None:
+def test_service_with_a_selector_is_reported() -> None:
     told = mistake(service(*PORTS, selector={"app": "x"}), "orders-broker-0", PORTS)
     assert told is not None
     assert "remove the selector" in told
 
 
-def test_what_is_no_service_is_told() -> None:
+def test_object_that_is_not_a_service_is_refused() -> None:
     with pytest.raises(RemoteError):
         mistake(b'{"spec": {"ports": 7}}', "orders-broker-0", PORTS)

@@ -120,7 +120,7 @@ def test_what_is_not_ours_stays() -> None:
     assert written["spec"]["strategy"] == "example.com/own"
 
 
-def test_the_version_that_is_to_be_replaced_is_said_with_the_uid() -> None:
+def test_replaced_version_and_uid_are_written() -> None:
     metadata = content_of(LEASE, read(kept(LEASE)))["metadata"]
     assert (metadata["resourceVersion"], metadata["uid"]) == ("7", "u-1")
 
@@ -136,7 +136,7 @@ def test_transitions_count_masters_not_renewals() -> None:
     assert next_one["acquireTime"] == "2023-11-14T22:13:21.000000Z"
 
 
-def test_an_operator_may_make_it_with_wishes_alone() -> None:
+def test_operator_may_create_the_lease_with_requests_only() -> None:
     data = json.dumps({
         "kind": "Lease",
         "metadata": {"resourceVersion": "1", "annotations": {"gantrymq.dev/preferred": "2"}},
@@ -171,7 +171,7 @@ def test_an_operator_may_make_it_with_wishes_alone() -> None:
         {"ha_address": "a" * 300 + ":1"},
     ],
 )
-def test_a_damaged_annotation_makes_the_lease_doubtful(annotations: dict[str, str | None]) -> None:
+def test_lease_with_a_damaged_annotation_is_untrusted(annotations: dict[str, str | None]) -> None:
     name = next(iter(annotations)).replace("_", "-")
     lease = read(kept(LEASE, **annotations)).lease
     assert f"gantrymq.dev/{name} is " in (lease.untrusted_reason or "")
@@ -209,11 +209,11 @@ def test_another_holder_breaks_the_seal() -> None:
     assert read(json.dumps(content).encode()).lease.untrusted_reason is not None
 
 
-def test_a_lease_of_a_version_without_groups_is_believed() -> None:
+def test_lease_of_a_version_without_groups_is_trusted() -> None:
     assert read(kept(replace(LEASE, group="", disks={}, writer=""))).lease.untrusted_reason is None
 
 
-def test_a_lease_of_a_version_with_one_seal_is_believed_and_names_no_writer() -> None:
+def test_lease_with_one_seal_is_trusted_and_names_no_writer() -> None:
     lease = read(kept(LEASE, seal_2=None, writer=None)).lease
     assert lease == replace(LEASE, writer="")
 
@@ -236,7 +236,7 @@ def test_a_broker_of_that_version_renews_what_a_newer_one_wrote() -> None:
         ("fenced", "1, 2", {}, {1, 2}),
     ],
 )
-def test_a_wish_that_cannot_be_read_is_left_out_and_told(
+def test_operator_request_that_cannot_be_parsed_is_ignored_and_reported(
     name: str, text: str, operator_requests: dict[str, Any], fenced: set[int]
 ) -> None:
     found = read(kept(LEASE, **{name: text}))
@@ -249,7 +249,7 @@ def test_a_wish_that_cannot_be_read_is_left_out_and_told(
     assert all(f"gantrymq.dev/{name.replace('_', '-')} is " in each for each in found.ignored)
 
 
-def test_wishes_stay_as_an_operator_wrote_them() -> None:
+def test_operator_requests_stay_as_written() -> None:
     before = read(kept(LEASE, preferred="broker-2"))
     notes = content_of(replace(LEASE, renewals=100), before)["metadata"]["annotations"]
     assert notes["gantrymq.dev/preferred"] == "broker-2"
@@ -264,7 +264,7 @@ def test_the_lease_of_another_program_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("edited", ["node-a_0f3e", "0", "-1", 2])
-def test_a_group_does_not_believe_its_lease_with_an_edited_holder(edited: object) -> None:
+def test_lease_with_an_edited_holder_is_untrusted(edited: object) -> None:
     content = json.loads(kept(LEASE))
     content["spec"]["holderIdentity"] = edited
     found = read(json.dumps(content).encode())
@@ -285,13 +285,13 @@ def test_the_count_of_transitions_stays_one_that_the_api_takes(found: object, wr
     assert after["spec"]["leaseTransitions"] == written
 
 
-def test_a_switchover_has_a_number_that_can_be_counted_on_from() -> None:
+def test_number_of_a_switchover_is_bounded() -> None:
     found = read(kept(LEASE, **{"switch-number": str(SWITCH_NUMBER_MAX + 1)}))
     assert found.lease.operator_requests.number == 0
     assert "a number up to 1000000000" in found.ignored[0]
 
 
-def test_what_is_no_lease_is_told() -> None:
+def test_object_of_another_kind_is_refused() -> None:
     with pytest.raises(RemoteError, match="'Status' instead of a Lease"):
         read(b'{"kind": "Status"}')
     with pytest.raises(RemoteError):

@@ -67,7 +67,7 @@ def test_every_damaged_byte_is_noticed(decision: Decision) -> None:
         (Choice.ARCHIVE, "archive-1/../../etc"),
     ],
 )
-def test_an_argument_that_means_nothing_is_refused(choice: Choice, argument: str) -> None:
+def test_invalid_argument_is_refused(choice: Choice, argument: str) -> None:
     disk = FaultyDisk()
     with pytest.raises(ValueError, match=r"is not (a UUID|the name)"):
         disk_decision.write(disk, Decision(choice, argument))

@@ -1,4 +1,4 @@
-"""The answering end: whom it believes, what it sends, and when it gives up."""
+"""Tests the master's end of a member link: handshake, output and timeouts."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Met2:
         return data
 
 
-def test_who_has_proven_itself_is_met() -> None:
+def test_proven_peer_is_identified() -> None:
     met = Met2()
     assert met.events == [Identified(member(2), EMPTY)]
     assert met.link.member == member(2)
@@ -101,7 +101,7 @@ def test_every_damaged_byte_before_the_proof_ends_it() -> None:
 
 
 @given(st.lists(st.integers(1, 40), max_size=40))
-def test_a_meeting_may_be_cut_anywhere(sizes: list[int]) -> None:
+def test_handshake_may_arrive_in_any_pieces(sizes: list[int]) -> None:
     said = Met2().said
     peer_handshake = IncomingHandshake(member(1), SECRET, b"m" * 16)
     link = IncomingLink(9, "10.0.0.9:40000", peer_handshake, MASTER.store, 0.0)
@@ -113,7 +113,7 @@ def test_a_meeting_may_be_cut_anywhere(sizes: list[int]) -> None:
 
 
 @given(st.binary(min_size=8, max_size=60).filter(lambda data: not data.startswith(OPENING)))
-def test_garbage_is_nobody(data: bytes) -> None:
+def test_garbage_identifies_no_member(data: bytes) -> None:
     peer_handshake = IncomingHandshake(member(1), SECRET, b"m" * 16)
     link = IncomingLink(9, "10.0.0.9:40000", peer_handshake, MASTER.store, 0.0)
     (ended,) = link.receive(data, 0.0)
@@ -123,7 +123,7 @@ def test_garbage_is_nobody(data: bytes) -> None:
     assert not link.receive(OPENING, 0.0)
 
 
-def test_more_is_not_held_of_a_stranger_than_it_needs() -> None:
+def test_buffer_of_an_unproven_peer_is_bounded() -> None:
     peer_handshake = IncomingHandshake(member(1), SECRET, b"m" * 16)
     link = IncomingLink(9, "10.0.0.9:40000", peer_handshake, MASTER.store, 0.0)
     (ended,) = link.receive(OPENING + b"J" + (1 << 20).to_bytes(4), 0.0)
@@ -131,7 +131,7 @@ def test_more_is_not_held_of_a_stranger_than_it_needs() -> None:
     assert "unexpected frame" in ended.text
 
 
-def test_who_does_not_get_through_the_meeting_in_time_is_closed() -> None:
+def test_peer_that_does_not_finish_the_handshake_in_time_is_closed() -> None:
     peer_handshake = IncomingHandshake(member(1), SECRET, b"m" * 16)
     link = IncomingLink(9, "10.0.0.9:40000", peer_handshake, MASTER.store, 0.0)
     for now, byte in enumerate(OPENING[:2]):
@@ -143,7 +143,7 @@ def test_who_does_not_get_through_the_meeting_in_time_is_closed() -> None:
     assert ended.ending is Ending.SILENT
 
 
-def test_a_refused_one_is_told_and_then_closed() -> None:
+def test_refused_peer_gets_the_reason_and_is_closed() -> None:
     met = Met2()
     met.link.refuse("not-master", "member 1 is not master", EMPTY)
     assert not met.link.expire(0.1)
@@ -157,7 +157,7 @@ def test_a_refused_one_is_told_and_then_closed() -> None:
     assert ended.ending is Ending.REFUSED
 
 
-def test_who_is_leaving_cannot_take_that_back() -> None:
+def test_follower_cannot_take_back_that_it_leaves() -> None:
     met = Met2(MemberReport(1, (Epoch(1, 0),), 0, 120)).welcome()
     met.all_of_log()
     leaving = Report(200, 100, is_leaving=True)
@@ -180,7 +180,7 @@ def test_who_is_leaving_cannot_take_that_back() -> None:
         Report((1 << 63) - 1, 0),
     ],
 )
-def test_what_cannot_be_ends_the_link_and_counts_for_nothing(report: Report) -> None:
+def test_impossible_report_ends_the_link_and_does_not_count(report: Report) -> None:
     met = Met2(MemberReport(1, (Epoch(1, 0),), 0, 120)).welcome()
     met.all_of_log()
     sound = Report(200, 100)
@@ -191,7 +191,7 @@ def test_what_cannot_be_ends_the_link_and_counts_for_nothing(report: Report) -> 
     assert met.link.is_over
 
 
-def test_of_several_reports_the_last_is_told() -> None:
+def test_last_of_several_reports_is_passed_on() -> None:
     met = Met2().welcome()
     met.all_of_log()
     data = b"".join(encode(Report(end, end // 2)) for end in range(0, END, 97))
@@ -202,7 +202,7 @@ PLACES = st.integers(-10, END + 10)
 
 
 @given(st.lists(st.tuples(PLACES, PLACES).map(lambda marks: Report(*marks)), max_size=8))
-def test_whatever_it_says_it_has_no_more_than_it_was_sent(reports: list[Report]) -> None:
+def test_follower_cannot_report_more_than_it_was_sent(reports: list[Report]) -> None:
     met = Met2().welcome()
     for report in reports:
         met.link.fill(0.0)
@@ -211,14 +211,14 @@ def test_whatever_it_says_it_has_no_more_than_it_was_sent(reports: list[Report])
         assert 0 <= met.link.report.flushed <= met.link.report.received <= sent
 
 
-def test_logs_that_have_parted_are_sent_nothing_and_count_for_nothing() -> None:
+def test_diverged_follower_gets_no_log_and_does_not_count() -> None:
     met = Met2(MemberReport(1, (Epoch(7, 0),), 0, 120)).welcome()
     assert not met.link.has_room
     assert not met.say(encode(Report(120, 120)))
     assert met.link.report == Report(0, 0)
 
 
-def test_what_is_sent_is_bounded_and_nothing_is_made_for_who_takes_nothing() -> None:
+def test_output_is_bounded_and_none_is_made_for_a_peer_that_does_not_read() -> None:
     settings = StoreSettings(mapped_file_size_commit_log=4 << 20)
     master = Master({1}, settings=settings)
     for number in range(20):
@@ -269,7 +269,7 @@ def test_a_beat_leaves_every_half_second() -> None:
     assert met.link.deadline() == 1.0
 
 
-def test_a_safe_mark_that_moves_is_told_soon_and_not_each_time() -> None:
+def test_safe_position_is_sent_soon_and_not_for_each_change() -> None:
     met = settled()
     for milliseconds in range(1, 20):
         met.link.beat(1, 100 + milliseconds, 0, milliseconds / 1000)
@@ -290,7 +290,7 @@ def test_a_safe_mark_leaves_sooner_beside_other_output_and_not_beside_each() -> 
     assert told == [[], [Heartbeat(1, END, 106, 0)], [], [Heartbeat(1, END, 112, 0)]]
 
 
-def test_a_question_is_asked_at_once_and_may_be_answered_then() -> None:
+def test_question_for_a_promise_is_sent_at_once() -> None:
     met = settled()
     met.link.beat(1, 100, 7, 0.001)
     assert met.frames() == [Heartbeat(1, END, 100, 7)]
@@ -327,7 +327,7 @@ def test_a_table_that_changes_on_its_way_is_sent_again() -> None:
     assert met.frames() == [Table(1, "offsets", b"old"), Table(2, "offsets", b"new")]
 
 
-def test_a_follower_that_stores_nothing_is_not_sent_ever_more() -> None:
+def test_follower_that_stores_no_table_gets_a_bounded_number() -> None:
     met = settled()
     for number in range(1, UNSTORED_MAX + 10):
         met.link.table(number, "offsets", b"%d" % number)

@@ -1,4 +1,4 @@
-"""All who are connected to a member: who counts, what is acknowledged, what is safe."""
+"""Tests the incoming links of a member: which count, what is acknowledged, what is safe."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def refused_reason(pipe: Pipe) -> str:
     return refused.reason
 
 
-# ---------------------------------------------------------------------- who may follow
+# ---------------------------------------------------------------------- admission
 
 
-def test_who_is_not_configured_is_refused() -> None:
+def test_member_that_is_not_configured_is_refused() -> None:
     pipe = connected(Master(), Follower(9))
     assert refused_reason(pipe) == "unknown-member"
     assert not pipe.link.is_following
 
 
-def test_who_knows_a_newer_epoch_is_told_to_the_owner() -> None:
+def test_newer_epoch_of_a_peer_is_reported_to_the_owner() -> None:
     master = filled(Master(), 3)
     pipe = connected(master, Follower(epoch=EPOCH + 1))
     assert refused_reason(pipe) == "stale"
@@ -49,7 +49,7 @@ def test_who_knows_a_newer_epoch_is_told_to_the_owner() -> None:
     assert master.in_sync.acknowledged(Report(1 << 40, 0)) == 0
 
 
-def test_an_epoch_of_a_disk_without_a_group_deposes_no_master_of_one() -> None:
+def test_epoch_of_a_disk_without_a_group_does_not_depose_a_master() -> None:
     """It may have it from another group, before members knew groups."""
     master = Master()
     master.group = "ab" * 16
@@ -58,7 +58,7 @@ def test_an_epoch_of_a_disk_without_a_group_deposes_no_master_of_one() -> None:
     assert [type(each) for each in pipe.told_master] == [Identified]
 
 
-def test_nobody_follows_one_that_is_no_master_any_more() -> None:
+def test_members_do_not_follow_a_former_master() -> None:
     master, follower = Master(), Follower()
     pipe = connected(master, follower)
     master.followers.retire(master.now)
@@ -88,7 +88,7 @@ def test_a_member_has_one_link_and_the_newest_counts() -> None:
     assert len(master.followers.statuses(master.now)) == 1
 
 
-def test_strangers_make_room_for_others_and_members_do_not() -> None:
+def test_unproven_connections_make_room_and_members_do_not() -> None:
     master = Master()
     pipe = connected(master, Follower())
     strangers = [master.opened() for _ in range(LINKS_MAX - 1)]
@@ -101,7 +101,7 @@ def test_strangers_make_room_for_others_and_members_do_not() -> None:
     assert pipe.link.is_following
 
 
-def test_a_flood_from_one_address_pushes_out_nobody_elses_connection() -> None:
+def test_flood_from_one_address_displaces_only_its_own_connections() -> None:
     master = Master()
     other = master.opened("10.0.0.2:40000")
     flood = [master.opened() for _ in range(LINKS_MAX + 9)]
@@ -110,7 +110,7 @@ def test_a_flood_from_one_address_pushes_out_nobody_elses_connection() -> None:
     assert not other.is_over
 
 
-def test_strangers_change_nothing() -> None:
+def test_connections_without_a_proof_change_nothing() -> None:
     master = filled(Master({1}), 3)
     before = master.in_sync.counted, master.followers.safe
     link = master.opened()
@@ -126,7 +126,7 @@ def test_strangers_change_nothing() -> None:
     assert not master.followers.statuses(master.now)
 
 
-def test_who_is_silent_is_ended_in_its_time() -> None:
+def test_silent_link_is_ended_after_the_timeout() -> None:
     master = Master()
     pipe = connected(master, Follower())
     assert master.followers.deadline() <= master.now + 0.5
@@ -202,7 +202,7 @@ def test_below_the_minimum_nothing_is_acknowledged() -> None:
     assert "mqadmin haStatus" in answer.remark
 
 
-def test_whom_only_a_doubted_lease_names_does_not_make_the_set_large_enough() -> None:
+def test_members_of_an_untrusted_lease_do_not_count_for_the_minimum() -> None:
     master = master_for_a_while({1})
     connected(master, Follower())
     master.in_sync.confirmed({1}, {1, 2})
@@ -213,7 +213,7 @@ def test_whom_only_a_doubted_lease_names_does_not_make_the_set_large_enough() ->
     assert "in sync are 1 (1)" in answer.remark
 
 
-def test_who_waits_when_the_set_gets_too_small_is_told_so_at_once() -> None:
+def test_waiting_sends_are_answered_at_once_when_isr_gets_too_small() -> None:
     master = master_for_a_while({1, 2})
     connected(master, Follower())
     numbers = master.put(1, 2)
@@ -230,7 +230,7 @@ def test_who_waits_when_the_set_gets_too_small_is_told_so_at_once() -> None:
     assert master.store.waiters.is_empty
 
 
-def test_who_waits_is_acknowledged_when_the_set_stays_large_enough() -> None:
+def test_waiting_sends_are_acknowledged_if_isr_stays_large_enough() -> None:
     master = Master({1, 2}, min_in_sync=2)
     pipe = connected(master, Follower())
     master.put(1)
@@ -243,7 +243,7 @@ def test_who_waits_is_acknowledged_when_the_set_stays_large_enough() -> None:
     assert [each.status for each in master.turn().answers] == [PutStatus.PUT_OK]
 
 
-def test_a_shrink_that_leaves_enough_acknowledges_what_waits() -> None:
+def test_shrink_that_leaves_enough_members_acknowledges_waiting_sends() -> None:
     master = Master({1, 2, 3}, min_in_sync=2)
     pipes = [connected(master, Follower(number)) for number in (2, 3)]
     master.put(1)
@@ -296,7 +296,7 @@ def test_a_group_that_flushes_waits_for_all_disks() -> None:
     assert master.followers.safe == master.store.log.end
 
 
-def test_who_is_gone_is_not_to_come() -> None:
+def test_disconnected_member_is_not_added_to_isr() -> None:
     master = filled(Master({1}), 3)
     pipe = connected(master, Follower())
     assert master.in_sync.wanted(master.now) == frozenset({1, 2})
@@ -320,7 +320,7 @@ def came_back(master: Master, end: int) -> Pipe:
     return again
 
 
-def test_who_comes_back_with_less_is_to_go_however_it_gets_on() -> None:
+def test_in_sync_member_that_returns_with_less_is_removed() -> None:
     for messages in (0, 1):
         master = filled(Master({1, 2}), messages)
         end = master.store.log.end
@@ -337,7 +337,7 @@ def test_who_comes_back_with_less_is_to_go_however_it_gets_on() -> None:
         assert master.in_sync.wanted(master.now) == frozenset({1})
 
 
-def test_who_comes_back_with_less_stays_once_it_has_it_again() -> None:
+def test_in_sync_member_that_returns_with_less_stays_once_it_catches_up() -> None:
     master = filled(Master({1, 2}), 40)
     pipe = came_back(master, 0)
     master.put(41)
@@ -359,7 +359,7 @@ def test_a_fenced_member_follows_and_does_not_count() -> None:
     assert master.in_sync.wanted(master.now) == frozenset({1, 2})
 
 
-def test_a_member_without_the_beginning_of_the_log_does_not_come_into_the_set() -> None:
+def test_member_without_the_start_of_the_log_is_not_added_to_isr() -> None:
     master = filled(Master({1}), 60)
     follower = follower_of(master, master.store.log.end)
     follower.store.log.remove_first()
@@ -392,7 +392,7 @@ def test_the_safe_mark_never_goes_back() -> None:
     assert master.followers.safe == safe
 
 
-def test_a_reign_begins_with_what_consumers_see() -> None:
+def test_epoch_begins_with_the_safe_position_of_consumers() -> None:
     master = filled(Master(leads=False), 10)
     master.store.safe = 500
     master.followers.lead(EPOCH, master.in_sync, master.now)
@@ -461,10 +461,10 @@ def test_the_last_question_that_all_have_answered_counts() -> None:
     second.run(2)
     assert master.followers.promised_since({2, 3}) == 10.0
     assert master.followers.promised_since({4}) is None
-    assert master.followers.promised_since({1}) == 11.0, "nobody else is needed"
+    assert master.followers.promised_since({1}) == 11.0, "no other member is needed"
 
 
-def test_promises_of_one_reign_say_nothing_in_the_next() -> None:
+def test_promises_do_not_apply_to_the_next_epoch() -> None:
     master = Master({1, 2})
     pipe = connected(master, Follower())
     master.followers.ask_promise(1, 10.0)
@@ -479,7 +479,7 @@ def test_promises_of_one_reign_say_nothing_in_the_next() -> None:
 # ---------------------------------------------------------------------- tables
 
 
-def test_tables_are_looked_at_each_second_while_somebody_follows() -> None:
+def test_tables_are_compared_each_second_while_a_member_follows() -> None:
     master = Master()
     assert master.followers.tables_at == float("inf")
     connected(master, Follower())
@@ -500,7 +500,7 @@ def test_what_one_link_had_stored_is_known_after_it_is_gone() -> None:
     assert master.followers.stored_by({1, 2}) == number < later
 
 
-def test_nobody_comes_into_the_set_before_the_tables_of_the_reign_are_known() -> None:
+def test_no_member_is_added_to_isr_before_the_tables_of_the_epoch_are_known() -> None:
     master, follower = Master({1}), Follower()
     master.followers.retire(master.now)
     master.followers.lead(EPOCH + 1, master.in_sync, master.now)
@@ -511,7 +511,7 @@ def test_nobody_comes_into_the_set_before_the_tables_of_the_reign_are_known() ->
     assert (before, master.in_sync.wanted(master.now)) == (None, frozenset({1, 2}))
 
 
-def test_who_comes_back_has_stored_what_it_stores_then() -> None:
+def test_returning_member_counts_only_what_it_stores_again() -> None:
     master = Master()
     number = master.followers.tables({"topics": b"1"}, master.now)
     pipe = connected(master, Follower())
@@ -529,7 +529,7 @@ def test_who_comes_back_has_stored_what_it_stores_then() -> None:
     assert master.followers.stored_by({1, 2}) < number
 
 
-def test_stored_tables_of_one_reign_say_nothing_in_the_next() -> None:
+def test_stored_tables_do_not_count_in_the_next_epoch() -> None:
     master, follower = Master(), Follower()
     pipe = connected(master, follower)
     master.followers.tables({"offsets": b"1"}, master.now)

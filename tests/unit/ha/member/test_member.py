@@ -1,4 +1,4 @@
-"""Whole members, with real stores: what one is told, all have, whoever is master."""
+"""Tests whole members with real stores: all of them have what is acknowledged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_three_members_find_a_master_and_a_set() -> None:
     assert group.master.member.epoch == 1
 
 
-def test_what_is_acknowledged_all_have() -> None:
+def test_all_members_have_acknowledged_messages() -> None:
     group = Group(1, 2, 3)
     group.until("well")
     master = group.master
@@ -86,7 +86,7 @@ def test_another_member_takes_over_and_has_everything() -> None:
             assert node.bodies() == list(range(6))
 
 
-def test_who_was_killed_comes_back_and_follows() -> None:
+def test_killed_member_returns_and_follows() -> None:
     group = well(1, 2, 3)
     old = ended(group)
     group.until("master")
@@ -109,7 +109,7 @@ def test_a_master_that_comes_back_within_its_lease_goes_on_in_a_new_epoch() -> N
     send(group, 5)
 
 
-def test_what_the_old_master_alone_had_is_cut_and_kept() -> None:
+def test_records_that_only_the_old_master_had_are_truncated_and_kept() -> None:
     group = well(1, 2, 3)
     old = group.master
     assert old is not None
@@ -179,8 +179,8 @@ def test_a_doubtful_end_is_compared_in_pieces_and_over_files(
 
 
 @pytest.mark.parametrize("damaged", [1, 2])
-def test_all_have_it_from_the_master_when_all_machines_went_down(damaged: int) -> None:
-    """Who leads cannot know either what is damaged; but what it goes on with is one log."""
+def test_all_members_copy_the_master_after_all_machines_crashed(damaged: int) -> None:
+    """The new master cannot know what is damaged, but it continues with one log."""
     group = well(1, 2)
     send(group, 5)
     for node in group.nodes.values():
@@ -194,7 +194,7 @@ def test_all_have_it_from_the_master_when_all_machines_went_down(damaged: int) -
     assert len(group.nodes[1].bodies()) == 6
 
 
-def test_what_came_back_as_it_was_stays() -> None:
+def test_undamaged_log_is_kept() -> None:
     group = well(1, 2, 3)
     node = others(group)[0]
     send(group, 5)
@@ -237,7 +237,7 @@ def test_a_healthy_group_goes_on_without_the_lease_store() -> None:
         send(group, number)
 
 
-def test_alone_in_the_set_it_goes_on_only_while_all_configured_members_promise() -> None:
+def test_lone_master_continues_only_while_all_configured_members_promise() -> None:
     group = well(1, 2, 3)
     master = group.master
     assert master is not None
@@ -252,7 +252,7 @@ def test_alone_in_the_set_it_goes_on_only_while_all_configured_members_promise()
     assert not master.is_master
 
 
-def test_a_slave_that_is_gone_holds_nobody_up_for_long() -> None:
+def test_lost_slave_delays_sends_only_briefly() -> None:
     group = well(1, 2, 3)
     master = group.master
     assert master is not None
@@ -290,7 +290,7 @@ def test_a_switchover_takes_no_time_and_loses_nothing() -> None:
     assert not any("truncating log" in word for word in old.words)
 
 
-def test_who_handed_over_learns_soon_where_sends_go() -> None:
+def test_former_master_soon_learns_the_address_of_the_new_one() -> None:
     group = well(1, 2, 3)
     for number in range(1, 9):
         old = group.master
@@ -312,7 +312,7 @@ def test_who_handed_over_learns_soon_where_sends_go() -> None:
         group.until("well")
 
 
-def test_who_leaves_hands_over() -> None:
+def test_leaving_master_hands_over() -> None:
     group = well(1, 2, 3)
     old = group.master
     assert old is not None
@@ -345,7 +345,7 @@ def test_a_machine_that_went_down_with_its_log_is_not_elected_before_it_caught_u
     assert group.master is other
 
 
-def test_who_lacks_what_the_master_has_no_more_copies_everything_anew() -> None:
+def test_member_that_needs_deleted_log_copies_the_whole_log_again() -> None:
     group = well(1, 2, 3)
     late = others(group)[0]
     late.kill()
@@ -390,7 +390,7 @@ def test_followers_know_where_the_master_takes_requests() -> None:
     assert {each.roles.master for each in others(group)} == {f"m{master.number}:10911"}
 
 
-def test_a_member_of_the_set_whose_disk_is_a_new_one_is_not_elected_before_it_caught_up() -> None:
+def test_in_sync_member_with_a_new_disk_is_not_elected_before_it_caught_up() -> None:
     group = well(1, 2)
     old, other = group.master, others(group)[0]
     assert old is not None
@@ -416,7 +416,7 @@ def copies_slowly(group: Group, node: Node) -> None:
         assert group.now < limit, group.story()
 
 
-def test_nor_where_it_meets_the_master_before_it_knows_the_lease() -> None:
+def test_foreign_disk_is_refused_by_a_master_it_meets_before_reading_the_lease() -> None:
     group = well(1, 2, messages=60)
     old, other = group.master, others(group)[0]
     assert old is not None

@@ -1,4 +1,4 @@
-"""Members whose disks are full: who can take messages is master, if there is anybody."""
+"""Tests members with full disks: a member that can accept messages leads, if there is one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fill(node: Node) -> None:
 
 
 def put_on(group: Group, seconds: float, first: int) -> int:
-    """A message each few steps, to whoever is master; the number of the next one."""
+    """Sends a message to the master every few steps; returns the number of the next one."""
     until = group.now + seconds
     while group.now < until:
         if group.master is not None and group.master.put(first):
@@ -80,7 +80,7 @@ def test_where_all_are_full_the_master_stays_and_can_be_read() -> None:
     assert 0 in group.master.bodies()
 
 
-def test_the_first_that_has_room_again_is_master() -> None:
+def test_first_member_with_free_space_becomes_master() -> None:
     group, _ = well()
     for node in group.nodes.values():
         fill(node)

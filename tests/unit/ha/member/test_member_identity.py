@@ -104,7 +104,7 @@ def test_a_disk_of_another_group_neither_leads_nor_is_touched() -> None:
     assert master.bodies() == list(range(6))
 
 
-def test_it_does_not_lead_when_the_master_dies_either() -> None:
+def test_member_with_a_foreign_disk_does_not_lead_when_the_master_dies() -> None:
     foreign = older_group(epochs=4).nodes[3].disk.kill()
     group = well(1, 2, 3)
     mount(group.nodes[3], foreign)
@@ -152,7 +152,7 @@ def test_a_new_disk_does_not_vote_for_the_old_one() -> None:
 # ---------------------------------------------------------------------- the lease
 
 
-def test_a_deleted_lease_is_made_anew_by_the_master() -> None:
+def test_master_creates_a_deleted_lease_again() -> None:
     group = well(1, 2, 3)
     master, before = group.master, lease_of(group)
     group.lease.lease = None
@@ -164,7 +164,7 @@ def test_a_deleted_lease_is_made_anew_by_the_master() -> None:
     send(group, 5)
 
 
-def test_a_lease_that_was_set_back_is_written_anew_by_the_master() -> None:
+def test_master_overwrites_a_lease_that_was_set_back() -> None:
     group = well(1, 2, 3)
     group.nodes[3].kill()
     group.run(4.0)
@@ -180,7 +180,7 @@ def test_a_lease_that_was_set_back_is_written_anew_by_the_master() -> None:
     assert lease_of(group).untrusted_reason is None
 
 
-def test_a_lease_that_was_set_back_elects_nobody_who_lacks_messages() -> None:
+def test_lease_that_was_set_back_elects_no_member_that_lacks_messages() -> None:
     """The master's machine goes down, and with it what it had not synced; the saved Lease says that
     the master alone has everything."""
     group = Group(1, 2, 3)
@@ -209,7 +209,7 @@ def test_a_lease_that_was_set_back_elects_nobody_who_lacks_messages() -> None:
     assert group.master.bodies() == list(range(5)), group.story()
 
 
-def test_who_only_touches_the_lease_keeps_no_dead_master_alive() -> None:
+def test_annotating_the_lease_does_not_keep_a_dead_master() -> None:
     group = well(1, 2, 3)
     assert group.master is not None
     group.master.kill()
@@ -225,7 +225,7 @@ def test_who_only_touches_the_lease_keeps_no_dead_master_alive() -> None:
 
 @pytest.mark.parametrize("allows", [True, False])
 def test_unclean_elections_help_the_last_of_the_set(allows: bool) -> None:
-    """All lose their power, and the disk of one of the set is gone for good."""
+    """All lose their power, and the disk of one of the set is lost."""
     group = well(1, 2)
     for node in group.nodes.values():
         node.lose_power()
@@ -238,7 +238,7 @@ def test_unclean_elections_help_the_last_of_the_set(allows: bool) -> None:
 
 
 @pytest.mark.parametrize("allows", [True, False])
-def test_and_where_the_lease_is_gone_and_a_member_with_it(allows: bool) -> None:
+def test_unclean_election_without_a_lease_and_with_a_missing_member(allows: bool) -> None:
     group = well(1, 2, 3)
     for node in group.nodes.values():
         node.kill()

@@ -1,4 +1,4 @@
-"""A member whose process is to end: nobody waits for it, and what comes to it is passed on."""
+"""Tests a member whose process ends: sends do not wait for it, and requests are passed on."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_master_that_left_does_not_come_back_into_the_set() -> None:
     assert lease.in_sync == set(group.numbers) - {old.number}
 
 
-def test_a_follower_that_leaves_is_soon_waited_for_by_nobody() -> None:
+def test_acknowledgements_soon_stop_waiting_for_a_leaving_follower() -> None:
     group, master = well()
     other = next(each for each in group.nodes.values() if each is not master)
     other.member.leave(group.now)
@@ -63,7 +63,7 @@ def test_sends_go_on_while_a_follower_leaves() -> None:
     assert not other.is_up
 
 
-def test_who_leaves_a_master_that_cannot_take_it_out_waits_for_a_second() -> None:
+def test_leaving_follower_waits_one_second_for_a_master_that_cannot_write() -> None:
     group, master = well()
     other = next(each for each in group.nodes.values() if each is not master)
     group.off_lease.add(master.number)
@@ -77,7 +77,7 @@ def test_who_leaves_a_master_that_cannot_take_it_out_waits_for_a_second() -> Non
     assert other.member.is_released
 
 
-def test_an_heir_has_the_tables_as_they_were_last() -> None:
+def test_successor_has_the_last_tables() -> None:
     group, old = well()
     group.run(1.0)
     old.roles.said = {"offsets": b"new"}
@@ -89,7 +89,7 @@ def test_an_heir_has_the_tables_as_they_were_last() -> None:
     assert new.roles.taken == {"offsets": b"new"}
 
 
-def test_tables_that_nobody_stores_hold_nobody_up_for_long() -> None:
+def test_unstored_tables_delay_a_hand_over_only_briefly() -> None:
     group, old = well()
     for node in group.nodes.values():
         node.roles.unstored = {"offsets"}
@@ -101,7 +101,7 @@ def test_tables_that_nobody_stores_hold_nobody_up_for_long() -> None:
     assert group.master not in (None, old)
 
 
-def test_who_leaves_is_nobodys_heir() -> None:
+def test_leaving_member_is_not_a_successor() -> None:
     group, old = well()
     leaving, staying = (each for each in group.nodes.values() if each is not old)
     group.off_lease.add(leaving.number)  # so that it stays for a while
@@ -112,7 +112,7 @@ def test_who_leaves_is_nobodys_heir() -> None:
     assert group.master is staying
 
 
-def test_who_left_and_comes_back_is_of_the_set_again() -> None:
+def test_member_that_left_and_returns_is_in_sync_again() -> None:
     group, master = well()
     other = next(each for each in group.nodes.values() if each is not master)
     other.member.leave(group.now)
@@ -122,7 +122,7 @@ def test_who_left_and_comes_back_is_of_the_set_again() -> None:
     group.until("well")
 
 
-def test_all_who_leave_at_once_are_released() -> None:
+def test_all_members_that_leave_at_once_are_released() -> None:
     group, _ = well()
     for node in group.nodes.values():
         node.member.leave(group.now)

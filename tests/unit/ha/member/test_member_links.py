@@ -46,7 +46,7 @@ def test_a_new_member_gets_all_of_the_log(sizes: list[int]) -> None:
     assert pipe.link.report.received == master.store.log.end > 4096
 
 
-def test_a_new_member_gets_what_there_still_is() -> None:
+def test_new_member_gets_the_log_that_is_not_deleted() -> None:
     master = filled(Master({1}), 60)
     master.store.log.remove_first()
     master.background.complete_all()
@@ -64,7 +64,7 @@ def test_a_new_member_gets_what_there_still_is() -> None:
 
 @few
 @given(cuts, st.integers(0, 60))
-def test_a_member_goes_on_where_its_log_ends(sizes: list[int], had: int) -> None:
+def test_follower_continues_where_its_log_ends(sizes: list[int], had: int) -> None:
     master = Master()
     filled(master, had)
     follower = follower_of(master, master.store.log.end)
@@ -77,7 +77,7 @@ def test_a_member_goes_on_where_its_log_ends(sizes: list[int], had: int) -> None
 
 
 @pytest.mark.parametrize("behind", [0, 1])
-def test_logs_that_have_parted_stay_as_they_are(behind: int) -> None:
+def test_diverged_logs_are_not_changed(behind: int) -> None:
     master = filled(Master(), 5)
     common = master.store.log.end
     follower = follower_of(master, common)
@@ -152,7 +152,7 @@ def test_a_member_that_comes_later_gets_all_tables() -> None:
     assert master.followers.stored_by({2}) == number
 
 
-def test_who_is_no_master_says_what_its_log_is() -> None:
+def test_member_that_is_not_master_sends_its_report() -> None:
     master = filled(Master(leads=False), 3)
     follower = Follower()
     pipe = connected(master, follower)
@@ -197,7 +197,7 @@ def test_any_damaged_byte_does_no_harm(data: st.DataObject) -> None:
     assert master.followers.safe <= master.store.log.end
 
 
-def test_two_that_copy_everything_cost_a_turn_so_much_only() -> None:
+def test_work_of_a_turn_is_bounded_while_two_followers_copy_everything() -> None:
     disk = FaultyDisk()
     sizes = StoreSettings(mapped_file_size_commit_log=4 << 20)
     master = Master({1}, disk, sizes)

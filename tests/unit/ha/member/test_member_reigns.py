@@ -48,7 +48,7 @@ def ended(group: Group) -> Node:
 
 
 @pytest.mark.parametrize("why", ["fenced", "without the lease store"])
-def test_a_master_that_is_back_waits_for_nobody_who_has_as_much(why: str) -> None:
+def test_returning_master_does_not_wait_for_equal_logs(why: str) -> None:
     group = well(1, 2)
     switched_to(group, 2)
     send(group, 50)
@@ -77,7 +77,7 @@ def switched_to(group: Group, number: int) -> None:
         assert group.now < limit, group.story()
 
 
-def test_a_disk_that_stalls_while_the_lease_store_is_gone_moves_the_role_all_the_same() -> None:
+def test_master_whose_disk_stalls_during_an_outage_hands_over() -> None:
     group = well(1, 2, flushes=True)
     old = group.master
     assert old is not None
@@ -91,7 +91,7 @@ def test_a_disk_that_stalls_while_the_lease_store_is_gone_moves_the_role_all_the
     assert group.master not in (old, None), group.story()
 
 
-def test_who_comes_back_during_an_outage_ends_no_reign() -> None:
+def test_member_that_returns_during_an_outage_does_not_depose_the_master() -> None:
     group = well(1, 2, 3)
     master, other = group.master, others(group)[-1]
     assert master is not None
@@ -108,7 +108,9 @@ def test_who_comes_back_during_an_outage_ends_no_reign() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.3, 0.5, 0.9])
-def test_who_knows_of_the_new_epoch_before_its_master_does_is_no_obstacle(seconds: float) -> None:
+def test_member_that_learns_of_an_epoch_before_its_master_does_not_depose_it(
+    seconds: float,
+) -> None:
     group = well(1, 2, 3)
     group.write_answers_late = seconds
     group.run(3.0)
@@ -120,7 +122,7 @@ def test_who_knows_of_the_new_epoch_before_its_master_does_is_no_obstacle(second
     assert master.member.epoch == epoch + 1
 
 
-def test_who_is_to_end_while_it_seeks_the_lease_hands_it_over_or_gives_it_away() -> None:
+def test_member_that_leaves_while_it_seeks_hands_over_or_releases_the_lease() -> None:
     group = well(1, 2)
     group.write_answers_late = 0.3
     ended(group)
@@ -150,7 +152,7 @@ def unsynced(*numbers: int) -> Group:
 
 
 def whole_again_without(group: Group, down: Node) -> None:
-    """Its machine went down, and with it all that was not synced; then everybody is there again:
+    """Its machine went down, and with it all that was not synced; then all members are there again:
     nothing is lost."""
     down.disk.choose = lose_all
     down.lose_power()
@@ -163,7 +165,7 @@ def whole_again_without(group: Group, down: Node) -> None:
     assert group.master.bodies() == list(range(5)), group.story()
 
 
-def test_a_machine_takes_nothing_with_it_of_what_those_have_who_were_let_go() -> None:
+def test_power_failure_loses_nothing_that_only_removed_members_have() -> None:
     group = unsynced(1, 2, 3)
     master = group.master
     assert master is not None
@@ -174,7 +176,7 @@ def test_a_machine_takes_nothing_with_it_of_what_those_have_who_were_let_go() ->
     whole_again_without(group, master)
 
 
-def test_nor_does_that_of_a_new_master_whom_nobody_follows_yet() -> None:
+def test_power_failure_of_a_new_master_without_followers_loses_nothing() -> None:
     group = unsynced(1, 2, 3)
     old = ended(group)
     group.parted = {frozenset({1, 2}), frozenset({1, 3}), frozenset({2, 3})}
@@ -185,7 +187,7 @@ def test_nor_does_that_of_a_new_master_whom_nobody_follows_yet() -> None:
     whole_again_without(group, new)
 
 
-def test_what_is_acknowledged_while_somebody_is_let_go_is_on_our_disk() -> None:
+def test_acknowledged_messages_are_on_the_masters_disk_while_isr_shrinks() -> None:
     group = unsynced(1, 2)
     master, (other,), lease = group.master, others(group), group.lease.lease
     assert master is not None
@@ -204,10 +206,10 @@ def test_what_is_acknowledged_while_somebody_is_let_go_is_on_our_disk() -> None:
     group.run(0.1)
     assert 5 in master.acknowledged
     assert master.member.elector.in_sync is not None
-    assert master.member.elector.in_sync.is_shrinking, "nobody knows yet whether it was"
+    assert master.member.elector.in_sync.is_shrinking, "it is not known yet whether it was"
 
 
-def test_who_leaves_is_let_go_though_more_is_acknowledged_than_the_disk_has() -> None:
+def test_leaving_follower_is_removed_while_sends_continue() -> None:
     group = unsynced(1, 2, 3)
     master, leaver = group.master, others(group)[0]
     assert master is not None
@@ -221,7 +223,7 @@ def test_who_leaves_is_let_go_though_more_is_acknowledged_than_the_disk_has() ->
     assert leaver.is_up
 
 
-def test_nor_does_that_of_an_heir_who_never_came_to_lead() -> None:
+def test_power_failure_of_a_successor_that_never_led_loses_nothing() -> None:
     group = unsynced(1, 2)
     old, (successor,) = group.master, others(group)
     assert old is not None
@@ -236,7 +238,7 @@ def test_nor_does_that_of_an_heir_who_never_came_to_lead() -> None:
     whole_again_without(group, successor)
 
 
-def test_whom_an_operator_fences_nobody_waits_for() -> None:
+def test_fenced_member_is_not_waited_for() -> None:
     group = well(1, 2, 3)
     fenced, lease = others(group)[-1], group.lease.lease
     assert lease is not None

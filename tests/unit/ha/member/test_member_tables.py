@@ -1,4 +1,4 @@
-"""Tables that have to be stored by all who may become master, before anybody is told so."""
+"""Tests that all members that may become master store tables before a change is confirmed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def well() -> tuple[Group, Node, list[Node]]:
     return group, master, [each for each in group.nodes.values() if each is not master]
 
 
-def test_tables_are_stored_once_all_who_may_lead_have_them_on_disk() -> None:
+def test_tables_are_stored_once_all_in_sync_members_have_them_on_disk() -> None:
     group, master, (one, other) = well()
     other.roles.unstored = {"topics"}
     master.roles.said = {"offsets": b"1", "topics": b"2"}
@@ -27,7 +27,7 @@ def test_tables_are_stored_once_all_who_may_lead_have_them_on_disk() -> None:
     assert master.member.lacking(number) == []
 
 
-def test_a_table_that_did_not_change_waits_for_nobody_new() -> None:
+def test_unchanged_table_waits_for_no_further_member() -> None:
     group, master, (one, _) = well()
     master.roles.said = {"offsets": b"1"}
     number = master.member.spread(group.now)
@@ -49,7 +49,7 @@ def test_a_member_that_is_out_of_the_set_is_not_waited_for() -> None:
     assert other.roles.taken == {"topics": b"2"}
 
 
-def test_who_comes_back_into_the_set_has_stored_what_was_answered_without_it() -> None:
+def test_member_that_returns_to_isr_has_stored_the_confirmed_tables() -> None:
     group, master, (one, _) = well()
     one.kill()
     group.until("well")
@@ -68,7 +68,7 @@ def test_who_comes_back_into_the_set_has_stored_what_was_answered_without_it() -
     group.until("well")
 
 
-def test_who_comes_into_the_set_of_a_new_epoch_has_stored_what_there_was() -> None:
+def test_member_that_joins_in_a_new_epoch_has_stored_the_existing_tables() -> None:
     group, master, (one, other) = well()
     one.kill()
     group.until("well")
@@ -84,7 +84,7 @@ def test_who_comes_into_the_set_of_a_new_epoch_has_stored_what_there_was() -> No
     group.until("well")
 
 
-def test_who_is_no_master_any_more_says_so_before_its_turn() -> None:
+def test_former_master_loses_its_role_before_its_turn() -> None:
     group, master, _ = well()
     epoch, said = master.member.epoch, [master.member.has_lost_role]
     master.member.elector.step_down("a test says so", group.now)

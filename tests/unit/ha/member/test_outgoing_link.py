@@ -69,7 +69,7 @@ class Dialed:
         return list(self.reader.feed(b"".join(self.link.take_output())))
 
 
-def test_it_learns_where_the_logs_part() -> None:
+def test_follower_learns_where_the_logs_diverge() -> None:
     for ours, divergence, begins in (
         (OURS, 100, 100),
         (EMPTY, None, 0),
@@ -82,14 +82,14 @@ def test_it_learns_where_the_logs_part() -> None:
         assert welcomed == Welcomed(member(1), THEIRS, divergence, begins)
 
 
-def test_nothing_is_sent_where_the_logs_have_parted() -> None:
+def test_master_sends_nothing_to_a_diverged_follower() -> None:
     dialed = Dialed(MemberReport(2, (Epoch(2, 0),), 0, 100)).welcome()
     (ended,) = dialed.link.receive(data(100, b"abc"), 1.0)
     assert isinstance(ended, Ended)
     assert ended.ending is Ending.GARBAGE
 
 
-def test_a_refusal_says_what_the_others_log_is() -> None:
+def test_refusal_contains_the_report_of_the_peer() -> None:
     dialed = Dialed().meet()
     frame = handshake.refusal("not-master", "member 1 is not master", THEIRS)
     (refused,) = dialed.link.receive(frame + table(1), 0.0)
@@ -97,7 +97,7 @@ def test_a_refusal_says_what_the_others_log_is() -> None:
     assert dialed.link.is_over
 
 
-def test_who_does_not_know_the_secret_is_not_believed() -> None:
+def test_master_without_the_secret_is_refused() -> None:
     dialed = Dialed()
     peer_handshake = IncomingHandshake(member(1), GroupSecret(b"another"), b"m" * 16)
     (hello,) = dialed.frames()
@@ -168,7 +168,7 @@ def test_a_report_leaves_when_something_has_changed_and_once_a_turn() -> None:
     assert dialed.frames() == [Report(130, 100, 0, 1)]
 
 
-def test_who_is_leaving_says_so() -> None:
+def test_follower_reports_that_it_leaves() -> None:
     dialed = Dialed().welcome()
     dialed.link.report(100, 0, 0, 0, 0.1, is_leaving=True)
     (report,) = dialed.frames()
@@ -176,7 +176,7 @@ def test_who_is_leaving_says_so() -> None:
     assert report.is_leaving
 
 
-def test_who_could_take_no_messages_says_so_and_takes_it_back() -> None:
+def test_follower_reports_whether_it_could_accept_messages() -> None:
     dialed = Dialed().welcome()
     said = []
     for number, is_refusing in enumerate((True, True, False)):
@@ -202,7 +202,7 @@ def test_an_empty_log_has_nothing_wherever_it_begins() -> None:
     assert dialed.frames() == [Report(4099, 4096)]
 
 
-def test_silence_is_borne_for_so_long() -> None:
+def test_silence_ends_the_connection_after_the_timeout() -> None:
     dialed = Dialed()
     assert dialed.link.deadline() == 3.0
     dialed.meet().link.receive(handshake.welcome(THEIRS), 2.0)
@@ -212,7 +212,7 @@ def test_silence_is_borne_for_so_long() -> None:
     assert ended.ending is Ending.SILENT
 
 
-def test_a_master_that_never_finishes_the_meeting_is_left() -> None:
+def test_master_that_does_not_finish_the_handshake_is_disconnected() -> None:
     dialed = Dialed().meet()
     dialed.link.receive(handshake.welcome(THEIRS)[:20], 2.9)
     (ended,) = dialed.link.expire(3.0)
@@ -220,7 +220,7 @@ def test_a_master_that_never_finishes_the_meeting_is_left() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_garbage_is_handed_on_to_nobody(garbage: bytes) -> None:
+def test_garbage_is_not_passed_on(garbage: bytes) -> None:
     link = OutgoingLink(member(2), SECRET, b"f" * 16, OURS, 0.0)
     for event in link.receive(garbage, 1.0):
         assert isinstance(event, Ended)

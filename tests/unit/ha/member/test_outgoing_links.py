@@ -1,4 +1,4 @@
-"""What a follower goes by: whose words count, what it shows, and when it copies its log anew."""
+"""Tests outgoing links: which reports count, what is safe, when the log is copied again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gantrymq.ha.lease.lease import NO_MEMBER
 
 
 def well(messages: int = 3) -> Group:
-    """Three members who all have these messages."""
+    """Three members that all have these messages."""
     group = Group(1, 2, 3)
     group.until("well")
     for number in range(messages):
@@ -45,7 +45,7 @@ def test_a_follower_shows_only_what_its_master_calls_safe() -> None:
     assert store.safe == store.log.end
 
 
-def test_without_a_lease_a_seats_disk_that_knows_the_group_counts_before_an_empty_one() -> None:
+def test_without_a_lease_a_disk_that_knows_the_group_counts_before_an_empty_one() -> None:
     """By the word of empty disks a group would be made that has none of its messages."""
     group = Group(1, 2)
     links = group.nodes[1].member._outgoing
@@ -58,17 +58,17 @@ def test_without_a_lease_a_seats_disk_that_knows_the_group_counts_before_an_empt
     assert links.received_reports[2].member_report == empty, "the other one was not heard for long"
 
 
-def test_a_master_of_yesterday_is_left() -> None:
+def test_link_to_a_master_of_an_older_epoch_is_closed() -> None:
     group = well()
     follower = followers(group)[0]
-    group.off_lease.update(group.numbers)  # nobody hears of it by the lease
+    group.off_lease.update(group.numbers)  # no member learns of it by the lease
     follower.member._replica_state.see(follower.member.seen_epoch + 1)
     group.run(0.7)
     assert any("has seen a newer epoch" in word for word in follower.words)
 
 
-def test_a_member_of_the_set_leaves_it_before_it_copies_its_log_anew() -> None:
-    """Whoever is elected has all that was acknowledged."""
+def test_in_sync_member_is_removed_before_it_copies_its_log_again() -> None:
+    """Each member that is elected has all acknowledged messages."""
     group = well()
     late = followers(group)[0]
     late.kill()
@@ -99,7 +99,7 @@ def test_a_master_that_the_settings_do_not_name_is_followed_where_the_lease_says
     assert node.bodies() == [0, 1, 2]
 
 
-def test_a_master_that_neither_settings_nor_the_lease_place_is_waited_for() -> None:
+def test_master_without_a_known_address_is_waited_for() -> None:
     group = well()
     lease = group.lease.lease
     assert lease is not None

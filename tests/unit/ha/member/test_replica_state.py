@@ -24,12 +24,12 @@ def killed() -> FaultyDisk:
     return disk.crash()
 
 
-def test_a_log_that_lost_its_end_is_not_whole() -> None:
+def test_log_that_lost_its_end_is_incomplete() -> None:
     disk = killed()
     assert not ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next").is_electable
 
 
-def test_a_clean_stop_behind_that_does_not_make_it_whole() -> None:
+def test_clean_stop_does_not_complete_a_log_after_a_crash() -> None:
     disk = killed()
     opened = OpenedStore(disk, is_copy=True)
     ReplicaState(disk, opened.store, "next")
@@ -40,7 +40,7 @@ def test_a_clean_stop_behind_that_does_not_make_it_whole() -> None:
     assert not ReplicaState(disk, again.store, "next").is_electable
 
 
-def test_a_disk_that_knew_of_no_epoch_is_not_whole_when_it_hears_of_one() -> None:
+def test_new_disk_is_incomplete_once_it_learns_of_an_epoch() -> None:
     disk = FaultyDisk()
     replica_state = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "boot")
     before = replica_state.is_electable
@@ -51,7 +51,7 @@ def test_a_disk_that_knew_of_no_epoch_is_not_whole_when_it_hears_of_one() -> Non
     assert (before, then, replica_state.is_electable) == (True, False, True)
 
 
-def test_catching_up_does_and_so_does_leading() -> None:
+def test_catching_up_or_leading_completes_the_log() -> None:
     for become_whole in (ReplicaState.caught_up, lambda replica_state: replica_state.begin(2)):
         disk = killed()
         replica_state = ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next")
@@ -61,7 +61,7 @@ def test_catching_up_does_and_so_does_leading() -> None:
         assert ReplicaState(disk, OpenedStore(disk, is_copy=True).store, "next").is_electable
 
 
-def test_another_boot_behind_a_clean_stop_takes_nothing_with_it() -> None:
+def test_reboot_after_a_clean_stop_loses_nothing() -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk, is_copy=True)
     replica_state = ReplicaState(disk, opened.store, "first boot")
@@ -89,7 +89,7 @@ def with_a_doubtful_end() -> tuple[FaultyDisk, int]:
     return disk.crash(), start
 
 
-def test_what_the_machine_went_down_with_is_doubtful() -> None:
+def test_unflushed_part_of_the_log_is_doubtful_after_a_machine_crash() -> None:
     disk, start = with_a_doubtful_end()
     opened = OpenedStore(disk, is_copy=True)
     assert opened.store.log.end > start
@@ -97,7 +97,7 @@ def test_what_the_machine_went_down_with_is_doubtful() -> None:
     assert replica_state.sure_end == replica_state.member_report().sure_to == start
 
 
-def test_and_stays_so_over_starts_until_it_is_cut() -> None:
+def test_log_stays_doubtful_over_starts_until_it_is_truncated() -> None:
     disk, start = with_a_doubtful_end()
     opened = OpenedStore(disk, is_copy=True)
     ReplicaState(disk, opened.store, "next")
@@ -112,7 +112,7 @@ def test_and_stays_so_over_starts_until_it_is_cut() -> None:
     assert ReplicaState(disk, opened.store, "next").member_report().sure_to is None
 
 
-def test_and_though_the_first_start_behind_it_failed_once_the_store_was_open() -> None:
+def test_log_stays_doubtful_after_a_failed_start() -> None:
     disk, start = with_a_doubtful_end()
     note_doubtful_log(disk, "next")
     assert OpenedStore(disk, is_copy=True).store.log.end > start
@@ -137,7 +137,7 @@ def test_nothing_is_doubtful_behind_a_clean_stop_or_a_kill() -> None:
         assert ReplicaState(disk, again.store, boot).member_report().sure_to is None
 
 
-def test_a_full_disk_does_not_keep_it_from_being_noted() -> None:
+def test_state_is_recorded_on_a_full_disk() -> None:
     disk, start = with_a_doubtful_end()
     memory = disk.memory
     memory.total_bytes -= memory.storage.free_bytes // BLOCK_BYTES * BLOCK_BYTES
@@ -145,7 +145,7 @@ def test_a_full_disk_does_not_keep_it_from_being_noted() -> None:
     assert persistent_state.read(disk).sure_to == start
 
 
-def test_or_until_all_of_it_was_compared_with_a_masters() -> None:
+def test_log_stays_doubtful_until_it_was_compared_with_a_master() -> None:
     disk, start = with_a_doubtful_end()
     opened = OpenedStore(disk, is_copy=True)
     replica_state = ReplicaState(disk, opened.store, "next")
@@ -168,7 +168,7 @@ def test_it_is_not_forgotten_before_its_epoch_is_on_the_disk() -> None:
     assert not again.is_electable
 
 
-def test_a_cut_makes_nothing_below_it_surer() -> None:
+def test_truncation_does_not_verify_what_lies_below() -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk)
     ReplicaState(disk, opened.store, "first boot").begin(1)
@@ -185,7 +185,7 @@ def test_a_cut_makes_nothing_below_it_surer() -> None:
     assert ReplicaState(disk, opened.store, "next").sure_end == start
 
 
-def test_who_leads_with_it_makes_it_the_beginning_of_its_epoch() -> None:
+def test_master_with_a_doubtful_part_begins_its_epoch_with_it() -> None:
     disk, start = with_a_doubtful_end()
     opened = OpenedStore(disk, is_copy=True)
     replica_state = ReplicaState(disk, opened.store, "next")

@@ -26,7 +26,7 @@ def test_a_process_that_is_refused_for_longer_is_a_conflict_until_it_stays_away(
     assert conflicts.lasting(LASTING_SECONDS + OVER_SECONDS) == []
 
 
-def test_a_later_conflict_in_the_same_seat_begins_anew() -> None:
+def test_later_conflict_in_the_same_seat_starts_over() -> None:
     conflicts = SeatConflicts()
     refused_each_second(conflicts, 2, 0.0, LASTING_SECONDS)
     later = LASTING_SECONDS + OVER_SECONDS

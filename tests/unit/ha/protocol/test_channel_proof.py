@@ -53,7 +53,7 @@ def test_a_peer_that_differs_is_refused(other: ChannelProof) -> None:
     assert not dialed.is_done
 
 
-def test_bytes_are_not_believed_before_they_are_a_proof() -> None:
+def test_bytes_are_ignored_before_the_proof() -> None:
     accepted = proof()
     assert accepted.receive(b"\0" * (PROOF_BYTES - 1)) == b""
     with pytest.raises(RemoteError):

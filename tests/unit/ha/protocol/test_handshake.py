@@ -1,4 +1,4 @@
-"""Two members meet, and nobody else does."""
+"""Tests the handshake between two members, and its refusal of other peers."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Meeting:
         return self.to_master(2)
 
 
-def test_each_learns_the_others_standing() -> None:
+def test_both_sides_learn_the_report_of_the_other() -> None:
     peer_handshake = Meeting()
     assert peer_handshake.prove() == OURS
     assert peer_handshake.master.follower == FOLLOWER
@@ -87,7 +87,7 @@ def test_a_follower_may_be_refused() -> None:
     assert peer_handshake.follower.master == MASTER
 
 
-def test_a_member_that_has_seen_an_epoch_above_the_last_is_heard() -> None:
+def test_member_that_has_seen_an_epoch_above_the_last_is_accepted() -> None:
     peer_handshake = Meeting()
     peer_handshake.prove()
     seen = THEIRS._replace(epoch=EPOCH_MAX + 1)
@@ -95,7 +95,7 @@ def test_a_member_that_has_seen_an_epoch_above_the_last_is_heard() -> None:
     assert peer_handshake.to_follower(1) == seen
 
 
-def test_an_epoch_that_no_group_gets_to_is_refused() -> None:
+def test_epoch_above_the_bound_is_refused() -> None:
     peer_handshake = Meeting()
     peer_handshake.prove()
     peer_handshake.by_master += welcome(THEIRS._replace(epoch=HEARD_EPOCH_MAX + 1))
@@ -103,7 +103,7 @@ def test_an_epoch_that_no_group_gets_to_is_refused() -> None:
         peer_handshake.to_follower(1)
 
 
-def test_nobody_is_sure_of_more_than_there_is() -> None:
+def test_report_of_a_verified_part_behind_the_log_end_is_refused() -> None:
     peer_handshake = Meeting()
     peer_handshake.prove()
     peer_handshake.by_master += welcome(THEIRS._replace(sure_to=THEIRS.end + 1))
@@ -111,7 +111,7 @@ def test_nobody_is_sure_of_more_than_there_is() -> None:
         peer_handshake.to_follower(1)
 
 
-def test_without_the_secret_neither_side_is_believed() -> None:
+def test_neither_side_is_accepted_without_the_secret() -> None:
     peer_handshake = Meeting(followers_secret=GroupSecret(b"another"))
     peer_handshake.to_master(0)
     with pytest.raises(RemoteError, match="does not know the group's secret"):
@@ -143,13 +143,13 @@ def test_a_masters_proof_is_none_of_a_followers() -> None:
         (Member("broker-a", 0, "x"), "counted from 1"),
     ],
 )
-def test_who_does_not_belong_here_is_told_why(follower: Member, why: str) -> None:
+def test_peer_of_another_group_or_number_gets_the_reason(follower: Member, why: str) -> None:
     with pytest.raises(RemoteError, match=why):
         Meeting(follower=follower).to_master(0)
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_nothing_is_believed_before_its_turn(number: int) -> None:
+def test_frame_out_of_order_is_refused(number: int) -> None:
     peer_handshake = Meeting()
     peer_handshake.to_master(0)
     peer_handshake.to_follower(0)
@@ -174,7 +174,7 @@ def test_nothing_is_believed_before_its_turn(number: int) -> None:
         b'{"epoch":-3,"epochs":[],"start":0,"end":700}',
     ],
 )
-def test_a_standing_that_cannot_be_is_refused(body: bytes) -> None:
+def test_impossible_member_report_is_refused(body: bytes) -> None:
     peer_handshake = Meeting()
     peer_handshake.prove()
     with pytest.raises(RemoteError):
@@ -219,12 +219,12 @@ def test_what_may_be_damaged_is_sent_once_more() -> None:
         b"\xff\xfe",
     ],
 )
-def test_nonsense_from_a_stranger_is_a_remote_error(body: bytes) -> None:
+def test_garbage_from_a_peer_is_a_remote_error(body: bytes) -> None:
     with pytest.raises(RemoteError):
         IncomingHandshake(MASTER, SECRET, b"m" * 16).take(HandshakeFrame(Kind.HELLO, body))
 
 
-def test_text_that_is_no_text_is_borne() -> None:
+def test_invalid_unicode_is_accepted() -> None:
     nonce = b'","nonce":"' + b"0" * 32 + b'"}'
     body = b'{"group":"broker-a","member":2,"boot":"\\ud800' + nonce
     said, _ = IncomingHandshake(MASTER, SECRET, b"m" * 16).take(HandshakeFrame(Kind.HELLO, body))

@@ -64,7 +64,7 @@ def test_cold_bytes_are_read_in_large_pieces_and_handed_out_in_small_ones() -> N
     assert readings <= end // COLD + 3
 
 
-def test_a_log_that_cannot_be_read_says_so_once_and_for_all() -> None:
+def test_unreadable_log_ends_the_stream_with_the_reason() -> None:
     opened = Streamed()
     stream = opened.stream()
     stream.begin(0)
@@ -104,7 +104,7 @@ def test_what_is_deleted_while_it_is_read_ends_the_stream_behind_it() -> None:
     assert stream.failure[0] is Ending.TOO_FAR_BEHIND
 
 
-def test_a_stream_that_was_closed_has_nothing_read() -> None:
+def test_closed_stream_reads_nothing() -> None:
     opened = Streamed()
     stream = opened.stream()
     stream.begin(0)

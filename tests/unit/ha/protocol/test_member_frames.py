@@ -1,4 +1,4 @@
-"""The bytes between members, however the network cuts them, and whoever says them."""
+"""Tests the frames between members, in any pieces and from any peer."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def joined(frames: list[Frame]) -> list[Frame]:
 
 
 @given(st.lists(frame, max_size=6), st.lists(st.integers(1, 30), max_size=20))
-def test_what_is_said_is_heard_however_it_is_cut(said: list[Frame], sizes: list[int]) -> None:
+def test_frames_are_decoded_from_any_pieces(said: list[Frame], sizes: list[int]) -> None:
     data = OPENING + b"".join(map(encoded, said))
     reader = MemberReader(*Kind)
     heard: list[Frame] = []
@@ -99,7 +99,7 @@ def test_rocketmqs_brokers_cannot_say_the_opening() -> None:
         OPENING + b"T\0\0\0\x0c" + b"\0" * 8 + b"\0\x02\xff\xff",
     ],
 )
-def test_garbage_says_nothing_and_is_told(garbage: bytes) -> None:
+def test_garbage_is_ignored_and_reported(garbage: bytes) -> None:
     reader = MemberReader(*Kind)
     assert not list(reader.feed(garbage))
     assert reader.failure

@@ -31,12 +31,12 @@ def test_the_same_secret_proves_itself() -> None:
 @pytest.mark.parametrize(
     "given", [b"", b"\0" * PROOF_BYTES, GroupSecret(NEW).prove(SAID), GroupSecret(OLD).prove(b"")]
 )
-def test_anything_else_is_no_proof(given: bytes) -> None:
+def test_other_bytes_are_not_a_proof(given: bytes) -> None:
     with pytest.raises(RemoteError, match="the peer does not know the group's secret: give all"):
         GroupSecret(OLD).must_have_made(given, SAID, "the peer")
 
 
-def test_a_rolling_change_of_the_secret_never_meets_an_end_that_does_not_believe() -> None:
+def test_rolling_change_of_the_secret_never_breaks_a_link() -> None:
     steps = [(OLD,), (OLD, NEW), (NEW, OLD), (NEW,)]
     for before, after in pairwise(steps):
         for mine in (before, after):
