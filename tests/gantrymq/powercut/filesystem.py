@@ -18,7 +18,7 @@ from gantrymq.powercut.protocol import Opcode
 from gantrymq.testing.faulty_disk import FaultyDisk, FaultyFile
 from gantrymq.testing.memory_disk import BLOCK_BYTES, Folder, Inode, Node
 
-VALID_SECONDS: Final = 3600  # what the kernel may remember: nobody else changes anything
+VALID_SECONDS: Final = 3600  # how long the kernel may cache: it alone changes files
 
 ERRORS: Final = {
     DiskFailure.NO_SPACE: errno.ENOSPC,
@@ -32,7 +32,7 @@ Answer = Callable[[int, bytes], bytes]
 
 
 class RefusedError(Exception):
-    """The answer is this error number."""
+    """Answers the request with this error number."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -41,7 +41,7 @@ class RefusedError(Exception):
 
 @final
 class FileSystem:
-    """One mount, from INIT to the cut."""
+    """The file system of one mount, from INIT to the power cut. The server owns it."""
 
     def __init__(self, disk: FaultyDisk) -> None:
         self.disk = disk
@@ -54,7 +54,8 @@ class FileSystem:
         self._answers: Mapping[int, Answer] = self._table()
 
     def answer(self, opcode: int, node: int, body: bytes) -> bytes:
-        """What the kernel gets; raises `RefusedError`, and `PowerCut` when this was the last."""
+        """The answer to the kernel; raises `RefusedError`, and `PowerCut` at the planned
+        operation."""
         handler = self._answers.get(opcode)
         if handler is None:
             raise RefusedError(errno.ENOSYS)

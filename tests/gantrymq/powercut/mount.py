@@ -29,7 +29,7 @@ SOURCE_ROOT: Final = Path(__file__).resolve().parent.parent.parent
 
 @final
 class Mount:
-    """Owner of the file system's process."""
+    """The mounted folder, which owns the process of the file system."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -53,11 +53,11 @@ class Mount:
         self.close()
 
     def cut(self, choices: str) -> int:
-        """The power goes and comes back; how many changes and syncs there were since it came."""
+        """Cut the power and restore it; return the number of changes and syncs since it came."""
         return self._order(do="cut", choices=choices)
 
     def crash_at(self, operation: int) -> None:
-        """The power goes at this change or sync since it came; `cut` brings it back."""
+        """Cut the power at this change or sync since it came; `cut` restores it."""
         self._order(do="crash_at", operation=str(operation))
 
     def fail(
@@ -73,16 +73,16 @@ class Mount:
         self._order(do="fail", times=str(times), **order)
 
     def slow(self, seconds: float) -> None:
-        """Make each sync take so much longer from now on; 0 ends it. Syncs may overlap."""
+        """Make each sync take this much longer from now on; 0 ends it. Syncs may overlap."""
         self._order(do="slow", seconds=str(seconds))
 
     def resize(self, total_bytes: int) -> None:
-        """The size of the partition; below what is used it is full."""
+        """Set the size of the partition; if it is below the used bytes, the partition is full."""
         self._order(do="resize", total_bytes=str(total_bytes))
 
     @property
     def operations(self) -> int:
-        """Changes and syncs since the power came."""
+        """The number of changes and syncs since the power came."""
         return self._order(do="operations")
 
     def close(self) -> None:

@@ -51,7 +51,7 @@ TYPE_FILE: Final = 8
 
 
 class Opcode(IntEnum):
-    """What the kernel may ask for and we answer; everything else is ENOSYS."""
+    """The requests that the file system answers; all others get ENOSYS."""
 
     LOOKUP = 1
     FORGET = 2

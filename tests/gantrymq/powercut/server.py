@@ -37,14 +37,14 @@ LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 
 def chooser(choices: str) -> Chooser:
-    """`keep_all`, `lose_all`, or a seed: what decides about everything unsynced."""
+    """The decision about unsynced data: `keep_all`, `lose_all`, or a seed."""
     named = {"keep_all": keep_all, "lose_all": lose_all}
     return named.get(choices) or random.Random(choices).randrange
 
 
 @final
 class Server:
-    """One mountpoint, with one mount after the other."""
+    """The server of one mountpoint, which is mounted again after each power cut."""
 
     def __init__(self, mountpoint: str) -> None:
         self._mountpoint = mountpoint
@@ -55,7 +55,7 @@ class Server:
         self._mount(FaultyDisk())
 
     def run(self) -> None:
-        """Until the test closes our standard input."""
+        """Serve until the test closes standard input."""
         while True:
             watched = [0] if self._device < 0 else [0, self._device]
             ready = select.select(watched, [], [], self._due_in())[0]
@@ -85,7 +85,7 @@ class Server:
         return max(0.0, self._waiting[0][0] - time.monotonic()) if self._waiting else None
 
     def _power_off(self) -> None:
-        """Every call of every process on this mount fails from here on."""
+        """End the mount: every call of a process on it fails from now on."""
         self._waiting.clear()
         if self._device >= 0:
             os.close(self._device)
@@ -96,7 +96,7 @@ class Server:
         LIBC.umount2(self._mountpoint.encode(), MNT_DETACH)
 
     def _take_request(self) -> None:
-        """Answer the kernel's request, at once or when a slow disk would have done it."""
+        """Answer the kernel's request, at once or after the delay of a slow disk."""
         size = os.readv(self._device, [self._buffer])
         request = bytes(memoryview(self._buffer)[:size])
         opcode = protocol.REQUEST.unpack_from(request)[1]

@@ -47,7 +47,7 @@ EXPECTED = (
 
 
 def portion(first: int) -> tuple[Counter[str], list[str]]:
-    """Some histories: what happened, and which failed."""
+    """Run some histories; return what happened, and which failed."""
     tally: Counter[str] = Counter()
     failures: list[str] = []
     for seed in range(first, min(first + PORTION, FIRST_SEED + HISTORIES)):
@@ -75,5 +75,6 @@ def test_acknowledged_messages_survive_crashes() -> None:
 
 
 def test_recovery_does_not_trust_an_unsynced_index_header() -> None:
-    """A flush of the index was killed before its last sync; recovery; then the power went."""
+    """A flush of the index is killed before its last sync; the store recovers; then the power is
+    cut."""
     run(script_of(9944))

@@ -19,7 +19,7 @@ print(is_noticed(sys.argv[1], SEEDS[:int(sys.argv[2])]))
 
 
 def noticed(name: str, histories: int) -> str:
-    """In a process of its own, on the `.py` of the compiled modules: see broken_stores.py."""
+    """Run in a process of its own, on the `.py` of the compiled modules: see broken_stores.py."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, name, str(histories)],
         env={

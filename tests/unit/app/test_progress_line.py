@@ -19,7 +19,7 @@ def work(count: int = 10) -> ProgressTask[None]:
 
 
 def shown(out: io.StringIO, step_seconds: float = 1, *, is_wanted: bool) -> str:
-    """What was written when each look at the clock is so much later."""
+    """The output if each reading of the clock is this much later."""
     seconds = itertools.count(step=step_seconds)
     ProgressLine(out, is_wanted=is_wanted, now=lambda: next(seconds)).follow(work())
     return out.getvalue()

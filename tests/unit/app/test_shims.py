@@ -13,7 +13,7 @@ from gantrymq.app.shims import shut_down
 
 @pytest.fixture
 def ended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Who was asked to end, instead of being asked."""
+    """The processes that would get SIGTERM."""
     pids: list[int] = []
 
     def kill(pid: int, number: int) -> None:

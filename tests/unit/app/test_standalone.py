@@ -92,7 +92,7 @@ def test_the_console_and_the_metrics_answer(server: StandaloneServer) -> None:
 
 
 def test_announced_commands_work(server: StandaloneServer, tmp_path: Path) -> None:
-    """The examples, as a shell would give them to Python."""
+    """The announced examples are run by Python as a shell would run them."""
     port = int(server.name_servers.rpartition(":")[2])
     text = announcement(load(StandaloneOptions(tmp_path, name_server_port=port), {}), 0.5)
     send, receive = re.findall(r"<<'END'\n(.*?)\nEND\n", text, re.DOTALL)

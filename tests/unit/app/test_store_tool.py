@@ -46,13 +46,13 @@ def store(tmp_path: Path) -> Path:
 
 
 def program(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """A process of its own."""
+    """Run the command in a process of its own."""
     command = [sys.executable, "-c", CODE, "store", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def gantry(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """The same in this process, which is quicker."""
+    """Run the command in this process, which is faster."""
     command = [*map(str, arguments)]
     out, error = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
@@ -186,7 +186,7 @@ def test_unused_setting_is_refused_with_the_list_of_used_ones(store: Path) -> No
 
 @pytest.fixture
 def read_only(store: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A store on a file system that takes no writes, as one that is mounted so."""
+    """A store on a file system that is mounted read-only."""
     real = os.open
 
     def refuse(*_: object, **__: object) -> None:
@@ -226,13 +226,13 @@ def test_reading_commands_leave_no_lock_file(store: Path, command: str) -> None:
 
 
 def unmount(store: Path) -> None:
-    """The folder is there, and nothing in it."""
+    """Empty the folder of the log, like an unmounted disk."""
     shutil.rmtree(store / "commitlog")
     (store / "commitlog").mkdir()
 
 
 def unlink(store: Path) -> None:
-    """The log was on a disk of its own, which is gone."""
+    """Replace the log by a dangling link, like a missing disk."""
     shutil.rmtree(store / "commitlog")
     (store / "commitlog").symlink_to("/nowhere/commitlog")
 
@@ -355,7 +355,7 @@ def test_repair_leaves_a_sound_store_and_keeps_the_removed_parts(store: Path, si
 
 
 def test_log_can_be_truncated_after_a_repair(store: Path) -> None:
-    """What was taken away is kept in no folder that has the name of the file `gantry/cut`."""
+    """The folder of removed parts does not conflict with the file `gantry/cut`."""
     damage(store, LOG, 497 + 90)
     assert gantry("repair", store, "--keep", "older", "--yes").returncode == 0
     disk = FolderDisk(store)
@@ -400,7 +400,7 @@ def test_closed_output_pipe_is_no_error(store: Path) -> None:
 
 
 def keep_tail(store: Path, start: int, end: int) -> str:
-    """As if this part of the log had been cut off it."""
+    """Save this part of the log as a truncated tail."""
     data = (store / LOG).read_bytes()[start:end]
     path = f"gantry/tails/{start:020d}-{end:020d}-6-{zlib.crc32(data):08x}"
     (store / path).parent.mkdir(parents=True)

@@ -64,13 +64,13 @@ def counts(store: OpenedStore) -> list[int]:
 
 
 def ends(store: OpenedStore) -> list[int]:
-    """The number that each queue's next message gets."""
+    """The next offset of each queue."""
     queues = [store.store.queues.find("T", queue_id) for queue_id in QUEUES]
     return [0 if queue is None else queue.end for queue in queues]
 
 
 def flush(store: OpenedStore) -> None:
-    """Log, queues and marks are on the disk, for good."""
+    """Sync log, queues and flush positions."""
     for _ in range(4):
         store.turn(61.0)
         store.settle()
@@ -190,8 +190,8 @@ def test_records_behind_a_failed_dispatch_wait_for_it(times: int) -> None:
 def cut_off(
     disk: FaultyDisk, *, before: tuple[int, ...], cut: tuple[int, ...], is_flushed: bool = True
 ) -> Slave:
-    """On this disk is the log of a slave that is to be cut behind the first of these steps; and
-    another slave, which never had the others."""
+    """A disk with the log of a slave, and a request to truncate it after the first of these steps;
+    and another slave, which never had the later steps."""
     master, slave, other = Master(), Slave(disk), Slave()
     sent(master, *before)
     copy(master, slave)
@@ -270,7 +270,7 @@ def test_unreadable_note_makes_all_queues_be_checked(stop: str) -> None:
 
 
 def test_damage_before_a_rebuilt_queue_is_refused() -> None:
-    """Else it would end there, and its numbers would be given out once more."""
+    """Otherwise the queue would end there, and its offsets would be used twice."""
     disk = FaultyDisk()
     others = (1,) * 40  # so that the damaged file is not the one that a start looks at
     other = cut_off(disk, before=(0, 0, *others, 0), cut=(DELETED, 0))
@@ -390,7 +390,8 @@ def test_truncated_store_equals_one_that_never_had_the_records(
 
 
 def test_new_queue_does_not_hide_one_lost_by_a_power_cut() -> None:
-    """The marks count as many queues as there are, the new one among them, and not the old one."""
+    """The flush positions count the number of queues on disk: it includes the new queue instead of
+    the lost one."""
     hits = 0
     for jobs in range(12):
         disk = FaultyDisk(lose_all)

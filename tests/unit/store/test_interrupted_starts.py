@@ -33,12 +33,12 @@ ENDS: Final = pytest.mark.parametrize(
 
 
 def ended(disk: FaultyDisk, end: End) -> FaultyDisk:
-    """What the next process finds."""
+    """The disk that the next process finds."""
     return disk.crash() if end[1] else disk.kill()
 
 
 def interrupted(end: End, build: Callable[[FaultyDisk], None]) -> Iterator[FaultyDisk]:
-    """Disks on which a copy's start was ended, at one operation after the other."""
+    """Disks on which the start of a copy ended, at one operation after the other."""
     operations = 0
     while True:
         operations += 1
@@ -68,14 +68,14 @@ def copy(master: OpenedStore, slave: OpenedStore) -> None:
 
 
 def flush(opened: OpenedStore) -> None:
-    """Log, queues, index and marks are on the disk, for good."""
+    """Sync log, queues, index and flush positions."""
     for _ in range(4):
         opened.turn(61.0)
         opened.settle()
 
 
 def remove_files(opened: OpenedStore, count: int) -> None:
-    """So many files of the log have expired."""
+    """Delete this many expired files of the log."""
     for _ in range(count):
         assert opened.store.log.remove_first()
         opened.store.queues.raise_minimum(opened.store.log.start)
@@ -121,7 +121,7 @@ def test_interrupted_rebuild_of_queues_is_repeated_by_the_next_start(end: End) -
 
 
 def filled(gone: int) -> Master:
-    """A master, so many files of whose log have expired."""
+    """A master whose log has lost this many expired files."""
     master = Master()
     sent(master, "T", *(0,) * 35)
     sent(master, "U", *(1,) * 35)
@@ -131,7 +131,7 @@ def filled(gone: int) -> Master:
 
 
 def cut_to_nothing(disk: FaultyDisk, gone: int) -> None:
-    """Its copy, so many files of whose log have expired, which is to be made anew."""
+    """A copy of it that has lost this many expired files and must be copied anew."""
     slave = Slave(disk)
     copy(filled(0), slave)
     flush(slave)
@@ -141,7 +141,7 @@ def cut_to_nothing(disk: FaultyDisk, gone: int) -> None:
 
 
 def keyed(disk: FaultyDisk, count: int) -> list[int]:
-    """A copy of so many messages, with several files of keys; where they lie in the log."""
+    """Write a copy of this many messages with several index files; return their log positions."""
     master, slave = Master(), Slave(disk)
     sent(master, "T", *(0,) * count)
     copy(master, slave)
@@ -150,12 +150,12 @@ def keyed(disk: FaultyDisk, count: int) -> list[int]:
 
 
 def cut_behind(disk: FaultyDisk, count: int) -> None:
-    """The log goes on with another one behind so many messages."""
+    """Request a truncation after this many messages."""
     log_truncation.request(disk, log_truncation.TruncationRequest(keyed(disk, 100)[count]))
 
 
 def with_one_file_of_keys(disk: FaultyDisk, count: int) -> None:
-    """The newest one of what is made again has more than the first file of the log."""
+    """The newest of the rebuilt index files covers more than the first file of the log."""
     keyed(disk, count)
     for entry in disk.list("index")[1:]:
         disk.remove(f"index/{entry.name}")
@@ -206,7 +206,7 @@ def assert_is_copy(master: Master, slave: Slave) -> None:
 
 
 def assert_can_be_copied(master: Master, disk: FaultyDisk) -> None:
-    """It stays what it is through a crash and a clean stop."""
+    """Assert that the log can be copied, and stays the same over a crash and a clean stop."""
     slave = Slave(disk)
     assert slave.store.log.is_empty
     copy(master, slave)
@@ -275,7 +275,7 @@ def test_start_of_a_new_copy_is_repeated_after_a_full_disk(
 
 
 def begun(end: End, gone: int) -> FaultyDisk:
-    """A copy that has nothing, and whose log begins where that many files end."""
+    """An empty copy whose log begins after this many files."""
     disk = FaultyDisk(end[0])
     cut_to_nothing(disk, gone)
     disk = disk.kill()
@@ -339,7 +339,8 @@ def test_move_of_the_start_of_the_log_is_repeated_after_a_full_disk(
 
 
 def test_start_of_the_log_does_not_move_during_a_sync_of_the_flush_positions() -> None:
-    """They are after such a start: there are fewer queues than were counted."""
+    """The flush positions are synced after such a start, because there are fewer queues than
+    counted."""
     master, disk = filled(1), FaultyDisk()
     cut_to_nothing(disk, 2)
     slave = Slave(disk.kill())

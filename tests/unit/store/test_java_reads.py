@@ -52,7 +52,7 @@ class Store:
 
 @pytest.fixture(params=[("5.3.3", False), ("5.3.3", True), ("4.9.8", False), ("4.9.8", True)])
 def store(request: pytest.FixtureRequest, java_store: JavaStore, java_contents: Contents) -> Store:
-    """Of each version, with everything in memory and with nothing."""
+    """A store of each version, with everything in memory and with nothing in memory."""
     version, is_cold = request.param
     disk = java_store(f"{version}-clean")
     disk.reads_cached = not is_cold

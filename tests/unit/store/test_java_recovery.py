@@ -49,7 +49,7 @@ SETTINGS: Final = StoreSettings(
 
 @contextmanager
 def opened(disk: MemoryDisk) -> Iterator[Store]:
-    """Our store on this disk, stopped cleanly afterwards."""
+    """Gantry's store on this disk, which is stopped cleanly afterwards."""
     names = iter(range(20990101000000000, 20990101000000100))
     store = Store(
         *(disk, MemoryBackground(disk), SETTINGS),
@@ -131,7 +131,8 @@ def cases() -> dict[str, dict[str, Any]]:
 
 
 def javas(case: Mapping[str, Any]) -> Outcome | None:
-    """Java's outcome, 5.3.3's where the releases differ; None when it does not open the store."""
+    """Java's outcome, that of 5.3.3 where the releases differ; None if it does not open the
+    store."""
     found = case.get("openedByBoth") or case["openedBy"]["5.3.3"]
     if not found["load"]:
         return None
@@ -146,7 +147,7 @@ def javas(case: Mapping[str, Any]) -> Outcome | None:
 
 
 def ours(disk: MemoryDisk) -> Outcome | None:
-    """The same of our store."""
+    """The outcome of Gantry's store."""
     try:
         with opened(disk) as store:
             reader = OurReader(store)
@@ -170,7 +171,7 @@ def ours(disk: MemoryDisk) -> Outcome | None:
 
 
 def damage(disk: MemoryDisk, name: str) -> None:
-    """Do to a store what the case's `modification` says."""
+    """Damage a store as the case's `modification` says."""
     match name.partition("_")[2]:
         case "clean_last_two_records_gone":
             position = {"5": 87965, "4": 62803}[name[0]]
@@ -240,7 +241,7 @@ ON_PURPOSE: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 # After a clean stop the queues know of messages that the log has lost: Java cuts the queues, and
-# nobody hears of the loss. Ours is refused, with what to do.
+# the loss stays unnoticed. Gantry refuses such a store, with a remedy.
 REFUSED_ON_PURPOSE: Final = {
     "5.3.3_clean_last_two_records_gone",
     "4.9.8_clean_last_two_records_gone",

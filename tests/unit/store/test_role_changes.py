@@ -39,8 +39,8 @@ def log_of(*numbers: int) -> bytes:
 
 
 def begun_anew(number: int, *topics: str) -> bytes:
-    """What a master's log has behind its first message: its topics were deleted, and are there
-    again with this one each."""
+    """The bytes of a master's log behind its first message: its topics were deleted and recreated
+    with one message each."""
     master = OpenedStore(FaultyDisk())
     for topic in topics or ("T",):
         master.put(1, topic=topic)
@@ -55,7 +55,7 @@ def begun_anew(number: int, *topics: str) -> bytes:
 
 
 def promoted(settings: StoreSettings = SETTINGS) -> Slave:
-    """It had one message as a slave, and is master."""
+    """A store that had one message as a slave and is master now."""
     slave = Slave(settings=settings)
     assert slave.store.append_copy(0, log_of(1), slave.now) is None
     slave.turn(1.0)

@@ -12,7 +12,7 @@ A file of 4096 bytes, the rest of it zeros:
 A missing or short file, or a number that is not a time, reads as 0: recovery then goes further
 back.
 
-The slots show who wrote last. Java does not touch them. If no slot has the numbers in the file's
+The slots show which program wrote last. Java does not touch them. If no slot has the numbers in the file's
 header, Java has written the store since, and guarantees that only our stores give do not hold any
 more.
 

@@ -61,7 +61,7 @@ LONG = dict(zip(wire_names(SendMessageV2Request), wire_names(SendMessageRequest)
 
 
 def stored(topics: Iterable[bytes]) -> Queues:
-    """Queues that have messages: of the first one 1, of the next 101, and so on."""
+    """Queues with messages: the first one has 1, the next one 101, and so on."""
     queues = Queues(MemoryDisk(), 6000)
     queues.load(0)
     for topic in topics:
@@ -130,7 +130,7 @@ def frame(
 
 
 class General:
-    """What the kernel spares: commands, typed headers, records, one after the other."""
+    """The general path: it decodes commands, typed headers and records one after the other."""
 
     def __init__(self, born_host: bytes) -> None:
         self.arena = Arena(START, FILE_BYTES, NOW_MS)
@@ -139,7 +139,7 @@ class General:
         self._born_host = born_host
 
     def take(self, request: Command) -> bool:
-        """Store it; False when it is refused, or asks for more than being stored."""
+        """Store the message; False if it is refused or needs more than to be stored."""
         kind = SendMessageRequest if request.code == 10 else SendMessageV2Request
         try:
             header = kind.decode(request.ext)
@@ -227,12 +227,12 @@ ENTRY_FIELDS = (
 
 
 def written(arena: Arena) -> list[tuple[int, bytes]]:
-    """Where it would be written, and what."""
+    """The position and bytes that would be written."""
     return [(run.position, run.data) for run in arena.runs()]
 
 
 def assert_same(data: bytes, born_host: bytes = BORN_HOST) -> Fed:
-    """What the kernel took, the general path takes with the same result."""
+    """Assert that the general path stores what the kernel accepted, with the same result."""
     mine = group()
     fed = kernel().feed(mine, data, 0, born_host)
     commands = FrameReader().feed(data[: fed.at])

@@ -43,7 +43,7 @@ def message(number: int, topic: str = "T", queue_id: int = 0) -> Record:
 
 
 class OpenedStore:
-    """A store on a disk, with a clock."""
+    """An open store on a disk of the test, with a clock that the test sets."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class OpenedStore:
         return self.store.turn(self.now, int(1_700_000_000_000 + self.now * 1000))
 
     def settle(self) -> Turn:
-        """Whatever the disk has to do is done."""
+        """Run turns until the disk has no work left."""
         answers: list[PutAnswer] = []
         while self.background.jobs:
             self.background.complete_all()
@@ -88,7 +88,7 @@ class OpenedStore:
         return self.store.close(self.now, int(1_700_000_000_000 + self.now * 1000))
 
     def bodies(self, topic: str = "T") -> Sequence[bytes]:
-        """What the queue leads to."""
+        """The records of the queue."""
         return [record.body for record in self.records(topic, 0)]
 
     def records(self, topic: str, queue_id: int) -> Sequence[Record]:

@@ -27,7 +27,7 @@ def inspect(disk: MemoryDisk, sizes: Mapping[str, int] | None = None) -> Inspect
 
 
 def found(disk: MemoryDisk) -> dict[Kind, Severity]:
-    """What is worse than a note."""
+    """The findings that are worse than a note."""
     counts = inspect(disk).findings.counts()
     return {kind: severity for severity, kind in reversed(counts) if severity > Severity.NOTE}
 

@@ -30,7 +30,7 @@ class StoredMessage:
 
 
 def stored_messages(name_servers: str, topic: str) -> list[StoredMessage]:
-    """By queue, in each in its order."""
+    """The messages of each queue, in order."""
     connections = _connections(name_servers)
     try:
         found = []
@@ -42,7 +42,7 @@ def stored_messages(name_servers: str, topic: str) -> list[StoredMessage]:
 
 
 def stored_bodies(name_servers: str, topic: str, count: int = 0) -> dict[int, list[bytes]]:
-    """The bodies of each queue; waits until there are so many in all."""
+    """The bodies of each queue; waits until there are this many in all."""
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
         messages = stored_messages(name_servers, topic)

@@ -1,7 +1,7 @@
 """Provides stores that are broken on purpose, each in one place, for histories to detect.
 
-They are broken by replacing methods, which compiled code that calls them does not look up: so this
-runs on the `.py` of the compiled modules, in a process of its own where those are live.
+They are broken by replacing methods. Compiled callers do not look methods up, so where compiled
+modules are in use this runs on their `.py` sources in a process of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gantrymq.store.files.segments import Segments
 from gantrymq.store.recovery.persistence import Persistence
 from gantrymq.store.recovery.start_choice import StartChoice
 
-# Each is noticed by one of the first 500 today; the generator may change.
+# Each is detected by one of the first 500 histories today; the generator may change.
 SEEDS = range(700)
 
 PATCH = pytest.MonkeyPatch()
@@ -40,7 +40,7 @@ def _flush_counts_when_it_begins() -> None:
     PATCH.setattr(Flusher, "start", hasty)
 
 
-def _mark_is_ahead_of_the_syncs(part: str) -> None:
+def _position_is_ahead_of_the_syncs(part: str) -> None:
     reached = Persistence._reached
 
     def ahead(self: Persistence) -> FlushPositions:
@@ -66,7 +66,7 @@ def _dispatch_shows_deleted_messages_again() -> None:
     PATCH.setattr(Dispatcher, "skip", lambda *_: None)
 
 
-def _recovery_trusts_in_what_was_torn() -> None:
+def _recovery_trusts_torn_units() -> None:
     take_over = StartChoice._load_queues
     PATCH.setattr(StartChoice, "_load_queues", lambda self, _, count=0: take_over(self, None))
 
@@ -76,28 +76,32 @@ def _start_takes_our_store_for_javas() -> None:
 
 
 def _nothing() -> None:
-    """The store as it is."""
+    """Leave the store unbroken."""
 
 
 WHOLE = "the store as it is"
 BREAKS: dict[str, Callable[[], None]] = {
     WHOLE: _nothing,
     "a flush that counts when it begins": _flush_counts_when_it_begins,
-    "the log's mark ahead of the syncs": partial(_mark_is_ahead_of_the_syncs, "log"),
-    "the queues' mark ahead of the syncs": partial(_mark_is_ahead_of_the_syncs, "queues"),
-    "the index's mark ahead of the syncs": partial(_mark_is_ahead_of_the_syncs, "index"),
+    "the log's flush position ahead of the syncs": partial(_position_is_ahead_of_the_syncs, "log"),
+    "the queues' flush position ahead of the syncs": partial(
+        _position_is_ahead_of_the_syncs, "queues"
+    ),
+    "the index's flush position ahead of the syncs": partial(
+        _position_is_ahead_of_the_syncs, "index"
+    ),
     "a recovery that does not rewrite": partial(_recovery_leaves_out, "rewrite"),
     "a recovery that does not truncate": partial(_recovery_leaves_out, "truncate"),
     "a recovery that does not sync folders": partial(_recovery_leaves_out, "_sync_folder"),
     "consumers that see what is not on disk": _consumers_see_what_is_not_on_disk,
     "a dispatch that shows deleted messages again": _dispatch_shows_deleted_messages_again,
     "a start that takes our store for Java's": _start_takes_our_store_for_javas,
-    "a recovery that trusts in what was torn": _recovery_trusts_in_what_was_torn,
+    "a recovery that trusts in what was torn": _recovery_trusts_torn_units,
 }
 
 
 def is_noticed(name: str, seeds: range = SEEDS) -> bool:
-    """Break this process's store so; whether a history fails."""
+    """Break the store of this process; return whether a history fails."""
     BREAKS[name]()
     for seed in seeds:
         try:

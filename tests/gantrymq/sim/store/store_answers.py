@@ -3,8 +3,8 @@
     answers(seed, settings, ending)     the history of this seed, under these settings
     digests(10)                         a digest each of the first ten, to compare processes
 
-Places in the log depend on the sizes of files; all that producers and consumers get to see besides
-does not: statuses, queue offsets, store times, messages by queue and by key.
+Log positions depend on the sizes of files. Everything else that producers and consumers see does
+not: statuses, queue offsets, store times, messages by queue and by key.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ FLUSH_SECONDS: Final = 100.0
 
 @dataclass(frozen=True)
 class Answers:
-    """Everything of a history that must not depend on how the store keeps it."""
+    """The results of a history that must not depend on settings and file sizes."""
 
     puts: list[tuple[str, int, int]] = field(default_factory=list)
-    """Status, queue offset and store time, in the order of the answers' numbers."""
+    """Status, queue offset and store time of each answer, in the order of their numbers."""
     queues: dict[tuple[str, int], list[bytes]] = field(default_factory=dict)
     keys: dict[tuple[str, str], list[bytes]] = field(default_factory=dict)
 
@@ -56,7 +56,7 @@ class Answers:
 
 
 class _Session:
-    """A store that is opened, on a device that does what it is asked at once."""
+    """An opened store on a device that completes every operation at once."""
 
     def __init__(self, disk: FaultyDisk, settings: StoreSettings, names: count[int]) -> None:
         self.background = MemoryBackground(disk)
@@ -93,7 +93,7 @@ class _Session:
 
 
 def answers(seed: int, settings: StoreSettings, ending: Ending) -> Answers:
-    """Of the puts and waits of this seed's script, after a restart."""
+    """The answers to the puts and waits of this seed's script, after a restart."""
     disk = FaultyDisk(lose_all, storage=Storage(DISK_BYTES, START_MS))
     names = count(20_261_121_000_000_000)
     session = _Session(disk, settings, names)
@@ -118,7 +118,7 @@ def answers(seed: int, settings: StoreSettings, ending: Ending) -> Answers:
 
 
 def _fitting(sending: Sending) -> Sending:
-    """What fits into the shortest file of a log."""
+    """The messages that fit into the shortest file of a log."""
     is_fit = sending.count * (sending.body_bytes + OTHER_BYTES_MAX) < FILE_BYTES_MIN
     return sending if is_fit else replace(sending, count=1)
 
@@ -146,7 +146,7 @@ def _placeless(record: Record) -> bytes:
 
 
 def digests(seeds: int) -> str:
-    """One line a seed."""
+    """The digests of the first seeds, one line each."""
     return "\n".join(
         answers(seed, plain_settings(), Ending.POWER_CUT).digest() for seed in range(seeds)
     )
@@ -155,7 +155,7 @@ def digests(seeds: int) -> str:
 def plain_settings(
     log_file_bytes: int = 4096, queue_units: int = 4, slots: int = 5, entries: int = 8
 ) -> StoreSettings:
-    """Files of these sizes, nothing else out of the ordinary."""
+    """Settings with these file sizes, and defaults otherwise."""
     return StoreSettings(
         mapped_file_size_commit_log=log_file_bytes,
         mapped_file_size_consume_queue=queue_units * UNIT_BYTES,

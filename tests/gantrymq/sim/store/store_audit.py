@@ -1,7 +1,8 @@
 """Compares an opened store with the ledger: each byte of the log, each queue, each key.
 
-After a recovery `found` first says what of the ledger's timeline is there, and refuses a log that
-lost what was promised or holds what it never took. `audit` then compares all of it.
+After a recovery `found` first determines how much of the ledger's timeline is in the log. It fails
+if the log lost acknowledged messages or has messages that were never put. `audit` then compares
+everything.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ENTRIES_MAX: Final = 1 << 20
 
 
 def found(store: Store, ledger: Ledger) -> Sequence[Message]:
-    """What of the timeline, and of doubtful groups, the recovered log has."""
+    """The number of messages of the timeline, and of doubtful groups, in the recovered log."""
     end = store.log.end
     count = ledger.count_below(end)
     assert count >= ledger.durable, (
@@ -42,7 +43,7 @@ def found(store: Store, ledger: Ledger) -> Sequence[Message]:
 
 
 def _doubtful(segments: Segments, ledger: Ledger, end: int) -> Sequence[Message]:
-    """The beginning of a group that nobody accepted, if the log ends with one."""
+    """The first messages of an unaccepted group, if the log ends with them."""
     for group in ledger.doubtful:
         for count, message in enumerate(group, 1):
             if message.end == end:
@@ -53,7 +54,7 @@ def _doubtful(segments: Segments, ledger: Ledger, end: int) -> Sequence[Message]
 
 
 def audit(store: Store, ledger: Ledger, *, is_fresh: bool) -> None:
-    """Everything agrees. `is_fresh`: nothing was written since recovery."""
+    """Assert that store and ledger agree. `is_fresh`: nothing was written since recovery."""
     assert store.dispatch_behind == 0
     assert store.log.start <= ledger.deleted_below, "a file was deleted without being asked for"
     kept = [message for message in ledger.timeline if message.position >= store.log.start]
@@ -118,7 +119,7 @@ def _audit_queue(
 
 
 def _audit_keys(store: Store, kept: Sequence[Message], deleted_below: int) -> None:
-    """Every key leads to its messages, and to none that is not there."""
+    """Assert that every key finds its messages and no others."""
     positions: dict[int, list[Message]] = defaultdict(list)
     known: dict[int, set[int]] = {}
     for message in kept:

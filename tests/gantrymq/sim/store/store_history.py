@@ -1,11 +1,10 @@
 """Runs one history of a store: life after life on a disk with faults from the seed.
 
-    run(script_of(seed))        raises what went wrong; answers what happened how often
+    run(script_of(seed))        raises what went wrong; returns how often each event happened
 
-After the last life the store is recovered twice more, with a power cut in between: a recovery that
-was done again changes nothing. Then, on a disk that is whole, it comes to rest and is stopped. A
-SyncFailedError ends a life like a kill, as does a start that the disk refuses; anything else that
-is raised is a defect of the store.
+After the last life the store is recovered twice more, with a power cut in between: a repeated
+recovery changes nothing. Then it settles on a disk without faults and stops. A SyncFailedError ends
+a life like a kill, and so does a start that the disk refuses; any other exception is a defect.
 """
 
 from __future__ import annotations
@@ -47,13 +46,13 @@ LAST_STEPS: Final = (
 
 
 def chooser(seed: int) -> Chooser:
-    """What the disk does, and in which order."""
+    """The random choices of the disk, from the seed."""
     random = Random(seed).random
     return lambda count: int(random() * count)
 
 
 def run(script: Script) -> Counter[str]:
-    """All of it; how often what happened."""
+    """Run the whole history; return how often each event happened."""
     tally: Counter[str] = Counter()
     clock, ledger = Clock(), Ledger()
     disk = FaultyDisk(chooser(script.seed), storage=Storage(DISK_BYTES, clock.wall_ms))
@@ -67,7 +66,7 @@ def run(script: Script) -> Counter[str]:
 
 
 def _rest(disk: FaultyDisk, life: Life, ledger: Ledger, clock: Clock) -> None:
-    """On a disk that is whole again all comes to rest, on disk for good, and stops cleanly."""
+    """Settle the store on a disk without faults, sync everything, and stop it cleanly."""
     running = Running(disk, life, ledger, clock, Counter())
     running.open()
     for step in LAST_STEPS:
@@ -84,7 +83,7 @@ def _rest(disk: FaultyDisk, life: Life, ledger: Ledger, clock: Clock) -> None:
 def _live(
     disk: FaultyDisk, life: Life, ledger: Ledger, clock: Clock, tally: Counter[str]
 ) -> FaultyDisk:
-    """One life; the disk that the next one finds."""
+    """Run one life; return the disk for the next one."""
     running = Running(disk, life, ledger, clock, tally)
     disk.memory.total_bytes = DISK_BYTES
     clock.wall_ms += 1000
@@ -130,10 +129,10 @@ def _live(
 
 
 def _lose(disk: FaultyDisk, folder: str, ledger: Ledger, tally: Counter[str]) -> None:
-    """Somebody removes this folder. What the log does not have any more is not made again, and
-    after a crash a single queue is not missed while the store has new ones. Without our files
-    deleted topics come back, and a power cut is survived as Java survives it, which is not well
-    enough for this test."""
+    """Remove this folder, if the test can check the result. Recovery does not rebuild what the log
+    has deleted, and after a crash it does not notice one missing queue while the store has new
+    ones. Without Gantry's own files deleted topics return, and a power cut loses what it loses in
+    Java."""
     is_clean = not any(entry.name == ABORT for entry in disk.list(""))
     is_borne = is_clean or "/" not in folder
     if folder == "gantry":
@@ -145,7 +144,7 @@ def _lose(disk: FaultyDisk, folder: str, ledger: Ledger, tally: Counter[str]) ->
 
 
 def _remove(disk: FaultyDisk, path: str) -> None:
-    """Somebody removes this folder, with all there is in it."""
+    """Remove this folder with everything in it."""
     for entry in disk.list(path):
         if entry.is_folder:
             _remove(disk, f"{path}/{entry.name}")

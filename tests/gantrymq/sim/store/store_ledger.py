@@ -1,9 +1,10 @@
 """Records what a store was given and what it acknowledged, which the audit compares.
 
-The timeline has every message that was accepted, in the log's order, also those that were deleted
-since. Its first `durable` ones can never be lost again: somebody was told so, or has seen them.
-`doubtful` are groups that were not accepted, or nobody knows: the beginning of one of them may be
-found behind the timeline after a stop, but nothing else, and never before what was accepted later.
+The timeline has every accepted message in the order of the log, also those that were deleted since.
+Its first `durable` messages can never be lost again: they were acknowledged, or a consumer has seen
+them. `doubtful` are groups that were refused, or whose outcome is unknown: the first records of one
+of them may be found behind the timeline after a stop, but nothing else, and never before messages
+that were accepted later.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ DELAYS_MS: Final = (1000, 5000, 10_000)
 
 @final
 class Message:
-    """One message: what was sent, and where the store put it."""
+    """One message: its content, and where the store put it."""
 
     __slots__ = ("_delay", "_tags", "data", "keys", "number", "queue", "record", "sent", "unit")
 
@@ -72,7 +73,7 @@ class Message:
         return self.record.physical_offset + len(self.data)
 
     def place(self) -> None:
-        """The store has placed it: what log and queue must have of it from here on."""
+        """Note where the store put the message: log and queue must have it from now on."""
         record = self.record
         kept = (record.topic, record.queue_id, record.body, record.properties, record.sys_flag)
         assert kept == self.sent, f"{self} was changed"
@@ -90,30 +91,30 @@ class Message:
 @final
 @dataclass
 class Ledger:
-    """Of one directory, over all its lives."""
+    """The ledger of one directory over all lives of its store. The history owns it."""
 
     timeline: list[Message] = field(default_factory=list)
     durable: int = 0
     doubtful: list[list[Message]] = field(default_factory=list)
     deleted_below: int = 0
-    """How far the log's start was seen."""
+    """The highest start of the log that was seen."""
     is_damaged: bool = False
-    """Somebody removed something since the last start."""
+    """Whether the test removed a folder since the last start."""
     had_power_cut: bool = False
-    """There was one since the last start."""
+    """Whether there was a power cut since the last start."""
     deleting: set[str] = field(default_factory=set)
-    """Topics that are to be deleted: nobody knows yet whether they are."""
+    """Topics whose deletion was requested and may not have happened yet."""
     deleted: set[str] = field(default_factory=set)
-    """Topics that were, once or more."""
+    """Topics that were deleted once or more."""
     count: int = 0
 
     def message(self, sending: Sending) -> Message:
-        """A new one."""
+        """Create a message."""
         self.count += 1
         return Message(self.count, sending)
 
     def accept(self, group: Sequence[Message]) -> None:
-        """The store took these, one behind the other."""
+        """Note that the store accepted these messages, in this order."""
         for message in group:
             message.place()
             before = self.timeline[-1] if self.timeline else None
@@ -125,13 +126,13 @@ class Ledger:
         self.doubtful.clear()
 
     def untrusted_reason(self, group: Sequence[Message]) -> None:
-        """The store refused these, or stopped while it took them."""
+        """Note that the store refused these, or stopped before it answered."""
         for message in group:
             message.place()
         self.doubtful.append(list(group))
 
     def forget(self, topic: str) -> None:
-        """The topic was deleted: its messages have no queue any more, keys they still have."""
+        """Note that the topic was deleted: its messages are in no queue, but still in the index."""
         for message in self.timeline:
             if message.queue is not None and message.queue[0] == topic:
                 message.queue = None
@@ -139,21 +140,21 @@ class Ledger:
         self.deleted.add(topic)
 
     def promise(self, position: int) -> None:
-        """Everything below this place of the log is safe."""
+        """Note that everything below this log position is durable."""
         self.durable = max(self.durable, self.count_below(position))
 
     def count_below(self, position: int) -> int:
-        """How many messages end at or below this place."""
+        """The number of messages that end at or below this log position."""
         return bisect_right(self.timeline, position, key=lambda message: message.end)
 
     def settle(self, kept: Sequence[Message]) -> None:
-        """A recovery has decided: these are all there are, for good."""
+        """Note the messages that recovery found: the log has these, durably, and no others."""
         self.timeline[:] = kept
         self.durable = len(kept)
         self.doubtful.clear()
 
     def by_queue(self) -> dict[tuple[str, int], list[Message]]:
-        """The messages of each queue, in its order."""
+        """The messages of each queue, in order."""
         queues: dict[tuple[str, int], list[Message]] = {}
         for message in self.timeline:
             if message.queue is not None:

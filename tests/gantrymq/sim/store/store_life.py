@@ -1,7 +1,7 @@
 """Runs one life of a simulated store: it opens on a disk, does its steps, and ends.
 
-Everything it answers is held against the ledger at once: places and times that are told, readings,
-queues that are said to have something new. What it promises is written into the ledger.
+Every answer is compared with the ledger at once: positions and times, pulled messages, and queues
+that are reported to have new messages. What the store acknowledges is noted in the ledger.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ HOUR: Final = 4
 @final
 @dataclass
 class Clock:
-    """The wall clock, over all lives."""
+    """The wall clock, which continues over all lives."""
 
     wall_ms: int = 1_700_000_000_000
     names: int = 20_261_121_000_000_000
@@ -67,7 +67,7 @@ class Clock:
 @final
 @dataclass
 class Waiting:
-    """A put without an answer."""
+    """A put that is not answered yet."""
 
     messages: Sequence[Message]
     waits: bool
@@ -75,7 +75,7 @@ class Waiting:
 
 @final
 class Running:
-    """The store of one life."""
+    """One life of the store: it runs the steps and checks the answers. The history owns it."""
 
     def __init__(
         self, disk: FaultyDisk, life: Life, ledger: Ledger, clock: Clock, tally: Counter[str]
@@ -101,7 +101,7 @@ class Running:
         self.is_sync = life.settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
 
     def open(self) -> None:
-        """Recover; what is found is the truth from here on."""
+        """Recover the store, and note in the ledger what it found."""
         was_clean = not any(entry.name == ABORT for entry in self.disk.list(""))
         for _ in self.store.open(self.now):
             pass
@@ -123,7 +123,7 @@ class Running:
         self.tally["rebuilt index"] += report.rebuilt_index_from >= 0
 
     def audit(self, *, is_fresh: bool = False) -> None:
-        """All of the store against all of the ledger."""
+        """Compare the whole store with the whole ledger."""
         if self.store.dispatch_behind == 0 and not self.store.index.missed:
             audit(self.store, self.ledger, is_fresh=is_fresh)
 
@@ -191,7 +191,7 @@ class Running:
         self.turn(group)
 
     def turn(self, group: Sequence[Message] = ()) -> None:
-        """A turn, which writes this group."""
+        """Run the turn that writes this group."""
         try:
             turn = self.store.turn(self.now, self.clock.wall_ms)
         except BaseException:
@@ -208,7 +208,7 @@ class Running:
         self.take(turn)
 
     def delete_topic(self, topic: str) -> None:
-        """Who reads it is let go: what they find is not defined."""
+        """Cancel pulls of this topic, because their results are not defined."""
         for key in [key for key, query in self.pulls.items() if query.topic == topic]:
             self.store.reader.cancel(key)
             del self.pulls[key]
@@ -217,7 +217,7 @@ class Running:
         self.turn()
 
     def note_deleted(self) -> None:
-        """Which topics are deleted by now."""
+        """Note which topics are deleted by now."""
         for topic in self.ledger.deleting.difference(self.store.queues.topics()):
             had_messages = any(topic in (each.queue or ()) for each in self.ledger.timeline)
             self.tally["deleted topics"] += had_messages
@@ -241,7 +241,7 @@ class Running:
             self.tally["messages of topics made again"] += bool(again)
 
     def take(self, turn: Turn) -> None:
-        """What a turn answered, told and promised."""
+        """Check the results of a turn: answers, arrivals and finished reads."""
         for answer in turn.answers:
             self.take_answer(answer)
         self.take_arrived(turn.arrived)
@@ -281,7 +281,7 @@ class Running:
             self.ledger.promise(readable)
 
     def settle(self) -> None:
-        """Until nothing is left to do but to wait; whoever then calls at once spins."""
+        """Run turns until the store has no work now. A store that always has work would spin."""
         for _ in range(TURNS_MAX):
             is_busy = bool(self.background.jobs)
             self.background.complete_all()
@@ -317,7 +317,7 @@ class Running:
     # ------------------------------------------------------------------ the end
 
     def be_at_rest(self) -> None:
-        """Everything is on disk, and written down to be."""
+        """Assert that everything is on disk and that the flush positions show it."""
         persistence = self.store._persistence
         assert persistence is not None
         assert not persistence.failure
@@ -329,7 +329,7 @@ class Running:
             assert positions.index == end, f"{positions}, but the log ends at {end}"
 
     def close(self) -> None:
-        """A clean stop: whoever waits is answered."""
+        """Stop the store cleanly; all waiting sends are answered."""
         turn = self.store.close(self.now, self.clock.wall_ms)
         self.note_start()
         self.readable = self.store.readable
@@ -343,7 +343,7 @@ class Running:
             self.tally["clean stops"] += 1
 
     def count(self) -> None:
-        """What else there was in this life."""
+        """Count further events of this life."""
         store, tally = self.store, self.tally
         tally["deleted files of the log"] += store.log.start > self.start
         tally["index files, several"] += len(store.index.files) > 1

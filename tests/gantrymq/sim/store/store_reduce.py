@@ -2,8 +2,8 @@
 
     python -m gantrymq.sim.store.store_reduce SEED        with tests/ and the sources on PYTHONPATH
 
-It goes on for SECONDS at most, tries each shorter script with a few fates of the disk, and takes
-it when it fails with the same kind of error.
+It runs for SECONDS at most, tries each shorter script with a few seeds of the disk, and accepts it
+if it fails with the same kind of error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SIMPLER: Final = (
 
 
 def failure(script: Script) -> str:
-    """What kind of error it ends with; "" when it does not fail."""
+    """The kind of error with which the script ends; "" if it does not fail."""
     try:
         run(script)
     except Exception as error:
@@ -43,7 +43,7 @@ def failure(script: Script) -> str:
 
 
 def reduced(script: Script) -> Script:
-    """A script like this one, that fails like it."""
+    """A shorter script that fails with the same kind of error."""
     wanted = failure(script)
     stop = monotonic() + SECONDS
     while monotonic() < stop:
@@ -103,7 +103,7 @@ def _simpler(step: Step) -> Iterator[Step]:
 
 
 def text(script: Script) -> str:
-    """For people."""
+    """The script as readable text."""
     lines = [f"disk's seed {script.seed}"]
     usual = StoreSettings()
     for life in script.lives:

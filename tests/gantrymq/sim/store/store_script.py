@@ -1,7 +1,7 @@
 """Generates the script of one history from a seed: lives, their steps and their ends.
 
-A script is plain data, so that it can be printed, and cut down to what makes it fail. Every life
-has settings of its own, as far as a directory bears that: flush mode, intervals, retention.
+A script is plain data, so that it can be printed, and reduced to the part that fails. Every life
+has its own settings where a directory allows that: flush mode, intervals, retention.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ QUEUES_A_TOPIC: Final = 2
 
 QUIET: Final = Faults()
 
-# Of so many histories topics are deleted in.
+# The share of histories in which topics are deleted.
 DELETIONS: Final = 0.4
 
-# How often there are puts, ends of background work, waits, settling, pulls, deletions, mishaps.
+# The weights of puts, completions, waits, settling, pulls, deletions and faults.
 STYLES: Final = (
     (38, 22, 16, 4, 8, 3, 9),
     (30, 30, 30, 10, 0, 0, 0),
@@ -46,7 +46,7 @@ LOSSES: Final = (
 
 
 class Kind(Enum):
-    """What sort of message it is; the numbers are Java's transaction flags."""
+    """The kind of a message; the numbers are Java's transaction flags."""
 
     PLAIN = 0
     PREPARED = 4
@@ -56,7 +56,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """A put: one message, or a batch of so many."""
+    """A put of one message, or of a batch of `count` messages."""
 
     topic: str
     queue_id: int
@@ -71,7 +71,7 @@ class Sending:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A turn that takes these."""
+    """A turn with these puts."""
 
     sendings: tuple[Sending, ...]
 
@@ -85,7 +85,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The device ends some of what it was asked for, in any order, or all."""
+    """The device completes some of its jobs in any order, or all of them."""
 
     everything: bool
 
@@ -97,7 +97,7 @@ class Settle:
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """A consumer asks for messages, from so far before the queue's end."""
+    """A consumer pulls from this distance before the queue's end."""
 
     topic: str
     queue_id: int
@@ -106,26 +106,26 @@ class Pull:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Old files of the log may go."""
+    """Retention may delete old files of the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteTopic:
-    """A topic is deleted; what is put to it later makes it again."""
+    """A topic is deleted; a later put creates it again."""
 
     topic: str
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Only so many bytes are free on the disk from here on; None: as many as ever."""
+    """The disk has only this many free bytes from now on; None: no limit."""
 
     free_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The next such call is refused."""
+    """The disk refuses the next call of this kind."""
 
     operation: str
     failure: DiskFailure
@@ -133,12 +133,12 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Cool:
-    """Nothing is cached any more."""
+    """The page cache is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetClock:
-    """Somebody sets the wall clock."""
+    """An administrator sets the wall clock."""
 
     by_ms: int
 
@@ -158,13 +158,13 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """From a start to an end. The cuts count operations of the disk; 0: there is none."""
+    """One life from a start to an end. The cuts count operations of the disk; 0: no cut."""
 
     settings: StoreSettings
     ending: Ending
     steps: tuple[Step, ...] = ()
     lost: str = ""
-    """A folder that somebody removes before: it is made again from the log."""
+    """A folder that the test removes before the life: recovery rebuilds it from the log."""
     open_cut: int = 0
     step_cut: int = 0
     close_cut: int = 0
@@ -181,7 +181,7 @@ class Script:
 
 
 def script_of(seed: int) -> Script:
-    """The history of this seed."""
+    """Generate the script of this seed."""
     random = Random(seed)
     lives = [_life(random) for _ in range(random.choice((1, 2, 2, 3, 4)))]
     if random.random() < DELETIONS:
@@ -215,7 +215,7 @@ def _life(random: Random) -> Life:
 
 
 def settings_of(random: Random) -> StoreSettings:
-    """Of one life; the sizes are those of every other."""
+    """The settings of one life; the file sizes are the same in every life."""
     is_sync = random.random() < 0.5
     return StoreSettings(
         mapped_file_size_commit_log=LOG_FILE_BYTES,

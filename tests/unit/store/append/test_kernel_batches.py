@@ -169,7 +169,7 @@ ODD = [
 
 
 def left_alone(data: bytes) -> None:
-    """Nothing of it is taken, and what comes before it is."""
+    """Assert that the kernel leaves this batch and accepts the send before it."""
     good = batch_frame([part()])
     mine = group()
     fed: Fed = feed(good + data + good, mine)

@@ -26,7 +26,7 @@ SIZE: Final = message(1).size
 
 
 def filled(count: int = 90, settings: StoreSettings = SETTINGS) -> Master:
-    """Several files, blanks at their ends."""
+    """A log of several files with blanks at their ends."""
     master = Master(settings=settings)
     for number in range(count):
         master.put(number, topic=TOPICS[number % 2])
@@ -35,7 +35,8 @@ def filled(count: int = 90, settings: StoreSettings = SETTINGS) -> Master:
 
 
 def copy(master: Master, slave: Slave, sizes: Sequence[int] = (), end: int | None = None) -> None:
-    """The log from where the slave wants it, in pieces of these sizes, then at once."""
+    """Send the log from the slave's position on, in pieces of these sizes, then the rest at
+    once."""
     position = slave.store.begin_copy()
     if position is None:
         position = master.store.log.start
@@ -63,7 +64,7 @@ def assert_equal(master: Master, slave: Slave) -> None:
 
 @pytest.fixture(scope="module")
 def master_of_several() -> Master:
-    """Nobody writes to it."""
+    """A master with several files that gets no further messages."""
     return filled()
 
 
@@ -208,7 +209,7 @@ def test_a_failed_sync_ends_a_slave_too() -> None:
 
 
 def recreated(master: Master) -> None:
-    """A topic that is deleted, and has messages again."""
+    """A master whose topic was deleted and has messages again."""
     master.store.delete_topic("T")
     master.turn()
     for number in range(200, 204):
@@ -252,7 +253,7 @@ def test_a_stop_while_a_queue_begins_anew_changes_nothing() -> None:
 @example(seed=102, is_sync=True)  # a blank that is half there
 @given(seed=st.integers(0, 2**32), is_sync=st.booleans())
 def test_synced_records_survive_and_the_rest_is_copied_again(seed: int, is_sync: bool) -> None:
-    """Lives that end by power cut, kill or a clean stop, while the master goes on."""
+    """Slave lives end by power cut, kill or clean stop, while the master continues."""
     random = Random(seed)
     chosen = SYNC if is_sync else SETTINGS
     master = filled(10)
@@ -316,7 +317,8 @@ def copy_rest(master: Master, slave: Slave) -> None:
 
 
 def behind(disk: FaultyDisk) -> tuple[Master, Slave]:
-    """A slave that cannot begin the queue anew that its master deleted; there is a file more."""
+    """A slave that cannot begin the queue anew that its master deleted, and a further file of the
+    log."""
     master, slave = Master(), Slave(disk)
     master.put(1, 2)
     master.turn()

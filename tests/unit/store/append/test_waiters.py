@@ -76,17 +76,17 @@ def test_replicated_position_never_decreases() -> None:
 def test_answers_are_due_at_once() -> None:
     made = waiters()
     assert made.deadline() == float("inf")
-    made.missing = "nobody"
+    made.missing = "no slave"
     wait(made, 1, 100)
     assert made.deadline() == float("-inf")
     (answer,) = made.take_answers()
-    assert (answer.status, answer.remark) == (PutStatus.SLAVE_NOT_AVAILABLE, "nobody")
+    assert (answer.status, answer.remark) == (PutStatus.SLAVE_NOT_AVAILABLE, "no slave")
     assert answer.positions == [0]
 
 
 def test_send_waits_for_the_disk_when_a_member_is_missing() -> None:
     made = waiters()
-    made.missing = "nobody"
+    made.missing = "no slave"
     wait(made, 1, 100, for_disk=True)
     assert told(made) == []
     made.flushed(Released(1, in_time=True))
@@ -99,7 +99,7 @@ def test_waiting_send_is_answered_when_no_slave_is_left() -> None:
     wait(made, 2, 200)
     wait(made, 3, 300, for_disk=True)
     made.replicated(100)
-    made.miss("nobody")
+    made.miss("no slave")
     assert made.deadline() == float("-inf")
     assert told(made) == [(1, PutStatus.PUT_OK), (2, PutStatus.SLAVE_NOT_AVAILABLE)]
     assert made.deadline() == float("inf")
@@ -111,7 +111,7 @@ def test_waiting_send_is_answered_when_no_slave_is_left() -> None:
 def test_waiting_send_keeps_waiting_for_a_slave_that_may_return() -> None:
     made = waiters()
     wait(made, 1, 100)
-    made.missing = "nobody now"
+    made.missing = "no slave now"
     assert told(made) == []
     made.missing = None
     made.replicated(100)

@@ -71,7 +71,7 @@ def encoded(*numbers: int, topic: str = "T") -> bytes:
 
 
 def told(replies: bytes) -> list[tuple[int, int]]:
-    """Opaque and code of each."""
+    """Opaque and code of each reply."""
     return [(reply.opaque, reply.code) for reply in FrameReader().feed(replies)]
 
 
@@ -206,7 +206,7 @@ def record_of(command: Command) -> Record:
 
 
 def files(disk: Disk, folder: str) -> dict[str, bytes]:
-    """Path and bytes of everything in it."""
+    """Path and content of every file."""
     found: dict[str, bytes] = {}
     for entry in disk.list(folder):
         path = f"{folder}/{entry.name}"

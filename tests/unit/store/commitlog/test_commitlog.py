@@ -45,7 +45,7 @@ class Opened:
         return self.log.write(arena, now)
 
     def bodies(self) -> list[bytes]:
-        """Of what a walk over the bytes in the files finds, end or no end."""
+        """The bodies that a walk over the files finds, regardless of the log's end."""
         segments = self.log.segments
         found: list[bytes] = []
         for start in range(segments.first, segments.past, FILE_BYTES):

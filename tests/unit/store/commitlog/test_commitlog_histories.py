@@ -100,7 +100,7 @@ class History:
 
 
 def recovered(disk: FaultyDisk) -> tuple[list[Record], LogPosition | None]:
-    """What a walk from the first file finds, and the mark."""
+    """The records that a walk from the first file finds, and the flush position."""
     background = MemoryBackground(disk)
     log = CommitLog(disk, background, SETTINGS)
     log.load()

@@ -57,7 +57,7 @@ def log(records: list[Record], start: int) -> bytes:
 
 
 def expected(record: Record, size: int) -> dict[str, object]:
-    """An entry as the general codec knows it."""
+    """The entry that the general codec makes of the record."""
     found = properties.parse(record.properties)
     code = tags.tags_code(found.get("TAGS"))
     if record.topic == b"SCHEDULE_TOPIC_XXXX" and found.get("DELAY", "") in {"1", "2", "3"}:
@@ -83,7 +83,7 @@ def texts(entry: DispatchEntry) -> tuple[str, str]:
 def assert_same(
     data: bytes, start: int, flushed: int = POSITION_MAX, *, verify_body: bool = True
 ) -> Step | None:
-    """Both readers, step by step; answers the last step when it is no record."""
+    """Compare both readers item by item; return the last item if it is no record."""
     reader = EntryReader(FILE_BYTES, LEVELS, verify_body=verify_body)
     entries = reader.read(data, start, flushed=flushed)
     steps = list(walk(data, start, FILE_BYTES, flushed=flushed, verify_body=verify_body))

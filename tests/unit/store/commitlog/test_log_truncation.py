@@ -23,7 +23,8 @@ BODIES = [b"body %d" % number for number in range(100)]
 
 
 def written(disk: FaultyDisk | MemoryDisk, *, is_clean: bool = True) -> list[int]:
-    """A store of a hundred messages in five files; where they lie, and where the log ends."""
+    """Write a store of a hundred messages in five files; return their positions and the log's
+    end."""
     opened = OpenedStore(disk, SYNC)
     opened.put(*range(100))
     for _ in range(4):

@@ -59,7 +59,7 @@ class Fixture:
             assert self.flush.take(completion)
 
     def run(self, now: float, on_disk: int = POSITION_MAX) -> int:
-        """One whole round; how many turns it took."""
+        """Run one whole round; return the number of its turns."""
         for turns in range(1, 10_000):
             self.flush.turn(now, LogPosition(on_disk))
             self.finish()
@@ -301,7 +301,7 @@ class History:
                 self.cut(fixture, self.random.randint(0, len(self.log)))
 
     def cut(self, fixture: Fixture, end: int) -> None:
-        """What a member does whose log is not its master's."""
+        """Truncate the log, as a member does whose log differs from its master's."""
         self.marked = min(self.marked, end)
         fixture.flush.cut(LogPosition(end * 100))
         fixture.queues.cut_to_log(end * 100)
@@ -313,7 +313,7 @@ class History:
         fixture.queues.sync_all()
 
     def recover(self, disk: FaultyDisk) -> Fixture:
-        """What recovery does: nothing above the mark is believed."""
+        """Recover: units above the flush position are not trusted."""
         kept = max(self.marked, self.flushed if self.is_ours else 0)
         del self.log[self.random.randint(kept, len(self.log)) :]
         self.flushed = len(self.log)
@@ -345,7 +345,7 @@ class History:
 
 
 def check_nothing_behind_the_ends(queues: Queues, disk: FaultyDisk) -> None:
-    """Java would believe it."""
+    """Assert that the files have no units behind the ends, which Java would trust."""
     for queue in queues.queues():
         for unit in range(queue.end, queue.files_end):
             path = queue.folders.path(queue.topic, 0, unit)
@@ -399,7 +399,7 @@ def test_power_cuts_lose_no_unit_below_the_flush_position(
         history.check(fixture.queues)
     history.stop(fixture)
     history.check(fixture.queues)
-    disk = disk.crash()  # a clean stop has everything on disk for good
+    disk = disk.crash()  # a clean stop has synced everything
     reopened = Queues(disk, SMALL_FILE_BYTES)
     reopened.load(0)
     history.check(reopened)

@@ -33,7 +33,7 @@ def places(found: Survey) -> tuple[int, int, int]:
 
 
 def write_files(disk: MemoryDisk, files: dict[int, list[int]], size: int = FILE_BYTES) -> None:
-    """Files by their first unit; the units' sizes, 0 for none."""
+    """Write files by their first unit, with these sizes of units; 0 for none."""
     disk.make_folder(FOLDER)
     for first, sizes in files.items():
         file = disk.create(f"{FOLDER}/{first * UNIT_BYTES:020d}")
@@ -83,7 +83,7 @@ def test_after_a_crash_a_unit_out_of_order_ends_the_queue() -> None:
 
 
 def crashed(disk: MemoryDisk, synced_offset: int, records: set[tuple[int, int]]) -> int:
-    """The end when the log has these (queue offset, physical offset)."""
+    """The end of the queue after a crash, if the log has these (queue offset, physical offset)."""
     crash = AfterCrash(
         synced_offset, lambda _topic, _id, offset, physical, _size: (offset, physical) in records
     )
@@ -91,7 +91,7 @@ def crashed(disk: MemoryDisk, synced_offset: int, records: set[tuple[int, int]])
 
 
 def write_offsets(disk: MemoryDisk, offsets: list[int]) -> None:
-    """A queue of these physical offsets, -1 for none."""
+    """Write a queue of these physical offsets; -1 for no unit."""
     disk.make_folder(FOLDER)
     for first in range(0, len(offsets), FILE_UNITS):
         file = disk.create(f"{FOLDER}/{first * UNIT_BYTES:020d}")
@@ -132,7 +132,7 @@ def test_units_of_expired_records_are_trusted() -> None:
 
 
 def test_a_torn_blank_reaches_into_a_log_that_begins_behind_it() -> None:
-    """Believed, it would lie in the log behind everything that the queue is ever given."""
+    """If it were trusted, its log position would be above those of all later units."""
     disk = MemoryDisk()
     disk.make_folder(FOLDER)
     file = disk.create(f"{FOLDER}/{0:020d}")

@@ -225,7 +225,7 @@ def test_few_files_are_open_however_many_queues_there_are() -> None:
 
 
 def stopped(disk: MemoryDisk) -> list[TopicState]:
-    """Topics A with queues 0 and 1, B with queue 0, as a stop leaves them."""
+    """Topics A with queues 0 and 1 and B with queue 0, after a stop."""
     disk.now_ms = 1000
     queues = queues_on(disk)
     fill(queues, "A", 12)

@@ -35,7 +35,7 @@ def bodies(numbers: Sequence[int]) -> list[bytes]:
 
 
 def delete_in_vain(opened: OpenedStore) -> None:
-    """The disk removes no file of the topic's first queue."""
+    """Delete the topic on a disk that refuses to remove files of its first queue."""
     folder = "consumequeue/T/0"
     assert isinstance(opened.disk, FaultyDisk)
     for entry in opened.disk.list(folder):
@@ -44,7 +44,7 @@ def delete_in_vain(opened: OpenedStore) -> None:
 
 
 def begin_to_remove(opened: OpenedStore, path: str) -> None:
-    """Files of the log go, until this one's removal is what is under way."""
+    """Delete files of the log until the removal of this file is under way."""
     assert opened.store.retention is not None
     opened.store.retention.delete_now()
     for _ in range(100):
@@ -52,7 +52,7 @@ def begin_to_remove(opened: OpenedStore, path: str) -> None:
             return
         opened.background.complete_all()
         opened.turn(1.0)
-    raise AssertionError(f"nobody removes {path}")
+    raise AssertionError(f"no removal of {path} was begun")
 
 
 def remove_tree(disk: FaultyDisk, folder: str) -> None:
@@ -67,8 +67,8 @@ def remove_tree(disk: FaultyDisk, folder: str) -> None:
 
 
 def made_again(disk: FaultyDisk) -> OpenedStore:
-    """A topic of twenty messages that was deleted, and made again with five; the queues' mark has
-    passed none of them."""
+    """A topic of twenty messages that was deleted and recreated with five; all of them are above
+    the queues' flush position."""
     opened = OpenedStore(disk, replace(SYNC, flush_consume_queue_least_pages=0))
     put(opened, *range(20), seconds=2.0)
     put(opened, *range(500, 503), topic="other")

@@ -46,7 +46,7 @@ def opened(disk: MemoryDisk | FaultyDisk) -> CheckpointFile:
 
 
 def settled(disk: MemoryDisk | FaultyDisk) -> CheckpointFile:
-    """A file that says FIRST, for good."""
+    """A synced file with the numbers FIRST."""
     file = opened(disk)
     file.settle()
     file.save(FIRST)
@@ -229,7 +229,7 @@ def test_torn_slot_leaves_the_other_one() -> None:
 
 
 class Lives:
-    """Of processes that write checkpoints to a disk that fails, until the power is cut."""
+    """Processes that write checkpoints to a failing disk until a power cut."""
 
     def __init__(self, seed: int) -> None:
         random = Random(seed)
@@ -239,7 +239,7 @@ class Lives:
         opened(self.disk).settle()
 
     def live(self) -> None:
-        """From a start to an end of any kind."""
+        """One life from a start to an end of any kind."""
         background = MemoryBackground(self.disk)
         file = CheckpointFile(self.disk, background)
         assert file.is_ours

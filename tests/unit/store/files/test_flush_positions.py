@@ -153,7 +153,8 @@ def test_after_a_failed_sync_no_position_counts_as_synced() -> None:
 
 
 class Lives:
-    """Of processes that write marks to a disk that fails; each ends by a kill or a power cut."""
+    """Processes that write flush positions to a failing disk; each ends by a kill or a power
+    cut."""
 
     def __init__(self, seed: int) -> None:
         self.choose = Random(seed).randrange
@@ -162,7 +163,7 @@ class Lives:
         opened(self.disk).settle(positions(100))
 
     def live(self) -> None:
-        """From a start to an end of any kind."""
+        """One life from a start to an end of any kind."""
         background = MemoryBackground(self.disk)
         file = opened(self.disk, background)
         found = file.latest
@@ -187,7 +188,7 @@ class Lives:
             self.settle(file, self.settled + self.choose(3))
 
     def settle(self, file: FlushPositionsFile, position: int) -> None:
-        """Up or down, for good; while it is being done it may be either."""
+        """Settle higher or lower positions; until that ends, both are valid."""
         self.settled, self.highest = min(self.settled, position), max(self.highest, position)
         file.settle(positions(position))
         self.settled = self.highest = position

@@ -30,7 +30,7 @@ class Kept:
         return self.reserve.is_held
 
     def fill(self, free_bytes: int) -> None:
-        """Someone else leaves that much."""
+        """Fill the disk so that this much is left."""
         excess = self.disk.usage("").free_bytes - free_bytes
         others = self.disk.create("others")
         others.allocate(0, excess)

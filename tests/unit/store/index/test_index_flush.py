@@ -255,7 +255,7 @@ def test_after_any_power_cut_dispatching_from_the_end_completes_the_index(
 
 
 def kill_in_step(fixture: Fixture, step: int, sizes: IndexSizes) -> Fixture:
-    """A flush whose process is killed when so many of its three steps are written."""
+    """Flush in a process that is killed after this many of its three steps."""
     fixture.turn(fixture.now + 60.0)
     for _ in range(step - 1):
         fixture.finish()

@@ -25,7 +25,7 @@ steps = st.lists(st.sampled_from((DELETED, 0, 0, 0, 1)), min_size=1, max_size=20
 
 
 def closed(store: OpenedStore) -> MemoryDisk:
-    """What is left of it by a clean stop."""
+    """The disk after a clean stop."""
     store.settle()
     store.close()
     assert isinstance(store.disk, MemoryDisk)
@@ -48,7 +48,7 @@ def sent(*steps: int) -> Master:
 
 
 def copied(*steps: int) -> MemoryDisk:
-    """The directory of who copied that."""
+    """The directory of a slave that copied these sends."""
     master, slave = sent(*steps), Slave(MemoryDisk())
     begin = slave.store.begin_copy() or 0
     refused = slave.store.append_copy(begin, bytes_of_log(master, begin, None), slave.now)
@@ -58,15 +58,15 @@ def copied(*steps: int) -> MemoryDisk:
 
 
 def as_of_java(*steps: int) -> MemoryDisk:
-    """The directory of who sent that, without any note of ours; what was deleted is there again,
-    or nobody could tell it from queues that were lost."""
+    """The directory of a master with these sends, without Gantry's own files. Deleted queues are
+    there again: otherwise they could not be told from lost ones."""
     disk = closed(sent(*steps, 0, 1))
     remove_tree(disk, "gantry")
     return disk
 
 
 def units(files: dict[str, bytes]) -> dict[str, bytes]:
-    """By queue: how long its files are nobody knows once all are gone."""
+    """The units of each queue; the length of its files is unknown once all of them are removed."""
     queues: dict[str, bytes] = {}
     for path in sorted(files):
         folder = path.rpartition("/")[0]

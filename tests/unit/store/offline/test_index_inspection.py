@@ -74,7 +74,7 @@ def test_keys_lost_by_a_crash_are_a_note(java_store: JavaStore) -> None:
 
 
 def test_slots_ahead_of_the_header_lead_back_to_what_it_counts(java_store: JavaStore) -> None:
-    """As a crash between two steps of a flush leaves them."""
+    """A crash between two steps of a flush leaves such slots."""
     disk = java_store("5.3.3-crashed")
     name = f"index/{disk.list('index')[-1].name}"
     count = int.from_bytes(disk.open(name).read(36, 4), "big")
@@ -114,7 +114,7 @@ def sees(disk: MemoryDisk, findings: Findings) -> Findings:
 
 
 def test_a_header_that_was_never_written_counts_no_entry() -> None:
-    """As a crash leaves a new file whose slots were written before."""
+    """A crash leaves such a new file if its slots were written first."""
     disk, findings = indexed()
     poke(disk, "index/20261121012644065", 0, bytes(40))
     inspection = IndexInspection(disk, SMALL, findings, 0)

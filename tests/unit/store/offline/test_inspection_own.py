@@ -57,7 +57,7 @@ def test_one_queue_file_of_another_length_does_not_decide_the_size() -> None:
 
 
 def test_queue_is_rebuilt_after_its_gap_is_given_up() -> None:
-    """Else its file of a wrong length would stay, and nothing could open the queue to cut it."""
+    """Otherwise its file of a wrong length would stay, and the queue could not be opened."""
     storage = Storage()
     disk = written(storage, is_stopped=True)
     disk.open(f"commitlog/{4096:020d}").resize(200)
@@ -88,7 +88,7 @@ def test_store_after_a_crash_needs_no_repair(count: int) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 15, 30])
 def test_queues_that_the_next_start_removes_are_no_fault(count: int) -> None:
-    """A topic was deleted, and made again with so many messages; then the process died."""
+    """A topic was deleted and recreated with this many messages; then the process was killed."""
     storage = Storage()
     disk = MemoryDisk(storage)
     opened = OpenedStore(disk)

@@ -87,7 +87,7 @@ def test_a_record_that_was_not_written_whole_is_torn(disk: MemoryDisk) -> None:
 
 
 def test_older_records_behind_the_end_are_leftovers(disk: MemoryDisk) -> None:
-    """As Java leaves them: it cuts without erasing, then writes fewer bytes than there were."""
+    """Java leaves such records: it truncates without erasing, then writes fewer bytes."""
     sound, _ = read(disk)
     record = Record(
         b"T", b"new", physical_offset=sound[50], store_timestamp_ms=1 << 42,

@@ -118,7 +118,7 @@ def test_bytes_behind_the_file_length_are_kept(java_store: JavaStore) -> None:
 
 
 def test_queue_that_cannot_be_rebuilt_stays(java_store: JavaStore) -> None:
-    """Its messages have expired: the next offset is known nowhere else."""
+    """Its messages have expired, and only the queue has the next offset."""
     disk = java_store("5.3.3-clean")
     disk.remove(LOG)
     before = tree(disk, "consumequeue/VecOrder")

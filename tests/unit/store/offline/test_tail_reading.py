@@ -16,7 +16,7 @@ FILE_BYTES = SYNC.mapped_file_size_commit_log
 
 
 def with_tail(disk: MemoryDisk) -> TruncatedTail:
-    """Of seventy messages, which lay in several files of the log."""
+    """A disk with a tail of seventy messages, from several files of the log."""
     opened = OpenedStore(disk, SYNC)
     opened.put(*range(100))
     opened.settle()

@@ -37,7 +37,7 @@ def broken(error: Exception) -> ReadTask[None]:
 
 
 class Desk:
-    """Readings of the files `0` to `9`, each of which holds its name ten times."""
+    """Tasks that read the files `0` to `9`, each of which has its name ten times."""
 
     def __init__(self, under_way_max: int = 32) -> None:
         self.disk = MemoryDisk()
@@ -70,7 +70,7 @@ class Desk:
         return [job.path for job in self.background.jobs]
 
     def complete(self) -> list[Finished]:
-        """All that is under way ends, once."""
+        """Complete every read that is under way, once."""
         self.background.complete_all()
         for completion in self.background.take_completions():
             assert self.reader.take(completion)

@@ -53,7 +53,7 @@ class Store:
     def put(
         self, body: bytes = b"body", topic: str = "T", queue_id: int = 0, **named: str
     ) -> StoredMessage:
-        """With these properties."""
+        """Store a message with these properties."""
         queue = self.queues.find(topic, queue_id)
         record = Record(
             topic.encode(),
@@ -76,7 +76,7 @@ class Store:
         return StoredMessage(record, encode(record))
 
     def cool(self) -> None:
-        """Nothing of log and queues is in memory any more."""
+        """Drop log and queues from the memory."""
         for queue in self.queues.queues():
             self.queues.write(queue)
         self.log._tail.clear()
@@ -105,7 +105,7 @@ class Store:
     def by_key(
         self, key: str, *, topic: str = "T", count_max: int = 64, times: tuple[int, int] = EVER
     ) -> list[int]:
-        """The store times of what is found."""
+        """The store times of the messages found by this key."""
         answer = self.finish(lookups.messages_by_key(self, topic, key, count_max, *times))
         assert [encode(each.record) for each in answer.messages] == [
             each.data for each in answer.messages

@@ -56,7 +56,7 @@ class Store:
         return self.log.end - self.unreadable_bytes
 
     def put(self, queue_id: int, body: bytes, tags_code: int = 0) -> int:
-        """Where the log has it."""
+        """Store the message; return its log position."""
         queue = self.queues.find("T", queue_id)
         offset = 0 if queue is None else queue.end
         message = Record(
@@ -70,7 +70,7 @@ class Store:
         return position
 
     def cool(self) -> None:
-        """Nothing is in memory any more, and the disk never says what it has cached."""
+        """Drop everything from the memory, on a disk that does not tell what it has cached."""
         for queue in self.queues.queues():
             self.queues.write(queue)
         self.log._tail.clear()
@@ -83,7 +83,7 @@ class Store:
             assert self.log.take(completion, 0.0)
 
     def finish(self, reading: ReadTask[T]) -> T:
-        """The result, by tickets and turns; what it raises is raised."""
+        """Run the task by completions and turns; return its result or raise its error."""
         background = MemoryBackground(self.disk)
         readings = AsyncReader(background)
         readings.start(1, reading)
@@ -113,14 +113,14 @@ def filled(count: int, body_bytes: int = 100, settings: StoreSettings = SETTINGS
 
 
 def place(store: Store, offset: int) -> int:
-    """Where the log has this message of queue 0."""
+    """The log position of this message of queue 0."""
     queue = store.queues.find("T", 0)
     assert queue is not None
     return queue.unit(offset)[0]
 
 
 def at_once(reading: ReadTask[T]) -> T:
-    """The result of a reading that never waits."""
+    """The result of a task that never waits."""
     try:
         next(reading)
     except StopIteration as stop:
@@ -130,7 +130,7 @@ def at_once(reading: ReadTask[T]) -> T:
 
 
 def numbers(pulled: Pulled) -> list[int]:
-    """The messages of an answer, whose figures must be right."""
+    """The numbers of the messages of an answer; its figures must be correct."""
     records = decode_all(b"".join(pulled.chunks))
     assert (pulled.count, pulled.size) == (len(records), sum(map(len, pulled.chunks)))
     assert (pulled.status is PullStatus.FOUND) == bool(records)
@@ -142,7 +142,7 @@ def outcome(pulled: Pulled) -> tuple[PullStatus, int, int, int]:
 
 
 def everything(pulled: Pulled) -> tuple[object, ...]:
-    """Of how many pieces the records are made is nobody's business."""
+    """The whole answer, with the chunks joined: their number does not matter."""
     records = b"".join(pulled.chunks)
     return *outcome(pulled), records, pulled.count, pulled.size, pulled.suggests_slave
 

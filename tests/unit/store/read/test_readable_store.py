@@ -20,7 +20,7 @@ FILE_BYTES = 4096
 
 
 def made_log(disk: MemoryDisk, count: int, *, tail_bytes: int = 0) -> CommitLog:
-    """With records of 1000 bytes, four a file."""
+    """A log with records of 1000 bytes, four in each file."""
     settings = StoreSettings(mapped_file_size_commit_log=FILE_BYTES)
     log = CommitLog(disk, MemoryBackground(disk), settings, tail_bytes=tail_bytes)
     log.load()

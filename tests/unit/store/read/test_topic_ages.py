@@ -21,7 +21,8 @@ LOOK_SECONDS = SETTINGS.clean_resource_interval / 1000
 
 
 def filled(disk: FaultyDisk | None = None) -> OpenedStore:
-    """Ten messages of T and of U, one a minute; it is the minute behind the last."""
+    """A store with ten messages of T and of U, one a minute; the clock is a minute after the
+    last."""
     opened = OpenedStore(disk or FaultyDisk())
     for number in range(10):
         opened.put(number)

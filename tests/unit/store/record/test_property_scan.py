@@ -32,7 +32,7 @@ PIECES = st.one_of(
 
 
 def plainly(properties: bytes) -> tuple[list[bytes], bool, bool]:
-    """The values of NAMES, and whether other names in capitals and a sharding key are there."""
+    """The values of NAMES, and whether there are other names in capitals and a sharding key."""
     values = dict.fromkeys(NAMES, b"")
     has_others = has_sharding_key = False
     for each in properties.split(b"\x02"):

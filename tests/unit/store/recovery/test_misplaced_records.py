@@ -14,7 +14,7 @@ QUEUE_OFFSET_AT = 20
 
 
 def half_synced() -> tuple[FaultyDisk, OpenedStore]:
-    """Ten messages of T are on disk for good and in the marks, ten of T and U are not."""
+    """Ten messages of T are synced and below the flush position, ten of T and U are not."""
     disk = FaultyDisk()
     opened = OpenedStore(disk, SYNC)
     opened.put(*range(10))
@@ -29,7 +29,7 @@ def half_synced() -> tuple[FaultyDisk, OpenedStore]:
 
 
 def turn_bit(disk: FaultyDisk, position: int, bit: int) -> None:
-    """In the queue offset of the record there."""
+    """Flip a bit in the queue offset of the record at this position."""
     size = SETTINGS.mapped_file_size_commit_log
     start = position - position % size
     at = position - start + QUEUE_OFFSET_AT + 7 - bit // 8
@@ -148,7 +148,7 @@ def test_log_decides_the_next_offset_of_a_rebuilt_queue(number: int) -> None:
 
 
 def empty_unit(disk: FaultyDisk, number: int) -> None:
-    """Of T's queue, on disk for good."""
+    """Blank a unit of T's queue, and sync that."""
     file = disk.open("consumequeue/T/0/00000000000000000000")
     file.write(number * UNIT_BYTES, [bytes(UNIT_BYTES)])
     file.sync()

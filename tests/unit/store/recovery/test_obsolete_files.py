@@ -31,7 +31,7 @@ class Kept:
     """Queues of files of five units and an index of files of four keys; a record is 100 bytes."""
 
     def __init__(self, **counts: int) -> None:
-        """Each queue has as many units, of records one behind the other."""
+        """Each queue has the same number of units, of consecutive records."""
         self.disk = FaultyDisk()
         self.background = MemoryBackground(self.disk)
         self.queues = Queues(self.disk, FILE_UNITS * UNIT_BYTES)
@@ -56,7 +56,7 @@ class Kept:
         self.cleaner.begin(log_minimum)
 
     def turn(self) -> list[str]:
-        """One turn; the paths whose removal began in it."""
+        """Run one turn; return the paths whose removal began in it."""
         before = {job.ticket for job in self.background.jobs}
         self.cleaner.turn(self.now)
         return [job.path for job in self.background.jobs if job.ticket not in before]
@@ -67,7 +67,7 @@ class Kept:
             assert self.cleaner.take(completion)
 
     def run(self) -> list[str]:
-        """To the end of the pass; what was removed, in order."""
+        """Run to the end of the pass; return what was removed, in order."""
         removed: list[str] = []
         for _ in range(1000):
             deadline = self.cleaner.deadline()
@@ -79,7 +79,7 @@ class Kept:
         raise AssertionError("a pass ends")
 
     def names(self, topic: str) -> list[int]:
-        """The unit that each file of a queue begins with."""
+        """The first unit of each file of a queue."""
         entries = self.disk.list(f"consumequeue/{topic}/0")
         return [int(entry.name) // UNIT_BYTES for entry in entries]
 

@@ -41,7 +41,7 @@ def test_writes_of_units_are_retried_at_intervals() -> None:
 
 @pytest.mark.parametrize("has_index", [True, False])
 def test_every_write_is_eventually_done(has_index: bool) -> None:
-    """Each turn does what it was due for, or it would be followed by the next one at once."""
+    """Each turn does its due work; otherwise the next turn would follow at once."""
     opened = OpenedStore(FaultyDisk(), replace(SETTINGS, message_index_enable=has_index))
     for number in range(5):
         opened.put(number)

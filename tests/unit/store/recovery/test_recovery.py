@@ -25,7 +25,7 @@ BODIES = [b"body %d" % number for number in range(100)]
 
 
 def written(*, stop: str = "clean", seconds: float = 0.5) -> MemoryDisk:
-    """A store of a hundred messages in five files, synced, and how it was stopped."""
+    """Write a store of a hundred messages in five files, sync it, and stop it in this way."""
     disk = MemoryDisk()
     opened = OpenedStore(disk, SYNC)
     for number in range(100):
@@ -201,7 +201,7 @@ def test_folders_removed_after_a_recovery_are_rebuilt(folder: str) -> None:
 
 
 def java_appends(disk: MemoryDisk) -> None:
-    """What Java leaves of a store of ours: other numbers in the checkpoint."""
+    """Write other numbers into the checkpoint, as Java does when it writes a store of Gantry."""
     file = disk.open("checkpoint")
     file.write(0, [bytes(7) + b"\x09" + file.read(8, 32)])
 

@@ -18,7 +18,7 @@ SETTINGS = StoreSettings(store_path_root_dir="/data/store/")
 
 
 class Watched:
-    """Log, queues and index on partitions of 1000 bytes each; `used` is what they hold."""
+    """Log, queues and index on partitions of 1000 bytes each, of which `used` bytes are used."""
 
     def __init__(self, log: int = 0, queues: int = 0, index: int = 0) -> None:
         self.disk = MemoryDisk(total_bytes=1000 * 4096)
@@ -36,7 +36,7 @@ class Watched:
         return Usage(1000, 1000 - self.used[folder])
 
     def text(self, now: float) -> str:
-        """Why messages are refused, "" when they are taken."""
+        """The reason for which messages are refused; "" if they are accepted."""
         self.watch.turn(now)
         refused = self.watch.refusal()
         if refused is None:

@@ -50,7 +50,7 @@ TOTAL_BYTES = 10_000 * BLOCK_BYTES  # a disk that a small store leaves nearly em
 
 
 def message(topic: bytes = b"T") -> Record:
-    """Four of these are in a file of the log."""
+    """A message of a quarter of a file of the log."""
     record = Record(topic, bytes(900), born_host=HOST, store_host=HOST)
     assert record.size * RECORDS_A_FILE < LOG_BYTES < record.size * (RECORDS_A_FILE + 1)
     return record
@@ -96,7 +96,8 @@ class Kept:
         )
 
     def put(self, count: int) -> Refused | None:
-        """So many messages, each a group of its own, dispatched, until one is refused."""
+        """Put this many messages, each in its own group, and dispatch them, until one is
+        refused."""
         for _ in range(count):
             refused = self.watch.refusal()
             if refused is not None:
@@ -114,7 +115,7 @@ class Kept:
         return None
 
     def sync(self) -> None:
-        """All of it is on disk for good."""
+        """Sync everything."""
         for position in range(self.log.start, self.log.end, LOG_BYTES):
             self.log.segments.ask_sync(position)
         self.background.complete_all()
@@ -136,7 +137,7 @@ class Kept:
             assert taken or self.reserve.take(completion)
 
     def run(self, seconds: float) -> None:
-        """Let so much time pass."""
+        """Let this much time pass."""
         end = self.now + seconds
         while (deadline := min(self.retention.deadline(), self.watch.deadline())) <= end:
             self.now = max(self.now, deadline)
@@ -152,7 +153,8 @@ class Kept:
 def filled(
     files: int = 6, *, chosen: StoreSettings | None = None, hour: int = 0, hours_old: int = 72
 ) -> Kept:
-    """A store with so many files of the log, all as old, shortly before the first look."""
+    """A store with this many files of the log, all of the same age, shortly before the first
+    check."""
     kept = Kept(chosen=chosen, hour=hour)
     assert kept.put(files * RECORDS_A_FILE) is None
     kept.complete()
@@ -163,7 +165,7 @@ def filled(
 
 
 def fill_disk(kept: Kept, percent: int) -> None:
-    """Make the disk as small as it takes."""
+    """Shrink the disk until this percentage is used."""
     storage = kept.disk.memory.storage
     storage.total_bytes = storage.used_blocks * BLOCK_BYTES * 100 // percent
 

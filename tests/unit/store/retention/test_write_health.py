@@ -24,7 +24,7 @@ REFUSED = Refused(PutStatus.SERVICE_NOT_AVAILABLE, "the log is not written")
 
 
 class Watched:
-    """The obstacles of an open store, whose parts fail when they are told to."""
+    """The write health of an open store, whose parts fail on request."""
 
     def __init__(self, settings: StoreSettings = SETTINGS) -> None:
         self.disk = MemoryDisk()
@@ -38,7 +38,7 @@ class Watched:
         self.health.opened(self.persistence)
 
     def text(self) -> str:
-        """Why nothing is written now; "" while it is."""
+        """The reason why writes are refused now; "" if they are accepted."""
         refused = self.health.to_writing()
         if refused is None:
             return ""
@@ -46,7 +46,7 @@ class Watched:
         return refused.text
 
     def turn(self, now: float, *, is_copy: bool = False) -> str | None:
-        """What trouble there is behind it."""
+        """Run a turn; return the trouble after it."""
         self.health.turn(now, is_copy=is_copy)
         return self.health.trouble(now)
 

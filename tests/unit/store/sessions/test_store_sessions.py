@@ -42,7 +42,7 @@ def put(opened: OpenedStore, first: int, count: int, epoch: int = 0) -> int | Re
 
 
 def sent(opened: OpenedStore, first: int, count: int, epoch: int = 0) -> tuple[PutStatus, int]:
-    """What the sender is told, the disk being quick: the status, and how many were repeats."""
+    """The answer to a send on a fast disk: the status, and the number of repeats."""
     number = put(opened, first, count, epoch)
     assert isinstance(number, int)
     answers = [*opened.turn().answers, *opened.settle().answers]
@@ -192,7 +192,7 @@ def test_a_reservation_ends_with_the_role() -> None:
 
 
 class History:
-    """A producer that does not know what was stored, and a store that ends now and then."""
+    """A producer that does not know what was stored, and a store that stops repeatedly."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -209,7 +209,7 @@ class History:
         self.chance.choice([self.send, self.send, self.send, self.turn, self.settle, self.end])()
 
     def send(self) -> None:
-        """Go on, or from anywhere before, as a task that is tried again does."""
+        """Continue, or repeat from any earlier message, as a retried task does."""
         if self.chance.random() < 0.2:
             self.at = self.chance.randint(0, self.at)
         count = self.chance.randint(1, 5)
@@ -236,7 +236,8 @@ class History:
                 self.acked = max(self.acked, end)
 
     def end(self) -> None:
-        """Without a flush a power cut may take what was acknowledged: that is asked for."""
+        """End the life. With asynchronous flush a power cut may lose acknowledged messages, as
+        configured."""
         how = self.chance.choice(["kill", "power cut", "stop"])
         if how == "stop":
             self.take(self.opened.close().answers)

@@ -21,7 +21,7 @@ def table(count_max: int = 100, age_ms: int = HOUR_MS) -> ProducerSessions:
 
 
 def stored(sessions: ProducerSessions, send: SessionSend, at_ms: int = 0) -> None:
-    """As if the log had these messages now."""
+    """Note these messages as written to the log."""
     for index in range(send.count):
         sessions.note(send.property_value(index), 100 + send.first + index, at_ms)
     sessions.release()
