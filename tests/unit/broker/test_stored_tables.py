@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gantrymq.broker.core.messages import File, SaveFile
-from gantrymq.broker.core.replication.metadata_replication import CONSUMPTION, TOPICS
+from gantrymq.broker.core.replication.consumption_table import CONSUMPTION
+from gantrymq.broker.core.replication.metadata_replication import TOPICS
 from gantrymq.fakes.brokers.sends import add_topic, message
 from gantrymq.fakes.groups.members import Member, pair
 from gantrymq.wire.codes import RequestCode, ResponseCode

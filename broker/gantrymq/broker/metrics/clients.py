@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gantrymq.broker.core.state import State
-from gantrymq.broker.core.tables.clients import Client
+from gantrymq.broker.core.tables.consumer_group import Client
 from gantrymq.broker.metrics.base import PROTOCOL, is_system
 from gantrymq.metrics.samples import Samples, one
 from gantrymq.metrics.tables import broker, rocketmq5

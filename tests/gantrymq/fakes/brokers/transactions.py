@@ -15,7 +15,7 @@ from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Request
 from gantrymq.broker.core.names.system_topics import HALF_TOPIC, OP_TOPIC
-from gantrymq.broker.core.tables.clients import Client
+from gantrymq.broker.core.tables.consumer_group import Client
 from gantrymq.broker.core.transaction.transactions import GIVEN_UP_TOPIC, divert, numbers_of
 from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
 from gantrymq.store.record.put import PutStatus

@@ -8,9 +8,9 @@ import pytest
 
 from gantrymq.acl.plain import plain_acl
 from gantrymq.broker.core.messages import File, SaveFile
+from gantrymq.broker.core.replication.consumption_table import CONSUMPTION
 from gantrymq.broker.core.replication.metadata_replication import (
     ACCOUNTS,
-    CONSUMPTION,
     DELAYS,
     LOCKS,
     PROGRESS,

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.base.memory_account import MemoryAccount
-from gantrymq.broker.core.tables.clients import REMEMBERED_BYTES_MAX, Client, Clients, Memberships
+from gantrymq.broker.core.tables.clients import REMEMBERED_BYTES_MAX, Clients, Memberships
+from gantrymq.broker.core.tables.consumer_group import Client
 from gantrymq.fakes.brokers.broker import FakeChannel
 from gantrymq.fakes.brokers.heartbeats import consumer
 from gantrymq.wire.bodies.heartbeat import ConsumerData, HeartbeatData, SubscriptionData

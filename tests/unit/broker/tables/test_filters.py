@@ -7,7 +7,7 @@ from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.sql92.tokens import SelectorError
 from gantrymq.broker.core.tables import filters as filters_module
-from gantrymq.broker.core.tables.clients import Client
+from gantrymq.broker.core.tables.consumer_group import Client
 from gantrymq.fakes.brokers.broker import START_MS, FakeChannel, OpenedBroker
 from gantrymq.fakes.brokers.pulls import PulledBroker, bodies
 from gantrymq.fakes.brokers.sends import add_topic

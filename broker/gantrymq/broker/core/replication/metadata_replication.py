@@ -31,7 +31,7 @@ import struct
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import Final, TypeAlias, final
+from typing import Final, final
 
 from gantrymq.acl.plain import plain_acl
 from gantrymq.acl.plain.accounts import Rules
@@ -41,12 +41,13 @@ from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Channel, File
 from gantrymq.broker.core.pop.pops import Pops
+from gantrymq.broker.core.replication import consumption_table
+from gantrymq.broker.core.replication.consumption_table import CONSUMPTION, Offsets
 from gantrymq.broker.core.schedule.delays import DelayService
 from gantrymq.broker.core.schedule.timer_service import TimerService
 from gantrymq.broker.core.state import State
-from gantrymq.broker.core.tables.in_flight import Place
 from gantrymq.wire import javajson
-from gantrymq.wire.jsonvalue import Json, list_of, long_of, object_of, text_of
+from gantrymq.wire.jsonvalue import Json, list_of, object_of, text_of
 
 # Between two checks of how far the log is on disk.
 LOOK_SECONDS: Final = 0.05
@@ -63,7 +64,6 @@ ACCOUNTS: Final = "accounts"
 USERS: Final = "users"
 LOCKS: Final = "locks"
 QUOTAS: Final = "quotas"
-CONSUMPTION: Final = "consumption"
 DELAYS: Final = "delays"
 TIMERS: Final = "timers"
 
@@ -78,10 +78,6 @@ _FILES: Final = {
     USERS: File.USERS,
 }
 _END: Final = struct.Struct(">q")
-_SIZE: Final = struct.Struct(">I")
-
-_Consumption: TypeAlias = tuple[bytes, list[tuple[Place, int]]]
-"""Offsets of groups, and the queue offsets at which their next pops begin."""
 
 
 @final
@@ -107,7 +103,7 @@ class MetadataReplication:
         self._delay_service = delay_service
         self._pops = pops
         self._timer_service = timer_service
-        self._coming: _Consumption | None = None
+        self._coming: Offsets | None = None
         """Offsets that apply once the file of in-flight messages is on disk."""
         self._given: dict[str, tuple[bytes, bytes]] = {}
         self._look_at = NEVER
@@ -143,10 +139,8 @@ class MetadataReplication:
 
     def _consumption(self) -> bytes:
         state = self._state
-        out, offsets = self._pops.content(), state.offsets.content()
-        places: Json = [[*place, offset] for place, offset in state.in_flight.positions()]
-        begins = javajson.dumps_fastjson(places)
-        return b"".join((_SIZE.pack(len(out)), out, _SIZE.pack(len(begins)), begins, offsets))
+        positions = state.in_flight.positions()
+        return consumption_table.encode(self._pops.content(), positions, state.offsets.content())
 
     def _with_end(self, name: str, content: bytes) -> bytes:
         """The content, preceded by the log end of the moment when it last changed. So an unchanged
@@ -303,14 +297,12 @@ class MetadataReplication:
     def _take_consumption(self, content: bytes) -> None:
         """Apply the in-flight messages at once, and the offsets once the in-flight messages are on
         disk: the offsets are beyond these messages."""
-        out, rest = _sized(content)
-        begins, offsets = _sized(rest)
-        coming = offsets, _places(begins)
+        out, coming = consumption_table.decode(content)
         self._pops.take_table(out)
         self._coming = coming
         self._state.task_runner.start_in_role(self._come_in(coming), lambda _: None, self._broke)
 
-    def _come_in(self, coming: _Consumption) -> Task[None]:
+    def _come_in(self, coming: Offsets) -> Task[None]:
         while (yield from tasks.saved(File.POPS)) is not None:
             yield from tasks.wait(self._state.now + AGAIN_SECONDS)
             if self._coming is not coming:
@@ -338,7 +330,7 @@ class MetadataReplication:
         )
         self._replace_consumption(coming)
 
-    def _replace_consumption(self, coming: _Consumption) -> None:
+    def _replace_consumption(self, coming: Offsets) -> None:
         state = self._state
         offsets, places = coming
         try:
@@ -389,28 +381,3 @@ class MetadataReplication:
 
     def closed(self, channel: Channel) -> None:
         """Connections do not matter here."""
-
-
-def _sized(content: bytes) -> tuple[bytes, bytes]:
-    """Split off the first part, whose size comes before it. Returns it and the rest."""
-    if len(content) < _SIZE.size:
-        raise RemoteError(f"it ends {_SIZE.size - len(content)} bytes too early")
-    (size,) = _SIZE.unpack_from(content)
-    end = _SIZE.size + size
-    return content[_SIZE.size : end], content[end:]
-
-
-def _places(content: bytes) -> list[tuple[Place, int]]:
-    """The offsets at which the next pops begin, for queues with in-flight messages."""
-    size = len(content)
-    places = []
-    value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
-    for each in list_of(value, CONSUMPTION):
-        group, topic, queue_id, offset = list_of(each, CONSUMPTION)
-        place = (
-            text_of(group, CONSUMPTION),
-            text_of(topic, CONSUMPTION),
-            long_of(queue_id, CONSUMPTION),
-        )
-        places.append((place, long_of(offset, CONSUMPTION)))
-    return places

@@ -24,7 +24,7 @@ from enum import Enum
 from typing import Final, final
 
 from gantrymq.broker.core.messages import Effects
-from gantrymq.broker.core.tables.clients import Client, ConsumerGroup, Wants
+from gantrymq.broker.core.tables.consumer_group import Client, ConsumerGroup, Wants
 
 # Limit of the conflicts kept. Further ones are neither logged nor counted.
 CONFLICTS_MAX: Final = 1_000

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gantrymq.broker.core.client import assignments
 from gantrymq.broker.core.metadata.group_creation import ensure_group
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.tables.clients import Client
+from gantrymq.broker.core.tables.consumer_group import Client
 from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.brokers.sends import add_topic
 from gantrymq.wire import javajson

@@ -6,7 +6,7 @@ import pytest
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.processor.consume import queue_figures
-from gantrymq.broker.core.tables.clients import Client
+from gantrymq.broker.core.tables.consumer_group import Client
 from gantrymq.fakes.brokers.broker import OpenedBroker
 from gantrymq.fakes.stores.store import message
 from gantrymq.wire.bodies.consuming.consumption import (

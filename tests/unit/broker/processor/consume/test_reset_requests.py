@@ -5,7 +5,7 @@ from __future__ import annotations
 from gantrymq.broker.core.context import Identity
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.tables.clients import Client
+from gantrymq.broker.core.tables.consumer_group import Client
 from gantrymq.fakes.brokers.broker import IDENTITY, START_MS, FakeChannel, OpenedBroker
 from gantrymq.fakes.brokers.pulls import SUBSCRIBES, SUSPENDS, PulledBroker
 from gantrymq.fakes.brokers.replicas import SLAVE

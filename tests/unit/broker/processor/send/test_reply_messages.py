@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.tables.clients import Client
+from gantrymq.broker.core.tables.consumer_group import Client
 from gantrymq.fakes.brokers.broker import IDENTITY, FakeChannel, OpenedBroker
 from gantrymq.fakes.brokers.sends import UNIQUE, add_topic, message
 from gantrymq.wire.codes import RequestCode, ResponseCode

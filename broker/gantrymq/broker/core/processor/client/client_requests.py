@@ -30,10 +30,10 @@ from gantrymq.broker.core.names.name_rules import GROUP_CHARACTERS_MAX, RETRY_PR
 from gantrymq.broker.core.processor.handler import BoundHandlers, Handlers
 from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
-from gantrymq.broker.core.tables.clients import (
+from gantrymq.broker.core.tables.clients import Memberships
+from gantrymq.broker.core.tables.consumer_group import (
     CONSUMER_BYTES,
     Client,
-    Memberships,
     producer_weight,
     weight_of,
 )

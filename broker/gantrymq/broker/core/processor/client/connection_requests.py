@@ -17,7 +17,7 @@ from gantrymq.broker.core.messages import Outcome, Reply, Request
 from gantrymq.broker.core.processor.handler import Handlers
 from gantrymq.broker.core.responses import done_json, refused
 from gantrymq.broker.core.state import State
-from gantrymq.broker.core.tables.clients import Client, ConsumerGroup
+from gantrymq.broker.core.tables.consumer_group import Client, ConsumerGroup
 from gantrymq.store.read import lookups
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.connections import (

@@ -28,7 +28,7 @@ from gantrymq.broker.core.pull.commits import queue_end
 from gantrymq.broker.core.pull.pull_request_hold import PullRequestHold
 from gantrymq.broker.core.responses import done, refused
 from gantrymq.broker.core.state import State
-from gantrymq.broker.core.tables.clients import Client
+from gantrymq.broker.core.tables.consumer_group import Client
 from gantrymq.store.consumequeue.queue_times import Boundary
 from gantrymq.store.read.async_reader import ReadTask
 from gantrymq.store.read.lookups import offset_by_time, queue_bounds
