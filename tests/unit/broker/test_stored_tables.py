@@ -100,7 +100,7 @@ def test_a_table_that_cannot_be_stored_is_tried_as_it_is_by_then_and_no_more() -
     write(follower, File.TOPICS, FULL)
     follower.pass_time(1.0)
     write(follower, File.TOPICS, FULL)
-    assert sum("cannot be stored" in line.text for line in follower.lines) == 1
+    assert sum("storing a replicated table failed" in line.text for line in follower.lines) == 1
     assert len(follower.state.task_runner) == before + 1
     assert follower.broker.unstored_tables == {TOPICS}
     follower.pass_time(1.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.broker.core.messages import Level
-from gantrymq.broker.core.tables import clients
 from gantrymq.broker.core.tables import conflicts as module
+from gantrymq.broker.core.tables import consumer_group
 from gantrymq.broker.core.tables.conflicts import Kind
 from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.brokers.heartbeats import beat, consumer
@@ -178,7 +178,7 @@ def test_duplicate_is_over_when_one_of_the_processes_ends() -> None:
 def test_heartbeat_is_compared_with_a_bounded_number_of_connections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(clients, "COMPARED_MAX", 2)
+    monkeypatch.setattr(consumer_group, "COMPARED_MAX", 2)
     broker, other, two = OpenedBroker(), FakeChannel(), [FakeChannel(), FakeChannel()]
     beat(broker, other, consumer("G", "T", sub_version=1), client_id="c")
     for channel in two:
