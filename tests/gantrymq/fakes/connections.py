@@ -43,6 +43,24 @@ class Recorder:
         self.closings.put_nowait(reason)
 
 
+class Echo:
+    """Answers every request with its body, and counts the requests."""
+
+    def __init__(self) -> None:
+        self.served = 0
+        self.closings: asyncio.Queue[Reason] = asyncio.Queue()
+
+    def opened(self, channel: Channel, now: float) -> None: ...
+
+    def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
+        self.served += len(commands)
+        for command in commands:
+            channel.respond(command, Command(0, body=command.body))
+
+    def closed(self, channel: Channel, reason: Reason, now: float) -> None:
+        self.closings.put_nowait(reason)
+
+
 class Client:
     """A raw connection that sends bytes and receives commands."""
 

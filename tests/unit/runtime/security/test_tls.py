@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime
 import shutil
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -15,12 +13,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from gantrymq.base.memory_account import Kind, MemoryAccount
+from gantrymq.fakes.connections import Echo
 from gantrymq.remoting.backoff import BackoffPolicy
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.failures import RequestError
-from gantrymq.runtime.clock import VirtualClock
-from gantrymq.runtime.net.channel import Channel
 from gantrymq.runtime.net.dialer import Dialer, DialerSettings
 from gantrymq.runtime.net.net import Server
 from gantrymq.runtime.security.certificates import (
@@ -33,29 +29,11 @@ from gantrymq.runtime.security.certificates import (
     client_context,
 )
 from gantrymq.runtime.security.client_contexts import ClientContexts
-from gantrymq.runtime.security.tls import TlsTransport, TlsTransportError, TlsTransportState
+from gantrymq.runtime.security.tls import TlsTransport, TlsTransportState
 from gantrymq.wire.command import Command
 from gantrymq.wire.frames import encode
 
 StartServer = Callable[..., Awaitable[Server]]
-
-GARBAGE_RECORD = b"\x17\x03\x03\x00\x20" + bytes(32)
-
-
-class Echo:
-    def __init__(self) -> None:
-        self.served = 0
-        self.closings: asyncio.Queue[Reason] = asyncio.Queue()
-
-    def opened(self, channel: Channel, now: float) -> None: ...
-
-    def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
-        self.served += len(commands)
-        for command in commands:
-            channel.respond(command, Command(0, body=command.body))
-
-    def closed(self, channel: Channel, reason: Reason, now: float) -> None:
-        self.closings.put_nowait(reason)
 
 
 class Authority:
@@ -303,178 +281,3 @@ async def test_dialer_trusts_the_current_trust_file(
 
     assert (await dialer.connection(address).request(Command(1, body=b"now"), 30.0)).body == b"now"
     await dialer.close()
-
-
-# ---------------------------------------------------------------------- hostile peers
-
-
-@pytest.mark.parametrize(
-    ("garbage", "reason"),
-    [
-        (b"\x16\x03\x01\x00\x10" + b"\xee" * 16, Reason.HANDSHAKE_FAILED),
-        (b"\x16" * 40, Reason.HANDSHAKE_FAILED),
-        (b"GET / HTTP/1.1\r\n\r\n", Reason.GARBAGE),
-    ],
-    ids=["record", "bytes", "http"],
-)
-async def test_garbage_ends_the_connection(
-    garbage: bytes, reason: Reason, start_server: StartServer
-) -> None:
-    echo = Echo()
-    server = await start_server(echo, tls=ServerContexts(ServerTls()))
-    _, writer = await asyncio.open_connection(*server.addresses["internal"])
-    writer.write(garbage)
-
-    assert await echo.closings.get() is reason
-    assert server.counters.closed["internal", reason] == 1
-    writer.transport.abort()
-
-
-async def client_of(
-    server: Server,
-) -> tuple[TlsTransport, asyncio.StreamReader, asyncio.StreamWriter]:
-    """One whose handshake is over."""
-    reader, writer = await asyncio.open_connection(*server.addresses["internal"])
-    door = TlsTransport.of_client(client_context(ClientTls()))
-    writer.write(door.take_output())
-    while door.state is not TlsTransportState.OPEN:
-        door.receive(await reader.read(65_536))
-    return door, reader, writer
-
-
-async def test_garbage_after_the_handshake_ends_the_connection(
-    start_server: StartServer,
-) -> None:
-    echo = Echo()
-    server = await start_server(echo, tls=ServerContexts(ServerTls()))
-    door, _, writer = await client_of(server)
-    writer.write(door.take_output() + GARBAGE_RECORD)
-
-    assert await echo.closings.get() is Reason.GARBAGE
-    writer.transport.abort()
-
-
-async def test_garbage_ends_a_connection_that_has_answers_to_come(
-    start_server: StartServer,
-) -> None:
-    """They cannot be encrypted any more: TLS has ended, and the client has been told so."""
-    echo = Echo()
-    server = await start_server(echo, tls=ServerContexts(ServerTls()))
-    door, reader, writer = await client_of(server)
-    writer.write(b"".join(door.encrypt([encode(Command(1))])))
-    await reader.read(65_536)  # the answer, behind what belongs to the handshake
-    (channel,) = server.channels
-    channel.notify(Command(2))
-    channel.data_received(GARBAGE_RECORD)
-    assert await echo.closings.get() is Reason.GARBAGE
-    assert await reader.read() != b""  # the alert
-    writer.transport.abort()
-
-
-async def test_a_handshake_has_a_deadline_from_its_first_byte(start_server: StartServer) -> None:
-    echo = Echo()
-    clock = VirtualClock()
-    server = await start_server(echo, tls=ServerContexts(ServerTls()), clock=clock)
-    _, writer = await asyncio.open_connection(*server.addresses["internal"])
-    clock.advance(100.0)
-    writer.write(TlsTransport.of_client(client_context(ClientTls())).take_output()[:50])
-    while not any(channel.bytes_in for channel in server.channels):  # noqa: ASYNC110
-        await asyncio.sleep(0)
-
-    clock.advance(9.9)
-    server.sweep.sweep(clock.monotonic())
-    assert echo.closings.empty()
-    clock.advance(0.2)
-    server.sweep.sweep(clock.monotonic())
-
-    assert await echo.closings.get() is Reason.HANDSHAKE_SLOW
-    writer.transport.abort()
-
-
-async def test_many_incomplete_handshakes_close_the_connection_with_most_memory(
-    start_server: StartServer,
-) -> None:
-    """Peers without a completed handshake are not authenticated."""
-    echo = Echo()
-    tls = ServerContexts(ServerTls())
-    server = await start_server(echo, tls=tls, memory=MemoryAccount(2 << 20, share_min=0))
-    hello = b"\x01" + (120_000).to_bytes(3, "big") + bytes(90_000)
-    pieces = [hello[at : at + 16_000] for at in range(0, len(hello), 16_000)]
-    records = [b"\x16\x03\x01" + len(each).to_bytes(2, "big") + each for each in pieces]
-    writers = []
-    for _ in range(8):
-        _, writer = await asyncio.open_connection(*server.addresses["internal"])
-        writer.write(b"".join(records))
-        writers.append(writer)
-
-    assert await echo.closings.get() is Reason.MEMORY_BUDGET
-    for writer in writers:
-        writer.transport.abort()
-
-
-async def test_begun_handshakes_count_with_openssls_memory(
-    start_server: StartServer,
-) -> None:
-    """Each has sent a few bytes: those alone would let a thousand times as many in."""
-    echo = Echo()
-    tls = ServerContexts(ServerTls())
-    memory = MemoryAccount(960 * 1024, share_min=0)
-    server = await start_server(echo, tls=tls, memory=memory)
-    writers = []
-    for _ in range(12):
-        _, writer = await asyncio.open_connection(*server.addresses["internal"])
-        writer.write(b"\x16\x03\x01\x40\x00")
-        writers.append(writer)
-
-    async with asyncio.timeout(10):  # far more than it takes
-        assert await echo.closings.get() is Reason.MEMORY_BUDGET
-    for writer in writers:
-        writer.transport.abort()
-
-
-async def test_open_connection_counts_less_than_a_handshake(
-    start_server: StartServer,
-) -> None:
-    echo = Echo()
-    server = await start_server(echo, tls=ServerContexts(ServerTls()))
-    reader, writer = await asyncio.open_connection(
-        *server.addresses["internal"], ssl=client_context(ClientTls()), server_hostname="localhost"
-    )
-    writer.write(encode(Command(1)))
-    await reader.readexactly(4)
-    assert server.memory.held_of(Kind.CONNECTIONS) == 18 * 1024
-    writer.close()
-    await echo.closings.get()
-    assert server.memory.held_of(Kind.CONNECTIONS) == 0
-
-
-def test_a_plain_connection_costs_nothing_for_tls() -> None:
-    door = TlsTransport.of_server(ServerContexts(ServerTls()))
-    assert door.held_bytes == 0
-    door.receive(b"\x00\x00")
-    assert door.held_bytes == 0
-
-
-def test_a_plain_peer_s_bytes_pass_untouched_from_the_first_on() -> None:
-    door = TlsTransport.of_server(ServerContexts(ServerTls()))
-
-    assert door.receive(b"\x00\x00") == b"\x00\x00"
-    assert door.receive(b"\x16") == b"\x16"  # only the first byte of a connection decides
-    assert door.is_plain
-
-
-def test_disabled_tls_names_the_setting() -> None:
-    with pytest.raises(TlsTransportError, match=r"tls\.server\.mode is disabled"):
-        TlsTransport.of_server(ServerContexts(ServerTls(mode=TlsMode.DISABLED))).receive(
-            b"\x16\x03"
-        )
-
-
-def test_the_large_library_is_not_loaded_before_a_client_hello() -> None:
-    script = (
-        "import sys; from gantrymq.runtime.security.certificates import ServerContexts, ServerTls;"
-        "from gantrymq.runtime import net;"
-        "c = ServerContexts(ServerTls()); assert 'cryptography' not in sys.modules;"
-        "c.context(); assert 'cryptography' in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
