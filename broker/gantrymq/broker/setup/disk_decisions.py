@@ -37,7 +37,7 @@ def carry_out(root: Path, log: Log) -> None:
     log.warning("carried out a decision about this disk", decision=str(decision), done=done)
 
 
-class Subject(Protocol):
+class DecidedMember(Protocol):
     """The part of the member that is needed here."""
 
     @property
@@ -58,36 +58,36 @@ class DecisionWatch:
         self._disk = disk
         self._log = log
         self._restart = restart
-        self._said = ""
+        self._last_text = ""
 
-    def look(self, member: Subject) -> None:
+    def look(self, member: DecidedMember) -> None:
         """Read the decision, if there is one, and act on it."""
         try:
             decision = disk_decision.read(self._disk)
             if decision is None:
                 return
             if member.is_foreign:
-                self._restart(f"to {decision}, as was decided for this disk")
+                self._restart(f"carrying out the decision about this disk: {decision}")
             elif member.epoch or member.followed:
                 disk_decision.drop(self._disk)
                 self._warn(
                     "dropped a decision about this disk",
                     decision,
-                    "the group uses this disk as"
-                    " it is; stop the broker and run the command again to do it all the same",
+                    "the group uses this disk. To carry the decision out all the same, stop the"
+                    " broker and run the command again.",
                 )
             else:
                 self._warn(
                     "a decision about this disk waits",
                     decision,
-                    "it is not known yet whether the"
-                    " group uses this disk; the next start carries it out",
+                    "the member does not know yet whether the group uses this disk; the next"
+                    " start carries the decision out",
                 )
         except (DiskError, StoreRefusedError) as error:
             self._warn("cannot act on the decision about this disk", None, str(error))
 
     def _warn(self, event: str, decision: object, reason: str) -> None:
         """Log each event once: this is called every second."""
-        if event + reason != self._said:
-            self._said = event + reason
+        if event + reason != self._last_text:
+            self._last_text = event + reason
             self._log.warning(event, decision=decision, reason=reason)

@@ -27,9 +27,9 @@ NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 _EXAMPLE: Final = "as in 1=broker-0:10912,2=broker-1:10912,3=broker-2:10912"
 _ADDRESS_FORM: Final = (
-    "must be ip or ip:port, the port being listenPort if left out, and an IPv6 address with a port"
-    " in brackets, as in 10.96.0.7, 10.96.0.7:10911, fd00::7 or [fd00::7]:10911; a name will not"
-    " do, for each message carries the address"
+    "must be ip or ip:port, with listenPort as the default port and an IPv6 address with a port in"
+    " brackets, as in 10.96.0.7, 10.96.0.7:10911, fd00::7 or [fd00::7]:10911; a name is not"
+    " allowed, because each message contains the address"
 )
 _ORDINAL: Final = re.compile(r"-([0-9]{1,4})$")
 _OBJECT_NAME: Final = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
@@ -92,12 +92,12 @@ def read(
     if named.broker_role is BrokerRole.SLAVE:
         raise bound.refusal(
             "brokerRole",
-            "the members of groupMembers elect their master, so write ASYNC_MASTER, or SYNC_MASTER"
-            " where whoever is master is to wait for the others",
+            "the members of groupMembers elect their master: set ASYNC_MASTER, or SYNC_MASTER if"
+            " the master has to wait for the other members",
         )
     members = _members(bound)
     if not named.group_secret_file:
-        what = "groupMembers needs a file with the group's secret, the same at each member"
+        what = "groupMembers requires a file with the group's secret, the same at each member"
         raise bound.refusal("groupSecretFile", what)
     in_namespace = _namespace(bound, namespace)
     lease = ObjectName(in_namespace, _lease_name(bound, named))
@@ -120,14 +120,16 @@ def _members(bound: Bound[BrokerSettings]) -> Mapping[int, str]:
     for part in bound.settings.group_members.split(","):
         number, _, address = (each.strip() for each in part.partition("="))
         if not re.fullmatch("[1-9][0-9]?", number) or int(number) > MEMBERS_MAX:
-            what = f"{part.strip()!r} has no number from 1 to {MEMBERS_MAX} before its ="
+            what = f"{part.strip()!r} does not begin with a number from 1 to {MEMBERS_MAX} and ="
             raise bound.refusal("groupMembers", f"{what}; {_EXAMPLE}")
         if int(number) in members:
-            raise bound.refusal("groupMembers", f"member {number} is there twice; {_EXAMPLE}")
+            raise bound.refusal("groupMembers", f"member {number} occurs twice; {_EXAMPLE}")
         _must_be_address(bound, "groupMembers", address)
         members[int(number)] = address
     if len(set(members.values())) < len(members):
-        raise bound.refusal("groupMembers", "two members have one address; each listens on its own")
+        raise bound.refusal(
+            "groupMembers", "two members have the same address; each member needs its own"
+        )
     return members
 
 
@@ -153,7 +155,9 @@ def _address(bound: Bound[BrokerSettings], listen_port: int) -> str:
     if not has_right_form:
         raise bound.refusal("groupAddress", _ADDRESS_FORM)
     if not listen_port:
-        raise bound.refusal("groupAddress", "listenPort is 0, any free port: write ip:port")
+        raise bound.refusal(
+            "groupAddress", "listenPort is 0, which means any free port: set ip:port"
+        )
     return f"[{ip}]:{listen_port}" if ip.version == 6 else f"{ip}:{listen_port}"
 
 
@@ -174,19 +178,19 @@ def _number(bound: Bound[BrokerSettings], members: Mapping[int, str], host_name:
         ordinal = _ORDINAL.search(host_name)
         if ordinal is None:
             what = (
-                f"the host's name, {host_name}, does not end in a number as broker-0-1 does, so"
-                f" write which of groupMembers this broker is: one of {names}"
+                f"the host's name, {host_name}, does not end in a number as broker-0-1 does: set"
+                f" the number of this broker in groupMembers, one of {names}"
             )
             raise bound.refusal("memberNumber", what)
         number = int(ordinal[1]) + 1
         if number not in members:
             what = (
                 f"by the host's name, {host_name}, this broker is member {number}, and groupMembers"
-                f" has {names} alone"
+                f" only has {names}"
             )
             raise bound.refusal("memberNumber", what)
     elif number not in members:
-        raise bound.refusal("memberNumber", f"groupMembers has {names} alone")
+        raise bound.refusal("memberNumber", f"groupMembers only has {names}")
     return number
 
 
@@ -194,9 +198,9 @@ def _lease_name(bound: Bound[BrokerSettings], named: BrokerSettings) -> str:
     said = bound.settings.lease_name
     name = said or default_name(named.broker_cluster_name, named.broker_name)
     if not _OBJECT_NAME.fullmatch(name):
-        what = "small letters, digits, - and . alone make the name of a Lease, 253 at most"
+        what = "the name of a Lease has at most 253 lower-case letters, digits, - and ."
         if not said:
-            what = f"{name} is no name of a Lease: {what}; give one that is"
+            what = f"{name} is not a valid name of a Lease: {what}; set leaseName"
         raise bound.refusal("leaseName", what)
     return name
 
@@ -206,9 +210,9 @@ def _namespace(bound: Bound[BrokerSettings], namespace: str | None) -> str:
     if not found:
         found = namespace_of_pod() if namespace is None else namespace
     if not _OBJECT_NAME.fullmatch(found):
-        what = "write the namespace that the group's Lease is in"
+        what = "set the namespace of the group's Lease"
         if not found:
-            what = f"this is no pod, so {what}"
+            what = f"this process does not run in a pod: {what}"
         raise bound.refusal("leaseNamespace", what)
     return found
 
@@ -235,6 +239,6 @@ def _min_in_sync(bound: Bound[BrokerSettings], members: Mapping[int, str]) -> in
         return 1
     if (said or MIN_IN_SYNC) > len(members):
         count = len(members)
-        what = f"groupMembers has {count}, so nothing would be acknowledged: write 1 to {count}"
+        what = f"groupMembers has {count}, so no message would be acknowledged: set 1 to {count}"
         raise bound.refusal("minInSyncReplicas", what)
     return said or MIN_IN_SYNC

@@ -23,10 +23,12 @@ from gantrymq.runtime.security.tls import TlsTransport, TlsTransportError
 
 _HINTS: Final = {
     Reason.TLS_REQUIRED: (
-        "it connects without TLS, and haTls=required here: set haTls=used at the other broker, or"
-        " haTls=used here while some brokers do not use it yet"
+        "the peer connects without TLS, and haTls=required here: set haTls=used at the other"
+        " broker, or haTls=used here while some brokers do not use TLS yet"
     ),
-    Reason.TLS_DISABLED: "it connects by TLS, and tls.server.mode=disabled here takes none",
+    Reason.TLS_DISABLED: (
+        "the peer connects by TLS, and tls.server.mode=disabled here accepts no TLS"
+    ),
 }
 
 

@@ -19,12 +19,12 @@ from gantrymq.runtime.security.certificates import ClientTls, ServerTls, TlsMode
 
 _ALLOWED: Final = (
     "haAllowUnauthenticatedSlaves=true: any peer that reaches haListenPort may read all messages,"
-    " and may acknowledge for SYNC_MASTER what no slave has, although {guards}; keep that port on a"
-    " network that you trust"
+    " and may acknowledge messages to SYNC_MASTER that no slave has, although {guards}; keep that"
+    " port on a network that you trust"
 )
 _NO_SLAVE: Final = (
-    "no slave may follow, so messages will be answered SLAVE_NOT_AVAILABLE: {guards}, and there is"
-    " no groupSecretFile for slaves to prove themselves by"
+    "no slave may follow, so sends are answered SLAVE_NOT_AVAILABLE: {guards}, and there is no"
+    " groupSecretFile with which slaves could prove themselves"
 )
 _NO_USE: Final = (
     "{guards}, so slaves must prove themselves, and there is no groupSecretFile; set it at the"
@@ -32,11 +32,11 @@ _NO_USE: Final = (
 )
 _UNPROVEN_MASTER: Final = (
     "the master need not prove itself to this slave: {guards}, but there is no groupSecretFile; a"
-    " master of Gantry with these settings takes no slave without one"
+    " Gantry master with these settings accepts no slave without one"
 )
 _UNCHECKED_MASTER: Final = (
-    "the master is dialled by TLS, and any master will do: groupSecretFile has it prove itself, or"
-    " tls.client.trustCertPath says which authority must have signed its certificate"
+    "this slave connects to the master by TLS and accepts any master: set groupSecretFile, so that"
+    " the master proves itself, or tls.client.trustCertPath to the authority of its certificate"
 )
 
 
@@ -105,9 +105,11 @@ def _must_listen(bound: Bound[BrokerSettings]) -> None:
     if settings.ha_listen:
         return
     if settings.group_members:
-        raise bound.refusal("haListen", "members of groupMembers connect to haListenPort")
+        raise bound.refusal(
+            "haListen", "must be true: members of groupMembers connect to haListenPort"
+        )
     if settings.broker_role is BrokerRole.SYNC_MASTER:
-        raise bound.refusal("haListen", "brokerRole=SYNC_MASTER waits for slaves: it must be true")
+        raise bound.refusal("haListen", "must be true: brokerRole=SYNC_MASTER waits for slaves")
 
 
 def _why_closed(settings: BrokerSettings, guards: tuple[str, ...], *, is_usable: bool) -> str:
@@ -123,7 +125,7 @@ def _mode(bound: Bound[BrokerSettings], server: ServerTls) -> HaTls:
         return HaTls.REQUIRED if server.mode is TlsMode.ENFORCING else HaTls.ACCEPTED
     mode = bound.settings.ha_tls
     if mode is not HaTls.ACCEPTED and server.mode is TlsMode.DISABLED:
-        what = "tls.server.mode=disabled takes no TLS: write permissive or enforcing there"
+        what = "tls.server.mode=disabled accepts no TLS: set permissive or enforcing there"
         raise bound.refusal("haTls", what)
     return mode
 

@@ -17,7 +17,7 @@ from gantrymq.runtime.security.certificates import stamp_of
 SECRET_BYTES_MIN: Final = 16
 SECRET_BYTES_MAX: Final = 4096
 
-_MAKES_ONE: Final = "openssl rand -hex 32 makes one"
+_CREATE: Final = "create one with openssl rand -hex 32"
 
 
 @final
@@ -47,7 +47,7 @@ class SecretFile:
         try:
             found = _read(self._path)
         except ConfigurationError as error:
-            self.complain(f"the group's secret stays as it was: groupSecretFile: {error}")
+            self.complain(f"the group's secret is unchanged: groupSecretFile: {error}")
             return
         self.secret.replace(found)
         self.fingerprints = tuple(map(fingerprint, found))
@@ -62,17 +62,17 @@ def _read(path: str) -> tuple[bytes, ...]:
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise ConfigurationError(f"it cannot be read: {error.strerror}") from error
+        raise ConfigurationError(f"the file cannot be read: {error.strerror}") from error
     secrets = secret_lines(content)
     if not 1 <= len(secrets) <= SECRETS_MAX:
         raise ConfigurationError(
-            f"it has {len(secrets)} lines, each of which is a secret: write one, or two while the"
-            f" secret is changed; {_MAKES_ONE}"
+            f"the file has {len(secrets)} lines, each of which is a secret: write one, or two while"
+            f" the secret is changed; {_CREATE}"
         )
     for secret in secrets:
         if not SECRET_BYTES_MIN <= len(secret) <= SECRET_BYTES_MAX:
             raise ConfigurationError(
-                f"the secret in it has {len(secret)} bytes, and needs {SECRET_BYTES_MIN} to"
-                f" {SECRET_BYTES_MAX}: {_MAKES_ONE}"
+                f"the secret in the file has {len(secret)} bytes, and must have"
+                f" {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX}: {_CREATE}"
             )
     return secrets

@@ -151,7 +151,7 @@ async def test_a_plain_member_is_refused_where_tls_is_required(
         await asyncio.gather(
             both.start(1, {"haTls": "required"}), both.start(2, {"haTls": "accepted"})
         )
-        await until(lambda: "it connects without TLS, and haTls=required here" in caplog.text)
+        await until(lambda: "the peer connects without TLS, and haTls=required here" in caplog.text)
 
 
 @pytest.mark.parametrize("mode", HaTls)

@@ -388,7 +388,7 @@ async def test_a_plain_slave_is_refused_where_tls_is_required(
     pair.share(OLD)
     async with running(pair.master(**{"tls.server.mode": "enforcing"})) as master:
         async with running(pair.slave(master, haTls="accepted")):
-            await until_logged(caplog, "it connects without TLS, and haTls=required here")
+            await until_logged(caplog, "the peer connects without TLS, and haTls=required here")
         assert not master.state.replication.followers(0.0)
 
 

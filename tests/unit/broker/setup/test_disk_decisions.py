@@ -49,7 +49,7 @@ def watched() -> Watched:
 
 def test_a_foreign_member_restarts_to_have_the_decision_carried_out(watched: Watched) -> None:
     watched.look(Subject(is_foreign=True))
-    assert watched.reasons == [f"to adopt group {OURS}, as was decided for this disk"]
+    assert watched.reasons == [f"carrying out the decision about this disk: adopt group {OURS}"]
     assert disk_decision.read(watched.disk) == ADOPT
 
 

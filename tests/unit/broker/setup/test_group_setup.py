@@ -99,29 +99,29 @@ def test_ids_and_masters_of_fixed_roles_are_warned_of(tmp_path: Path, secret: Pa
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
-        ("brokerRole", "SLAVE", "write ASYNC_MASTER, or SYNC_MASTER"),
-        ("groupMembers", "broker-0:10912", "no number from 1 to 64 before its ="),
-        ("groupMembers", "0=a:1", "no number from 1 to 64"),
-        ("groupMembers", "65=a:1", "no number from 1 to 64"),
-        ("groupMembers", "2=a:1,2=b:1", "member 2 is there twice"),
-        ("groupMembers", "1=a:1,2=a:1", "two members have one address"),
+        ("brokerRole", "SLAVE", "set ASYNC_MASTER, or SYNC_MASTER"),
+        ("groupMembers", "broker-0:10912", "does not begin with a number from 1 to 64 and ="),
+        ("groupMembers", "0=a:1", "with a number from 1 to 64"),
+        ("groupMembers", "65=a:1", "with a number from 1 to 64"),
+        ("groupMembers", "2=a:1,2=b:1", "member 2 occurs twice"),
+        ("groupMembers", "1=a:1,2=a:1", "two members have the same address"),
         ("groupMembers", "2=a", 'address "a" is not host:port'),
-        ("groupMembers", "2=a:1,", "no number from 1 to 64"),
-        ("memberNumber", "4", "groupMembers has 1, 2, 3 alone"),
-        ("groupSecretFile", "", "needs a file with the group's secret"),
+        ("groupMembers", "2=a:1,", "with a number from 1 to 64"),
+        ("memberNumber", "4", "groupMembers only has 1, 2, 3"),
+        ("groupSecretFile", "", "requires a file with the group's secret"),
         ("groupSecretFile", "/none/secret", "cannot be read: No such file"),
-        ("leaseName", "Main_A", "small letters, digits"),
-        ("leaseNamespace", "m q", "write the namespace"),
+        ("leaseName", "Main_A", "lower-case letters, digits"),
+        ("leaseNamespace", "m q", "set the namespace"),
         ("leaseUrl", "10.0.0.1:443", "must be http://host:port"),
         ("publishService", "Broker A", "must be the name of a Service"),
         ("groupAddress", "broker.mq:10911", "must be ip or ip:port"),
-        ("groupAddress", "broker.mq", "a name will not do"),
+        ("groupAddress", "broker.mq", "a name is not allowed"),
         ("groupAddress", "10.96.0.7:", "must be ip or ip:port"),
         ("groupAddress", "10.96.0.7:0", "ports begin at 1"),
         ("groupAddress", "10.96.0.7:65536", "must be ip or ip:port"),
         ("groupAddress", "[10.96.0.7]", "must be ip or ip:port"),
         ("groupAddress", "[fd00::7", "must be ip or ip:port"),
-        ("minInSyncReplicas", "4", "write 1 to 3"),
+        ("minInSyncReplicas", "4", "set 1 to 3"),
     ],
 )
 def test_a_value_that_cannot_be_is_told_with_its_key_and_file(
@@ -168,7 +168,7 @@ def test_the_groups_address_has_the_brokers_port_where_it_says_none(
 
 def test_a_port_that_is_any_is_no_port_of_the_groups_address(tmp_path: Path, secret: Path) -> None:
     keys = {"groupAddress": "10.96.0.7", "listenPort": "0", "haListenPort": "1"}
-    with pytest.raises(ConfigurationError, match="write ip:port"):
+    with pytest.raises(ConfigurationError, match="set ip:port"):
         setup_of(tmp_path, secret, **keys)
 
 
@@ -241,7 +241,9 @@ def test_the_port_of_a_service_does_not_stop_a_pod(tmp_path: Path, secret: Path)
 
 
 def test_a_name_that_cannot_name_a_lease(tmp_path: Path, secret: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"main-broker_a-[0-9a-f]+ is no name of a Lease"):
+    with pytest.raises(
+        ConfigurationError, match=r"main-broker_a-[0-9a-f]+ is not a valid name of a Lease"
+    ):
         setup_of(tmp_path, secret, brokerName="broker_a")
 
 
@@ -266,5 +268,5 @@ def test_a_host_that_is_not_in_the_group(secret: Path) -> None:
 
 
 def test_without_a_pod_the_namespace_is_asked_for(secret: Path) -> None:
-    with pytest.raises(ConfigurationError, match="this is no pod, so write the namespace"):
+    with pytest.raises(ConfigurationError, match="does not run in a pod: set the namespace"):
         by_host(secret, "broker-0", namespace="")

@@ -87,7 +87,9 @@ def test_nothing_listens_where_no_slave_could_be_taken(
 
 def test_a_master_that_waits_for_slaves_must_listen(tmp_path: Path) -> None:
     keys = {"brokerRole": "SYNC_MASTER", "haListen": "false"}
-    with pytest.raises(ConfigurationError, match=r"haListen=false .*: brokerRole=SYNC_MASTER"):
+    with pytest.raises(
+        ConfigurationError, match=r"haListen=false .*: must be true: brokerRole=SYNC_MASTER"
+    ):
         links_of(tmp_path, **keys)
 
 
@@ -100,9 +102,9 @@ def test_a_slave_that_believes_any_master_says_so(tmp_path: Path, secret: dict[s
 def test_a_slave_that_takes_any_certificate_says_so(tmp_path: Path, secret: dict[str, str]) -> None:
     slave = {"haTls": "used", "brokerRole": "SLAVE", "brokerId": "1"}
     trusting = {"tls.client.trustCertPath": "/authority.pem"}
-    assert "any master will do" in warnings_of(tmp_path, **slave)
-    assert "any master will do" not in warnings_of(tmp_path, **slave, **trusting)
-    assert "any master will do" not in warnings_of(tmp_path, **slave, **secret)
+    assert "accepts any master" in warnings_of(tmp_path, **slave)
+    assert "accepts any master" not in warnings_of(tmp_path, **slave, **trusting)
+    assert "accepts any master" not in warnings_of(tmp_path, **slave, **secret)
 
 
 def test_links_use_tls_where_it_is_enforced_and_as_the_setting_says(tmp_path: Path) -> None:
@@ -114,10 +116,12 @@ def test_links_use_tls_where_it_is_enforced_and_as_the_setting_says(tmp_path: Pa
 
 
 def test_tls_is_not_used_where_it_is_not_taken(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"haTls=used .*: tls.server.mode=disabled takes"):
+    with pytest.raises(ConfigurationError, match=r"haTls=used .*: tls.server.mode=disabled accepts"):
         links_of(tmp_path, haTls="used", **{"tls.server.mode": "disabled"})
 
 
 def test_a_secret_that_is_not_there_is_told_with_its_key(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"^groupSecretFile=/none .*: it cannot be read"):
+    with pytest.raises(
+        ConfigurationError, match=r"^groupSecretFile=/none .*: the file cannot be read"
+    ):
         setup_of(tmp_path, groupSecretFile="/none")

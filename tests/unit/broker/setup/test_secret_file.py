@@ -65,8 +65,8 @@ def test_a_file_that_cannot_be_used_is_told_once_and_changes_nothing(tmp_path: P
     file.refresh()
     assert proves(file, OLD)
     assert len(told) == 2
-    assert "stays as it was: groupSecretFile: the secret in it has 5 bytes" in told[0]
-    assert "it cannot be read: No such file" in told[1]
+    assert "is unchanged: groupSecretFile: the secret in the file has 5 bytes" in told[0]
+    assert "the file cannot be read: No such file" in told[1]
     replace(path, NEW)
     file.refresh()
     assert proves(file, NEW)
@@ -87,10 +87,10 @@ def test_a_file_that_is_as_it_was_is_not_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "it has 0 lines"),
-        (b"\n \n", "it has 0 lines"),
-        (b"\n".join([OLD, NEW, OLD]), "it has 3 lines, each of which is a secret"),
-        (OLD[:15], "has 15 bytes, and needs 16 to 4096"),
+        (b"", "the file has 0 lines"),
+        (b"\n \n", "the file has 0 lines"),
+        (b"\n".join([OLD, NEW, OLD]), "the file has 3 lines, each of which is a secret"),
+        (OLD[:15], "has 15 bytes, and must have 16 to 4096"),
         (OLD + b"\n" + NEW[:15], "has 15 bytes"),
         (b"x" * (SECRET_BYTES_MAX + 1), "has 4097 bytes"),
     ],

@@ -293,7 +293,7 @@ def test_isr_that_was_written_without_an_answer_is_read() -> None:
 
 
 def test_isr_written_by_another_program_counts_once_it_is_read() -> None:
-    """An earlier Lease of the same epoch was restored. The members that it names can be elected, and
+    """An earlier Lease of the epoch was restored. The members that it names can be elected, and
     lack what was acknowledged since: nothing more is acknowledged without them."""
     life = leading()
     assert life.store.lease is not None
