@@ -349,7 +349,7 @@ class NameServerHost:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (failure := task.exception()) is not None:
-            self._log.error("an effect failed", cause=failure)
+            self._log.error("effect failed", cause=failure)
 
     async def _notify(self, notice: Notify) -> None:
         if len(self._tasks) > NOTICES_MAX:

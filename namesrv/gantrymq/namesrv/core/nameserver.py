@@ -77,7 +77,7 @@ class NameServer:
         """`memory` counts the memory that the server holds for all peers."""
         account = memory or MemoryAccount(LIMIT_MAX)
         self.state = State(configuration, namespaces, limits or NameServerLimits(), now, account)
-        # Without rules the guard admits nobody; the assembly loads them.
+        # Without rules the guard admits no client; the assembly loads them.
         is_guarded = configuration.settings.acl_enable
         self.guard = Guard(Rules(), NAME_SERVER_REQUESTS) if is_guarded else None
         self.quota = RequestQuota(configuration.settings)
@@ -178,7 +178,7 @@ class NameServer:
             if member.channel is not None:
                 state.effects.add(CloseChannel(member.channel, "broker expired"))
         for member in gone:
-            state.effects.warning(f"the master did not come back in time, {named(member)}")
+            state.effects.warning(f"master did not return in time {named(member)}")
         state.counters.expired_brokers += len(silent)
         remove_members(state, [*silent, *gone])
         state.route_memory.count()
@@ -200,7 +200,7 @@ class NameServer:
                 settings_changed(state)
                 self.quota.change(state.settings)
         else:
-            state.effects.warning(f"{file.value} could not be written, {failure}")
+            state.effects.warning(f"file not written file={file.value} error={failure}")
         answers: list[tuple[Request, Reply]] = []
         for request in requests:
             reply = done()

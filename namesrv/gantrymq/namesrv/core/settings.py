@@ -31,15 +31,15 @@ class NameServerSettings:
 
     acl_enable: bool = setting(
         default=False,
-        about="let in only whom aclFile lets in, with a signature; Java cannot",
+        about="accept only signed requests of the accounts in aclFile; a Gantry addition",
         changes=Changes.NEVER,
     )
     acl_file: str = setting(
-        "", "the accounts; ~/namesrv/plain_acl.yml if empty", changes=Changes.NEVER
+        "", "the file of accounts; ~/namesrv/plain_acl.yml if empty", changes=Changes.NEVER
     )
     audit_log_file: str = setting(
         "",
-        "who changed what, as JSON lines; if empty, in the log alone",
+        "the file of the audit trail, as JSON lines; if empty, audit entries are in the log only",
         changes=Changes.NEVER,
     )
     audit_log_file_count: int = setting(
@@ -55,7 +55,7 @@ class NameServerSettings:
     bind_address: str = setting("0.0.0.0", "the address the listener binds")
     broker_channel_expired_time: int = live_setting(
         120_000,
-        "silence after which a broker is dead, unless it says otherwise",
+        "silence after which a broker counts as dead, unless its registration sets another time",
         unit="ms",
         lowest=1,
     )
@@ -68,12 +68,14 @@ class NameServerSettings:
         changes=Changes.NEVER,
     )
     config_store_path: str = setting(
-        "", "where UPDATE_NAMESRV_CONFIG writes; the -c file if given", changes=Changes.NEVER
+        "",
+        "the file that UPDATE_NAMESRV_CONFIG writes; the -c file if given",
+        changes=Changes.NEVER,
     )
     default_thread_pool_nums: int = live_setting(16, _NO_EFFECT)
     default_thread_pool_queue_capacity: int = live_setting(10_000, _NO_EFFECT)
     delete_topic_with_broker_registration: bool = live_setting(
-        default=False, about="take topics off a broker that its full registration no longer lists"
+        default=False, about="remove topics of a broker that its full registration no longer lists"
     )
     enable_all_topic_list: bool = live_setting(
         default=True, about="answer GET_ALL_TOPIC_LIST_FROM_NAMESERVER"
@@ -150,13 +152,12 @@ class NameServerSettings:
     )
     rocketmq_home: str = setting("", _NO_EFFECT, changes=Changes.NEVER)
     scan_not_active_broker_interval: int = live_setting(
-        5000, "how often dead brokers are looked for", unit="ms", lowest=1
+        5000, "interval of the search for dead brokers", unit="ms", lowest=1
     )
     secure_defaults: bool = setting(
         default=False,
         about="protect the server: TLS is enforced, access control is on, metrics are on loopback"
-        " or need a token; the server does not start while something for that is missing, and"
-        " says what",
+        " or need a token; if a requirement is missing, the server names it and does not start",
         changes=Changes.NEVER,
     )
     server_async_semaphore_value: int = live_setting(64, _NO_EFFECT)
@@ -181,8 +182,8 @@ class NameServerSettings:
     wait_seconds_for_service: int = live_setting(45, "see needWaitForService", unit="s", lowest=0)
     warm_up_seconds: int = live_setting(
         0,
-        "so long after the start, unknown topics are answered with not ready instead of no route:"
-        " their brokers may not have registered yet",
+        "for so long after the start, requests for unknown topics are answered with not ready"
+        " instead of no route, because their brokers may not have registered yet",
         unit="s",
         lowest=0,
     )  # fmt: skip

@@ -203,7 +203,7 @@ def register_topic(state: State, request: Request, now: float) -> Outcome:
 def _too_many_ways(state: State) -> Reply:
     return refused(
         ResponseCode.SYSTEM_ERROR,
-        "nothing was changed: topics lie in too many different ways, their queues would exceed the"
+        "nothing was changed: topics have too many different routes, their queues would exceed the"
         f" {state.limits.placed_queues_max} of this name server",
     )
 

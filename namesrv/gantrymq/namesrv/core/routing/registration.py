@@ -168,7 +168,7 @@ class Registrar:
             growth = table.growth(queues)
             if table.placed_queues + growth > limits.placed_queues_max:
                 return (
-                    f"topics lie in too many different ways: {growth} more queues would exceed the"
+                    f"topics have too many different routes: {growth} more queues would exceed the"
                     f" {limits.placed_queues_max} of this name server"
                 )
         return self._memory.obstacle(new, queues)
@@ -277,14 +277,14 @@ class Registrar:
 
     def _member(self, before: Member | None, registration: Registration, now: float) -> Member:
         """The member to install: the known one unless its id or cluster changes."""
-        who = (registration.cluster, registration.address, registration.broker_name)
+        identity = (registration.cluster, registration.address, registration.broker_name)
         if (
             before is not None
             and before.broker_id == registration.broker_id
             and before.cluster == registration.cluster
         ):
             return before
-        member = Member(*who, registration.broker_id, now)
+        member = Member(*identity, registration.broker_id, now)
         if before is not None:
             member.filter_servers = before.filter_servers
         return member
@@ -334,7 +334,9 @@ class Registrar:
         placed = table.topics_where(lambda placement: broker_name in placement)
         unlisted = [topic for topic in placed if topic not in body.topics]
         if unlisted and not table.has_room_without(unlisted, self._limits.placed_queues_max):
-            self._effects.warning(f"topics of {broker_name} are not deleted: no room for more ways")
+            self._effects.warning(
+                f"topics not deleted broker={broker_name} reason=route limit reached"
+            )
         elif unlisted:
             self._effects.info(
                 f"deleteTopic, remove one broker's topic {broker_name} {some(unlisted)}"
