@@ -48,5 +48,5 @@ def test_a_refusal_says_what_is_allowed(kind: type, name: str, value: object, al
     assert str(refused.value).startswith(f"{name}={value!r} must be {allowed}")
 
 
-def test_whole_numbers_are_numbers_and_nothing_is_nothing() -> None:
+def test_integers_fit_float_settings_and_none_optional_ones() -> None:
     assert ConsumeSettings(suspend_s=2, consume_timestamp_ms=None).suspend_s == 2

@@ -66,7 +66,7 @@ async def _awaited(what: Awaitable[object]) -> object:
     return await what
 
 
-async def test_no_transaction_begins_and_nothing_is_taken_back() -> None:
+async def test_transactions_and_recalls_fail() -> None:
     world = EmbeddedBroker()
     names = world.name_servers
     async with TransactionProducer(
@@ -93,7 +93,7 @@ PULLS: list[Callable[[PullConsumer], Awaitable[object]]] = [
 
 
 @pytest.mark.parametrize("ask", PULLS)
-async def test_a_pull_consumer_is_told(
+async def test_calls_of_a_pull_consumer_fail(
     ask: Callable[[PullConsumer], Awaitable[object]],
 ) -> None:
     world = EmbeddedBroker()
@@ -107,7 +107,7 @@ async def test_a_pull_consumer_is_told(
             assert await world.run(consumer.poll(1.0)) == []
 
 
-async def test_consumers_of_messages_that_are_brought_are_told() -> None:
+async def test_calls_of_pop_and_push_consumers_fail() -> None:
     world = EmbeddedBroker()
     names = world.name_servers
     async with Producer("P", environment=world, name_servers=names) as producer:
@@ -130,7 +130,7 @@ async def test_consumers_of_messages_that_are_brought_are_told() -> None:
         await world.run(pushed.start())
 
 
-async def test_an_administrator_is_told() -> None:
+async def test_calls_of_an_administrator_fail() -> None:
     world = EmbeddedBroker()
     async with Admin(environment=world, name_servers=world.name_servers) as admin:
         with world.unreachable(), pytest.raises(ClientError):

@@ -65,9 +65,7 @@ def logger() -> Iterator[logging.Logger]:
         handler.close()
 
 
-def test_records_are_sent_with_what_is_known_of_them(
-    sender: Sender, logger: logging.Logger
-) -> None:
+def test_records_are_sent_with_their_attributes(sender: Sender, logger: logging.Logger) -> None:
     handler = LogHandler("logs", sender)
     logger.addHandler(handler)
     logger.error("it is %s", "broken")
@@ -80,7 +78,7 @@ def test_records_are_sent_with_what_is_known_of_them(
     assert sender.is_closed
 
 
-def test_who_logs_does_not_wait(sender: Sender, logger: logging.Logger) -> None:
+def test_logging_does_not_wait(sender: Sender, logger: logging.Logger) -> None:
     sender.may_send.clear()
     handler = LogHandler("logs", sender, records_max=3)
     logger.addHandler(handler)
@@ -106,7 +104,7 @@ def test_bytes_are_bounded_too(sender: Sender, logger: logging.Logger) -> None:
     sender.may_send.set()
 
 
-def test_what_no_broker_takes_is_counted(sender: Sender, logger: logging.Logger) -> None:
+def test_records_that_no_broker_accepts_are_counted(sender: Sender, logger: logging.Logger) -> None:
     sender.failure = ZeroDivisionError()
     handler = LogHandler("logs", sender)
     logger.addHandler(handler)
@@ -119,7 +117,7 @@ def test_what_no_broker_takes_is_counted(sender: Sender, logger: logging.Logger)
     assert sender.bodies == [b"fine"]
 
 
-def test_what_the_client_logs_is_not_sent(sender: Sender, logger: logging.Logger) -> None:
+def test_records_of_the_client_are_not_sent(sender: Sender, logger: logging.Logger) -> None:
     sender.logs = True
     client = logging.getLogger("gantrymq.client")
     sender.may_send.clear()
@@ -134,7 +132,7 @@ def test_what_the_client_logs_is_not_sent(sender: Sender, logger: logging.Logger
     assert sender.bodies == [b"by the application"]
 
 
-def test_closing_sends_what_there_is(sender: Sender, logger: logging.Logger) -> None:
+def test_closing_sends_waiting_records(sender: Sender, logger: logging.Logger) -> None:
     handler = LogHandler("logs", sender)
     logger.addHandler(handler)
     for n in range(1_000):
@@ -169,12 +167,12 @@ def test_a_huge_record_is_cut(sender: Sender, logger: logging.Logger) -> None:
     assert body.endswith("…(cut)".encode())
 
 
-def test_a_topic_that_cannot_be_is_refused_at_once(sender: Sender) -> None:
+def test_an_invalid_topic_is_refused_at_once(sender: Sender) -> None:
     with pytest.raises(MessageError):
         LogHandler("no topic", sender)
 
 
-def test_a_producer_that_does_not_start_is_told_once(
+def test_a_producer_that_does_not_start_is_logged_once(
     sender: Sender, logger: logging.Logger, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It could not be started a second time."""

@@ -79,7 +79,7 @@ async def test_sends_and_calls_of_listeners_are_counted(metrics: ClientMetrics) 
     assert shown[f"gantry_client_delay_seconds_count{{{place}}}"] == 2
 
 
-def test_a_try_that_failed_is_counted_as_such(metrics: ClientMetrics) -> None:
+def test_a_failed_attempt_is_counted_as_failed(metrics: ClientMetrics) -> None:
     metrics.after_send(sent("orders", BrokerError(1, "no", "127.0.0.1:1")))
     shown = values_of(metrics.samples())
     name = 'gantry_client_sent_messages_total{group="shop",topic="orders",outcome="failed"}'
@@ -98,7 +98,7 @@ def test_a_registry_shows_the_whole_table(metrics: ClientMetrics) -> None:
     assert 'gantry_client_send_seconds_sum{group="shop",topic="orders"} 0.003' in page
 
 
-def test_what_was_shown_is_not_changed_by_what_is_counted_later(metrics: ClientMetrics) -> None:
+def test_shown_samples_do_not_change_later(metrics: ClientMetrics) -> None:
     metrics.after_send(sent("orders"))
     before = metrics.samples()
     shown = values_of(before)

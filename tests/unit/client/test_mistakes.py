@@ -143,7 +143,7 @@ def pushing(world: Any, **options: Any) -> PushConsumer:
 @pytest.mark.parametrize(
     "mistake", [cancelled, later_x, suspend_5, unprintable_error, unprintable_outcome]
 )
-async def test_a_listener_may_do_anything_once(
+async def test_unusual_listener_behaviour_is_survived(
     broker: EmbeddedBroker, mistake: Callable[[], Awaitable[Outcome]], *, orderly: bool
 ) -> None:
     listener = Listener(mistake)
@@ -175,7 +175,7 @@ async def test_a_strategy_that_fails_once_is_asked_again(broker: EmbeddedBroker)
     assert len(calls) > 6
 
 
-async def test_routes_are_asked_for_again_after_nonsense(
+async def test_routes_are_fetched_again_after_an_invalid_response(
     broker: EmbeddedBroker, world: Disturbed
 ) -> None:
     async def nonsense(command: Command) -> Command | None:
@@ -193,7 +193,7 @@ async def test_routes_are_asked_for_again_after_nonsense(
         assert world.asked.count(RequestCode.GET_ROUTEINFO_BY_TOPIC) >= 3
 
 
-async def test_a_topic_is_pulled_once_brokers_know_that_it_is_wanted(
+async def test_a_topic_is_pulled_once_brokers_know_the_subscription(
     broker: EmbeddedBroker, world: Disturbed
 ) -> None:
     async def slow(command: Command) -> None:
@@ -216,7 +216,7 @@ async def test_a_topic_is_pulled_once_brokers_know_that_it_is_wanted(
 
 
 @pytest.mark.parametrize("orderly", [False, True])
-async def test_a_listener_that_waits_for_the_end_of_its_consumer_is_told(
+async def test_a_listener_that_closes_its_own_consumer_is_refused(
     broker: EmbeddedBroker, *, orderly: bool
 ) -> None:
     told: list[str] = []
@@ -244,7 +244,7 @@ async def test_a_listener_that_waits_for_the_end_of_its_consumer_is_told(
 
 
 @pytest.mark.parametrize("kind", ["producer", "consumer"])
-async def test_who_is_closed_while_starting_is_closed(
+async def test_a_client_closed_while_starting_is_closed(
     broker: EmbeddedBroker, world: Disturbed, kind: str
 ) -> None:
     async def slow(command: Command) -> None:
@@ -310,7 +310,7 @@ async def _used(member: Producer | PushConsumer) -> None:
         member.resume()
 
 
-async def test_messages_to_a_queue_keep_their_order_whatever_they_are(
+async def test_messages_to_a_queue_keep_their_order(
     broker: EmbeddedBroker,
 ) -> None:
     name_servers = broker.name_servers
@@ -326,7 +326,7 @@ async def test_messages_to_a_queue_keep_their_order_whatever_they_are(
     assert [message.body for message in broker.messages("T")] == bodies
 
 
-async def test_a_callback_that_raises_keeps_nobody_waiting(broker: EmbeddedBroker) -> None:
+async def test_a_callback_that_raises_does_not_delay_others(broker: EmbeddedBroker) -> None:
     told: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context))
 
@@ -347,7 +347,7 @@ async def _result(sending: Awaitable[object]) -> object:
     return await sending
 
 
-async def test_the_local_part_runs_only_when_its_end_can_be_told(
+async def test_a_local_transaction_runs_only_if_its_end_can_be_sent(
     broker: EmbeddedBroker, world: Disturbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[Message] = []

@@ -92,7 +92,7 @@ def store(request: pytest.FixtureRequest, clock: Clock) -> Iterator[OnceStore]:
 # ---------------------------------------------------------------------- stores
 
 
-def test_a_key_is_claimed_once_and_done_for_long(store: OnceStore, clock: Clock) -> None:
+def test_a_key_is_claimed_once_and_stays_done(store: OnceStore, clock: Clock) -> None:
     assert store.claim("k", "me") is Claim.NEW
     assert store.claim("k", "me") is Claim.BUSY
     store.done("k")
@@ -103,7 +103,7 @@ def test_a_key_is_claimed_once_and_done_for_long(store: OnceStore, clock: Clock)
     assert store.claim("k", "me") is Claim.NEW
 
 
-def test_what_was_released_or_left_behind_can_be_claimed(store: OnceStore, clock: Clock) -> None:
+def test_released_and_expired_keys_can_be_claimed(store: OnceStore, clock: Clock) -> None:
     assert store.claim("k", "me") is Claim.NEW
     store.release("k", "me")
     assert store.claim("k", "me") is Claim.NEW
@@ -113,14 +113,14 @@ def test_what_was_released_or_left_behind_can_be_claimed(store: OnceStore, clock
     assert store.claim("k", "me") is Claim.BUSY
 
 
-def test_who_took_too_long_is_done_all_the_same(store: OnceStore, clock: Clock) -> None:
+def test_a_late_done_still_counts(store: OnceStore, clock: Clock) -> None:
     assert store.claim("k", "me") is Claim.NEW
     clock.now_ms += 11_000
     store.done("k")
     assert store.claim("k", "me") is Claim.DONE
 
 
-def test_who_comes_too_late_leaves_the_next_ones_claim(store: OnceStore, clock: Clock) -> None:
+def test_a_late_owner_does_not_change_the_next_claim(store: OnceStore, clock: Clock) -> None:
     assert store.claim("k", "first") is Claim.NEW
     clock.now_ms += 11_000
     assert store.claim("k", "second") is Claim.NEW
@@ -130,7 +130,7 @@ def test_who_comes_too_late_leaves_the_next_ones_claim(store: OnceStore, clock: 
     assert store.renew("k", "second")
 
 
-def test_what_one_of_two_has_done_stays_done(store: OnceStore, clock: Clock) -> None:
+def test_a_done_key_stays_done_for_both_owners(store: OnceStore, clock: Clock) -> None:
     assert store.claim("k", "first") is Claim.NEW
     clock.now_ms += 11_000
     assert store.claim("k", "second") is Claim.NEW
@@ -141,7 +141,7 @@ def test_what_one_of_two_has_done_stays_done(store: OnceStore, clock: Clock) -> 
     assert store.claim("k", "third") is Claim.DONE
 
 
-def test_a_table_of_before_claims_had_owners_is_used_on(clock: Clock) -> None:
+def test_a_table_without_owners_is_upgraded(clock: Clock) -> None:
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     connection.execute(
         "CREATE TABLE gantry_once (message_key VARCHAR(255) NOT NULL PRIMARY KEY,"
@@ -171,7 +171,7 @@ def test_old_rows_are_removed(clock: Clock) -> None:
     connection.close()
 
 
-def test_a_file_is_shared_by_those_who_open_it(tmp_path: Path) -> None:
+def test_a_file_is_shared_by_its_stores(tmp_path: Path) -> None:
     path = str(tmp_path / "seen.db")
     first, second = SqlStore.at(path), SqlStore.at(path)
     assert first.claim("k", "me") is Claim.NEW
@@ -201,7 +201,7 @@ async def call(wrapped: object, *messages: ReceivedMessage) -> Outcome:
     return outcome
 
 
-async def test_a_message_that_is_done_does_not_come_again(store: OnceStore) -> None:
+async def test_a_processed_message_is_not_delivered_again(store: OnceStore) -> None:
     listened = Listened()
     wrapped = once(store)(listened)
     assert await call(wrapped, message("a")) is SUCCESS
@@ -209,7 +209,7 @@ async def test_a_message_that_is_done_does_not_come_again(store: OnceStore) -> N
     assert listened.seen == ["a", "b"]
 
 
-async def test_a_message_that_failed_comes_again(store: OnceStore) -> None:
+async def test_a_failed_message_is_delivered_again(store: OnceStore) -> None:
     listened = Listened(LATER)
     wrapped = once(store)(listened)
     assert await call(wrapped, message("a")) is LATER
@@ -225,14 +225,14 @@ async def test_a_message_that_failed_comes_again(store: OnceStore) -> None:
     assert store.claim("b", "me") is Claim.NEW
 
 
-async def test_what_is_no_outcome_leaves_no_claim(store: OnceStore) -> None:
+async def test_an_invalid_outcome_leaves_no_claim(store: OnceStore) -> None:
     listened = Listened([])  # type: ignore[arg-type]  # as careless users do
     await call(once(store)(listened), message("a"))
     assert listened.seen == ["a"]
     assert store.claim("a", "me") is Claim.NEW
 
 
-async def test_a_batch_may_be_done_in_part(store: OnceStore) -> None:
+async def test_a_batch_can_be_processed_in_part(store: OnceStore) -> None:
     store.claim("seen", "me")
     store.done("seen")
     listened = Listened(Later(done=1))
@@ -242,7 +242,7 @@ async def test_a_batch_may_be_done_in_part(store: OnceStore) -> None:
     assert store.claim("b", "me") is Claim.NEW
 
 
-async def test_of_two_at_once_one_waits_for_the_other(store: OnceStore) -> None:
+async def test_of_two_concurrent_deliveries_one_is_refused(store: OnceStore) -> None:
     entered, leave = asyncio.Event(), asyncio.Event()
 
     async def slow(messages: list[ReceivedMessage]) -> Outcome:
@@ -261,7 +261,7 @@ async def test_of_two_at_once_one_waits_for_the_other(store: OnceStore) -> None:
     assert store.claim("a", "me") is Claim.DONE
 
 
-async def test_keys_may_say_what_is_the_same(store: OnceStore) -> None:
+async def test_application_keys_can_identify_messages(store: OnceStore) -> None:
     listened = Listened()
     wrapped = once(store, key=by_keys)(listened)
     await call(wrapped, message("a", "order-1"), message("b", "order-1"), message("c"))
@@ -277,7 +277,7 @@ async def test_keys_that_differ_only_at_their_end_are_two(store: OnceStore) -> N
     assert listened.seen == ["a", "b", "c"]
 
 
-async def test_no_store_is_given_a_longer_key_than_it_takes(clock: Clock) -> None:
+async def test_stores_get_keys_of_bounded_length(clock: Clock) -> None:
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     store = SqlStore(connection, wall_ms=clock)
     wrapped = once(store, key=by_keys)(Listened())
@@ -326,9 +326,7 @@ class Pauses:
             await asyncio.Event().wait()
 
 
-async def test_a_claim_holds_for_as_long_as_its_listener_takes(
-    store: OnceStore, clock: Clock
-) -> None:
+async def test_a_claim_is_renewed_while_its_listener_runs(store: OnceStore, clock: Clock) -> None:
     pauses, ended = Pauses(clock, 35.0), asyncio.Event()
 
     @once(store, sleep=pauses.sleep)
@@ -353,7 +351,7 @@ async def _called(listener: Listener) -> object:
     return await result
 
 
-def test_only_what_is_claimed_is_renewed(store: OnceStore, clock: Clock) -> None:
+def test_only_owned_claims_are_renewed(store: OnceStore, clock: Clock) -> None:
     assert not store.renew("A", "me")
     assert store.claim("A", "me") is Claim.NEW
     clock.now_ms += 9_000

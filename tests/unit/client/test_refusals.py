@@ -36,7 +36,7 @@ MEMBERS = [Producer, transactional, PushConsumer, PullConsumer, PopConsumer, blo
 
 
 @pytest.mark.parametrize("make", MEMBERS)
-def test_who_finds_no_broker_without_name_servers_is_told_at_once(
+def test_without_name_servers_the_start_fails_at_once(
     make: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NAMESRV_ADDR", raising=False)
@@ -66,7 +66,7 @@ def listen(messages: list[ReceivedMessage]) -> None:
         ("T", "||", "names no tag"),
     ],
 )
-def test_a_subscription_is_of_something(topic: str, expression: str, text: str) -> None:
+def test_an_empty_subscription_is_refused(topic: str, expression: str, text: str) -> None:
     for make in (PullConsumer, PopConsumer):
         with pytest.raises(SubscriptionError, match=text):
             make("G", name_servers=SERVERS).subscribe(topic, expression)
@@ -78,13 +78,13 @@ def test_dead_letters_of_a_group_with_a_long_name_can_be_read() -> None:
     PullConsumer("G", name_servers=SERVERS).subscribe("%DLQ%" + "G" * 255)
 
 
-def test_a_listener_can_be_called() -> None:
+def test_a_listener_must_be_callable() -> None:
     consumer = PushConsumer("G", name_servers=SERVERS)
     with pytest.raises(SubscriptionError, match="the listener of T is None"):
         consumer.subscribe("T", "*", None)  # type: ignore[arg-type]  # that is what is tested
 
 
-def test_one_bar_is_probably_a_mistake() -> None:
+def test_a_single_bar_between_tags_is_warned_about() -> None:
     """Probably: a tag may be called so."""
     consumer = PullConsumer("G", name_servers=SERVERS)
     with pytest.warns(UserWarning, match=r"a tag that is called 'a\|b'") as warned:

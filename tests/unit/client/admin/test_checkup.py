@@ -33,7 +33,7 @@ def test_a_sound_cluster_has_no_findings() -> None:
     assert found(cluster) == []
 
 
-def test_a_broker_that_is_not_reached() -> None:
+def test_an_unreachable_broker_is_a_finding() -> None:
     cluster = Cluster("broker-a", "broker-b", topics={})
     cluster.faults[cluster.addresses[1]] = gone
     (broker,) = found(cluster)
@@ -41,20 +41,20 @@ def test_a_broker_that_is_not_reached() -> None:
     assert "cannot be reached from here" in broker[1]
 
 
-def test_a_name_server_that_is_not_reached() -> None:
+def test_an_unreachable_name_server_is_a_finding() -> None:
     cluster = Cluster(topics={})
     cluster.faults[NAME_SERVER] = gone
     assert found(cluster)[0][0] == f"name server {NAME_SERVER}"
 
 
-def test_no_broker_at_all() -> None:
+def test_a_cluster_without_brokers_is_a_finding() -> None:
     cluster = Cluster(topics={})
     cluster.brokers = {}
     cluster.name_server = NameServerInMemory(cluster.driver.timeline)
     assert found(cluster) == [("clusters", "no broker is registered")]
 
 
-def test_a_topic_on_one_broker_only() -> None:
+def test_a_topic_on_only_one_broker_is_a_finding() -> None:
     cluster = Cluster("broker-a", "broker-b", topics={})
     cluster.run(cluster.admin.topics.create(cluster.addresses[:1], TopicConfig("T"))).all()
     (topic,) = found(cluster)
@@ -62,14 +62,14 @@ def test_a_topic_on_one_broker_only() -> None:
     assert topic[1].startswith("only broker-a has it, of 2 brokers")
 
 
-def test_a_topic_that_cannot_be_written() -> None:
+def test_a_topic_without_a_writable_queue_is_a_finding() -> None:
     cluster = Cluster(topics={})
     config = TopicConfig("T", write_queue_nums=0)
     cluster.run(cluster.admin.topics.create(cluster.addresses, config)).all()
     assert ("topic T", "no queue of it can be written") in found(cluster)
 
 
-def test_a_wiped_permission() -> None:
+def test_a_wiped_write_permission_is_a_finding() -> None:
     cluster = Cluster(topics={})
     cluster.add_topic("T")
     cluster.run(cluster.admin.name_servers.wipe_write("broker-a")).all()
@@ -77,7 +77,7 @@ def test_a_wiped_permission() -> None:
     assert "its write permission at broker-a was wiped at the name servers" in whats
 
 
-def test_a_group_that_was_left_alone() -> None:
+def test_a_group_without_members_is_a_finding() -> None:
     cluster = Cluster(topics={})
     cluster.add_topic("T", queues=1)
     broker = cluster.broker
@@ -90,7 +90,7 @@ def test_a_group_that_was_left_alone() -> None:
     assert ("group G", "1 messages wait for it, and it has no member") in found(cluster)
 
 
-def test_dead_letters() -> None:
+def test_dead_letters_are_a_finding() -> None:
     cluster = Cluster(topics={})
     cluster.add_topic("%DLQ%G", queues=1)
     broker = cluster.broker
@@ -114,12 +114,12 @@ def test_dead_letters() -> None:
         ),
     ],
 )
-def test_figures_that_are_wrong(figures: dict[str, str], text: str) -> None:
+def test_wrong_runtime_figures_are_findings(figures: dict[str, str], text: str) -> None:
     (one,) = broker_findings(NOW_MS, Each({"b:1": figures}))
     assert text in one.what
 
 
-def test_an_address_that_leads_clients_to_themselves() -> None:
+def test_a_loopback_address_of_a_broker_is_a_finding() -> None:
     figures: Each[dict[str, str]] = Each({"127.0.0.1:10911": {}, "10.0.0.2:10911": {}})
     (one,) = broker_findings(NOW_MS, figures)
     assert (one.subject, one.level) == ("broker 127.0.0.1:10911", Level.ERROR)
@@ -138,18 +138,18 @@ def members(*connections: tuple[str, str]) -> list[Finding]:
     return list(_members("G", consumers, progress))
 
 
-def test_two_clients_of_one_name() -> None:
+def test_two_clients_with_one_id_are_a_finding() -> None:
     (one,) = members(("c", "10.0.0.1:1"), ("c", "10.0.0.2:1"))
     assert one.what.startswith("2 connections call themselves c")
 
 
-def test_more_members_than_queues() -> None:
+def test_more_members_than_queues_are_a_finding() -> None:
     (one,) = members(("c", "10.0.0.1:1"), ("d", "10.0.0.2:1"))
     assert one.what == "has 2 members for 1 queues of T: the others idle"
     assert members(("c", "10.0.0.1:1")) == []
 
 
-def test_members_that_do_not_agree() -> None:
+def test_members_with_different_subscriptions_are_a_finding() -> None:
     def running(tags: str) -> dict[str, object]:
         one = {"topic": "T", "expressionType": "TAG", "subString": tags, "subVersion": len(tags)}
         return {"subscriptionSet": [one]}

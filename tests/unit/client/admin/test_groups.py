@@ -34,7 +34,7 @@ def cluster() -> Cluster:
     return cluster
 
 
-def test_how_far_a_group_is(cluster: Cluster) -> None:
+def test_progress_of_a_group_is_read(cluster: Cluster) -> None:
     progress = cluster.run(cluster.admin.groups.progress("G"))
     offsets = progress.queues[QUEUE]
     assert (offsets.broker_offset, offsets.consumer_offset) == (3, 1)
@@ -42,7 +42,7 @@ def test_how_far_a_group_is(cluster: Cluster) -> None:
     assert "G" in cluster.run(cluster.admin.topics.groups("T"))
 
 
-def test_who_is_connected(cluster: Cluster) -> None:
+def test_connected_clients_are_listed(cluster: Cluster) -> None:
     connections = cluster.admin.connections
     consumers = cluster.run(connections.consumers("G"))
     assert [each.client_id for each in consumers.connections] == ["c@1"]
@@ -52,7 +52,7 @@ def test_who_is_connected(cluster: Cluster) -> None:
     assert "P" in cluster.run(connections.all_producers(cluster.addresses[0])).groups
 
 
-def test_a_group_nobody_has(cluster: Cluster) -> None:
+def test_an_unknown_group_is_refused(cluster: Cluster) -> None:
     with pytest.raises(BrokerError) as refused:
         cluster.run(cluster.admin.groups.progress("none"))
     assert refused.value.code == ResponseCode.TOPIC_NOT_EXIST

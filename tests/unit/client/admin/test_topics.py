@@ -14,7 +14,7 @@ from gantrymq.wire.bodies.shared import MessageQueue, TopicConfig
 from gantrymq.wire.codes import ResponseCode
 
 
-def test_a_topic_that_is_made_is_found() -> None:
+def test_a_created_topic_is_found() -> None:
     cluster = Cluster("broker-a", "broker-b", topics={})
     topics = cluster.admin.topics
     config = TopicConfig("T", read_queue_nums=2, write_queue_nums=3, perm=6)
@@ -34,7 +34,7 @@ def test_a_topic_that_is_made_is_found() -> None:
     assert stats.queues[MessageQueue("T", "broker-b", 2)].max_offset == 0
 
 
-def test_what_one_broker_refuses_is_told_and_the_rest_done() -> None:
+def test_a_refusal_of_one_broker_does_not_stop_the_others() -> None:
     cluster = Cluster("broker-a", "broker-b", topics={})
     first, second = cluster.addresses
     cluster.faults[second] = gone
@@ -73,7 +73,7 @@ def test_a_deleted_topic_is_gone() -> None:
     assert "T" not in cluster.run(topics.names())
 
 
-def test_several_topics_are_made_at_once() -> None:
+def test_several_topics_are_created_at_once() -> None:
     cluster = Cluster(topics={})
     address = cluster.addresses[0]
     cluster.run(cluster.admin.topics.create_all(address, [TopicConfig("A"), TopicConfig("B")]))
@@ -91,7 +91,7 @@ def test_clusters_and_their_brokers() -> None:
         cluster.run(clusters.master("none"))
 
 
-def test_a_topic_is_made_and_deleted_at_all_masters_by_its_name() -> None:
+def test_a_topic_is_created_and_deleted_at_all_masters() -> None:
     cluster = Cluster("broker-a", "broker-b", topics={})
     admin = cluster.admin
     cluster.run(admin.create_topic("T", queues=3))
@@ -108,7 +108,7 @@ def test_a_topic_is_made_and_deleted_at_all_masters_by_its_name() -> None:
         cluster.run(admin.create_topic("T", cluster="elsewhere"))
 
 
-def test_a_topic_that_one_master_does_not_make_is_an_error() -> None:
+def test_a_topic_that_one_master_refuses_is_an_error() -> None:
     cluster = Cluster("broker-a", "broker-b", topics={})
     cluster.faults[cluster.addresses[1]] = gone
     with pytest.raises(ConnectError):

@@ -12,7 +12,9 @@ from gantrymq.client.core.errors import RouteError
 from gantrymq.client.core.flow.flow_steps import All, Wait
 
 
-async def test_what_fails_is_raised_where_it_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_error_is_raised_where_the_call_is_awaited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("NAMESRV_ADDR", raising=False)
     async with Admin() as admin:
         with pytest.raises(RouteError, match="NAMESRV_ADDR"):

@@ -265,7 +265,7 @@ async def stored(broker: EmbeddedBroker) -> None:
         administering,
     ],
 )
-async def test_at_every_await(scene: Scene) -> None:
+async def test_cancellation_at_every_await_leaves_nothing_behind(scene: Scene) -> None:
     for place in range(AWAITS_MAX):
         if not await cancelled_at(scene, place):
             assert place > 5, "it never waited"

@@ -50,7 +50,7 @@ def test_a_push_consumer_waits_once_for_all_queues(*, orderly: bool) -> None:
     assert seconds(cluster, consumer.member.close()) <= CONSUMER_S
 
 
-def test_what_it_has_is_told_all_the_same() -> None:
+def test_offsets_are_persisted_though_a_broker_does_not_answer() -> None:
     cluster = Cluster()
     for queue_id in range(4):
         cluster.store("x", queue_id=queue_id)
@@ -78,7 +78,7 @@ def test_a_pull_consumer_waits_once_for_all_queues() -> None:
     assert seconds(cluster, lite.close()) <= CONSUMER_S
 
 
-def test_a_producer_gives_up_what_nobody_acknowledges() -> None:
+def test_a_closing_producer_fails_unacknowledged_messages() -> None:
     cluster = Cluster()
     settings = ProducerSettings(batch_messages_max=1, close_timeout_s=7.0)
     core = ProducerCore(cluster.instance, "G", settings)
@@ -96,7 +96,7 @@ def test_a_producer_gives_up_what_nobody_acknowledges() -> None:
     assert core.accumulator.waiting_bytes == 0
 
 
-def test_a_producer_gives_up_traces_with_the_first_that_is_not_taken() -> None:
+def test_a_closing_producer_drops_traces_after_the_first_failure() -> None:
     cluster = Cluster()
     core = ProducerCore(cluster.instance, "G", ProducerSettings(trace=True))
     cluster.run(core.start())

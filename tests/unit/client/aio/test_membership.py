@@ -63,7 +63,7 @@ class Seen:
         """Nothing is to be done."""
 
 
-async def test_every_request_says_the_namespace_of_5x() -> None:
+async def test_every_request_has_the_namespace_fields_of_5x() -> None:
     broker, seen = EmbeddedBroker(), Seen()
     producer = Producer(
         "G",
@@ -79,7 +79,7 @@ async def test_every_request_says_the_namespace_of_5x() -> None:
     assert all((each["nsd"], each["ns"]) == ("true", "tenant") for each in seen.fields)
 
 
-async def test_a_page_of_the_world_lists_the_name_servers() -> None:
+async def test_a_page_lists_the_name_servers() -> None:
     broker = EmbeddedBroker()
     broker.pages["http://names/list"] = broker.name_servers
     async with Producer("G", environment=broker, name_server_url="http://names/list") as producer:
@@ -116,7 +116,7 @@ def exit_status_of_child(producer: Producer) -> int:
         os._exit(1)
 
 
-async def test_a_child_of_a_fork_is_told() -> None:
+async def test_use_in_a_forked_child_is_refused() -> None:
     producer = await started()
     assert exit_status_of_child(producer) == 0
     await producer.close()
@@ -128,7 +128,7 @@ def forget(members: list[Startable]) -> None:
 
 
 @pytest.mark.parametrize("kind", [Producer, PushConsumer, PullConsumer, PopConsumer, Admin])
-async def test_who_forgets_to_close_is_told(kind: Callable[..., Startable]) -> None:
+async def test_a_client_that_is_not_closed_warns(kind: Callable[..., Startable]) -> None:
     broker = EmbeddedBroker()
     group = () if kind is Admin else ("G",)
     member = kind(*group, environment=broker, name_servers=broker.name_servers)
@@ -139,7 +139,7 @@ async def test_who_forgets_to_close_is_told(kind: Callable[..., Startable]) -> N
         forget(members)
 
 
-async def test_who_closes_is_not() -> None:
+async def test_a_closed_client_does_not_warn() -> None:
     producer = await started()
     await producer.close()
     with warnings.catch_warnings():

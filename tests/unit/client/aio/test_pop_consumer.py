@@ -20,7 +20,7 @@ def consumer_of(name_server: str) -> PopConsumer:
     return consumer
 
 
-async def test_a_block_acknowledges_and_a_failing_one_gives_back(tmp_path: Path) -> None:
+async def test_a_block_acknowledges_and_a_failing_block_returns_the_message(tmp_path: Path) -> None:
     async with servers(tmp_path) as running:
         await running.store("a", "b")
         seen: list[bytes] = []
@@ -45,7 +45,7 @@ async def test_a_block_acknowledges_and_a_failing_one_gives_back(tmp_path: Path)
         assert consumer.forgotten == 0
 
 
-async def test_a_forgotten_message_is_told_of(
+async def test_a_message_that_is_never_settled_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with servers(tmp_path) as running:
@@ -61,7 +61,7 @@ async def test_a_forgotten_message_is_told_of(
         assert consumer.forgotten == 1
 
 
-async def test_what_could_not_be_started_is_closed() -> None:
+async def test_a_consumer_that_failed_to_start_is_closed() -> None:
     consumer = consumer_of("127.0.0.1:1")
     with pytest.raises(RouteError):
         await consumer.start()
@@ -70,7 +70,7 @@ async def test_what_could_not_be_started_is_closed() -> None:
         await consumer.start()
 
 
-async def test_what_is_not_started_says_so() -> None:
+async def test_use_before_the_start_is_refused() -> None:
     consumer = PopConsumer("G", name_servers="127.0.0.1:1")
     with pytest.raises(StateError, match="start it first"):
         await consumer.receive()

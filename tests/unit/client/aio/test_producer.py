@@ -94,7 +94,7 @@ async def test_closing_loses_nothing() -> None:
     assert len(world.messages("T")) == 5_000
 
 
-async def test_a_failure_reaches_who_awaits(tmp_path: Path) -> None:
+async def test_a_failure_is_raised_at_the_await(tmp_path: Path) -> None:
     del tmp_path
     producer = Producer("G", name_servers="127.0.0.1:1", linger_s=0.0)
     async with producer:
@@ -105,7 +105,7 @@ async def test_a_failure_reaches_who_awaits(tmp_path: Path) -> None:
             await sending
 
 
-async def test_lists_arrive_whole_and_in_order_of_their_results() -> None:
+async def test_lists_are_stored_whole_and_results_are_in_order() -> None:
     world = EmbeddedBroker()
     seen: list[Sendings] = []
     async with Producer("G", environment=world, name_servers=world.name_servers) as producer:
@@ -127,7 +127,7 @@ async def test_lists_arrive_whole_and_in_order_of_their_results() -> None:
     assert {message.tag for message in found} == {"A"}
 
 
-async def test_who_no_longer_waits_for_a_list_takes_nothing_back() -> None:
+async def test_a_cancelled_wait_for_a_list_does_not_cancel_its_sends() -> None:
     world = EmbeddedBroker()
     async with Producer("G", environment=world, name_servers=world.name_servers) as producer:
         sendings = producer.send_async_many("T", [b"a", b"b"])
@@ -166,7 +166,7 @@ async def test_a_text_is_no_list_of_bodies() -> None:
     assert world.messages("T") == []
 
 
-async def test_which_of_a_list_failed_reaches_who_awaits_it() -> None:
+async def test_the_error_of_a_list_has_the_positions_that_failed() -> None:
     async with Producer("G", name_servers="127.0.0.1:1", linger_s=0.0) as producer:
         sendings = producer.send_async_many("T", [b"a", b"b"])
         with pytest.raises(SomeUnsentError, match="2 of 2 messages") as caught:
@@ -216,14 +216,14 @@ async def test_requests_are_replied_to(tmp_path: Path) -> None:
                 assert (await asked).body == b"pong"
 
 
-async def test_a_request_that_nobody_replies_to_says_so() -> None:
+async def test_a_request_without_a_reply_raises_no_reply_error() -> None:
     world = EmbeddedBroker()
     async with Producer("A", environment=world, name_servers=world.name_servers) as asking:
         with pytest.raises(NoReplyError):
             await world.run(asking.request(Message("T", b"ping"), timeout_s=0.2))
 
 
-async def test_request_hooks_see_what_goes_and_comes(tmp_path: Path) -> None:
+async def test_request_hooks_see_requests_and_responses(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
 
     class Hook:
@@ -243,7 +243,7 @@ async def test_request_hooks_see_what_goes_and_comes(tmp_path: Path) -> None:
     assert (RequestCode.SEND_MESSAGE_V2, 0) in seen
 
 
-async def test_life_is_told(tmp_path: Path) -> None:
+async def test_errors_name_the_lifecycle_state(tmp_path: Path) -> None:
     del tmp_path
     producer = Producer("G", name_servers="127.0.0.1:1", instance_name="one")
     with pytest.raises(StateError, match="CREATE_JUST"):
@@ -260,7 +260,7 @@ async def test_life_is_told(tmp_path: Path) -> None:
         await producer.start()
 
 
-async def test_what_was_taken_can_be_waited_for_by_asyncios_means() -> None:
+async def test_a_sending_works_with_asyncios_functions() -> None:
     world = EmbeddedBroker()
     async with Producer("G", environment=world, name_servers=world.name_servers) as producer:
         first, second = (producer.send_async(Message("T", body)) for body in (b"a", b"b"))
@@ -278,7 +278,7 @@ async def test_what_was_taken_can_be_waited_for_by_asyncios_means() -> None:
     assert len(world.messages("T")) == 3
 
 
-async def test_messages_that_nobody_waits_for_are_not_lost_in_silence(
+async def test_failed_messages_that_are_not_awaited_are_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """As when a program's event loop ends."""

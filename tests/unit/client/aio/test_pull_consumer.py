@@ -34,7 +34,7 @@ async def test_messages_are_iterated_and_their_progress_is_stored(tmp_path: Path
             assert [each.body for each in await consumer.poll(10.0)] == [b"c"]
 
 
-async def test_a_block_that_fails_gets_its_messages_again(tmp_path: Path) -> None:
+async def test_messages_of_a_failing_block_are_delivered_again(tmp_path: Path) -> None:
     async with servers(tmp_path) as running:
         await running.store("a")
         consumer = PullConsumer("G", name_servers=running.name_server, consume_from=FIRST)
@@ -122,7 +122,7 @@ async def test_names_of_a_namespace_are_the_users(tmp_path: Path) -> None:
             assert (message.topic, message.queue.topic) == ("T", "ns%T")
 
 
-async def test_what_is_not_started_says_so() -> None:
+async def test_use_before_the_start_is_refused() -> None:
     consumer = PullConsumer("G", name_servers="127.0.0.1:1")
     with pytest.raises(StateError, match="start it first"):
         await consumer.poll()

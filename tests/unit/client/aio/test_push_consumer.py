@@ -54,7 +54,7 @@ async def test_a_listener_is_called_and_progress_is_stored(
             assert listener.bodies == ([b"a", b"b", b"c"] if more == 3 else [b"d"])
 
 
-async def test_what_comes_later_is_given_back(tmp_path: Path) -> None:
+async def test_a_later_outcome_sends_the_message_back(tmp_path: Path) -> None:
     async with servers(tmp_path, messageDelayLevel="1s 1s 1s 1s") as running:
         await running.store("a")
         listener = Listener(2, LATER)
@@ -67,7 +67,7 @@ async def test_what_comes_later_is_given_back(tmp_path: Path) -> None:
         assert listener.bodies == [b"a", b"a"]
 
 
-async def test_a_consumer_says_what_is_wrong_with_its_use(tmp_path: Path) -> None:
+async def test_wrong_use_of_a_consumer_is_explained(tmp_path: Path) -> None:
     consumer = PushConsumer("G", name_servers="127.0.0.1:1")
     with pytest.raises(StateError, match="start it first"):
         consumer.status()

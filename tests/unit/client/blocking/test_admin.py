@@ -19,7 +19,7 @@ NOUNS = (
 )
 
 
-def test_what_is_asked_is_waited_for(tmp_path: Path) -> None:
+def test_calls_wait_for_their_results(tmp_path: Path) -> None:
     thread = loop_thread.join()
     context = servers(tmp_path)
     running = thread.run(context.__aenter__())
@@ -33,13 +33,13 @@ def test_what_is_asked_is_waited_for(tmp_path: Path) -> None:
         thread.leave()
 
 
-def test_what_fails_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NAMESRV_ADDR", raising=False)
     with Admin() as admin, pytest.raises(RouteError, match="NAMESRV_ADDR"):
         admin.topics.names()
 
 
-def test_one_that_was_not_started_says_so() -> None:
+def test_use_before_the_start_is_refused() -> None:
     admin = Admin(name_servers="127.0.0.1:1")
     with pytest.raises(StateError, match="start it first"):
         admin.topics.names()
@@ -47,7 +47,9 @@ def test_one_that_was_not_started_says_so() -> None:
 
 @pytest.mark.parametrize("noun", [*NOUNS, None])
 @pytest.mark.parametrize("kind", [AsyncAdmin, Admin])
-def test_nothing_of_the_core_is_left_out(kind: type[AsyncAdmin | Admin], noun: str | None) -> None:
+def test_every_method_of_the_core_is_available(
+    kind: type[AsyncAdmin | Admin], noun: str | None
+) -> None:
     admin = kind(name_servers="127.0.0.1:1")
     core, waited = admin.flows, admin
     if noun is not None:
@@ -61,7 +63,7 @@ def test_nothing_of_the_core_is_left_out(kind: type[AsyncAdmin | Admin], noun: s
     assert flows <= there
 
 
-def test_documentation_comes_along() -> None:
+def test_methods_have_the_documentation_of_the_asyncio_client() -> None:
     admin = Admin(name_servers="127.0.0.1:1")
     assert admin.topics.route.__doc__ == admin.flows.topics.route.__doc__
     assert admin.topics.route.__name__ == "route"

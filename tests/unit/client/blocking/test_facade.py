@@ -30,7 +30,7 @@ FIRST = ConsumeFrom.FIRST_OFFSET
 # ---------------------------------------------------------------------- the thread
 
 
-def test_results_and_errors_come_over(thread: LoopThread) -> None:
+def test_results_and_errors_reach_the_calling_thread(thread: LoopThread) -> None:
     async def half(number: int) -> float:
         return 1 / number
 
@@ -40,7 +40,7 @@ def test_results_and_errors_come_over(thread: LoopThread) -> None:
     assert thread.call(threading.current_thread) is not threading.current_thread()
 
 
-def test_an_interrupted_wait_ends_what_it_waited_for(thread: LoopThread) -> None:
+def test_an_interrupted_wait_cancels_its_call(thread: LoopThread) -> None:
     ended: list[str] = []
 
     async def forever() -> None:
@@ -55,7 +55,7 @@ def test_an_interrupted_wait_ends_what_it_waited_for(thread: LoopThread) -> None
     assert ended == ["ended"]
 
 
-def test_what_came_in_the_moment_of_an_interrupt_is_kept(thread: LoopThread) -> None:
+def test_a_result_that_arrives_during_an_interrupt_is_kept(thread: LoopThread) -> None:
     late: list[str] = []
 
     async def stubborn() -> str:
@@ -71,7 +71,7 @@ def test_what_came_in_the_moment_of_an_interrupt_is_kept(thread: LoopThread) -> 
     assert late == ["a message"]
 
 
-def test_a_call_on_the_loops_own_thread_says_so(thread: LoopThread) -> None:
+def test_a_call_on_the_loops_own_thread_is_refused(thread: LoopThread) -> None:
     def inner() -> None:
         thread.call(list)
 
@@ -79,7 +79,7 @@ def test_a_call_on_the_loops_own_thread_says_so(thread: LoopThread) -> None:
         thread.call(inner)
 
 
-def test_a_child_of_a_fork_is_told_what_to_do(thread: LoopThread) -> None:
+def test_a_call_in_a_forked_child_is_refused_with_advice(thread: LoopThread) -> None:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -109,7 +109,7 @@ def test_the_last_member_ends_the_thread() -> None:
     third.leave()
 
 
-def test_who_still_waits_when_the_last_member_leaves_is_told() -> None:
+def test_a_waiting_call_ends_when_the_last_member_leaves() -> None:
     """The loop's timers are gone with it."""
     thread = loop_thread.join()
     begun = threading.Event()
@@ -135,7 +135,7 @@ def test_who_still_waits_when_the_last_member_leaves_is_told() -> None:
     assert ended == ["ended", "told"]
 
 
-def test_a_loop_that_ends_takes_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_that_has_ended_refuses_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its thread may be seen alive a moment longer."""
     thread = loop_thread.join()
     thread.leave()
@@ -146,7 +146,7 @@ def test_a_loop_that_ends_takes_nothing_more(monkeypatch: pytest.MonkeyPatch) ->
         thread.post(lambda: None)
 
 
-def test_listeners_that_block_run_elsewhere(thread: LoopThread) -> None:
+def test_blocking_listeners_run_in_the_pool(thread: LoopThread) -> None:
     with ThreadPoolExecutor(1, "pool") as pool:
 
         def plain(number: int) -> str:
@@ -220,19 +220,19 @@ def test_a_listener_may_block(
     assert names[0].startswith("gantrymq-listener")
 
 
-def test_what_is_not_started_says_so() -> None:
+def test_use_before_the_start_is_refused() -> None:
     consumer = PullConsumer("G", name_servers="127.0.0.1:1")
     with pytest.raises(StateError, match="start it first"):
         consumer.poll()
     consumer.close()
 
 
-def test_documentation_comes_along() -> None:
+def test_methods_have_the_documentation_of_the_asyncio_client() -> None:
     assert "Continue at this offset" in (PullConsumer.seek.__doc__ or "")
     assert PullConsumer.seek.__name__ == "seek"
 
 
-def test_a_function_that_wants_to_end_the_program_ends_no_loop(thread: LoopThread) -> None:
+def test_system_exit_in_a_listener_does_not_end_the_loop(thread: LoopThread) -> None:
     async def listening(pool: ThreadPoolExecutor) -> None:
         await in_pool(pool, sys.exit)(3)
 
@@ -259,7 +259,7 @@ class Member:
         self.is_closed = True
 
 
-def test_who_could_not_start_leaves_the_thread_to_others(thread: LoopThread) -> None:
+def test_a_failed_start_leaves_the_thread_usable(thread: LoopThread) -> None:
     facade = Facade(Member(ValueError("no")))
     for _ in range(2):
         with pytest.raises(ValueError, match="no"):
@@ -268,7 +268,7 @@ def test_who_could_not_start_leaves_the_thread_to_others(thread: LoopThread) -> 
     assert thread.call(threading.current_thread) is not threading.current_thread()
 
 
-def test_a_close_that_is_refused_can_be_made_elsewhere(thread: LoopThread) -> None:
+def test_a_refused_close_can_be_repeated_on_another_thread(thread: LoopThread) -> None:
     member = Member()
     facade = Facade(member)
     facade.start()
@@ -279,7 +279,7 @@ def test_a_close_that_is_refused_can_be_made_elsewhere(thread: LoopThread) -> No
     assert member.is_closed
 
 
-def test_a_child_of_a_fork_leaves_by_what_it_raised(thread: LoopThread) -> None:
+def test_a_forked_child_leaves_the_block_with_its_own_error(thread: LoopThread) -> None:
     """And not by what a close of its parent's client says."""
     del thread
     facade = Facade(Member())

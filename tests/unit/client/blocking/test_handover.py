@@ -55,7 +55,7 @@ def test_the_loop_is_woken_once_for_all_that_waits() -> None:
         thread.leave()
 
 
-def test_who_is_too_fast_waits() -> None:
+def test_a_thread_that_adds_too_fast_waits() -> None:
     thread = loop_thread.join()
     try:
         basin = Basin()
@@ -69,7 +69,7 @@ def test_who_is_too_fast_waits() -> None:
         thread.leave()
 
 
-def test_who_finds_no_room_waits_for_it_in_his_turn() -> None:
+def test_a_thread_without_room_waits_in_order() -> None:
     thread = loop_thread.join()
     try:
         basin = Basin(holds=3)
@@ -90,7 +90,7 @@ def test_who_finds_no_room_waits_for_it_in_his_turn() -> None:
         thread.leave()
 
 
-def test_what_finds_no_room_is_not_forgotten_when_the_loop_ends() -> None:
+def test_items_without_room_are_received_when_the_loop_ends() -> None:
     thread = loop_thread.join()
     basin = Basin(holds=1)
     handed = Handover[int](basin)
@@ -100,7 +100,7 @@ def test_what_finds_no_room_is_not_forgotten_when_the_loop_ends() -> None:
     assert basin.taken == [0, 1]
 
 
-def test_a_thread_that_has_ended_is_told_of() -> None:
+def test_a_call_after_the_end_of_the_thread_is_refused() -> None:
     """Nobody waits for it: neither a caller nor the end of the program."""
     thread = loop_thread.join()
     thread.leave()

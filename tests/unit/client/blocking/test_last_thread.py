@@ -10,7 +10,7 @@ import pytest
 from gantrymq.client.blocking.last_thread import LastingPool
 
 
-def test_one_thread_takes_what_the_pool_no_longer_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_thread_runs_jobs_that_the_pool_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise RuntimeError("cannot schedule new futures after interpreter shutdown")
 

@@ -41,7 +41,7 @@ def stored(running: Servers, topic: str, count: int) -> list[bytes]:
     return sorted(found)
 
 
-def test_messages_are_sent_now_and_soon(running: Servers) -> None:
+def test_messages_are_sent_at_once_and_asynchronously(running: Servers) -> None:
     with Producer("P", name_servers=running.name_server) as producer:
         assert producer.send(Message("T", b"a")).status is SendStatus.SEND_OK
         futures = [producer.send_async(Message("T", b"b%d" % n)) for n in range(3)]
@@ -51,7 +51,7 @@ def test_messages_are_sent_now_and_soon(running: Servers) -> None:
     assert stored(running, "T", 5) == [b"a", b"b0", b"b1", b"b2", b"c"]
 
 
-def test_what_cannot_be_sent_soon_is_told_by_its_future(running: Servers) -> None:
+def test_a_failed_send_async_is_raised_by_its_future(running: Servers) -> None:
     producer = Producer("P", name_servers=running.name_server)
     with pytest.raises(StateError, match="start it first"):
         producer.send_async(Message("T", b"a"))
@@ -60,7 +60,7 @@ def test_what_cannot_be_sent_soon_is_told_by_its_future(running: Servers) -> Non
         assert future.exception(10.0) is not None
 
 
-def test_what_nobody_looks_at_is_counted_in_the_log(
+def test_unobserved_failures_are_counted_in_the_log(
     running: Servers, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Fire and forget: nobody would know."""
@@ -76,7 +76,7 @@ def test_what_nobody_looks_at_is_counted_in_the_log(
     assert "message body size over max value" in told[-1]
 
 
-def test_what_somebody_looks_at_is_not_in_the_log(
+def test_observed_failures_are_not_logged(
     running: Servers, caplog: pytest.LogCaptureFixture
 ) -> None:
     seen: list[object] = []
@@ -89,7 +89,7 @@ def test_what_somebody_looks_at_is_not_in_the_log(
     assert "not sent" not in caplog.text
 
 
-def test_who_gives_more_than_may_wait_waits_for_room(running: Servers) -> None:
+def test_send_async_waits_for_room(running: Servers) -> None:
     with Producer("P", name_servers=running.name_server, waiting_bytes_max=20_000) as producer:
         futures = [producer.send_async(Message("T", b"%04d" % n)) for n in range(200)]
         futures += [producer.send_async(Message("T", b"x" * 5_000)) for _ in range(20)]
@@ -100,7 +100,7 @@ def test_who_gives_more_than_may_wait_waits_for_room(running: Servers) -> None:
     assert len(stored(running, "T", 240)) == 240
 
 
-def test_lists_are_sent_soon(running: Servers) -> None:
+def test_lists_are_sent_asynchronously(running: Servers) -> None:
     with Producer("P", name_servers=running.name_server) as producer:
         future = producer.send_async_many("T", (b"%d" % n for n in range(3)), tag="A")
         one = producer.send_async(Message("T", b"3"))
@@ -112,7 +112,7 @@ def test_lists_are_sent_soon(running: Servers) -> None:
     assert stored(running, "T", 4) == [b"0", b"1", b"2", b"3"]
 
 
-def test_the_arguments_of_a_list_may_be_used_anew(running: Servers) -> None:
+def test_the_arguments_of_a_list_can_be_reused(running: Servers) -> None:
     with Producer("P", name_servers=running.name_server) as producer:
         bodies, properties = [b"a"], {"number": "1"}
         with held(producer.thread):
@@ -126,7 +126,7 @@ def test_the_arguments_of_a_list_may_be_used_anew(running: Servers) -> None:
         assert [each.properties["number"] for each in consumer.poll(5.0)] == ["1"]
 
 
-def test_a_send_that_is_refused_keeps_nobody_else_waiting(running: Servers) -> None:
+def test_a_refused_send_does_not_delay_other_sends(running: Servers) -> None:
     """What a future calls is called on the client's own thread."""
     refused: Future[BaseException | None] = Future()
 
@@ -189,7 +189,7 @@ work()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_what_waits_at_the_end_of_the_program_is_sent_and_told(running: Servers, host: str) -> None:
+def test_waiting_messages_are_sent_at_the_end_of_the_program(running: Servers, host: str) -> None:
     """Though names are resolved by threads, and those of pools have ended by then."""
     name_server = running.name_server.replace("127.0.0.1", host)
     ended = subprocess.run(

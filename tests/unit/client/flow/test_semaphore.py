@@ -34,7 +34,7 @@ class Scene:
         self.driver.settle()
 
 
-def test_places_go_to_those_who_wait_longest() -> None:
+def test_slots_go_to_the_flow_that_waits_longest() -> None:
     scene = Scene(2)
     for number in range(5):
         scene.driver.start(scene.work(number), "work")
@@ -54,7 +54,7 @@ def test_places_go_to_those_who_wait_longest() -> None:
 
 
 @pytest.mark.parametrize("is_given", [False, True])
-def test_who_ends_while_he_waits_takes_no_place_along(*, is_given: bool) -> None:
+def test_a_cancelled_waiter_gives_up_its_slot(*, is_given: bool) -> None:
     scene = Scene(1)
     flows = [scene.driver.start(scene.work(number), "work") for number in range(3)]
     scene.driver.settle()

@@ -49,7 +49,7 @@ def test_shares_are_javas(name: str) -> None:
 
 
 @given(st.integers(0, 40), st.integers(1, 12), st.sampled_from([*STRATEGIES.values()]))
-def test_every_queue_is_one_members(count: int, members: int, allocate: Allocate) -> None:
+def test_every_queue_has_one_owner(count: int, members: int, allocate: Allocate) -> None:
     ids = [f"10.0.0.{number}@1" for number in range(members)]
     queues = queues_of(count)
     shared = [queue for each in ids for queue in allocate(each, queues, ids)]
@@ -57,7 +57,7 @@ def test_every_queue_is_one_members(count: int, members: int, allocate: Allocate
 
 
 @pytest.mark.parametrize("allocate", [*STRATEGIES.values(), MachineRoom(frozenset("r"))], ids=str)
-def test_who_is_no_member_gets_nothing(allocate: Allocate) -> None:
+def test_a_client_outside_the_group_gets_no_queues(allocate: Allocate) -> None:
     assert allocate("stranger", queues_of(4), ["a", "b"]) == []
 
 
@@ -66,7 +66,7 @@ def test_ids_are_in_javas_order() -> None:
     assert in_order(["\uff01", "\U0001f600", "b", "a"]) == ["a", "b", "\U0001f600", "\uff01"]
 
 
-def test_a_machine_room_has_its_queues_alone() -> None:
+def test_a_machine_room_keeps_its_queues() -> None:
     near, far = queues_of(5, "r1@a"), queues_of(2, "r2@a")
     allocate = MachineRoom(frozenset({"r1"}))
     queues = sorted([*near, *far, *queues_of(1, "plain"), *queues_of(1, "r1@a@b")])
@@ -94,7 +94,7 @@ def test_a_room_has_a_name() -> None:
         allocate("a", queues_of(1), ["a"])
 
 
-def test_configured_queues_are_taken_whatever_others_do() -> None:
+def test_configured_queues_are_taken_regardless_of_members() -> None:
     own = MessageQueue("T", "broker-a", 3)
     allocate = Configured((own, MessageQueue("other", "broker-a", 0)))
     assert allocate("a", queues_of(4), ["a", "b"]) == [own]

@@ -74,7 +74,7 @@ class Group:
 
 @pytest.mark.parametrize("orderly", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_nothing_is_lost(seed: int, *, orderly: bool) -> None:
+def test_no_message_is_lost_while_members_fail(seed: int, *, orderly: bool) -> None:
     group = Group(seed, orderly=orderly)
     for _ in range(STEPS):
         act = group.random.choice((group.send, group.send, group.join, group.leave, group.die))

@@ -44,7 +44,7 @@ JAVAS_OFFSETS = {
 }
 
 
-def test_memory_goes_forward_unless_it_is_told_otherwise() -> None:
+def test_offsets_in_memory_only_advance_unless_they_are_reset() -> None:
     offsets = RemoteOffsets(Cluster().client("me").instance, "G")
     offsets.update(QUEUE, 5)
     offsets.update(QUEUE, 3, increase_only=True)
@@ -57,7 +57,7 @@ def test_memory_goes_forward_unless_it_is_told_otherwise() -> None:
 
 
 @pytest.mark.parametrize("confirm", [False, True])
-def test_a_broker_keeps_what_it_is_told(confirm: bool) -> None:
+def test_a_broker_stores_persisted_offsets(confirm: bool) -> None:
     cluster = Cluster()
     cluster.add_group("G")
     cluster.store("a", "b", "c", queue_id=1)
@@ -72,7 +72,7 @@ def test_a_broker_keeps_what_it_is_told(confirm: bool) -> None:
     assert told.is_oneway is not confirm
 
 
-def test_memory_is_asked_first() -> None:
+def test_offsets_are_read_from_memory_first() -> None:
     cluster = Cluster()
     client = cluster.client("me@1")
     offsets = RemoteOffsets(client.instance, "G")
@@ -81,14 +81,14 @@ def test_memory_is_asked_first() -> None:
     assert not cluster.asked
 
 
-def test_a_broker_that_knows_none_is_believed() -> None:
+def test_a_broker_without_an_offset_is_final() -> None:
     cluster = Cluster()
     client = cluster.client("me@1")
     cluster.add_group("G")
     assert client.run(RemoteOffsets(client.instance, "G").read(QUEUE)) is None
 
 
-def test_a_refusal_is_heard_of_when_it_is_asked_for() -> None:
+def test_a_refusal_is_raised_when_confirmation_is_requested() -> None:
     client = Cluster().client("me@1")
     offsets = RemoteOffsets(client.instance, "nobody")
     offsets.update(QUEUE, 2)
@@ -97,7 +97,7 @@ def test_a_refusal_is_heard_of_when_it_is_asked_for() -> None:
         client.run(offsets.persist([QUEUE], confirm=True))
 
 
-def test_one_dead_broker_does_not_keep_others_from_hearing() -> None:
+def test_a_dead_broker_does_not_stop_persisting_at_others() -> None:
     cluster = Cluster("broker-a", "broker-b")
     cluster.add_group("G")
     for name in ("broker-a", "broker-b"):
@@ -113,7 +113,7 @@ def test_one_dead_broker_does_not_keep_others_from_hearing() -> None:
     assert cluster.brokers["broker-b"].state.offsets.find("G", "T", 1) == 2
 
 
-def test_a_queue_of_a_broker_that_nobody_knows_has_no_offset() -> None:
+def test_a_queue_of_an_unknown_broker_has_no_offset() -> None:
     client = Cluster().client("me@1")
     offsets = RemoteOffsets(client.instance, "G")
     with pytest.raises(RouteError, match=r"broker\[broker-b\] not exist"):
@@ -153,7 +153,7 @@ def test_the_file_is_javas() -> None:
     assert machine.opened().offsets() == JAVAS_OFFSETS
 
 
-def test_the_file_before_is_kept() -> None:
+def test_the_previous_file_is_kept() -> None:
     machine = Machine()
     offsets = machine.opened()
     offsets.update(QUEUE, 1)
@@ -167,20 +167,20 @@ def test_the_file_before_is_kept() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b'{"offsetTable":'])
-def test_a_broken_file_gives_way_to_the_one_before(content: bytes) -> None:
+def test_a_damaged_file_is_replaced_by_the_previous_one(content: bytes) -> None:
     machine = Machine()
     machine.driver.files = {PATH: content, PATH + ".bak": JAVAS.encode()}
     assert machine.opened().offsets() == JAVAS_OFFSETS
 
 
-def test_two_broken_files_are_no_beginning() -> None:
+def test_two_damaged_files_are_an_error() -> None:
     machine = Machine()
     machine.driver.files = {PATH: b"{", PATH + ".bak": b"["}
     with pytest.raises(CorruptionError, match="readLocalOffset Exception"):
         machine.opened()
 
 
-def test_a_queue_that_is_given_up_keeps_what_was_stored() -> None:
+def test_a_released_queue_keeps_its_stored_offset() -> None:
     machine = Machine()
     offsets = machine.opened()
     offsets.update(QUEUE, 4)
@@ -203,7 +203,7 @@ def test_a_broadcast_group_finds_its_file_again() -> None:
     assert paths == {"/home/offsets/10.0.0.1@DEFAULT/G/offsets.json"}
 
 
-def test_what_stands_still_is_told_now_and_then() -> None:
+def test_unchanged_offsets_are_persisted_now_and_then() -> None:
     cluster = Cluster()
     cluster.add_group("G")
     cluster.store(*"123456789", queue_id=QUEUE.queue_id)

@@ -48,11 +48,11 @@ def test_the_commit_offset_passes_no_gap() -> None:
     assert (queue.commit_offset, queue.count, queue.bytes) == (10, 0, 0)
 
 
-def test_before_the_first_pull_nobody_knows() -> None:
+def test_before_the_first_pull_there_is_no_commit_offset() -> None:
     assert ProcessQueue(QUEUE, 0.0).commit_offset is None
 
 
-def test_what_lies_before_nothing_is_passed() -> None:
+def test_an_offset_is_passed_only_while_the_buffer_is_empty() -> None:
     queue = ProcessQueue(QUEUE, 0.0)
     queue.pass_to(50)
     assert queue.commit_offset == 50
@@ -90,7 +90,7 @@ def test_it_is_full_by_count_bytes_or_span() -> None:
     assert queue.excess(Limits(2, 10, None)) is None
 
 
-def test_a_queue_that_moved_forgets_what_it_had() -> None:
+def test_a_moved_queue_discards_its_messages() -> None:
     queue = ProcessQueue(QUEUE, 0.0)
     found = put(queue, messages(0, 1, 2))
     queue.move_to(40)
@@ -98,7 +98,7 @@ def test_a_queue_that_moved_forgets_what_it_had() -> None:
     assert (queue.commit_offset, queue.count, queue.is_dropped) == (40, 0, True)
 
 
-def test_a_lock_and_a_pull_grow_old() -> None:
+def test_locks_and_pulls_expire() -> None:
     queue = ProcessQueue(QUEUE, 0.0)
     assert not queue.is_locked(0.0)
     queue.locked_at = 5.0
@@ -108,7 +108,7 @@ def test_a_lock_and_a_pull_grow_old() -> None:
     assert queue.is_idle(120.1)
 
 
-def test_room_is_told_to_who_waits_for_it() -> None:
+def test_waiting_pulls_are_woken_when_there_is_room() -> None:
     queue = ProcessQueue(QUEUE, 0.0)
     found = put(queue, messages(0, 1, 2))
     settle(queue, found.take(1))

@@ -34,7 +34,7 @@ def refuse(cluster: Cluster, code: RequestCode, times: int) -> None:
     cluster.faults[code] = without
 
 
-def test_without_an_answer_nobody_guesses_a_share() -> None:
+def test_without_a_member_list_queues_are_not_taken() -> None:
     cluster = Cluster()
     refuse(cluster, RequestCode.GET_CONSUMER_LIST_BY_GROUP, 4)
     consumer = Consumer(cluster).start()
@@ -44,7 +44,7 @@ def test_without_an_answer_nobody_guesses_a_share() -> None:
     assert len(consumer.queues) == 4
 
 
-def test_another_broker_is_asked_for_the_members() -> None:
+def test_another_broker_is_asked_for_the_member_list() -> None:
     cluster = Cluster("broker-a", "broker-b")
     cluster.stop("broker-a")
     consumer = Consumer(cluster).start()
@@ -52,7 +52,7 @@ def test_another_broker_is_asked_for_the_members() -> None:
     assert [name for name, _ in consumer.queues] == ["broker-b"] * 4
 
 
-def test_a_queue_is_taken_when_it_is_known_where_to_begin() -> None:
+def test_a_queue_is_taken_once_its_start_offset_is_known() -> None:
     cluster = Cluster()
     cluster.store("a")
     refuse(cluster, RequestCode.QUERY_CONSUMER_OFFSET, 2)
@@ -64,7 +64,7 @@ def test_a_queue_is_taken_when_it_is_known_where_to_begin() -> None:
     assert consumer.bodies == ["a"]
 
 
-def test_brokers_hear_of_a_newer_subscription_when_a_share_changes() -> None:
+def test_a_changed_share_renews_the_subscription_at_brokers() -> None:
     cluster = Cluster()
     first = Consumer(cluster, "c@1").start()
     before = version_told(cluster, "c@1")
@@ -106,14 +106,14 @@ def test_more_members_than_queues_leave_some_without() -> None:
     assert [len(member.queues) for member in members[1:]] == [1, 1, 1, 1]
 
 
-def test_a_strategy_is_the_users() -> None:
+def test_a_user_defined_strategy_is_used() -> None:
     cluster = Cluster()
     settings = dataclasses.replace(FIRST, allocate=MachineRoom(frozenset({"elsewhere"})))
     assert Consumer(cluster, settings=settings).start().queues == []
 
 
 @pytest.mark.parametrize("share", [None, "T", [("T", "broker-a", 0)]])
-def test_what_is_no_share_takes_nothing_away(share: object) -> None:
+def test_an_invalid_share_releases_no_queue(share: object) -> None:
     cluster = Cluster()
     shares: list[object] = []
 
@@ -138,7 +138,7 @@ def test_a_new_queue_is_found_when_its_route_is() -> None:
     assert len(consumer.queues) == 6
 
 
-def test_a_topic_that_comes_late_is_looked_for_soon_then_ever_less_often() -> None:
+def test_a_missing_topic_is_polled_with_growing_pauses() -> None:
     cluster = Cluster()
     consumer = Consumer(cluster).start("late")
     asked = []
@@ -155,7 +155,7 @@ def test_a_topic_that_comes_late_is_looked_for_soon_then_ever_less_often() -> No
     assert consumer.queues == [("broker-a", 0)]
 
 
-def test_what_a_member_had_that_died_comes_to_the_others() -> None:
+def test_messages_of_a_dead_member_go_to_the_others() -> None:
     cluster = Cluster()
     cluster.store("a", "b", queue_id=0)
 

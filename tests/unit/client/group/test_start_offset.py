@@ -43,18 +43,18 @@ def begins(consume_from: ConsumeFrom, topic: str, progress: Command) -> int:
         (ConsumeFrom.TIMESTAMP, RETRY, 2),
     ],
 )
-def test_a_new_group_begins_where_it_says(
+def test_a_new_group_starts_where_it_is_configured(
     consume_from: ConsumeFrom, topic: str, expected: int
 ) -> None:
     assert begins(consume_from, topic, Command(ResponseCode.QUERY_NOT_FOUND)) == expected
 
 
 @pytest.mark.parametrize("consume_from", ConsumeFrom)
-def test_progress_comes_first(consume_from: ConsumeFrom) -> None:
+def test_a_committed_offset_comes_first(consume_from: ConsumeFrom) -> None:
     progress = Command(ResponseCode.SUCCESS, ext={"offset": "7"})
     assert begins(consume_from, "T", progress) == 7
 
 
-def test_an_error_is_no_beginning() -> None:
+def test_an_error_is_not_a_start_offset() -> None:
     with pytest.raises(BrokerError):
         begins(ConsumeFrom.FIRST_OFFSET, "T", Command(ResponseCode.SYSTEM_ERROR))

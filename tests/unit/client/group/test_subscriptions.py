@@ -18,7 +18,7 @@ from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.message import properties
 
 
-def test_tags_are_told_with_the_hashes_java_gives_them() -> None:
+def test_tags_are_sent_with_javas_hashes() -> None:
     data = subscription("VecTopic", "TagA || TagZ || TagT || TagD", 7).data
     assert data.sub_string == "TagA || TagZ || TagT || TagD"
     assert data.tags == ("TagA", "TagZ", "TagT", "TagD")
@@ -27,7 +27,7 @@ def test_tags_are_told_with_the_hashes_java_gives_them() -> None:
 
 
 @pytest.mark.parametrize("expression", ["*", "", " * "])
-def test_all_is_all(expression: str) -> None:
+def test_star_matches_all_messages(expression: str) -> None:
     subscribed = subscription("T", expression, 0)
     assert subscribed.data.sub_string == "*"
     assert subscribed.wants(b"")
@@ -44,7 +44,7 @@ def _tagged(tag: str) -> bytes:
     return properties.encode({"TAGS": tag, "KEYS": "b"})
 
 
-def test_sql_is_left_to_the_broker() -> None:
+def test_sql_is_evaluated_by_the_broker() -> None:
     subscribed = subscription("T", Sql("a > 3"), 9)
     assert subscribed.data.expression_type == "SQL92"
     assert (subscribed.data.sub_string, subscribed.data.tags) == ("a > 3", ())
@@ -52,7 +52,7 @@ def test_sql_is_left_to_the_broker() -> None:
 
 
 @pytest.mark.parametrize("expression", ["||", Sql(" ")])
-def test_an_expression_that_says_nothing_is_refused(expression: Expression) -> None:
+def test_a_blank_expression_is_refused(expression: Expression) -> None:
     with pytest.raises(SubscriptionError):
         subscription("T", expression, 0)
 
@@ -66,7 +66,7 @@ def test_an_expression_that_says_nothing_is_refused(expression: Expression) -> N
         (False, "a || b", None),
     ],
 )
-def test_a_broker_is_asked_before(
+def test_a_broker_checks_the_expression_before_the_start(
     takes_sql: bool, expression: Expression, refusal: str | None
 ) -> None:
     cluster = Cluster(settings=BrokerSettings(enable_property_filter=takes_sql))
@@ -80,7 +80,7 @@ def test_a_broker_is_asked_before(
     assert len(cluster.asked_of(RequestCode.CHECK_CLIENT_CONFIG)) == isinstance(expression, Sql)
 
 
-def test_a_broker_that_is_not_reached_is_told_of() -> None:
+def test_an_unreachable_broker_is_a_subscription_error() -> None:
     cluster = Cluster()
     client = cluster.client("me@1")
     cluster.stop("broker-a")
@@ -88,7 +88,7 @@ def test_a_broker_that_is_not_reached_is_told_of() -> None:
         client.run(check(client.instance, "G", subscription("T", Sql("a > 3"), 0)))
 
 
-def test_what_a_pull_of_before_leaves_out_is_pulled_again() -> None:
+def test_messages_that_an_old_filter_excluded_are_pulled_again() -> None:
     cluster = Cluster()
     consumer = Consumer(cluster)
     consumer.member.subscribe("T", "a", consumer.listen)

@@ -60,7 +60,7 @@ class Producer:
     topics: Iterable[str] = ("T",)
 
 
-def test_a_route_is_asked_for_once() -> None:
+def test_a_route_is_fetched_once() -> None:
     world = World()
     route = world.driver.run(world.instance.route("T"))
     assert [(queue.broker_name, queue.queue_id) for queue in route.publish] == [
@@ -77,7 +77,7 @@ def test_a_route_is_asked_for_once() -> None:
     assert world.heard_of(RequestCode.GET_ROUTEINFO_BY_TOPIC) == ["n1:1"]
 
 
-def test_a_dead_name_server_is_left_for_the_next() -> None:
+def test_a_dead_name_server_is_replaced_by_the_next() -> None:
     world = World()
     world.dead = {"n1:1"}
     world.driver.run(world.instance.route("T"))
@@ -85,7 +85,7 @@ def test_a_dead_name_server_is_left_for_the_next() -> None:
     assert world.heard_of(RequestCode.GET_ROUTEINFO_BY_TOPIC) == ["n1:1", "n2:1", "n2:1"]
 
 
-def test_many_who_ask_at_once_leave_a_dead_name_server_together() -> None:
+def test_concurrent_requests_leave_a_dead_name_server_together() -> None:
     world = World()
     world.dead = {"n1:1"}
 
@@ -97,7 +97,7 @@ def test_many_who_ask_at_once_leave_a_dead_name_server_together() -> None:
     assert [type(each) for each in answers] == [Route, Route]
 
 
-def test_what_cannot_be_known_is_told() -> None:
+def test_unknown_routes_raise_route_error() -> None:
     world = World()
     with pytest.raises(RouteError, match="No route info of this topic: other"):
         world.driver.run(world.instance.route("other"))
@@ -141,7 +141,7 @@ class Consumer:
             raise self._error
 
 
-def test_what_befalls_one_member_is_no_others() -> None:
+def test_a_failure_of_one_member_does_not_affect_others() -> None:
     world = World()
     odd, even = Consumer("odd", ZeroDivisionError("odd")), Consumer("even", None)
     world.instance.add_consumer("odd", odd)
@@ -153,7 +153,7 @@ def test_what_befalls_one_member_is_no_others() -> None:
     assert any("rebalance failed" in line and "odd" in line for line in world.driver.lines)
 
 
-def test_what_is_repeated_outlives_what_nobody_foresaw(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_periodic_tasks_survive_unexpected_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     world.instance.add_producer("G", Producer())
     world.driver.run(world.instance.route("T"))
@@ -166,7 +166,7 @@ def test_what_is_repeated_outlives_what_nobody_foresaw(monkeypatch: pytest.Monke
     assert any("heartbeats" in line for line in world.driver.lines)
 
 
-def test_who_heard_of_a_member_hears_that_it_is_gone() -> None:
+def test_brokers_that_know_a_member_hear_of_its_removal() -> None:
     world = World()
     world.instance.add_producer("G", Producer())
     world.driver.run(world.instance.route("T"))
@@ -178,7 +178,7 @@ def test_who_heard_of_a_member_hears_that_it_is_gone() -> None:
     assert world.heard_of(RequestCode.UNREGISTER_CLIENT) == ["a0:1"]
 
 
-def test_who_has_a_group_is_not_removed_by_another() -> None:
+def test_a_member_is_not_removed_by_another_of_its_group() -> None:
     world = World()
     first = Producer()
     world.instance.add_producer("G", first)
@@ -186,7 +186,7 @@ def test_who_has_a_group_is_not_removed_by_another() -> None:
     assert world.instance.producers == {"G": first}
 
 
-def test_a_group_is_there_once() -> None:
+def test_a_second_producer_of_a_group_is_refused() -> None:
     world = World()
     world.instance.add_producer("G", Producer())
     with pytest.raises(StateError, match=r"group\[G\] has been created before"):

@@ -19,7 +19,7 @@ def instance_of(cluster: Cluster, *addresses: str) -> Instance:
     return Instance(ClientSettings(), "me@1", cluster.driver.ports, names)
 
 
-def test_a_page_says_where_they_are() -> None:
+def test_a_page_lists_the_name_servers() -> None:
     cluster = Cluster()
     cluster.driver.pages[URL] = f" {ELSEWHERE} ; {NAME_SERVER};\nmore\n"
     instance = instance_of(cluster)
@@ -27,7 +27,7 @@ def test_a_page_says_where_they_are() -> None:
     assert instance.name_servers.addresses == (ELSEWHERE, NAME_SERVER)
 
 
-def test_it_is_looked_at_again() -> None:
+def test_the_page_is_fetched_again() -> None:
     cluster = Cluster()
     cluster.driver.pages[URL] = ELSEWHERE
     instance = instance_of(cluster)
@@ -40,7 +40,7 @@ def test_it_is_looked_at_again() -> None:
 
 
 @pytest.mark.parametrize("page", [None, "", " \n"])
-def test_a_page_that_says_nothing_changes_nothing(page: str | None) -> None:
+def test_an_empty_page_changes_nothing(page: str | None) -> None:
     cluster = Cluster()
     cluster.driver.pages[URL] = NAME_SERVER
     instance = instance_of(cluster)
@@ -54,13 +54,13 @@ def test_a_page_that_says_nothing_changes_nothing(page: str | None) -> None:
     assert "name servers not fetched, keeping the known ones" in cluster.driver.lines[-1]
 
 
-def test_without_any_list_it_is_told_where_it_was_looked_for() -> None:
+def test_without_any_list_the_error_names_the_sources() -> None:
     cluster = Cluster()
     with pytest.raises(RouteError, match=f"the list of name servers at {URL} was not had"):
         cluster.driver.run(instance_of(cluster).route("T"))
 
 
-def test_those_that_are_given_are_enough() -> None:
+def test_configured_name_servers_need_no_page() -> None:
     cluster = Cluster()
     instance = instance_of(cluster, NAME_SERVER)
     instance.start()

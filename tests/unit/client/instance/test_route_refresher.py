@@ -85,7 +85,7 @@ def test_a_new_master_is_found_soon_after_it_is_known(old: Fault) -> None:
     assert 4.5 <= seconds_until_sent(cluster, sender) < 6.5
 
 
-def test_another_one_at_the_same_address_is_found_by_short_tries() -> None:
+def test_a_new_master_at_the_same_address_is_found_by_short_attempts() -> None:
     cluster = Cluster()
     sender = started(cluster)
     cluster.faults[RequestCode.SEND_MESSAGE_V2] = silent
@@ -94,7 +94,7 @@ def test_another_one_at_the_same_address_is_found_by_short_tries() -> None:
     assert 4.5 <= seconds_until_sent(cluster, sender) < 5.5
 
 
-def test_who_is_slow_has_the_time_it_needs() -> None:
+def test_a_slow_broker_has_the_time_it_needs() -> None:
     """After sends that failed, tries are short, but no longer than that is of use."""
     cluster = Cluster()
     sender = started(cluster)
@@ -113,7 +113,7 @@ def test_who_is_slow_has_the_time_it_needs() -> None:
     assert sends(cluster) == before + 1, "whom we have heard is waited for as ever"
 
 
-def test_a_route_in_doubt_is_asked_for_once_a_second_and_not_for_ever() -> None:
+def test_a_route_is_refreshed_once_a_second_for_a_limited_time() -> None:
     cluster = Cluster()
     sender = started(cluster)
     cluster.faults[cluster.broker.address] = gone
@@ -133,7 +133,7 @@ def test_a_route_in_doubt_is_asked_for_once_a_second_and_not_for_ever() -> None:
     assert len(cluster.asked_of(code)) == count
 
 
-def test_routes_in_doubt_are_looked_at_after_a_request_hook_broke() -> None:
+def test_routes_are_refreshed_after_a_request_hook_failed() -> None:
     cluster = Cluster()
     sender = started(cluster)
     master_at_old(cluster)
@@ -149,7 +149,7 @@ def test_routes_in_doubt_are_looked_at_after_a_request_hook_broke() -> None:
     assert 4.5 <= seconds_until_sent(cluster, sender) < 6.5
 
 
-def test_a_busy_broker_is_where_it_was() -> None:
+def test_a_busy_broker_causes_no_route_refresh() -> None:
     cluster = Cluster()
     sender = started(cluster)
     answers = [Command(ResponseCode.SYSTEM_BUSY)]
@@ -172,7 +172,7 @@ def test_a_consumer_finds_a_new_master_as_well() -> None:
     assert consumer.bodies == ["a"]
 
 
-def test_a_member_that_lost_its_connection_is_one_again_at_once() -> None:
+def test_a_member_that_lost_its_connection_rejoins_at_once() -> None:
     """With the connection the broker forgot it, and the others take what it had."""
     cluster = Cluster()
     first, second = Consumer(cluster, "c@1").start(), Consumer(cluster, "c@2").start()

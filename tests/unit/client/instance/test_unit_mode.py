@@ -14,7 +14,7 @@ from gantrymq.wire.bodies.heartbeat import HeartbeatData
 from gantrymq.wire.codes import RequestCode
 
 
-def test_with_what_is_sent_consumed_and_given_back() -> None:
+def test_unit_mode_is_in_sends_heartbeats_and_send_backs() -> None:
     cluster = Cluster()
     unit = ClientSettings(unit_mode=True)
     cluster.client(settings=unit)

@@ -10,7 +10,7 @@ from gantrymq.client import Message, MessageError, SendStatus, TransactionState
 
 
 @pytest.mark.parametrize("delay_s", [math.inf, math.nan, -1.0])
-def test_a_delay_is_some_time(delay_s: float) -> None:
+def test_delays_are_validated(delay_s: float) -> None:
     with pytest.raises(MessageError, match="a delay is a number from 0 on"):
         Message("T", b"x", delay_s=delay_s)
 

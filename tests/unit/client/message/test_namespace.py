@@ -25,7 +25,7 @@ def test_names_are_wrapped_once_and_come_back(name: str, wrapped: str) -> None:
 @pytest.mark.parametrize(
     "name", ["TBW102", "RMQ_SYS_TRACE_TOPIC", "rmq_sys_wheel_timer", "CID_RMQ_SYS_TRANS", ""]
 )
-def test_what_belongs_to_the_brokers_stays(name: str) -> None:
+def test_system_names_are_not_wrapped(name: str) -> None:
     assert wrap("ns", name) == name
 
 

@@ -54,7 +54,7 @@ def test_a_message_that_comes_later_is_waited_for() -> None:
     assert cluster.driver.clock.monotonic() < 21.0
 
 
-def test_what_nobody_acknowledges_comes_again() -> None:
+def test_unacknowledged_messages_are_delivered_again() -> None:
     cluster = Cluster()
     cluster.store("a")
     worker = Worker(cluster)
@@ -116,7 +116,7 @@ def test_many_are_acknowledged_with_one_request() -> None:
     assert worker.work() == []
 
 
-def test_what_waited_here_for_too_long_is_not_handed_out() -> None:
+def test_messages_that_waited_too_long_are_not_returned() -> None:
     cluster = Cluster()
     cluster.store("a", "b")
     worker = Worker(cluster)
@@ -127,7 +127,7 @@ def test_what_waited_here_for_too_long_is_not_handed_out() -> None:
     assert worker.receive(5.0) is None
 
 
-def test_nobody_pops_while_nobody_waits() -> None:
+def test_no_pop_is_sent_while_no_receive_waits() -> None:
     cluster = Cluster()
     worker = Worker(cluster)
     assert worker.receive(1.0) is None
@@ -137,7 +137,7 @@ def test_nobody_pops_while_nobody_waits() -> None:
     assert len(cluster.asked_of(RequestCode.POP_MESSAGE)) == count
 
 
-def test_a_dead_broker_keeps_nobody_from_the_others() -> None:
+def test_a_dead_broker_does_not_block_the_others() -> None:
     cluster = Cluster("broker-a", "broker-b")
     worker = Worker(cluster)
     cluster.stop("broker-a")
@@ -148,7 +148,7 @@ def test_a_dead_broker_keeps_nobody_from_the_others() -> None:
     assert worker.work(5.0) == ["a"]
 
 
-def test_a_request_hook_that_broke_once_is_got_over() -> None:
+def test_consumption_continues_after_a_request_hook_failed() -> None:
     cluster = Cluster()
     cluster.store("a")
     cluster.faults[RequestCode.POP_MESSAGE] = lambda *_: ValueError("the hook's own")
@@ -166,7 +166,7 @@ def test_a_handle_is_its_text() -> None:
     assert handle.topic("G", "T") == "%RETRY%G_T"
 
 
-def test_who_waits_is_woken_by_the_end() -> None:
+def test_a_waiting_call_is_woken_by_the_close() -> None:
     cluster = Cluster()
     worker = Worker(cluster)
     ends: list[object] = []

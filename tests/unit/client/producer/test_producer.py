@@ -45,7 +45,7 @@ def test_a_selector_sees_the_queues_and_chooses() -> None:
     assert len(set(same)) == 1
 
 
-def test_what_cannot_be_meant_is_told() -> None:
+def test_contradictory_arguments_are_refused() -> None:
     cluster = Cluster("a")
     core = started(cluster)
     message, queue = Message("T", b"x"), MessageQueue("T", "a", 0)
@@ -59,7 +59,7 @@ def test_what_cannot_be_meant_is_told() -> None:
         cluster.run(core.send(message, select=lambda *_: None))  # type: ignore[arg-type]
 
 
-def test_namespaces_are_seen_by_the_broker_alone() -> None:
+def test_only_the_broker_sees_namespaces() -> None:
     cluster = Cluster("a", topics={"ns%T": 2})
     cluster.client(settings=ClientSettings(namespace="ns"))
     core = started(cluster)
@@ -76,7 +76,7 @@ def test_namespaces_are_seen_by_the_broker_alone() -> None:
     assert tuple(cluster.instance.producers) == ("ns%G",)
 
 
-def test_closing_sends_what_waits_and_says_goodbye() -> None:
+def test_closing_sends_waiting_messages_and_unregisters() -> None:
     cluster = Cluster("a", topics={"T": 1})
     core = started(cluster)
     cluster.run(core.send(Message("T", b"first")))
@@ -89,7 +89,7 @@ def test_closing_sends_what_waits_and_says_goodbye() -> None:
         core.send_async(Message("T", b"late"))
 
 
-def test_life_has_javas_texts() -> None:
+def test_lifecycle_errors_have_javas_texts() -> None:
     cluster = Cluster("a", topics={"T": 1})
     core = ProducerCore(cluster.instance, "G", ProducerSettings())
     with pytest.raises(StateError, match="The producer service state not OK, CREATE_JUST"):
@@ -110,12 +110,12 @@ def test_life_has_javas_texts() -> None:
         ("x" * 256, "longer than group max length 255"),
     ],
 )
-def test_some_groups_are_none(group: str, text: str) -> None:
+def test_invalid_group_names_are_refused(group: str, text: str) -> None:
     with pytest.raises(StateError, match=text):
         must_be_group(group)
 
 
-def test_a_delayed_message_is_taken_back() -> None:
+def test_a_delayed_message_is_recalled() -> None:
     cluster = Cluster("a", topics={"T": 1})
     core = started(cluster)
     result = cluster.run(core.send(Message("T", b"x", delay_s=3600.0)))
@@ -149,7 +149,7 @@ class Watch:
         raise ValueError("hooks may be broken")
 
 
-def test_hooks_see_every_try_and_break_nothing() -> None:
+def test_hooks_see_every_attempt_and_their_errors_are_contained() -> None:
     cluster = Cluster("a", "b")
     watch = Watch()
     core = ProducerCore(cluster.instance, "G", ProducerSettings(), [watch])
@@ -165,7 +165,7 @@ def test_hooks_see_every_try_and_break_nothing() -> None:
     assert "a hook raised ValueError" in cluster.driver.lines[-1]
 
 
-def test_what_is_under_way_when_a_producer_is_closed_says_so() -> None:
+def test_sends_in_flight_fail_when_the_producer_closes() -> None:
     """Its connections end with it, so that no server can be reached."""
     cluster = Cluster("a")
     core = started(cluster)

@@ -38,7 +38,7 @@ class Trial:
         return self.cluster.run(flow)
 
 
-def test_a_question_is_answered() -> None:
+def test_a_request_gets_its_reply() -> None:
     trial = Trial()
     answer = trial.ask()
     assert answer.body == b"pong to ping"
@@ -48,14 +48,14 @@ def test_a_question_is_answered() -> None:
     assert (told["REPLY_TO_CLIENT"], told["TTL"]) == ("me@1", "2000")
 
 
-def test_silence_is_told() -> None:
+def test_a_missing_reply_raises_no_reply_error() -> None:
     trial = Trial()
     with pytest.raises(NoReplyError, match=r"<T> OK, but wait reply message timeout, 2000 ms"):
         trial.ask(after_s=60.0)
     assert trial.cluster.driver.clock.monotonic() == pytest.approx(2.0)
 
 
-def test_what_comes_too_late_is_dropped() -> None:
+def test_a_late_reply_is_dropped() -> None:
     trial = Trial()
     with pytest.raises(NoReplyError):
         trial.ask(after_s=3.0)

@@ -89,7 +89,7 @@ def test_consumers_see_what_was_committed() -> None:
     assert end["msgId"] == end["transactionId"] == result.sent.message_id
 
 
-def test_and_never_what_was_rolled_back() -> None:
+def test_consumers_never_see_rolled_back_messages() -> None:
     trial = Trial(Work(ROLLBACK))
     assert trial.send().state is ROLLBACK
     trial.cluster.pass_time(120.0)
@@ -98,7 +98,7 @@ def test_and_never_what_was_rolled_back() -> None:
 
 
 @pytest.mark.parametrize("state", [UNKNOWN, None, "what", ValueError("broken")])
-def test_what_is_not_known_is_asked_for(state: object) -> None:
+def test_an_unknown_state_is_checked_by_the_broker(state: object) -> None:
     trial = Trial(Work(state, checked=COMMIT))
     result = trial.send()
     assert result.state is UNKNOWN
@@ -111,7 +111,7 @@ def test_what_is_not_known_is_asked_for(state: object) -> None:
     assert trial.ends()[-1]["fromTransactionCheck"] == "true"
 
 
-def test_a_check_that_fails_is_made_again() -> None:
+def test_a_failed_check_is_repeated() -> None:
     trial = Trial(Work(UNKNOWN, checked=ValueError("not now")))
     trial.send()
     trial.cluster.pass_time(8.0)
@@ -122,7 +122,7 @@ def test_a_check_that_fails_is_made_again() -> None:
     assert trial.bodies() == [b"pay"]
 
 
-def test_an_end_that_is_lost_is_asked_for() -> None:
+def test_a_lost_end_is_checked_by_the_broker() -> None:
     trial = Trial(Work(COMMIT))
     address = trial.cluster.address("a")
     trial.cluster.faults[address] = lambda _, command: (
@@ -135,7 +135,7 @@ def test_an_end_that_is_lost_is_asked_for() -> None:
     assert trial.bodies() == [b"pay"]
 
 
-def test_a_half_message_that_is_not_safe_is_rolled_back() -> None:
+def test_a_half_message_that_is_not_durable_is_rolled_back() -> None:
     trial = Trial(Work(COMMIT))
 
     def unsafe(address: str, command: Command) -> Command:
@@ -150,7 +150,7 @@ def test_a_half_message_that_is_not_safe_is_rolled_back() -> None:
     assert trial.ends()[-1]["commitOrRollback"] == "12"
 
 
-def test_without_a_half_message_nothing_is_done() -> None:
+def test_without_a_half_message_the_local_transaction_does_not_run() -> None:
     trial = Trial(Work(COMMIT))
     trial.cluster.faults[trial.cluster.address("a")] = gone
     with pytest.raises(SendError):

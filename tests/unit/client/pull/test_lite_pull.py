@@ -128,7 +128,7 @@ def test_members_of_a_group_share_a_topic() -> None:
     assert second.lite.assignment == QUEUES
 
 
-def test_only_the_tags_that_are_wanted_come() -> None:
+def test_only_subscribed_tags_are_returned() -> None:
     cluster = Cluster()
     reader = Reader(cluster)
     reader.lite.subscribe("T", "Aa || x")
@@ -138,7 +138,7 @@ def test_only_the_tags_that_are_wanted_come() -> None:
     assert reader.poll_all() == ["wanted", "wanted too"]
 
 
-def test_what_is_sent_after_the_filter_changed_comes() -> None:
+def test_messages_sent_after_a_filter_change_are_returned() -> None:
     """A pull of before, which the broker holds, would pass over it."""
     cluster = Cluster()
     reader = Reader(cluster)
@@ -149,7 +149,7 @@ def test_what_is_sent_after_the_filter_changed_comes() -> None:
     assert reader.poll(timeout_s=30.0) == ["wanted"]
 
 
-def test_what_is_sent_after_an_assignment_with_another_filter_comes() -> None:
+def test_messages_sent_after_an_assignment_with_another_filter_are_returned() -> None:
     cluster = Cluster()
     reader = Reader(cluster)
     for expression in ("x", "y"):
@@ -159,7 +159,7 @@ def test_what_is_sent_after_an_assignment_with_another_filter_comes() -> None:
     assert reader.poll(timeout_s=30.0) == ["wanted"]
 
 
-def test_what_lies_between_is_progress_as_well() -> None:
+def test_messages_without_a_match_count_as_progress() -> None:
     cluster = Cluster()
     reader = Reader(cluster)
     reader.lite.subscribe("T", "x")
@@ -170,7 +170,7 @@ def test_what_lies_between_is_progress_as_well() -> None:
     assert stored(cluster) == 2
 
 
-def test_a_topic_that_is_given_up_gives_no_more() -> None:
+def test_an_unsubscribed_topic_returns_no_messages() -> None:
     cluster = Cluster()
     reader = Reader(cluster)
     reader.lite.subscribe("T")
@@ -182,7 +182,7 @@ def test_a_topic_that_is_given_up_gives_no_more() -> None:
     assert reader.poll() == []
 
 
-def test_a_refused_expression_is_raised_where_messages_are_asked_for() -> None:
+def test_a_refused_expression_is_raised_by_poll() -> None:
     cluster = Cluster(settings=BrokerSettings(enable_property_filter=True))
     reader = Reader(cluster)
     reader.lite.subscribe("T", Sql("a >"))
@@ -195,7 +195,7 @@ def test_a_refused_expression_is_raised_where_messages_are_asked_for() -> None:
     assert reader.poll_all() == ["high"]
 
 
-def test_a_dead_broker_keeps_nobody_from_the_others() -> None:
+def test_a_dead_broker_does_not_block_the_others() -> None:
     cluster = Cluster("broker-a", "broker-b")
     reader = Reader(cluster)
     reader.lite.subscribe("T")
@@ -211,7 +211,7 @@ def test_a_dead_broker_keeps_nobody_from_the_others() -> None:
 # ---------------------------------------------------------------------- progress
 
 
-def test_a_request_hook_that_broke_once_is_got_over() -> None:
+def test_consumption_continues_after_a_request_hook_failed() -> None:
     cluster = Cluster()
     cluster.store("a", "b")
     cluster.faults[RequestCode.LITE_PULL_MESSAGE] = lambda *_: ValueError("the hook's own")
@@ -221,7 +221,7 @@ def test_a_request_hook_that_broke_once_is_got_over() -> None:
     assert any("the hook's own" in line for line in cluster.driver.lines)
 
 
-def test_what_was_handed_out_last_is_not_progress_yet() -> None:
+def test_messages_of_the_last_poll_are_not_progress_yet() -> None:
     cluster = Cluster()
     cluster.store("a", "b", "c")
     reader = Reader(cluster, "me@1", replace(FIRST, pull_batch=2), QUEUES[0])
@@ -234,7 +234,7 @@ def test_what_was_handed_out_last_is_not_progress_yet() -> None:
 
 
 @pytest.mark.parametrize(("commit", "expected"), [(True, 2), (False, 0)])
-def test_the_end_may_be_progress(commit: bool, expected: int) -> None:
+def test_closing_commits_the_last_poll_if_requested(commit: bool, expected: int) -> None:
     cluster = Cluster()
     cluster.store("a", "b")
     reader = Reader(cluster, "me@1", FIRST, QUEUES[0])
@@ -243,7 +243,7 @@ def test_the_end_may_be_progress(commit: bool, expected: int) -> None:
     assert stored(cluster) == expected
 
 
-def test_who_iterates_is_done_with_all_but_the_last() -> None:
+def test_iteration_commits_all_but_the_last_message() -> None:
     cluster = Cluster()
     cluster.store("a", "b", "c")
     reader = Reader(cluster, "me@1", FIRST, QUEUES[0])
@@ -255,7 +255,7 @@ def test_who_iterates_is_done_with_all_but_the_last() -> None:
     assert stored(cluster) == 1
 
 
-def test_an_application_may_commit_by_itself() -> None:
+def test_an_application_can_commit_explicitly() -> None:
     cluster = Cluster()
     cluster.store("a", "b", "c")
     settings = replace(FIRST, auto_commit=False)
@@ -301,7 +301,7 @@ def test_seeking() -> None:
         run(lite.seek(QUEUES[1], 0))
 
 
-def test_what_was_sought_is_progress() -> None:
+def test_a_seek_counts_as_progress() -> None:
     cluster = Cluster()
     cluster.store("a", "b", "c", "d")
     reader = Reader(cluster, "me@1", FIRST, QUEUES[0])
@@ -311,7 +311,7 @@ def test_what_was_sought_is_progress() -> None:
     assert stored(cluster) == 1
 
 
-def test_a_moment_has_an_offset() -> None:
+def test_a_time_has_an_offset() -> None:
     cluster = Cluster()
     cluster.store("a")
     cluster.pass_time(10.0)
@@ -321,7 +321,7 @@ def test_a_moment_has_an_offset() -> None:
     assert reader.client.run(reader.lite.offset_for_timestamp(QUEUES[0], moment)) == 1
 
 
-def test_a_paused_queue_gives_nothing() -> None:
+def test_a_paused_queue_returns_no_messages() -> None:
     cluster = Cluster()
     cluster.store("a", queue_id=0)
     cluster.store("b", queue_id=1)
@@ -371,7 +371,7 @@ def test_queues_take_turns() -> None:
 # ---------------------------------------------------------------------- listeners and ends
 
 
-def test_a_listener_hears_of_new_queues() -> None:
+def test_a_listener_is_told_of_new_queues() -> None:
     cluster = Cluster()
     reader = Reader(cluster)
     heard: list[tuple[str, int]] = []
@@ -383,7 +383,7 @@ def test_a_listener_hears_of_new_queues() -> None:
     assert heard == [("T", 6)]
 
 
-def test_who_waits_is_woken_by_the_end() -> None:
+def test_a_waiting_call_is_woken_by_the_close() -> None:
     cluster = Cluster()
     reader = Reader(cluster, "me@1", FIRST, QUEUES[0])
     ends: list[object] = []
@@ -401,7 +401,7 @@ def test_who_waits_is_woken_by_the_end() -> None:
         reader.poll()
 
 
-def test_brokers_hear_what_kind_of_consumer_it_is() -> None:
+def test_heartbeats_say_the_kind_of_consumer() -> None:
     reader = Reader(Cluster())
     reader.lite.subscribe("T", "a")
     data = reader.lite.data
@@ -453,7 +453,7 @@ def sharing(cluster: Cluster, during_change: Callable[[Reader], None]) -> Reader
     return reader
 
 
-def test_a_topic_may_be_left_while_its_queues_are_shared_out() -> None:
+def test_a_topic_can_be_unsubscribed_during_a_rebalance() -> None:
     cluster = Cluster(topics={"T": 4, "T2": 4})
     cluster.store("a")
     reader = sharing(cluster, lambda reader: reader.lite.unsubscribe("T"))
@@ -463,7 +463,7 @@ def test_a_topic_may_be_left_while_its_queues_are_shared_out() -> None:
     assert {queue.topic for queue in reader.lite.assignment} == {"T2"}
 
 
-def test_queues_may_be_assigned_while_others_are_given_up() -> None:
+def test_queues_can_be_assigned_while_others_are_released() -> None:
     cluster = Cluster()
     cluster.store("a")
 
@@ -475,7 +475,7 @@ def test_queues_may_be_assigned_while_others_are_given_up() -> None:
     assert reader.lite.assignment == QUEUES[3:]
 
 
-def test_what_is_at_hand_is_given_without_waiting() -> None:
+def test_buffered_messages_are_returned_without_waiting() -> None:
     cluster = Cluster()
     cluster.store("a", "b", "c")
     reader = Reader(cluster, "me@1", FIRST, QUEUES[0])
@@ -483,7 +483,7 @@ def test_what_is_at_hand_is_given_without_waiting() -> None:
     assert [bodies(reader.lite.at_hand(limit)) for limit in (1, 0, 0)] == [["a"], ["b", "c"], []]
 
 
-def test_one_task_polls() -> None:
+def test_only_one_task_can_poll() -> None:
     """Another one would say that what this one was given is done."""
     cluster = Cluster()
     reader = Reader(cluster, "me@1", FIRST, QUEUES[0])
@@ -524,7 +524,7 @@ def asked(reader: Reader, code: RequestCode, ext: dict[str, str], body: bytes = 
     return {} if answer is None else object_of(javajson.loads(answer.body), "an answer")
 
 
-def test_operators_hear_how_it_is() -> None:
+def test_operators_get_the_running_info() -> None:
     cluster = Cluster()
     cluster.store("a", "b", "c")
     reader = Reader(cluster, "me@1", replace(FIRST, pull_batch=1), QUEUES[0])
@@ -545,7 +545,7 @@ def test_operators_hear_how_it_is() -> None:
     assert bean["messageQueueTable"] == {key: 1}
 
 
-def test_operators_have_it_go_on_elsewhere() -> None:
+def test_operators_reset_the_offset() -> None:
     """Or else it would store its own progress over theirs."""
     cluster = Cluster()
     cluster.store("a", "b", "c")

@@ -55,7 +55,7 @@ def test_messages_are_found_in_their_order() -> None:
     assert world.pull(9) == (PullStatus.OFFSET_ILLEGAL, [], 3)
 
 
-def test_a_message_knows_its_queue_and_how_far_that_reaches() -> None:
+def test_a_message_has_its_queue_and_the_queues_bounds() -> None:
     world = World()
     world.cluster.store("a", "b", TAGS="x")
     result = world.client.run(world.pulls.pull(1))
@@ -75,7 +75,7 @@ def test_a_tag_with_the_hash_of_another_is_left_out() -> None:
     assert world.pull(2) == (PullStatus.NO_MATCHED, [], 3)
 
 
-def test_a_broker_may_hold_a_pull_until_there_is_news() -> None:
+def test_a_broker_holds_a_pull_until_a_message_arrives() -> None:
     world = World()
     world.cluster.driver.at(7.0, lambda: world.cluster.store("late"))
     result = world.client.run(world.pulls.pull(0))
@@ -83,7 +83,7 @@ def test_a_broker_may_hold_a_pull_until_there_is_news() -> None:
     assert 7.0 <= world.cluster.driver.clock.monotonic() < 8.0
 
 
-def test_nothing_comes_of_a_pull_that_was_held_for_long() -> None:
+def test_a_pull_that_was_held_too_long_returns_nothing_new() -> None:
     world = World()
     assert world.client.run(world.pulls.pull(0)).status is PullStatus.NO_NEW
     assert 15.0 <= world.cluster.driver.clock.monotonic() < 21.0
@@ -112,7 +112,7 @@ def test_a_lite_pull_is_what_java_sends() -> None:
     }
 
 
-def test_a_pull_commits_on_the_way() -> None:
+def test_a_pull_commits_the_offset() -> None:
     world = World()
     world.cluster.store("a", "b")
     world.client.run(world.pulls.pull(1, commit_offset=1))
@@ -121,7 +121,7 @@ def test_a_pull_commits_on_the_way() -> None:
     assert (command.ext or {})["sysFlag"] == "7"
 
 
-def test_what_a_broker_refuses_is_raised() -> None:
+def test_a_brokers_refusal_is_raised() -> None:
     world = World(Sql("a >"))
     with pytest.raises(BrokerError) as refused:
         world.client.run(world.pulls.pull(0))

@@ -62,7 +62,7 @@ def test_all_queues_are_read_from_the_first_message() -> None:
         assert found.index(f"{queue_id}a") < found.index(f"{queue_id}b")
 
 
-def test_nothing_of_it_stays_at_the_broker() -> None:
+def test_a_reader_leaves_no_offsets_at_the_broker() -> None:
     cluster = Cluster()
     cluster.store("a")
     reading = Reading(cluster)
@@ -94,7 +94,7 @@ def test_a_message_that_comes_later_is_not_waited_for_in_steps() -> None:
     assert reading.all() == ["late"]
 
 
-def test_it_begins_at_an_offset_or_a_moment() -> None:
+def test_a_reader_starts_at_an_offset_or_a_time() -> None:
     cluster = Cluster()
     cluster.store("a", "b")
     cluster.pass_time(60.0)
@@ -104,7 +104,7 @@ def test_it_begins_at_an_offset_or_a_moment() -> None:
     assert Reading(cluster, Beginning(Begin.MOMENT, moment_ms)).all() == ["c"]
 
 
-def test_only_what_is_wanted_comes() -> None:
+def test_only_matching_messages_are_read() -> None:
     cluster = Cluster()
     cluster.store("a", TAGS="A")
     cluster.store("b", TAGS="B")
@@ -121,13 +121,13 @@ def test_properties_are_filtered_by_the_broker() -> None:
     assert Reading(cluster, FIRST, Sql("price > 3")).all() == ["dear"]
 
 
-def test_a_broker_without_such_filters_says_so() -> None:
+def test_a_broker_without_property_filters_is_an_error() -> None:
     cluster = Cluster(settings=BrokerSettings(enable_property_filter=False))
     with pytest.raises(SubscriptionError, match="SQL92"):
         Reading(cluster, FIRST, Sql("price > 3"))
 
 
-def test_queues_that_come_later_are_read_too() -> None:
+def test_queues_added_later_are_read() -> None:
     cluster = Cluster()
     reading = Reading(cluster, Beginning(Begin.LAST))
     cluster.add_topic("T", queues=6)
@@ -136,7 +136,7 @@ def test_queues_that_come_later_are_read_too() -> None:
     assert reading.all() == ["a"]
 
 
-def test_a_broker_that_is_away_is_read_when_it_is_back() -> None:
+def test_an_unreachable_broker_is_read_when_it_returns() -> None:
     cluster = Cluster("broker-a", "broker-b")
     cluster.store("a")
     cluster.store("b", broker_name="broker-b")
@@ -148,7 +148,7 @@ def test_a_broker_that_is_away_is_read_when_it_is_back() -> None:
     assert reading.all() == ["b"]
 
 
-def test_new_queues_are_looked_for_after_a_request_hook_broke() -> None:
+def test_new_queues_are_found_after_a_request_hook_failed() -> None:
     cluster = Cluster()
     reading = Reading(cluster)
     cluster.faults[NAME_SERVER] = lambda *_: ValueError("the hook's own")
@@ -160,14 +160,14 @@ def test_new_queues_are_looked_for_after_a_request_hook_broke() -> None:
     assert reading.all() == ["new"]
 
 
-def test_a_topic_that_is_not_there_says_so() -> None:
+def test_an_unknown_topic_is_a_route_error() -> None:
     client = Cluster().client("me@1")
     reader = TopicReader(client.instance, subscription("None", "*", 0), FIRST)
     with pytest.raises(RouteError, match="No route info of this topic: None"):
         client.run(reader.start())
 
 
-def test_brokers_that_are_all_away_are_told_at_the_start() -> None:
+def test_a_start_fails_if_no_broker_answers() -> None:
     cluster = Cluster()
     client = cluster.client("me@1")
     client.run(client.instance.route("T"))
@@ -177,7 +177,7 @@ def test_brokers_that_are_all_away_are_told_at_the_start() -> None:
         client.run(reader.start())
 
 
-def test_what_waits_is_bounded() -> None:
+def test_the_buffer_is_bounded() -> None:
     cluster = Cluster()
     for queue_id in range(4):
         for _ in range(20):

@@ -25,7 +25,7 @@ def delay_levels(cluster: Cluster) -> list[str]:
     ]
 
 
-def test_what_fails_comes_again_until_it_is_a_dead_letter() -> None:
+def test_failing_messages_are_retried_until_they_are_dead_letters() -> None:
     cluster = Cluster()
     cluster.store("a")
     seen: list[tuple[str, int]] = []
@@ -61,7 +61,7 @@ def suspend(messages: list[ReceivedMessage]) -> Outcome:
 
 
 @pytest.mark.parametrize("listener", [raise_it, raise_later, nonsense, suspend])
-def test_an_error_is_later(listener: object) -> None:
+def test_an_exception_counts_as_later(listener: object) -> None:
     cluster = Cluster()
     cluster.store("a")
     consumer = Consumer(cluster).start(listener=listener)  # type: ignore[arg-type]  # one of these
@@ -85,12 +85,12 @@ def test_a_listener_chooses_the_delay(outcome: Later, level: str) -> None:
 @pytest.mark.parametrize(
     ("level", "done"), [(1 << 31, 0), (1 << 40, 0), (-2, 0), (0, -1), ("3", 0), (0, 1.0)]
 )
-def test_what_no_broker_takes_is_no_outcome(level: int, done: int) -> None:
+def test_an_invalid_later_is_refused(level: int, done: int) -> None:
     with pytest.raises((ValueError, TypeError), match="a delay level"):
         Later(level, done)
 
 
-def test_a_batch_may_be_consumed_in_part() -> None:
+def test_a_batch_can_be_consumed_in_part() -> None:
     cluster = Cluster()
     cluster.store("a", "b", "c", "d", "e")
     settings = dataclasses.replace(FIRST, consume_batch=4)
@@ -102,7 +102,7 @@ def test_a_batch_may_be_consumed_in_part() -> None:
     assert sorted(consumer.bodies[5:]) == ["c", "d"]
 
 
-def test_a_broker_that_does_not_take_it_back_gets_it_as_a_message() -> None:
+def test_a_refused_send_back_is_sent_as_a_message() -> None:
     cluster = Cluster()
     cluster.store("a", KEYS="k")
     refuse(cluster, RequestCode.CONSUMER_SEND_MSG_BACK)
@@ -121,7 +121,7 @@ def refuse(cluster: Cluster, *codes: RequestCode) -> None:
         cluster.faults[code] = lambda *_: RequestTimeoutError("too late")
 
 
-def test_what_nobody_takes_back_is_consumed_again_here() -> None:
+def test_a_message_that_no_broker_takes_back_is_consumed_again() -> None:
     cluster = Cluster()
     cluster.store("a", "b")
     refuse(cluster, RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.SEND_MESSAGE_V2)
@@ -135,7 +135,7 @@ def test_what_nobody_takes_back_is_consumed_again_here() -> None:
     assert status.cached == 0
 
 
-def test_workers_outlive_what_nobody_foresaw() -> None:
+def test_workers_survive_unexpected_errors() -> None:
     cluster = Cluster()
     cluster.store("a", "b")
     cluster.faults[RequestCode.CONSUMER_SEND_MSG_BACK] = lambda *_: ZeroDivisionError("odd")
@@ -148,7 +148,7 @@ def test_workers_outlive_what_nobody_foresaw() -> None:
     assert consumer.bodies == ["a", "b", "a", "b"], "what could not be given back is here again"
 
 
-def test_a_message_that_is_held_too_long_comes_again() -> None:
+def test_a_message_held_beyond_the_timeout_is_delivered_again() -> None:
     cluster = Cluster()
     cluster.store("a")
     release = Signal()
@@ -191,7 +191,7 @@ def test_async_listeners_run_side_by_side() -> None:
     assert consumer.member.stats.consumed == 8
 
 
-def test_closing_waits_for_listeners_and_begins_none() -> None:
+def test_closing_waits_for_listeners_and_starts_none() -> None:
     cluster = Cluster()
     cluster.store("a", "b")
     ended: list[bytes] = []
@@ -211,7 +211,7 @@ def test_closing_waits_for_listeners_and_begins_none() -> None:
     assert again.bodies == ["b"]
 
 
-def test_what_fails_after_its_queue_was_given_away_is_left_to_the_new_owner() -> None:
+def test_a_failure_after_a_release_is_left_to_the_new_owner() -> None:
     cluster = Cluster()
     cluster.store("a", queue_id=3)
     release = Signal()

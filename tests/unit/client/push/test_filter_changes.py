@@ -38,7 +38,7 @@ def answers_late(cluster: Cluster, *seconds: float) -> None:
 
 
 @pytest.mark.parametrize("wanted", ["b", Sql("TAGS = 'b'")])
-def test_what_the_broker_finds_before_the_consumer_knows_that_it_was_told(
+def test_messages_of_the_new_filter_are_delivered_before_the_heartbeat_ends(
     wanted: Expression,
 ) -> None:
     """By the new filter, for a pull of before; the tags of before would leave it out."""
@@ -52,7 +52,7 @@ def test_what_the_broker_finds_before_the_consumer_knows_that_it_was_told(
     assert consumer.bodies == ["1"]
 
 
-def test_what_the_broker_passes_over_before_it_is_told() -> None:
+def test_messages_that_the_old_filter_skipped_are_delivered() -> None:
     cluster = Cluster()
     consumer = running(cluster, "a", patience_s=10.0)
     cluster.faults[RequestCode.HEART_BEAT] = silent
@@ -69,7 +69,7 @@ def silent(address: str, command: Command) -> None:
     del address, command
 
 
-def test_a_filter_that_is_back_is_a_new_one() -> None:
+def test_a_repeated_filter_is_a_new_subscription() -> None:
     """What was passed over by the one between comes."""
     cluster = Cluster()
     consumer = running(cluster, "a")
@@ -81,7 +81,7 @@ def test_a_filter_that_is_back_is_a_new_one() -> None:
     assert consumer.bodies == ["1"]
 
 
-def test_heartbeats_may_end_in_another_order() -> None:
+def test_heartbeats_can_end_in_another_order() -> None:
     """What the last one told is what brokers know, and what pulls go by."""
     cluster = Cluster()
     cluster.add_topic("U", queues=1)
@@ -97,7 +97,7 @@ def test_heartbeats_may_end_in_another_order() -> None:
     assert consumer.bodies == ["1", "2"]
 
 
-def test_a_subscription_that_was_given_up_is_replaced_within_the_same_moment() -> None:
+def test_a_subscription_is_removed_and_replaced_at_once() -> None:
     cluster = Cluster()
     consumer = running(cluster, "a")
     for expression in ("b", "c"):
@@ -109,7 +109,7 @@ def test_a_subscription_that_was_given_up_is_replaced_within_the_same_moment() -
     assert consumer.bodies == ["1"]
 
 
-def test_a_broker_that_missed_a_heartbeat_is_told_soon() -> None:
+def test_a_broker_that_missed_a_heartbeat_gets_another() -> None:
     """It refuses what it was not told of."""
     cluster = Cluster()
     consumer = running(cluster, "a")
@@ -128,7 +128,7 @@ def test_a_broker_that_missed_a_heartbeat_is_told_soon() -> None:
     assert consumer.bodies == ["2"]
 
 
-def test_what_comes_for_a_topic_that_was_given_up_is_left_where_it_is() -> None:
+def test_messages_of_an_unsubscribed_topic_are_not_consumed() -> None:
     cluster = Cluster()
     consumer = running(cluster, "*")
     consumer.member.unsubscribe("T")

@@ -27,7 +27,7 @@ ORDERLY = dataclasses.replace(FIRST, orderly=True)
 BY_HAND = dataclasses.replace(ORDERLY, auto_commit=False)
 
 
-def test_a_failing_message_stalls_its_queue_for_all_to_see() -> None:
+def test_a_failing_message_stalls_its_queue_visibly() -> None:
     cluster = Cluster()
     cluster.store("a", "bad", "c", queue_id=0)
     cluster.store("x", "y", queue_id=1)
@@ -59,7 +59,7 @@ def test_a_failing_message_stalls_its_queue_for_all_to_see() -> None:
     assert not any(each.trouble for each in consumer.member.status())
 
 
-def test_the_pause_is_the_listeners() -> None:
+def test_the_listener_chooses_the_pause() -> None:
     cluster = Cluster()
     cluster.store("a")
     consumer = Consumer(cluster, settings=ORDERLY, outcome=lambda _: Suspend(5.0)).start()
@@ -69,7 +69,7 @@ def test_the_pause_is_the_listeners() -> None:
     assert len(consumer.calls) == 2
 
 
-def test_the_times_are_counted_until_it_is_a_dead_letter() -> None:
+def test_retries_are_counted_until_the_message_is_a_dead_letter() -> None:
     cluster = Cluster()
     cluster.store("bad", "b")
     times: list[int] = []
@@ -90,7 +90,7 @@ def test_the_times_are_counted_until_it_is_a_dead_letter() -> None:
     assert again.bodies == []
 
 
-def test_a_queue_outlives_what_nobody_foresaw() -> None:
+def test_a_queue_survives_unexpected_errors() -> None:
     cluster = Cluster()
     cluster.store("bad", "b", queue_id=0)
     cluster.faults[RequestCode.SEND_MESSAGE_V2] = lambda *_: ZeroDivisionError("odd")
@@ -109,7 +109,7 @@ def test_a_queue_outlives_what_nobody_foresaw() -> None:
     assert consumer.bodies[-1] == "b"
 
 
-def test_later_is_no_outcome_here() -> None:
+def test_later_is_refused_for_orderly_listeners() -> None:
     cluster = Cluster()
     cluster.store("a")
     consumer = Consumer(cluster, settings=ORDERLY, outcome=lambda _: LATER).start()
@@ -117,7 +117,7 @@ def test_later_is_no_outcome_here() -> None:
     assert not cluster.asked_of(RequestCode.CONSUMER_SEND_MSG_BACK)
 
 
-def test_progress_by_hand_is_what_was_committed() -> None:
+def test_without_auto_commit_progress_is_what_was_committed() -> None:
     cluster = Cluster()
     cluster.store(*"abcd")
     outcomes = {"a": SUCCESS, "b": COMMIT, "c": SUCCESS, "d": SUCCESS}
@@ -128,7 +128,7 @@ def test_progress_by_hand_is_what_was_committed() -> None:
     assert [each.commit_offset for each in consumer.member.status()].count(2) == 1
 
 
-def test_a_rollback_brings_all_since_the_commit_again() -> None:
+def test_a_rollback_redelivers_everything_since_the_commit() -> None:
     cluster = Cluster()
     cluster.store(*"abcd")
     answers = iter([COMMIT, SUCCESS, SUCCESS, ROLLBACK, SUCCESS, SUCCESS, COMMIT])
@@ -170,7 +170,7 @@ def test_locks_are_renewed_and_a_lost_one_ends_the_consumption() -> None:
     assert any("reason=expired" in line for line in cluster.driver.lines)
 
 
-def test_locks_are_renewed_on_after_a_renewal_that_nobody_foresaw_failed() -> None:
+def test_locks_are_renewed_after_an_unexpected_error() -> None:
     cluster = Cluster("a", "b")
     consumer = Consumer(cluster, settings=ORDERLY).start()
     failures = 0
@@ -193,7 +193,7 @@ def test_locks_are_renewed_on_after_a_renewal_that_nobody_foresaw_failed() -> No
     assert all(each.is_locked for each in consumer.member.status())
 
 
-def test_a_queue_changes_hands_between_two_messages_never_within_one() -> None:
+def test_a_queue_changes_its_owner_only_between_messages() -> None:
     cluster = Cluster()
     for queue_id in range(4):
         cluster.store("1", "2", "3", queue_id=queue_id)
@@ -228,7 +228,7 @@ def test_a_broadcast_group_needs_no_locks() -> None:
     assert not cluster.asked_of(RequestCode.LOCK_BATCH_MQ)
 
 
-def test_a_reset_waits_for_the_call_under_way() -> None:
+def test_a_reset_waits_for_the_running_listener() -> None:
     cluster = Cluster()
     cluster.store("a", "b")
     log: list[str] = []
@@ -245,7 +245,7 @@ def test_a_reset_waits_for_the_call_under_way() -> None:
     assert log == ["begins", "ends"] * 3
 
 
-def test_who_lost_a_queue_does_not_undo_the_next_owners_progress() -> None:
+def test_a_former_owner_does_not_overwrite_progress() -> None:
     """The first one hears of nothing for a while, but can still speak."""
     cluster = Cluster(topics={"T": 1})
     cluster.store("a", "b")
@@ -272,7 +272,7 @@ def test_who_lost_a_queue_does_not_undo_the_next_owners_progress() -> None:
     assert progress[-1] == 3
 
 
-def test_who_lost_a_lock_neither_pulls_nor_tells_how_far_it_is() -> None:
+def test_a_consumer_without_its_lock_neither_pulls_nor_commits() -> None:
     """The first one hears of no lock and of no member for a while, all else goes on."""
     cluster = Cluster(topics={"T": 1})
     cluster.store("a", "b")

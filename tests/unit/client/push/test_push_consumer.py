@@ -39,7 +39,7 @@ def stored_offset(cluster: Cluster, queue_id: int = 0, topic: str = "T") -> int:
     return int(answer.ext["offset"])
 
 
-def test_what_is_there_and_what_comes_is_consumed() -> None:
+def test_stored_and_new_messages_are_consumed() -> None:
     cluster = Cluster()
     cluster.store("a", "b", queue_id=0)
     cluster.store("c", queue_id=3)
@@ -81,7 +81,7 @@ def unknown_until_stored(cluster: Cluster) -> Callable[[str, Command], Command]:
 @pytest.mark.parametrize("broadcasting", [False, True])
 @pytest.mark.parametrize("orderly", [False, True])
 @pytest.mark.parametrize("old", [[], ["old"]])
-def test_where_a_new_group_begins_is_progress_before_anything_came(
+def test_the_start_offset_is_progress_before_the_first_message(
     old: list[str], *, orderly: bool, broadcasting: bool
 ) -> None:
     cluster = Cluster(topics={"T": 1})
@@ -98,7 +98,7 @@ def test_where_a_new_group_begins_is_progress_before_anything_came(
     assert again.bodies == ["meanwhile"]
 
 
-def test_a_guess_where_to_begin_is_no_progress() -> None:
+def test_a_guessed_start_offset_is_not_progress() -> None:
     cluster = Cluster(topics={"T": 1})
     cluster.faults[RequestCode.QUERY_CONSUMER_OFFSET] = unknown_until_stored(cluster)
     consumer = Consumer(cluster).start()
@@ -177,7 +177,7 @@ def test_a_broadcast_group_drops_what_fails() -> None:
     assert any("BROADCASTING, the message consume failed" in line for line in cluster.driver.lines)
 
 
-def test_calls_are_traced_where_that_is_wanted() -> None:
+def test_calls_are_traced_if_enabled() -> None:
     cluster = Cluster()
     cluster.add_topic("Traces", queues=1)
     cluster.store("a")
@@ -189,7 +189,7 @@ def test_calls_are_traced_where_that_is_wanted() -> None:
     assert [line.partition("\x01")[0] for line in lines] == ["SubBefore", "SubAfter", ""]
 
 
-def test_a_group_beyond_the_end_goes_on_where_the_broker_says() -> None:
+def test_an_offset_beyond_the_end_is_corrected_by_the_broker() -> None:
     cluster = Cluster()
     cluster.store("a", "b")
     answer_once(cluster, RequestCode.QUERY_CONSUMER_OFFSET, Command(0, ext={"offset": "77"}))
@@ -210,7 +210,7 @@ def test_a_group_beyond_the_end_goes_on_where_the_broker_says() -> None:
         RequestCode.LOCK_BATCH_MQ,
     ],
 )
-def test_a_senseless_answer_is_got_over(code: RequestCode) -> None:
+def test_an_invalid_response_is_survived(code: RequestCode) -> None:
     cluster = Cluster()
     cluster.store("a")
     answer_once(cluster, code, Command(0, ext={}, body=b"[nonsense"))
@@ -220,7 +220,7 @@ def test_a_senseless_answer_is_got_over(code: RequestCode) -> None:
 
 
 @pytest.mark.parametrize("code", [RequestCode.PULL_MESSAGE, RequestCode.LOCK_BATCH_MQ])
-def test_a_request_hook_that_broke_once_is_got_over(code: RequestCode) -> None:
+def test_consumption_continues_after_a_request_hook_failed(code: RequestCode) -> None:
     cluster = Cluster()
     cluster.store("a")
     answer_once(cluster, code, ValueError("the hook's own"))
@@ -244,7 +244,7 @@ def answer_once(cluster: Cluster, code: RequestCode, answer: Command | Exception
 
 
 @pytest.mark.parametrize("is_for_cpp", [False, True])
-def test_a_reset_begins_again_there(*, is_for_cpp: bool) -> None:
+def test_a_reset_restarts_consumption_at_the_offset(*, is_for_cpp: bool) -> None:
     cluster = Cluster()
     cluster.store("a", "b", "c")
     consumer = Consumer(cluster).start()
@@ -260,7 +260,7 @@ def test_a_reset_begins_again_there(*, is_for_cpp: bool) -> None:
     assert stored_offset(cluster) == 3
 
 
-def test_operators_hear_how_far_it_is() -> None:
+def test_operators_get_the_progress() -> None:
     cluster = Cluster()
     cluster.store("a", "b")
     consumer = Consumer(cluster).start()
@@ -291,7 +291,7 @@ def asked(
     return {str(name): value for name, value in bean.items()}
 
 
-def test_an_operator_has_a_message_consumed_by_the_broker() -> None:
+def test_an_operator_has_a_message_consumed_directly() -> None:
     cluster = Cluster()
     cluster.store("a")
     consumer = Consumer(cluster, "me@1").start()
@@ -306,7 +306,7 @@ def test_an_operator_has_a_message_consumed_by_the_broker() -> None:
     assert bean["consumeResult"] == "CR_LATER"
 
 
-def test_a_consumer_that_is_full_pulls_no_more() -> None:
+def test_a_full_consumer_does_not_pull() -> None:
     cluster = Cluster()
     cluster.store(*(f"{number}" for number in range(200)))
 
@@ -336,7 +336,7 @@ def test_a_suspended_consumer_pulls_when_it_is_resumed() -> None:
     assert consumer.bodies == ["a"]
 
 
-def test_a_broker_that_went_away_is_waited_for() -> None:
+def test_consumption_resumes_when_a_broker_returns() -> None:
     cluster = Cluster()
     consumer = Consumer(cluster).start()
     cluster.stop("broker-a")
@@ -378,7 +378,7 @@ def test_tags_are_compared_by_the_consumer_as_well() -> None:
     assert stored_offset(cluster) == 2
 
 
-def test_a_filter_that_no_broker_takes_is_no_start() -> None:
+def test_a_refused_filter_fails_the_start() -> None:
     cluster = Cluster()
     consumer = Consumer(cluster)
     consumer.member.subscribe("T", Sql("a >"), consumer.listen)
@@ -386,7 +386,7 @@ def test_a_filter_that_no_broker_takes_is_no_start() -> None:
         consumer.client.run(consumer.member.start())
 
 
-def test_a_namespace_is_for_the_wire_alone() -> None:
+def test_listeners_see_names_without_the_namespace() -> None:
     cluster = Cluster()
     cluster.add_topic("ns%T")
     cluster.store("a", topic="ns%T")
@@ -444,7 +444,7 @@ def test_a_second_consumer_of_a_group_does_not_end_the_first() -> None:
 
 
 @pytest.mark.parametrize("group", ["", "a b", "DEFAULT_CONSUMER"])
-def test_some_groups_are_none(group: str) -> None:
+def test_invalid_group_names_are_refused(group: str) -> None:
     with pytest.raises(StateError):
         Consumer(Cluster(), group=group)
 

@@ -54,6 +54,6 @@ def test_bytes_are_divided_as_well() -> None:
 
 
 @pytest.mark.parametrize("bad", [0, 6_553_501])
-def test_a_bound_has_bounds(bad: int) -> None:
+def test_thresholds_are_validated(bad: int) -> None:
     with pytest.raises(ConfigurationError, match=r"topic_pull_threshold=.* whole number from 1 to"):
         dataclasses.replace(FIRST, topic_pull_threshold=bad)

@@ -61,7 +61,7 @@ def test_a_selector_sees_users_names() -> None:
     assert len(cluster.broker.bodies("ns%T", 0)) == 2
 
 
-def test_what_a_selector_raises_is_the_messages_own() -> None:
+def test_an_error_of_a_selector_fails_only_its_message() -> None:
     cluster = Cluster()
     core = started(cluster)
 
@@ -91,7 +91,7 @@ def test_without_a_route_all_of_them_fail() -> None:
     assert core.accumulator.waiting_bytes == 0
 
 
-def test_a_name_server_that_speaks_nonsense_is_told_of() -> None:
+def test_an_invalid_name_server_response_is_reported() -> None:
     cluster = Cluster()
     core = started(cluster)
     cluster.faults[NAME_SERVER] = lambda address, command: Command(0, body=b"[")
@@ -108,7 +108,7 @@ async def later(queues: Sequence[MessageQueue], message: Message, key: object) -
     return queues[0]
 
 
-def test_what_cannot_be_meant_is_told() -> None:
+def test_contradictory_arguments_are_refused() -> None:
     cluster = Cluster()
     core = started(cluster)
     cluster.run(cluster.instance.route("T"))

@@ -72,7 +72,7 @@ def test_names_are_wrapped() -> None:
         ([Message("T", b"x" * 60)] * 2, "over max value, MAX: 100"),
     ],
 )
-def test_what_is_no_batch_is_told(messages: list[Message], text: str) -> None:
+def test_an_invalid_batch_is_refused(messages: list[Message], text: str) -> None:
     with pytest.raises(MessageError, match=text):
         made(messages, bytes_max=100)
 
@@ -88,6 +88,6 @@ def test_lists_are_divided_in_order() -> None:
     assert all(size + first > 500 for size, first in zip(sums[:-1], firsts[1:], strict=True))
 
 
-def test_what_is_too_large_is_alone() -> None:
+def test_a_too_large_message_is_alone_in_its_part() -> None:
     messages = [Message("T", b"x"), Message("T", b"x" * 900), Message("T", b"x")]
     assert [len(part) for part in split(messages, 500)] == [1, 1, 1]

@@ -9,20 +9,20 @@ from gantrymq.wire.bodies.shared import MessageQueue
 QUEUES = [MessageQueue("T", name, n) for name in ("a", "b") for n in range(2)]
 
 
-def test_it_starts_anywhere_and_goes_round() -> None:
+def test_round_robin_starts_at_a_random_queue() -> None:
     choice = QueueChoice(lambda limit: limit - 1, None)
     chosen = [choice.choose("T", QUEUES, None, 0.0) for _ in range(8)]
     assert chosen[0] == QUEUES[3]
     assert sorted(chosen) == sorted(QUEUES * 2)
 
 
-def test_where_it_failed_is_taken_only_when_there_is_nothing_else() -> None:
+def test_the_failed_broker_is_chosen_last() -> None:
     choice = QueueChoice(lambda limit: 0, None)
     assert {choice.choose("T", QUEUES, "a", 0.0).broker_name for _ in range(4)} == {"b"}
     assert choice.choose("T", QUEUES[:2], "a", 0.0) in QUEUES[:2]
 
 
-def test_slow_brokers_are_left_alone_unless_all_are() -> None:
+def test_slow_brokers_are_avoided_unless_all_are_slow() -> None:
     faults = Faults()
     choice = QueueChoice(lambda limit: 0, faults)
     faults.took("a", 0.6, 0.0)

@@ -49,7 +49,7 @@ def late_by(cluster: Cluster, seconds: Iterator[float]) -> Callable[[str, Comman
     return answer
 
 
-def test_messages_of_a_moment_leave_together() -> None:
+def test_messages_added_together_are_sent_in_one_batch() -> None:
     cluster = Cluster("a", topics={"T": 1})
     waiting = accumulator(cluster)
     batches = [waiting.add(Message("T", b"%d" % n)) for n in range(5)]
@@ -66,7 +66,7 @@ def test_messages_of_a_moment_leave_together() -> None:
 
 
 @pytest.mark.parametrize("bound", [{"batch_messages_max": 3}, {"batch_bytes_max": 200}])
-def test_a_full_batch_leaves_at_once(bound: dict[str, int]) -> None:
+def test_a_full_batch_is_sent_at_once(bound: dict[str, int]) -> None:
     cluster = Cluster("a", topics={"T": 1})
     waiting = accumulator(cluster, (), **bound)
     for _ in range(7):
@@ -95,7 +95,7 @@ def test_topics_queues_and_safety_do_not_mix() -> None:
     "message",
     [Message("T", b"x" * 5000), Message("T", b"x", delay_level=1), Message("%RETRY%G", b"x")],
 )
-def test_what_no_batch_takes_is_sent_alone(message: Message) -> None:
+def test_messages_that_cannot_be_batched_are_sent_alone(message: Message) -> None:
     cluster = Cluster("a", topics={"T": 1, "%RETRY%G": 1})
     waiting = accumulator(cluster)
     batch = waiting.add(message)
@@ -114,7 +114,7 @@ def test_flush_waits_for_all_that_was_added() -> None:
     assert sum(len(cluster.brokers["a"].bodies("T", n)) for n in range(4)) == 95
 
 
-def test_no_more_than_is_allowed_waits() -> None:
+def test_waiting_bytes_are_bounded() -> None:
     cluster = Cluster("a", topics={"T": 1})
     waiting = accumulator(cluster, waiting_bytes_max=2000)
     message = Message("T", b"x" * 100)
@@ -129,7 +129,7 @@ def test_no_more_than_is_allowed_waits() -> None:
     assert len(cluster.brokers["a"].bodies("T")) == taken
 
 
-def test_who_waits_for_room_has_it_while_brokers_still_have_work() -> None:
+def test_room_is_available_while_brokers_still_have_work() -> None:
     cluster = Cluster("a", topics={"T": 1})
     cluster.run(cluster.instance.route("T"))
     cluster.faults[cluster.address("a")] = late_by(cluster, itertools.count(1.0, 0.01))
@@ -141,7 +141,7 @@ def test_who_waits_for_room_has_it_while_brokers_still_have_work() -> None:
     cluster.run(waiting.flush())
 
 
-def test_the_smallest_bound_has_room_for_one_message() -> None:
+def test_the_smallest_bound_admits_one_message() -> None:
     cluster = Cluster("a", topics={"T": 1})
     waiting = accumulator(cluster, waiting_bytes_max=1)
     for _ in range(3):
@@ -153,7 +153,7 @@ def test_the_smallest_bound_has_room_for_one_message() -> None:
 
 
 @pytest.mark.parametrize("delay_level", [0, 1])
-def test_what_waits_is_reckoned_with_all_that_comes_with_it(delay_level: int) -> None:
+def test_waiting_bytes_include_properties_and_overhead(delay_level: int) -> None:
     """Properties are memory, too, and a batch of one message is mostly the batch."""
     cluster = Cluster("a")
     waiting = accumulator(cluster)
@@ -164,7 +164,7 @@ def test_what_waits_is_reckoned_with_all_that_comes_with_it(delay_level: int) ->
     cluster.run(waiting.flush())
 
 
-def test_what_hooks_will_see_waits_as_well() -> None:
+def test_waiting_bytes_include_messages_kept_for_hooks() -> None:
     class Hook(SendHook):
         def before_send(self, context: SendContext) -> None: ...
 
@@ -181,7 +181,7 @@ def test_what_hooks_will_see_waits_as_well() -> None:
     assert sizes[1] > sizes[0] + 10 * 1_000
 
 
-def test_what_is_given_up_before_it_began_is_over() -> None:
+def test_an_abandoned_batch_fails_without_a_send() -> None:
     cluster = Cluster("a")
     waiting = accumulator(cluster)
     batches = [waiting.add(Message("T", b"x", delay_level=n)) for n in range(2)]
@@ -194,7 +194,7 @@ def test_what_is_given_up_before_it_began_is_over() -> None:
     assert not cluster.asked
 
 
-def test_a_message_that_is_refused_is_not_told_as_lost() -> None:
+def test_a_refused_message_is_not_logged_as_lost() -> None:
     cluster = Cluster("a")
     waiting = accumulator(cluster)
     with pytest.raises(MessageError):
@@ -204,7 +204,7 @@ def test_a_message_that_is_refused_is_not_told_as_lost() -> None:
     assert waiting.waiting_bytes == 0
 
 
-def test_a_failure_is_told_to_each_message_and_logged_when_nobody_looks() -> None:
+def test_a_failure_reaches_each_message_and_is_logged_if_unobserved() -> None:
     cluster = Cluster("a", topics={"T": 1})
     cluster.faults[cluster.address("a")] = gone
     waiting = accumulator(cluster)
@@ -216,7 +216,7 @@ def test_a_failure_is_told_to_each_message_and_logged_when_nobody_looks() -> Non
     assert waiting.waiting_bytes == 0
 
 
-def test_a_batch_is_tried_again_elsewhere() -> None:
+def test_a_batch_is_retried_at_another_broker() -> None:
     cluster = Cluster("a", "b", topics={"T": 1})
     cluster.faults[cluster.address("a")] = lambda address, command: Command(
         ResponseCode.SYSTEM_BUSY
@@ -250,7 +250,7 @@ def test_batches_to_one_queue_keep_their_order() -> None:
     assert cluster.brokers["a"].bodies("T") == [b"0", b"1", b"2"]
 
 
-def test_a_message_that_is_refused_spoils_nothing() -> None:
+def test_a_refused_message_does_not_affect_its_batch() -> None:
     cluster = Cluster("a", topics={"T": 1})
     waiting = accumulator(cluster)
     with pytest.raises(MessageError):
@@ -262,7 +262,7 @@ def test_a_message_that_is_refused_spoils_nothing() -> None:
 
 
 @pytest.mark.parametrize("text", ["p" * 17_000, "é" * 10_000])
-def test_properties_that_a_broker_may_refuse_are_nobody_elses_affair(text: str) -> None:
+def test_messages_with_properties_that_a_broker_may_refuse_are_sent_alone(text: str) -> None:
     """Of a batch it refuses all."""
     cluster = Cluster("a", topics={"T": 1})
     waiting = accumulator(cluster, message_bytes_max=16_384)
@@ -275,7 +275,7 @@ def test_properties_that_a_broker_may_refuse_are_nobody_elses_affair(text: str) 
     assert first.result_of(1).message_id
 
 
-def test_what_brokers_add_to_properties_has_room() -> None:
+def test_properties_leave_room_for_those_of_brokers() -> None:
     cluster = Cluster("a", topics={"T": 1})
     waiting = accumulator(cluster)
     waiting.add(Message("T", b"x", properties={"a": "b" * 32_400}))
@@ -299,7 +299,7 @@ def test_properties_fill_a_batch_as_bodies_do() -> None:
     assert len(cluster.brokers["a"].bodies("T")) == 12
 
 
-def test_who_keeps_what_was_sent_keeps_no_messages() -> None:
+def test_a_batch_that_is_over_keeps_no_messages() -> None:
     cluster = Cluster("a", topics={"T": 1})
     waiting = accumulator(cluster)
     alone = waiting.add(Message("T", b"x" * 50_000))

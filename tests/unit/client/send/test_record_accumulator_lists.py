@@ -52,7 +52,7 @@ def counts(shares: Sequence[Share]) -> list[int]:
 
 
 @pytest.mark.parametrize("wrapped_in", ["", "tenant"])
-def test_a_list_leaves_as_its_messages_would_one_by_one(wrapped_in: str) -> None:
+def test_a_list_is_sent_like_its_single_messages(wrapped_in: str) -> None:
     bodies = [b"a", b"b" * 300, b"c"]
     requests = []
     for is_list in (True, False):
@@ -76,7 +76,7 @@ def test_a_list_leaves_as_its_messages_would_one_by_one(wrapped_in: str) -> None
     messages_max=st.integers(1, 9),
     bytes_max=st.integers(1, 900),
 )
-def test_every_message_is_where_its_result_says(
+def test_every_message_is_stored_where_its_result_says(
     sizes: list[int], messages_max: int, bytes_max: int
 ) -> None:
     cluster = Cluster("a", topics={"T": 1})
@@ -115,7 +115,7 @@ def test_an_empty_list_is_done_at_once() -> None:
         ([b"a"] * 9, "9 messages need .* shorter lists"),
     ],
 )
-def test_of_a_list_that_is_refused_nothing_is_taken(bodies: list[bytes], why: str) -> None:
+def test_a_refused_list_adds_no_message(bodies: list[bytes], why: str) -> None:
     cluster = Cluster("a", topics={"T": 1})
     waiting = accumulator(cluster, message_bytes_max=300, waiting_bytes_max=1500)
     with pytest.raises(MessageError, match=why):
@@ -127,7 +127,7 @@ def test_of_a_list_that_is_refused_nothing_is_taken(bodies: list[bytes], why: st
     assert waiting.waiting_bytes == 0
 
 
-def test_a_list_finds_the_waiting_full_or_is_taken_as_a_whole() -> None:
+def test_a_list_is_accepted_as_a_whole_or_refused() -> None:
     cluster = Cluster("a", topics={"T": 1})
     waiting = accumulator(cluster, waiting_bytes_max=8_000)
     bodies = [b"x" * 100] * 9
@@ -166,7 +166,7 @@ def test_hooks_see_each_message_of_a_list() -> None:
     assert counts(shares) == [3]
 
 
-def test_an_error_tells_which_messages_failed() -> None:
+def test_an_error_has_the_positions_that_failed() -> None:
     cluster = Cluster("a", topics={"T": 1})
     waiting = accumulator(cluster, batch_messages_max=3, retries=0)
     shares = waiting.add_many(PATTERN, [b"a", b"b", b"c"])
@@ -182,9 +182,7 @@ def test_an_error_tells_which_messages_failed() -> None:
 
 @pytest.mark.parametrize("topic", ["T", "%RETRY%G"])
 @pytest.mark.parametrize("hooks", [(), (Seen(),)])
-def test_a_list_is_refused_for_all_that_it_would_take(
-    topic: str, hooks: Sequence[SendHook]
-) -> None:
+def test_a_list_is_refused_by_its_total_size(topic: str, hooks: Sequence[SendHook]) -> None:
     """Not for its bodies alone: properties are written for each of them."""
     cluster = Cluster("a", topics={topic: 1})
     waiting = accumulator(cluster, hooks=hooks, waiting_bytes_max=100_000)

@@ -29,7 +29,7 @@ def test_hashes_are_javas(key: object, hashed: int) -> None:
     assert by_key(QUEUES, MESSAGE, key).queue_id == abs(hashed) % 7
 
 
-def test_a_selector_has_the_types_of_what_it_is_given() -> None:
+def test_a_selector_gets_the_declared_types() -> None:
     """As the type checker sees it."""
 
     def last(queues: list[MessageQueue], message: Message, key: str) -> MessageQueue:

@@ -70,7 +70,7 @@ def test_long_bodies_are_compressed(kind: CompressionType) -> None:
     assert sent(Message("T", body[1:])).body == body[1:]
 
 
-def test_what_compression_makes_longer_stays() -> None:
+def test_a_body_that_compression_enlarges_stays_uncompressed() -> None:
     body = bytes(n * n * 7 % 251 for n in range(64))
     command = sent(Message("T", body), ProducerSettings(compress_over_bytes=1))
     assert (command.body, ext(command)["f"]) == (body, "0")
@@ -83,7 +83,7 @@ def test_retried_messages_say_how_often() -> None:
     assert (ext(sent(message))["j"], ext(sent(message))["l"]) == ("5", "16")
 
 
-def test_an_id_that_is_there_stays() -> None:
+def test_an_existing_id_is_kept() -> None:
     message = Message("T", b"x")
     message.properties[property_names.UNIQ_KEY] = "MINE"
     assert ext(sent(message))["i"] == "UNIQ_KEY\x01MINE\x02"
@@ -104,7 +104,7 @@ def test_replies_have_a_code_of_their_own() -> None:
     assert (command.code, ext(command)["b"]) == (325, "C_REPLY_TOPIC")
 
 
-def test_a_message_that_waits_for_no_disk_says_so() -> None:
+def test_wait_until_stored_is_sent_as_a_property() -> None:
     fields = ext(sent(Message("T", b"x", wait_until_stored=False)))
     assert properties.get(fields["i"].encode(), "WAIT") == "false"
 
@@ -122,7 +122,7 @@ def test_a_message_that_waits_for_no_disk_says_so() -> None:
         ),
     ],
 )
-def test_what_no_broker_takes_is_told_before_it_is_sent(message: Message, text: str) -> None:
+def test_an_invalid_message_is_refused_before_it_is_sent(message: Message, text: str) -> None:
     with pytest.raises(MessageError, match=text):
         sent(message, ProducerSettings(message_bytes_max=100))
 

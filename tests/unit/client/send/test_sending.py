@@ -51,7 +51,7 @@ def test_a_message_gets_to_a_broker() -> None:
     assert cluster.brokers["a"].bodies("T", result.queue.queue_id) == [b"hello"]
 
 
-def test_queues_are_taken_in_turn() -> None:
+def test_queues_are_chosen_round_robin() -> None:
     cluster = Cluster("a", topics={"T": 3})
     one = sender(cluster)
     results = [cluster.run(one.send(request(one.settings))) for _ in range(6)]
@@ -61,7 +61,7 @@ def test_queues_are_taken_in_turn() -> None:
 
 
 @pytest.mark.parametrize("code", [1, 2, 14, 16, 17, 204, 205, 1500])
-def test_a_refusal_that_may_pass_is_tried_at_another_broker(code: int) -> None:
+def test_a_temporary_refusal_is_retried_at_another_broker(code: int) -> None:
     cluster = Cluster("a", "b")
     cluster.faults[cluster.address("a")] = refuses(ResponseCode(code))
     results = [send(cluster) for _ in range(3)]
@@ -79,7 +79,7 @@ def test_other_refusals_are_raised_at_once(code: int) -> None:
     assert len(sent_to(cluster)) == 1
 
 
-def test_asynchronous_sends_try_again_what_the_network_did_alone() -> None:
+def test_async_mode_retries_only_network_failures() -> None:
     cluster = Cluster("a")
     cluster.faults[cluster.address("a")] = refuses(ResponseCode.SYSTEM_BUSY)
     with pytest.raises(BrokerError):
@@ -91,7 +91,7 @@ def test_asynchronous_sends_try_again_what_the_network_did_alone() -> None:
     assert len(sent_to(cluster)) == 1 + 5
 
 
-def test_every_try_failing_is_told_with_each_cause() -> None:
+def test_a_send_error_has_the_cause_of_each_attempt() -> None:
     cluster = Cluster("a")
     cluster.faults[cluster.address("a")] = gone
     with pytest.raises(SendError, match=r"Send \[3\] times, still failed") as raised:
@@ -100,7 +100,7 @@ def test_every_try_failing_is_told_with_each_cause() -> None:
     assert [str(cause) for cause in raised.value.causes] == [f"no server listens at {here}"] * 3
 
 
-def test_all_tries_share_one_span_of_time() -> None:
+def test_all_attempts_share_one_timeout() -> None:
     cluster = Cluster("a")
     cluster.faults[cluster.address("a")] = refuses(ResponseCode.SYSTEM_BUSY, after_s=1.6)
     with pytest.raises(SendError, match=r"call timeout: Send \[2\] times") as raised:
@@ -109,7 +109,7 @@ def test_all_tries_share_one_span_of_time() -> None:
     assert cluster.driver.clock.monotonic() == pytest.approx(3.0)
 
 
-def test_a_silent_broker_takes_all_the_time() -> None:
+def test_a_silent_broker_uses_the_whole_timeout() -> None:
     cluster = Cluster("a")
     cluster.faults[cluster.address("a")] = lambda address, command: None
     with pytest.raises(SendError, match=r"call timeout: Send \[1\] times"):
@@ -117,7 +117,7 @@ def test_a_silent_broker_takes_all_the_time() -> None:
     assert cluster.driver.clock.monotonic() == pytest.approx(3.0)
 
 
-def test_unless_tries_are_limited() -> None:
+def test_a_silent_broker_is_left_after_the_attempt_timeout() -> None:
     cluster = Cluster("a", "b")
     cluster.faults[cluster.address("a")] = lambda address, command: None
     brokers = {send(cluster, try_timeout_s=1.0).queue.broker_name for _ in range(8)}
@@ -136,7 +136,7 @@ def test_the_same_id_is_sent_each_time() -> None:
 
 
 @pytest.mark.parametrize("status", [10, 11, 12])
-def test_what_is_stored_less_safely_is_a_result(status: int) -> None:
+def test_a_message_stored_without_durability_is_a_result(status: int) -> None:
     cluster = Cluster("a", topics={"T": 1})
     assert send(cluster).status is SendStatus.SEND_OK
 
@@ -162,9 +162,7 @@ def test_what_is_stored_less_safely_is_a_result(status: int) -> None:
         ({"msgId": "M", "queueId": "zero", "queueOffset": "1"}, "<queueId> is 'zero'"),
     ],
 )
-def test_an_answer_that_cannot_be_read_says_what_is_wrong(
-    ext: dict[str, str] | None, wrong: str
-) -> None:
+def test_an_invalid_response_is_explained(ext: dict[str, str] | None, wrong: str) -> None:
     cluster = Cluster("a", topics={"T": 1})
     cluster.faults[cluster.address("a")] = lambda address, command: Command(0, ext=ext)
     with pytest.raises(BrokerError, match=wrong):
@@ -172,7 +170,7 @@ def test_an_answer_that_cannot_be_read_says_what_is_wrong(
     assert len(sent_to(cluster)) == 1
 
 
-def test_a_topic_that_nobody_created_is_created_by_its_first_message() -> None:
+def test_a_missing_topic_is_created_by_its_first_message() -> None:
     cluster = Cluster("a", topics={}, settings=BrokerSettings(auto_create_topic_enable=True))
     result = send(cluster)
     assert cluster.brokers["a"].bodies("T", result.queue.queue_id) == [b"hello"]
@@ -181,14 +179,14 @@ def test_a_topic_that_nobody_created_is_created_by_its_first_message() -> None:
     assert config.write_queue_nums == 4
 
 
-def test_without_any_route_it_is_told() -> None:
+def test_without_any_route_a_route_error_is_raised() -> None:
     cluster = Cluster("a", topics={})
     cluster.faults[NAME_SERVER] = lambda address, command: Command(ResponseCode.TOPIC_NOT_EXIST)
     with pytest.raises(RouteError, match="No route info of this topic: T"):
         send(cluster)
 
 
-def test_who_gives_a_queue_gets_that_queue_or_an_error() -> None:
+def test_a_given_queue_is_used_or_the_send_fails() -> None:
     cluster = Cluster("a")
     one = sender(cluster)
     queue = MessageQueue("T", "a", 3)
@@ -201,7 +199,7 @@ def test_who_gives_a_queue_gets_that_queue_or_an_error() -> None:
         cluster.run(one.send(request(one.settings), queue=MessageQueue("T", "other", 0)))
 
 
-def test_oneway_sends_are_told_once() -> None:
+def test_oneway_sends_are_sent_once() -> None:
     cluster = Cluster("a", topics={"T": 1})
     one = sender(cluster)
     cluster.run(one.send_oneway(request(one.settings)))
@@ -209,7 +207,7 @@ def test_oneway_sends_are_told_once() -> None:
     assert sent_to(cluster) == [cluster.address("a")]
 
 
-def test_a_slow_broker_is_left_alone_for_a_while() -> None:
+def test_a_slow_broker_is_avoided_for_a_while() -> None:
     cluster = Cluster("a", "b")
     one = sender(cluster, latency_faults=True)
     cluster.faults[cluster.address("a")] = gone

@@ -64,7 +64,7 @@ def test_traces_are_not_traced() -> None:
     assert len(trial.traces()) == 1
 
 
-def test_closing_sends_what_was_collected() -> None:
+def test_closing_sends_collected_traces() -> None:
     trial = Trial()
     trial.cluster.run(trial.core.send_batch([Message("T", b"x")] * 1_500))
     trial.cluster.run(trial.core.close())
@@ -106,7 +106,7 @@ def test_consuming_is_traced_before_and_after() -> None:
     assert after == ["SubAfter", request_id, message.id, "7", "true", "k", "0", "1007", "CG"]
 
 
-def test_no_more_than_so_many_are_held() -> None:
+def test_held_traces_are_bounded() -> None:
     trial = Trial()
     address = trial.cluster.address("a")
     trial.cluster.run(trial.core.send(Message("T", b"x")))
@@ -123,7 +123,7 @@ def test_no_more_than_so_many_are_held() -> None:
     assert any("traces not sent" in line for line in trial.cluster.driver.lines)
 
 
-def test_traces_go_on_after_a_request_hook_broke() -> None:
+def test_traces_continue_after_a_request_hook_failed() -> None:
     trial = Trial()
     faults = trial.cluster.faults
     trial.cluster.run(trial.core.send(Message("T", b"lost")))
@@ -135,7 +135,7 @@ def test_traces_go_on_after_a_request_hook_broke() -> None:
     assert len(trial.traces()) == 1
 
 
-def test_what_is_taken_back_is_traced() -> None:
+def test_a_recall_is_traced() -> None:
     trial = Trial()
     result = trial.cluster.run(trial.core.send(Message("T", b"x", delay_s=20.0)))
     trial.cluster.run(trial.core.recall(result))

@@ -38,7 +38,7 @@ def chosen(
     return choose(ProducerSettings, PRODUCER_NAMES, keywords, environment or {})
 
 
-def test_keywords_beat_the_environment_which_beats_the_file(tmp_path: Path) -> None:
+def test_keywords_override_the_environment_which_overrides_the_file(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text(
         "namesrvAddr=f1:1;f2:2\nsendMsgTimeout=5000\nretryTimesWhenSendFailed=7\n"
@@ -56,16 +56,16 @@ def test_keywords_beat_the_environment_which_beats_the_file(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("given", ["a:1;b:2", "a:1, b:2;", ["a:1", "b:2"]])
-def test_name_servers_are_given_in_many_ways(given: str | list[str]) -> None:
+def test_name_servers_are_parsed_in_many_forms(given: str | list[str]) -> None:
     assert chosen({"NAMESRV_ADDR": "c:3"}, name_servers=given)[0].name_servers == ("a:1", "b:2")
 
 
-def test_the_environment_names_the_name_servers_where_nobody_else_does() -> None:
+def test_the_environment_names_the_name_servers_if_no_setting_does() -> None:
     assert chosen({"NAMESRV_ADDR": "c:3"}, name_servers="")[0].name_servers == ("c:3",)
     assert chosen({}, name_servers="")[0].name_servers == ()
 
 
-def test_what_cannot_be_used_is_named(tmp_path: Path) -> None:
+def test_an_invalid_value_is_named(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("sendMsgTimeout=soon\n")
     with pytest.raises(ConfigurationError, match="sendMsgTimeout=soon cannot be used"):
@@ -80,7 +80,7 @@ def test_what_cannot_be_used_is_named(tmp_path: Path) -> None:
         chosen(retries=-1)
 
 
-def test_who_the_client_is(tmp_path: Path) -> None:
+def test_keywords_override_the_credentials_and_tls_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("accessKey=reader\nsecretKey=12345678\nuseTLS=true\n")
     _, identity, _ = chosen(properties_file=file)
@@ -120,7 +120,7 @@ def test_temporary_keys_have_a_token(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_domain_says_where_the_list_of_name_servers_is(texts: dict[str, str], url: str) -> None:
+def test_a_domain_gives_the_url_of_the_name_server_list(texts: dict[str, str], url: str) -> None:
     assert chosen(texts)[0].name_server_url == url
     assert chosen(texts, name_server_url="http://x/y")[0].name_server_url == "http://x/y"
 

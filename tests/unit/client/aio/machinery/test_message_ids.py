@@ -9,7 +9,7 @@ from gantrymq.runtime.clock import VirtualClock
 from gantrymq.wire.message import unique_id
 
 
-def test_ids_go_on_from_one_to_many() -> None:
+def test_single_ids_and_lists_of_ids_continue_each_other() -> None:
     ids = UniqueIds(VirtualClock())
     made = [ids.make(), *ids.make_many(3), ids.make()]
     assert [unique_id.decode(each).counter for each in made] == [0, 1, 2, 3, 4]
