@@ -78,11 +78,11 @@ def test_an_offset_outside_the_queue_counts_as_its_end(broker: OpenedBroker) -> 
 def test_popped_messages_are_in_flight_one_by_one(broker: OpenedBroker) -> None:
     commit(broker, 0, 0)
     place, now_ms = ("G", "T", 0), broker.wall_ms
-    checkouts = broker.state.in_flight
-    checkouts.take(place, [0, 1], 2, now_ms, now_ms + 60_000)
-    acknowledged = checkouts.find(place, 0, now_ms)
+    in_flight = broker.state.in_flight
+    in_flight.take(place, [0, 1], 2, now_ms, now_ms + 60_000)
+    acknowledged = in_flight.find(place, 0, now_ms)
     assert acknowledged is not None
-    checkouts.drop(acknowledged)
+    in_flight.drop(acknowledged)
     found = lag_of(broker)
     assert (found.lag, found.inflight, found.ready) == (1, 1, 0)
     assert found.lag_since_ms == START_MS + 2000

@@ -76,7 +76,7 @@ def test_more_than_a_round_takes_come_again() -> None:
 def test_a_group_with_too_much_out_waits_for_what_comes_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "GROUP_CHECKOUTS_MAX", 2)
+    monkeypatch.setattr(module, "GROUP_IN_FLIGHT_MAX", 2)
     broker = PoppedBroker()
     broker.store("a", "b", "c")
     first, _ = broker.popped()

@@ -97,7 +97,7 @@ class Case:
         self.hold.expire(self.pulls.broker.now)
 
     def subscribe_otherwise(self) -> None:
-        self.held.wish = "price > 3"
+        self.held.filter_key = "price > 3"
         self.hold.expire(self.pulls.broker.now)
 
 

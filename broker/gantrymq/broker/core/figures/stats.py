@@ -284,7 +284,8 @@ class Stats:
             _sweep(self._topics, age, self.limit)
             _sweep(self._groups, age, self.limit)
             _sweep(self._returns, age, self.limit)
-            self._figures.sweep(*self._tables)
+            topics, groups = self._tables
+            self._figures.sweep(topics, groups)
 
     def _look_at_the_hour(self) -> None:
         hour = self.local_hour(self._context.wall_ms)

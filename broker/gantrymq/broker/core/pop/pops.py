@@ -189,15 +189,15 @@ class Pops:
         if not self._state.in_flight.skip(place, offset):
             self.store_offset(place, offset)
 
-    def drop(self, checkout: InFlightMessage) -> None:
+    def drop(self, message: InFlightMessage) -> None:
         """Drop a message that was acknowledged, or whose retry copy is on disk."""
-        had_room = self._state.in_flight.room(checkout.place[0]) > 0
-        offset = self._state.in_flight.drop(checkout)
+        had_room = self._state.in_flight.room(message.place[0]) > 0
+        offset = self._state.in_flight.drop(message)
         if offset is not None:
-            self.store_offset(checkout.place, offset)
+            self.store_offset(message.place, offset)
         self.changed()
         if not had_room:
-            self.wake_soon(checkout.place)
+            self.wake_soon(message.place)
 
     def store_offset(self, place: Place, offset: int) -> None:
         """Store the group's offset if it is higher and no reset is pending; all before it is

@@ -82,10 +82,10 @@ class Revival:
         """Drop the messages whose copies are on disk."""
         flushed = self._state.store.queues.log_flushed
         while self._unsafe and self._unsafe[0][0] <= flushed:
-            end, checkouts = self._unsafe.popleft()
-            for checkout in checkouts:
-                self._state.retry_copies.note(checkout.place, checkout.offset, end)
-                self._drop(checkout)
+            end, messages = self._unsafe.popleft()
+            for message in messages:
+                self._state.retry_copies.note(message.place, message.offset, end)
+                self._drop(message)
 
     def retire(self) -> None:
         """Reset after a change of role, when the tasks have ended and the in-flight messages are
@@ -101,8 +101,8 @@ class Revival:
         why_gone = _why_gone(state, due[0].place)
         if why_gone is not None:
             state.effects.warning(f"dropped in-flight messages count={len(due)}: {why_gone}")
-            for checkout in due:
-                self._drop(checkout)
+            for message in due:
+                self._drop(message)
             return
         self._is_busy = True
         state.task_runner.start_in_role(
@@ -120,11 +120,11 @@ class Revival:
             self._looks_at = self._state.now
             return
         # Messages beyond the size of one round wait for the next one.
-        for checkout in due[len(found) :]:
-            self._state.in_flight.keep_out(checkout, checkout.pop_ms, checkout.due_ms)
+        for message in due[len(found) :]:
+            self._state.in_flight.keep_out(message, message.pop_ms, message.due_ms)
         due = due[: len(found)]
         pairs = zip(due, found, strict=True)
-        copies = {checkout: copy for checkout, copy in pairs if copy is not None}
+        copies = {message: copy for message, copy in pairs if copy is not None}
         if len(copies) < len(found):
             self._state.effects.warning(
                 f"lost unacknowledged messages {_named(due[0].place)}"
@@ -151,10 +151,10 @@ class Revival:
             self._keep(
                 kept, REFUSED_PAUSE_MS, "they stay out, for they break a limit of the broker"
             )
-            due = [checkout for checkout in due if checkout not in kept]
-        for checkout in due:
-            if checkout in copies:
-                group, topic, _ = checkout.place
+            due = [message for message in due if message not in kept]
+        for message in due:
+            if message in copies:
+                group, topic, _ = message.place
                 state.figures.popped_again.add((group, topic))
         self._unsafe.append((state.store.log.end, due))
         self._is_busy = False
@@ -173,8 +173,8 @@ class Revival:
             f"delivering unacknowledged messages again failed {_named(due[0].place)}"
             f" count={len(due)} retry_in={pause_ms // 1000}s: {why}"
         )
-        for checkout in due:
-            state.in_flight.keep_out(checkout, checkout.pop_ms, state.wall_ms + pause_ms)
+        for message in due:
+            state.in_flight.keep_out(message, message.pop_ms, state.wall_ms + pause_ms)
 
 
 def _named(place: Place) -> str:
@@ -199,7 +199,7 @@ def _copied(state: State, due: Sequence[InFlightMessage]) -> Task[list[Record | 
         failure = yield from topic_creation.safe(state, topic_again)
         if failure is not None:
             return f"topic {topic_again} is not persistent: {failure}"
-    offsets = [checkout.offset for checkout in due]
+    offsets = [message.offset for message in due]
 
     def copies(records: Sequence[Record | None]) -> list[Record | None]:
         return [each and _copy(state, at, each) for at, each in zip(due, records, strict=False)]
@@ -215,14 +215,14 @@ def _ensure_retry_topic(state: State, group: str, topic: str) -> None:
         state.offsets.commit(group, topic, 0, 0)
 
 
-def _copy(state: State, checkout: InFlightMessage, message: Record) -> Record:
-    group, topic, _ = checkout.place
+def _copy(state: State, popped: InFlightMessage, message: Record) -> Record:
+    group, topic, _ = popped.place
     if pop_handles.kind_of(topic) == pop_handles.TOPIC:
         topic = pop_handles.retry_topic(group, topic)
     return Record(
         utf8_bytes(topic),
         message.body,
-        properties=_with_first_pop(message.properties, checkout.pop_ms),
+        properties=_with_first_pop(message.properties, popped.pop_ms),
         queue_id=0,
         flag=message.flag,
         sys_flag=message.sys_flag,

@@ -36,7 +36,7 @@ from gantrymq.broker.core.figures.requests import HELD
 from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pull import pulls
 from gantrymq.broker.core.pull.pulls import Pull
-from gantrymq.broker.core.pull.subscriptions import Wish
+from gantrymq.broker.core.pull.subscriptions import FilterKey
 from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import failed, overloaded, rejected
 from gantrymq.store.read.pull_query import Pulled, PullStatus
@@ -74,6 +74,7 @@ class HeldPull:
 
     __slots__ = (
         "began",
+        "filter_key",
         "header",
         "is_looking",
         "is_over",
@@ -82,14 +83,13 @@ class HeldPull:
         "offset",
         "request",
         "until",
-        "wish",
     )
 
     def __init__(self, pull: Pull, began: float, until: float) -> None:
         self.began: float = began
         self.request: Request = pull.request
         self.header: PullMessageRequest = pull.header
-        self.wish: Wish = pull.choice.wish
+        self.filter_key: FilterKey = pull.choice.key
         self.until: float = until
         self.offset: int = pull.header.queue_offset
         self.is_looking: bool = False
@@ -254,7 +254,7 @@ class PullRequestHold:
         if isinstance(pull, Reply):
             self._answer(hold, pull.command)
             return
-        if pull.choice.wish != hold.wish:
+        if pull.choice.key != hold.filter_key:
             self._answer(hold, pulls.asked_anew(state, pull))
             return
         try:

@@ -42,28 +42,28 @@ NAMED_MAX: Final = 5
 
 
 # The hashes of tags, or the text of an expression; equal for equal filters.
-Wish: TypeAlias = frozenset[int] | str | None
+FilterKey: TypeAlias = frozenset[int] | str | None
 
 
 @final
 class Choice:
     """A consumer's filter for a topic; None: all messages.
 
-    `wish` is equal for subscriptions with the same filter. Created for every pull, hence slotted
+    `key` is equal for subscriptions with the same filter. Created for every pull, hence slotted
     and not frozen; treat it as a value.
     """
 
-    __slots__ = ("matches", "tags", "wish")
+    __slots__ = ("key", "matches", "tags")
 
     def __init__(
         self,
         tags: Callable[[int], bool] | None = None,
         matches: Callable[[Record], bool] | None = None,
-        wish: Wish = None,
+        key: FilterKey = None,
     ) -> None:
         self.tags: Callable[[int], bool] | None = tags
         self.matches: Callable[[Record], bool] | None = matches
-        self.wish: Wish = wish
+        self.key: FilterKey = key
 
 
 ALL: Final = Choice()
@@ -166,9 +166,9 @@ def _by_selector(
     if state.settings.filter_support_retry and header.topic.startswith(RETRY_PREFIX):
         return Choice(
             matches=lambda record: _matches_retried(state, header.consumer_group, record),
-            wish=said.sub_string,
+            key=said.sub_string,
         )
-    return Choice(matches=selector.matches, wish=said.sub_string)
+    return Choice(matches=selector.matches, key=said.sub_string)
 
 
 def _matches_retried(state: State, group: str, record: Record) -> bool:
@@ -227,7 +227,7 @@ def _by_codes(codes: tuple[int, ...]) -> Choice:
 
 def _made_by_codes(codes: tuple[int, ...]) -> Choice:
     hashes = frozenset(codes)
-    return Choice(tags=tags.TagFilter("", (), hashes).matches, wish=hashes)
+    return Choice(tags=tags.TagFilter("", (), hashes).matches, key=hashes)
 
 
 _kept_by_tags: Final = lru_cache(TAG_FILTERS_MAX)(_made_by_tags)

@@ -125,7 +125,7 @@ def _two_wishes(group: ConsumerGroup, client: Client) -> str:
     wishes = [(each, group.wants_of(each)) for each in (client, *group.clients.values())]
     said = [(each, wants) for each, wants in wishes if wants is not None]
     one, wants = said[0]
-    other, other_wants = next(wish for wish in said if wish[1] != wants)
+    other, other_wants = next(each for each in said if each[1] != wants)
     return (
         f"members of group {group.name} do not subscribe alike:"
         f" {_shown(one)} wants {_listed(wants, other_wants)},"

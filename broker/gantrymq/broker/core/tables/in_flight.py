@@ -29,10 +29,10 @@ Place: TypeAlias = tuple[str, str, int]
 """A group, a topic and a queue id."""
 
 # 300 bytes of memory each, 15 of file. Java holds as many checkpoints in memory.
-CHECKOUTS_MAX: Final = 200_000
+IN_FLIGHT_MAX: Final = 200_000
 
 # The limit of one group, so that a group that acknowledges nothing leaves room for the others.
-GROUP_CHECKOUTS_MAX: Final = 50_000
+GROUP_IN_FLIGHT_MAX: Final = 50_000
 
 NEVER_MS: Final = 1 << 62
 
@@ -85,7 +85,7 @@ class InFlightMessages:
     def room(self, group: str) -> int:
         """How many more messages the group may have in flight."""
         out = self._groups.get(group, 0)
-        return max(0, min(GROUP_CHECKOUTS_MAX - out, CHECKOUTS_MAX - self._count))
+        return max(0, min(GROUP_IN_FLIGHT_MAX - out, IN_FLIGHT_MAX - self._count))
 
     def has_group(self, group: str) -> bool:
         """Whether the group has messages in flight."""
@@ -132,38 +132,38 @@ class InFlightMessages:
     def find(self, place: Place, offset: int, pop_ms: int) -> InFlightMessage | None:
         """The message that this pop returned, if it is still in flight and not due."""
         queue = self._queues.get(place)
-        checkout = None if queue is None else queue.out.get(offset)
-        if checkout is None or checkout.is_due or checkout.pop_ms != pop_ms:
+        message = None if queue is None else queue.out.get(offset)
+        if message is None or message.is_due or message.pop_ms != pop_ms:
             return None
-        return checkout
+        return message
 
-    def is_out(self, checkout: InFlightMessage) -> bool:
+    def is_out(self, message: InFlightMessage) -> bool:
         """Whether this very message is in flight; a later pop may have the same offset in
         flight."""
-        queue = self._queues.get(checkout.place)
-        return queue is not None and queue.out.get(checkout.offset) is checkout
+        queue = self._queues.get(message.place)
+        return queue is not None and queue.out.get(message.offset) is message
 
-    def drop(self, checkout: InFlightMessage) -> int | None:
+    def drop(self, message: InFlightMessage) -> int | None:
         """Drop a message. If it was its queue's last one, return the group's offset there, else
         None."""
-        queue = self._queues.get(checkout.place)
-        if queue is None or not self.is_out(checkout):
+        queue = self._queues.get(message.place)
+        if queue is None or not self.is_out(message):
             return None  # the queue was reset meanwhile, or deleted
-        del queue.out[checkout.offset]
-        self._forget(checkout)
+        del queue.out[message.offset]
+        self._forget(message)
         if queue.out:
             return None
-        del self._queues[checkout.place]
+        del self._queues[message.place]
         return queue.next
 
-    def keep_out(self, checkout: InFlightMessage, pop_ms: int, due_ms: int) -> None:
+    def keep_out(self, message: InFlightMessage, pop_ms: int, due_ms: int) -> None:
         """Keep the message invisible until `due_ms`, under a handle of `pop_ms`, if it is in
         flight."""
-        if not self.is_out(checkout):
+        if not self.is_out(message):
             return
-        self._unplan(checkout)
-        checkout.pop_ms, checkout.due_ms, checkout.is_due = pop_ms, due_ms, False
-        self._plan(checkout)
+        self._unplan(message)
+        message.pop_ms, message.due_ms, message.is_due = pop_ms, due_ms, False
+        self._plan(message)
 
     def move(self, place: Place, offset: int) -> bool:
         """Continue pops at this offset, and drop messages from it on, which are popped again.
@@ -173,8 +173,8 @@ class InFlightMessages:
         queue = self._queues.get(place)
         if queue is None:
             return False
-        for checkout in [each for at, each in queue.out.items() if at >= offset]:
-            self.drop(checkout)
+        for message in [each for at, each in queue.out.items() if at >= offset]:
+            self.drop(message)
         queue.next = offset
         return place in self._queues
 
@@ -182,8 +182,8 @@ class InFlightMessages:
         """Drop the in-flight messages of a group, or of a topic."""
         for place in list(self._queues):
             if group in (None, place[0]) and topic in (None, place[1]):
-                for checkout in self._queues.pop(place).out.values():
-                    self._forget(checkout)
+                for message in self._queues.pop(place).out.values():
+                    self._forget(message)
 
     # ------------------------------------------------------------------ time
 
@@ -199,42 +199,42 @@ class InFlightMessages:
             return ()
         slot = self._slots[self._slot_times[0]]
         place = next(iter(slot)).place
-        due = [checkout for checkout in slot if checkout.place == place][:count]
-        for checkout in due:
-            self._unplan(checkout)
-            checkout.is_due = True
-        return sorted(due, key=lambda checkout: checkout.offset)
+        due = [message for message in slot if message.place == place][:count]
+        for message in due:
+            self._unplan(message)
+            message.is_due = True
+        return sorted(due, key=lambda message: message.offset)
 
-    def _plan(self, checkout: InFlightMessage) -> None:
-        number = checkout.due_ms // _SLOT_MS
+    def _plan(self, message: InFlightMessage) -> None:
+        number = message.due_ms // _SLOT_MS
         slot = self._slots.get(number)
         if slot is None:
             slot = self._slots[number] = {}
             heappush(self._slot_times, number)
-        slot[checkout] = None
+        slot[message] = None
 
-    def _unplan(self, checkout: InFlightMessage) -> None:
-        number = checkout.due_ms // _SLOT_MS
+    def _unplan(self, message: InFlightMessage) -> None:
+        number = message.due_ms // _SLOT_MS
         slot = self._slots.get(number)
         if slot is not None:
-            slot.pop(checkout, None)
+            slot.pop(message, None)
             if not slot:
                 del self._slots[number]
 
-    def _add(self, queue: _Queue, checkout: InFlightMessage) -> None:
-        group = checkout.place[0]
-        queue.out[checkout.offset] = checkout
+    def _add(self, queue: _Queue, message: InFlightMessage) -> None:
+        group = message.place[0]
+        queue.out[message.offset] = message
         self._count += 1
         self._groups[group] = self._groups.get(group, 0) + 1
-        self._plan(checkout)
+        self._plan(message)
 
-    def _forget(self, checkout: InFlightMessage) -> None:
-        group = checkout.place[0]
+    def _forget(self, message: InFlightMessage) -> None:
+        group = message.place[0]
         self._count -= 1
         self._groups[group] -= 1
         if not self._groups[group]:
             del self._groups[group]
-        self._unplan(checkout)
+        self._unplan(message)
 
     # ------------------------------------------------------------------ the file
 
@@ -276,8 +276,8 @@ class InFlightMessages:
 def _pops_text(out: Mapping[int, InFlightMessage]) -> str:
     """The messages in the format of the file; those of one pop share their times."""
     pops: dict[tuple[int, int], list[str]] = {}
-    for offset, checkout in out.items():
-        pops.setdefault((checkout.pop_ms, checkout.due_ms), []).append(str(offset))
+    for offset, message in out.items():
+        pops.setdefault((message.pop_ms, message.due_ms), []).append(str(offset))
     return ",".join(
         [f'"{pop_ms} {due_ms}":[{",".join(offsets)}]' for (pop_ms, due_ms), offsets in pops.items()]
     )

@@ -77,9 +77,9 @@ def _ack(pops: Pops, state: State, place: Place, offset: int, handle: Handle) ->
     """Acknowledge one message. Returns a refusal only where RocketMQ refuses; else None."""
     if handle.is_orderly:
         return _ack_in_order(pops, state, place, offset, handle)
-    checkout = state.in_flight.find(place, offset, handle.pop_ms)
-    if checkout is not None:
-        pops.drop(checkout)
+    message = state.in_flight.find(place, offset, handle.pop_ms)
+    if message is not None:
+        pops.drop(message)
     return None
 
 
@@ -121,8 +121,8 @@ def change_invisible_time(pops: Pops, state: State, request: Request) -> Outcome
     due_ms = state.wall_ms + header.invisible_time
     if handle.is_orderly:
         return _keep_in_order(pops, place, header.offset, handle, due_ms)
-    checkout = state.in_flight.find(place, header.offset, handle.pop_ms)
-    if checkout is None:
+    message = state.in_flight.find(place, header.offset, handle.pop_ms)
+    if message is None:
         return refused(
             ResponseCode.NO_MESSAGE,
             f"message {header.offset} of queue {header.queue_id} of {header.topic} is not out"
@@ -130,7 +130,7 @@ def change_invisible_time(pops: Pops, state: State, request: Request) -> Outcome
         )
     # A handle of the same millisecond would equal the old one.
     pop_ms = max(state.wall_ms, handle.pop_ms + 1)
-    state.in_flight.keep_out(checkout, pop_ms, due_ms)
+    state.in_flight.keep_out(message, pop_ms, due_ms)
     pops.changed()
     return _kept(pop_ms, header.invisible_time, handle)
 
