@@ -61,7 +61,7 @@ def test_another_member_takes_over_from_one_that_was_killed(
     )
 
 
-def test_who_has_reaped_the_master_gives_its_lease_away(
+def test_supervisor_that_reaped_the_master_releases_its_lease(
     guarded: MemberGroup, figures: list[str]
 ) -> None:
     with guarded.sending() as sender:
@@ -85,7 +85,7 @@ def test_a_master_that_is_told_to_stop_hands_over(group: MemberGroup, figures: l
         work(group, sender)
         old, began = group.master, time.monotonic()
         old.finish(20.0)
-        assert group.holder not in (0, old.number), "somebody was master before it was gone"
+        assert group.holder not in (0, old.number), "another member was master before it was gone"
         assert old.said("handing over") == 1
         work(group, sender)
         old.start()
@@ -97,7 +97,7 @@ def test_a_master_that_is_told_to_stop_hands_over(group: MemberGroup, figures: l
     )
 
 
-def test_an_operator_says_who_is_master(group: MemberGroup, figures: list[str]) -> None:
+def test_operator_chooses_the_master(group: MemberGroup, figures: list[str]) -> None:
     with group.sending() as sender:
         work(group, sender)
         old, began = group.master, time.monotonic()
@@ -114,7 +114,7 @@ def test_an_operator_says_who_is_master(group: MemberGroup, figures: list[str]) 
     )
 
 
-def test_a_follower_that_was_killed_holds_nobody_up_for_long(
+def test_killed_follower_delays_sends_for_a_bounded_time(
     group: MemberGroup, figures: list[str]
 ) -> None:
     with group.sending() as sender:
@@ -133,9 +133,7 @@ def test_a_follower_that_was_killed_holds_nobody_up_for_long(
     )
 
 
-def test_a_follower_that_is_told_to_stop_holds_nobody_up(
-    group: MemberGroup, figures: list[str]
-) -> None:
+def test_follower_that_stops_cleanly_delays_no_send(group: MemberGroup, figures: list[str]) -> None:
     with group.sending() as sender:
         work(group, sender)
         gone = next(each for each in group.members.values() if each is not group.master)

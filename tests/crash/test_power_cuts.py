@@ -38,7 +38,7 @@ def test_power_cuts_take_nothing_that_was_promised(
     figures.append(trial.summary())
 
 
-def test_the_same_cuts_tell_who_does_not_sync(
+def test_same_power_cuts_reveal_a_store_that_does_not_sync(
     nursery: Nursery, mount: Mount, seed: int, figures: list[str]
 ) -> None:
     trial = Trial(nursery, mount.root, mount=mount, mutant="deaf", seed=seed)

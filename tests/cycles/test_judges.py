@@ -83,7 +83,7 @@ def test_logs_that_differ_or_end_elsewhere_are_told(tmp_path: Path) -> None:
     longer = log(tmp_path / "3", "0", b"a", b"b", b"d")
     assert compare({1: one, 2: other})[1] == ["the logs of 1 and 2 differ in the file at 0"]
     [told] = compare({1: one, 3: longer})[1]
-    assert told == "all follow and nobody sends, yet the logs end at {1: 10, 3: 15}"
+    assert told == "all follow and no client sends, yet the logs end at {1: 10, 3: 15}"
 
 
 # ------------------------------------------------------------------ figures

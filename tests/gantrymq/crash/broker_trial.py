@@ -135,7 +135,9 @@ class BrokerTrial:
         self._kills += 1
         for role in self._roles:
             role.killed(self._config)
-        wait_until(self._is_gone, "a name server forgets who was killed", AT_ONCE_SECONDS)
+        wait_until(
+            self._is_gone, "a name server forgets the broker that was killed", AT_ONCE_SECONDS
+        )
 
     def _is_gone(self) -> bool:
         return not self._broker.is_known_to(self._names)

@@ -1,6 +1,6 @@
 """What was promised, and what is found: the oracle of the crash tests.
 
-    firm     must be found after a power cut: answered PUT_OK to somebody who waited for the disk,
+    firm     must be found after a power cut: answered PUT_OK to a client that waited for the disk,
              or below what the store called flushed, or shown to consumers by a recovery
     loose    must be found after a kill, for the system still has it
 
@@ -59,7 +59,7 @@ class Ledger:
         self._promise(lines)
 
     def cut(self) -> None:
-        """The power went: what was not on disk for good need not be there any more."""
+        """The power went: what was not on disk need not be there any more."""
         for part in self._loose:
             self._due.discard(part)
         self._loose.clear()

@@ -222,7 +222,7 @@ class MemberGroup:
     # ------------------------------------------------------------------ life
 
     def start(self, *flags: str) -> None:
-        """All follow one of them, who is master."""
+        """All follow one of them, the master."""
         self.names.start()
         of_api = [flag for port in self._api_ports for flag in ("--port", str(port))]
         of_api += ["--service", str(self._service_port)]
@@ -264,7 +264,7 @@ class MemberGroup:
         notes = self.lease().get("metadata", {}).get("annotations", {})
         return str(notes.get(f"gantrymq.dev/{name}", ""))
 
-    # ------------------------------------------------------------------ who is what
+    # ------------------------------------------------------------------ roles
 
     @property
     def holder(self) -> int:
@@ -275,9 +275,9 @@ class MemberGroup:
         return self.members[self.holder]
 
     def wait_until_led(self, *, not_by: int = 0, seconds: float = ELECT_SECONDS) -> float:
-        """How long it took until somebody else is master."""
+        """How long it took until another member is master."""
         began = time.monotonic()
-        self.wait(lambda: self.holder not in (0, not_by), "somebody else is master", seconds)
+        self.wait(lambda: self.holder not in (0, not_by), "another member is master", seconds)
         return time.monotonic() - began
 
     def wait_until_well(self, seconds: float = ELECT_SECONDS) -> None:

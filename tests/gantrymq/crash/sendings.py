@@ -1,4 +1,4 @@
-"""What is put: known from its number alone, so that whoever finds a message can judge it.
+"""What is put: known from its number alone, so that a check that finds a message can judge it.
 
 A put is one message or a batch of one queue. Its number says in which life of the store it was
 made; everything else is drawn from it.

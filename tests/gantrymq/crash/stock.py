@@ -39,7 +39,7 @@ class Stock:
         """What is held, and what is wrong with it, as the report has it."""
         known = sum(self._store.queues.find(*queue) is not None for queue in QUEUES)
         if known != self._store.queues.count:
-            yield f"fault {self._store.queues.count - known} queues that nobody wrote to"
+            yield f"fault {self._store.queues.count - known} queues that have no message of the run"
         for queue, start in zip(QUEUES, self._starts, strict=True):
             yield from self._queue(queue, start)
 
@@ -60,7 +60,7 @@ class Stock:
     def _message(self, queue: Queue, offset: int, record: Record) -> str:
         number = number_of(record.body)
         if number is None or record.queue_offset != offset:
-            return f"fault {queue} at {offset}: nobody sent {record!r}"
+            return f"fault {queue} at {offset}: no role sent {record!r}"
         put, part = number
         sent = messages_of(put)
         if part >= len(sent):

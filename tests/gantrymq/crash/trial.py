@@ -40,7 +40,7 @@ class How(Enum):
     KILL = "the process is killed"
     CUT = "the power is cut, then the process is killed"
     CUT_AT_CHANGE = "the power goes at one of the next changes of the disk"
-    ALONE = "nobody ends it"
+    ALONE = "no kill ends it"
 
 
 @final
@@ -192,7 +192,7 @@ class Trial:
         assert not faults, "\n".join([f"seed {self._seed}:", *faults[:SHOWN_MAX]])
 
     def summary(self) -> str:
-        """Figures of all lives, for whoever looks at the run."""
+        """Figures of all lives, for the report of the run."""
         figures = {name: count for name, count in self.ledger.figures.items() if count}
         figures_text = ", ".join(f"{count} {name}" for name, count in figures.items())
         return f"{self._flush.value} seed {self._seed}: {self.cuts} power cuts, {figures_text}"
@@ -206,7 +206,7 @@ class Trial:
 
 
 def drawn(chance: random.Random, how: How) -> tuple[Ending, int]:
-    """Some ending while the store starts, serves or stops, and how many puts there are to be."""
+    """Some ending while the store starts, serves or stops, and how many puts there will be."""
     drawn = chance.random()
     changes = chance.randrange(1, 200)
     if drawn < 0.3:

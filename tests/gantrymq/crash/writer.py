@@ -1,7 +1,7 @@
 """One life of a store, in a process that may be killed at any moment: what a broker's loop does.
 
 It recovers, tells what it finds, then puts messages in groups, tells each answer after it was
-given, and at last stops cleanly, unless somebody ends it before. The store's clock runs faster
+given, and at last stops cleanly, unless it is killed before. The store's clock runs faster
 than the world's, so that marks and checkpoints, which are written every few seconds, are written
 often in a short life.
 """
@@ -34,7 +34,7 @@ from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.turn import Turn
 
 CLOCK_SPEED: Final = 40.0
-SILENCE_SECONDS_MAX: Final = 60  # of a writer that hangs, or that everybody forgot
+SILENCE_SECONDS_MAX: Final = 60  # of a writer that hangs, or whose parent is gone
 UNANSWERED_MAX: Final = 64
 LOG_FILE_BYTES: Final = 256 << 10
 LINES_BYTES: Final = 4096  # the system takes so much in one piece

@@ -1,4 +1,4 @@
-"""One fault: from the strike until all is well again, and everybody at work."""
+"""Runs one fault: from the strike until the group and its clients work again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gantrymq.cycles.outcome import Cycle
 from gantrymq.cycles.plan import Step
 
 CALM_SECONDS: Final = 1.5
-"""Before a strike; everybody is at work."""
+"""Before a strike; all clients work."""
 RATE_SECONDS: Final = 20.0
 WELL_SECONDS: Final = 90.0
 POLL_SECONDS: Final = 0.02
@@ -25,7 +25,7 @@ TAKE_SECONDS: Final = 0.2
 
 @final
 class HolderWatch:
-    """Looks who holds the lease, until somebody else does than in the beginning."""
+    """Watches the lease until another member holds it than in the beginning."""
 
     def __init__(self, group: CycleGroup) -> None:
         self.moved_at: float | None = None
@@ -47,7 +47,7 @@ class HolderWatch:
 
 
 def carry_out(step: Step, group: CycleGroup, told: Told) -> Cycle:
-    """Raises TimeoutError, with what everybody says, when it does not become well again."""
+    """Raises TimeoutError with the reports of all when the group does not recover."""
     wait_until_at_work(group, told)
     _wait_for_rate(told)
     told.forget()

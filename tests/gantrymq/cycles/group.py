@@ -44,7 +44,7 @@ ASK_SECONDS: Final = 5.0
 LEASE_NAME: Final = f"interop-{BROKER}"
 _LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{LEASE_NAME}"
 _SLICE: Final = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices/{BROKER}-master"
-# Run on the API's own host: what it does to whoever asks it there.
+# Run on the API's own host: what it does to its callers there.
 _CONTROL: Final = """\
 import json, sys, urllib.request
 url, fault, seconds = sys.argv[1:]
@@ -121,7 +121,7 @@ class CycleMember:
         self._child = None
 
     def kill_all(self) -> None:
-        """With its guard, so that nobody gives the lease away."""
+        """With its supervisor, so that no process gives the lease away."""
         if self._child is not None:
             self._child.kill()
             self._child = None
@@ -245,7 +245,7 @@ class CycleGroup:
         with connect(self.names) as connection:
             return connection.ask(Request(105, {"topic": TOPIC})).code == 0
 
-    # ------------------------------------------------------------------ who is what
+    # ------------------------------------------------------------------ roles
 
     def lease(self) -> Object:
         """As the API has it; {} while there is none."""

@@ -21,7 +21,7 @@ class Cycle:
     moved: float | None
     """Until another member held the lease."""
     gap: float
-    """The longest time in which nobody was told SEND_OK."""
+    """The longest time without a SEND_OK."""
     gaps: dict[str, float]
     """The same of each producer, and without a delivery of each consumer."""
     failed: dict[str, int]
@@ -29,7 +29,7 @@ class Cycle:
     other: dict[str, int]
     """Answers with another status than SEND_OK."""
     well: float
-    """Until all members were in sync and everybody at work again."""
+    """Until all members were in sync and all clients worked again."""
 
 
 @final

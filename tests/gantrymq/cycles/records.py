@@ -2,7 +2,7 @@
 
 int64  when, monotonic nanoseconds, a clock that all processes of a machine share
 uint8  status: how a send ended; 0 for a delivery
-uint8  who sent the message
+uint8  the sender of the message
 uint16 queue
 uint32 number of the message, of those that this one sent
 int64  queue offset
@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, final
 
 LAYOUT: Final = struct.Struct(">qBBHIq")
 BODY: Final = struct.Struct(">II")
-"""A message's body begins with who sent it, and its number."""
+"""A message's body begins with its sender and its number."""
 BODY_BYTES: Final = 128
 
 

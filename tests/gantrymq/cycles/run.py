@@ -70,7 +70,7 @@ def line(cycle: Cycle) -> str:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - whoever made the enclosure reads it
+    print(text, flush=True)  # noqa: T201 - the maker of the enclosure reads it
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import pytest
 
 from gantrymq.sim.group.group_history import Group
 from gantrymq.sim.group.group_scenes import (
-    FOR_GOOD,
+    NEVER_RESTARTS,
     WELL_SECONDS,
     follower,
     kill_for_good,
@@ -50,7 +50,7 @@ def test_name_servers_forget_a_follower_whose_process_was_killed(lost: float) ->
 @pytest.mark.timeout(0)
 def test_name_servers_hear_nothing_of_a_machine_without_power() -> None:
     group, node = with_a_follower_in_the_route()
-    node.restart_seconds = FOR_GOOD
+    node.restart_seconds = NEVER_RESTARTS
     node.cut()
     run(group, POLLED_SECONDS)
     assert is_routed_to(group, node)

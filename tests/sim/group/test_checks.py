@@ -43,7 +43,7 @@ def test_nor_one_where_the_set_is_too_small() -> None:
         scene.acknowledge(0, 0)
 
 
-def test_nobody_joins_the_set_who_lacks_a_promise() -> None:
+def test_member_that_lacks_a_promise_does_not_join_the_set() -> None:
     scene = Scene()
     scene.log(1, b"a")
     scene.log(2, b"a")
@@ -80,7 +80,7 @@ def test_what_was_decided_with_too_small_a_set_is_no_promise_when_the_set_has_gr
         scene.acknowledge(0, 0)
 
 
-def test_and_who_was_of_the_set_when_it_was_decided_has_to_have_it() -> None:
+def test_member_of_the_set_at_the_decision_must_have_it() -> None:
     scene = Scene()
     scene.log(1, b"a")
     scene.log(2, b"a")
@@ -167,7 +167,7 @@ def test_a_start_on_a_disk_that_lied_may_cut_the_log_as_one_of_a_replaced_disk_l
     scene.checks.reread(2, gone, was_cut=True, has_lied=True)
 
 
-def test_who_follows_no_master_since_a_loss_may_show_it_once_more() -> None:
+def test_member_without_a_master_since_a_loss_may_show_it_once_more() -> None:
     scene = acknowledged_by_both()
     scene.log(3, b"a", b"b", b"c")
     scene.lose(1, b"a", b"b")
@@ -207,7 +207,7 @@ def test_only_members_of_the_set_are_elected() -> None:
         scene.write(Lease(holder=3, epoch=2, in_sync=frozenset({3})))
 
 
-def test_but_where_nothing_is_on_their_disks_whoever_has_all_promises() -> None:
+def test_member_with_all_promises_leads_when_no_disk_has_them() -> None:
     for key in (b"c", b"x"):
         scene = acknowledged_by_both()
         scene.log(3, b"a", b"b", key)
@@ -218,7 +218,7 @@ def test_but_where_nothing_is_on_their_disks_whoever_has_all_promises() -> None:
             scene.write(Lease(holder=3, epoch=2, in_sync=frozenset({3})))
 
 
-def test_who_was_told_finds_the_message_at_the_end() -> None:
+def test_acknowledged_message_is_found_at_the_end() -> None:
     scene = Scene()
     scene.log(1, b"a", b"b")
     scene.checks.whole(1, {b"a": 0, b"b": SIZE})

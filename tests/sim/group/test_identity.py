@@ -8,7 +8,7 @@ from gantrymq.ha.member.member import Member
 from gantrymq.ha.member.seat_conflicts import LASTING_SECONDS, OVER_SECONDS
 from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
-    FOR_GOOD,
+    NEVER_RESTARTS,
     WELL_SECONDS,
     follower,
     is_answered,
@@ -56,7 +56,7 @@ def test_a_foreign_disk_with_higher_epochs_moves_no_role_and_cuts_nothing(
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_foreign_disk_is_not_elected_when_the_master_is_gone(seed: int) -> None:
-    """Of three members one has a foreign disk, and the master ends for good."""
+    """Of three members one has a foreign disk, and the master ends forever."""
     group = well(seed, 3)
     old, node, is_led = master(group), follower(group), is_led_on(group)
     (other,) = (each for each in group.nodes.values() if each not in (old, node))
@@ -158,7 +158,7 @@ def test_two_machines_in_one_seat_are_reported_by_the_master_and_by_the_refused_
     twin.start()
     run(group, LASTING_SECONDS + 2.0)
     (text,) = _conflicts(master(group))
-    assert text.startswith(f"member {node.number} counts with the disk ")
+    assert text.startswith(f"member {node.number} is in sync with the disk ")
     assert _member(twin).refusal == text
     assert _member(node).refusal == ""
     assert is_whole(group)
@@ -219,6 +219,6 @@ def test_a_disk_that_lies_is_not_chosen_when_its_power_was_gone(seed: int) -> No
     old.cut("with a disk that lied")
     until(group, is_led, ELECTED_SECONDS)
     assert not leads(old)
-    old.restart_seconds = FOR_GOOD
+    old.restart_seconds = NEVER_RESTARTS
     run(group, LATER_SECONDS)
     must_have_everything(group)

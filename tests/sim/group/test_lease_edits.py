@@ -9,7 +9,7 @@ import pytest
 from gantrymq.sim.group.group_history import Group
 from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
-    FOR_GOOD,
+    NEVER_RESTARTS,
     WELL_SECONDS,
     cut,
     follower,
@@ -31,7 +31,7 @@ LATER_SECONDS = 10.0
 
 
 def touched(group: Group) -> None:
-    """Somebody writes other metadata of it, each second from now on."""
+    """Another program writes metadata of it, each second from now on."""
     group.leases.touch()
     group.world.after(TOUCH_SECONDS, lambda: touched(group))
 
@@ -39,7 +39,9 @@ def touched(group: Group) -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("members", [2, 3])
-def test_a_lease_that_somebody_touches_keeps_no_dead_master_alive(seed: int, members: int) -> None:
+def test_lease_that_another_program_touches_keeps_no_dead_master_alive(
+    seed: int, members: int
+) -> None:
     group = well(seed, members)
     touched(group)
     run(group, 3.0)
@@ -99,7 +101,7 @@ def test_an_epoch_that_a_new_disk_reads_first_keeps_its_member_from_no_later_mas
     """The member's disk knows no other Lease, and the master ends before it puts the edit right."""
     group = well(seed, members)
     old, node = master(group), follower(group)
-    node.restart_seconds = FOR_GOOD
+    node.restart_seconds = NEVER_RESTARTS
     node.kill()
     until(group, lambda: node.number not in group.leases.past[-1].lease.in_sync, WELL_SECONDS)
     node.replace_disk()

@@ -1,4 +1,4 @@
-"""Compare-and-set, with outcomes that nobody knows."""
+"""Tests compare-and-set of the lease store, with unknown outcomes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_lost_answer_leaves_the_outcome_unknown() -> None:
     assert lease_state.world.tally["unknown outcomes, written"] == 1
 
 
-def test_a_slow_store_may_write_when_nobody_waits_any_more() -> None:
+def test_slow_store_may_write_when_no_caller_waits_any_more() -> None:
     lease_state = Desk()
     lease_state.store.api.health = Health.SLOW
     answers = []
@@ -88,7 +88,7 @@ def test_a_slow_store_may_write_when_nobody_waits_any_more() -> None:
     assert lease_state.world.tally["unknown outcomes, written"] > 0
 
 
-def test_what_a_late_store_did_others_know_before_who_asked() -> None:
+def test_write_of_a_late_store_is_seen_before_its_answer() -> None:
     lease_state = Desk()
     lease_state.store.api.health, lease_state.store.api.late_seconds = Health.LATE, (0.5, 0.5)
     lease_state.store.write(lease_state.place, lease_state.life, MINE, lease_state.answers.append)
@@ -135,7 +135,7 @@ def test_the_operator_changes_nothing_but_his_part() -> None:
     assert (lease.operator_requests.preferred, lease.fenced) == (2, frozenset({3}))
 
 
-def test_what_somebody_restored_is_not_the_truth_until_a_member_writes_again() -> None:
+def test_restored_lease_does_not_count_until_a_member_writes_again() -> None:
     for epoch in (1, 2):
         lease_state = Desk()
         lease_state.write(MINE)

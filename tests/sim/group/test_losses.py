@@ -80,7 +80,7 @@ def test_but_not_where_a_machine_that_is_down_still_has_it() -> None:
         scene.lead(1, 2)
 
 
-def test_nor_where_who_was_let_go_had_it_too() -> None:
+def test_loss_is_not_excused_when_a_removed_member_had_it_too() -> None:
     scene = acknowledged_by_both()
     scene.write(Lease(holder=1, epoch=1, in_sync=frozenset({1})))
     scene.lose(1, b"a")
@@ -98,7 +98,7 @@ def test_nor_where_a_part_of_it_is_left_elsewhere() -> None:
         scene.lead(1, 2)
 
 
-def test_nor_where_somebody_lost_it_otherwise() -> None:
+def test_loss_is_not_excused_when_a_member_lost_it_otherwise() -> None:
     scene = acknowledged_by_both()
     scene.lose(1, b"a")
     scene.log(2, b"a")
@@ -136,7 +136,7 @@ def test_and_then_one_from_outside_of_the_set_may_have_most() -> None:
 
 
 def elected_twice_without_a_lease(*lost: int) -> Scene:
-    """Member 3, whose first epoch nobody led; it had two of three messages."""
+    """Member 3, whose first epoch had no master; it had two of three messages."""
     scene = acknowledged_by_both()
     scene.log(3, b"a", b"b")
     for number in lost:
@@ -149,7 +149,7 @@ def elected_twice_without_a_lease(*lost: int) -> Scene:
     return scene
 
 
-def test_an_epoch_that_nobody_led_takes_no_excuse_away() -> None:
+def test_epoch_without_a_master_takes_no_excuse_away() -> None:
     scene = elected_twice_without_a_lease(1, 2)
     scene.lead(2, 3)
     assert scene.world.tally["excused losses"] == 1

@@ -1,4 +1,4 @@
-"""Members that are gone for good: an operator who accepts a loss has a master again."""
+"""Tests members that never return: an operator that accepts a loss has a master again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gantrymq.ha.lease.lease import DURATION_SECONDS
 from gantrymq.sim.group.group_history import Group
 from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
-    FOR_GOOD,
+    NEVER_RESTARTS,
     follower,
     is_led_on,
     leads,
@@ -29,7 +29,7 @@ ALLOWED_SECONDS = STARTED_SECONDS + DURATION_SECONDS + UNCLEAN_SECONDS + ELECTED
 
 def _without_power(group: Group, lost: Node) -> None:
     """Both machines of two lose it, and one of them does not come back."""
-    lost.restart_seconds = FOR_GOOD
+    lost.restart_seconds = NEVER_RESTARTS
     for node in group.nodes.values():
         if node is not lost:
             node.restart_seconds = (STARTED_SECONDS, STARTED_SECONDS)
@@ -62,7 +62,7 @@ def test_what_is_left_of_a_group_waits_for_an_operator_and_then_leads(
 def test_a_group_that_lost_its_power_at_once_leads_on_by_itself(
     seed: int, *, flushes: bool
 ) -> None:
-    """All machines come back: nothing that was to be on disks is lost, and nobody is asked."""
+    """All machines come back: nothing that was to be on disks is lost, and no operator is asked."""
     group = well(seed, 3, flushes=flushes)
     run(group, 3.0)
     is_led = is_led_on(group)

@@ -1,4 +1,4 @@
-"""What the simulator reads of a log that nobody runs on: real bytes, whole and damaged."""
+"""Tests what the simulator reads of a log on a stopped machine, whole and damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mishap or two in a group in which nothing else is wrong: somebody leads again in bounded time.
+"""Tests that a member leads again in bounded time after a mishap or two in a sound group.
 
 Histories ask for that only when all troubles are over. Here one of them stays.
 """
@@ -47,7 +47,7 @@ Mishap = Callable[[Group, Node], Heal]
 @pytest.mark.parametrize("late_seconds", [0.1, 0.3, 0.5, 0.8])
 @pytest.mark.parametrize("members", [2, 3])
 def test_late_answers_burn_no_epochs(seed: int, members: int, late_seconds: float) -> None:
-    """What a seeker wrote others know before it does; whoever leads then goes on."""
+    """Others know what a seeker wrote before it does; the master of then continues."""
     group = well(seed, members)
     group.leases.api.health = Health.LATE
     group.leases.api.late_seconds = (late_seconds, late_seconds)
@@ -113,7 +113,9 @@ def test_whose_disk_is_stuck_leads_no_more(
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("is_fenced", [True, False])
-def test_nobody_waits_for_one_with_as_much_that_may_not_lead(seed: int, is_fenced: bool) -> None:
+def test_election_does_not_wait_for_an_equal_member_that_may_not_lead(
+    seed: int, is_fenced: bool
+) -> None:
     """The master is started anew, and the only other one is fenced, or does not reach the lease."""
     group = well(seed, 2)
     if master(group).number == 1:
@@ -140,7 +142,7 @@ def test_nobody_waits_for_one_with_as_much_that_may_not_lead(seed: int, is_fence
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("wish", ["fence", "switch"])
 def test_an_operator_moves_no_role_while_the_lease_is_only_read(seed: int, wish: str) -> None:
-    """Nobody could take it; once it can be written the role moves."""
+    """No member could take it; once it can be written the role moves."""
     group = well(seed, 3)
     old, leases = master(group), group.leases
     other = min(group.nodes.keys() - {old.number})
@@ -167,7 +169,7 @@ def test_an_operator_moves_no_role_while_the_lease_is_only_read(seed: int, wish:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("torn", [0.0, 1.0])
-def test_who_comes_back_in_an_outage_ends_no_reign(seed: int, torn: float) -> None:
+def test_member_that_returns_in_an_outage_ends_no_mastership(seed: int, torn: float) -> None:
     """The lease store is down: the master goes on by promises, and a member that was away and has
     everything is asked for one as well."""
     group = well(seed, 3)

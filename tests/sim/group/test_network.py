@@ -140,7 +140,7 @@ def test_a_machine_without_power_is_not_noticed_before_it_is_back() -> None:
     assert pair.events == ["closed there"]
 
 
-def test_nobody_listening_is_told_at_once_and_a_cut_after_a_while() -> None:
+def test_refused_connection_is_told_at_once_and_a_cut_after_a_while() -> None:
     pair = Pair()
     pair.network.connect(
         pair.places[0], pair.lives[0], 3, PORT, pair._connected, _note(pair, "refused")
@@ -157,7 +157,7 @@ def test_nobody_listening_is_told_at_once_and_a_cut_after_a_while() -> None:
     assert pair.events == ["refused", "hung"]
 
 
-def test_who_sends_much_is_held_up_until_it_is_taken() -> None:
+def test_sender_is_paused_until_its_bytes_are_read() -> None:
     pair = Pair()
     end = pair.connect()
     end.drained = _note(pair, "drained")

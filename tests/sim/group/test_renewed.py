@@ -35,7 +35,7 @@ def test_what_is_there_is_found() -> None:
     renewed.must_go_on(NUMBER, member.store.queues, mirror)
 
 
-def test_what_is_gone_and_nobody_deleted_is_noticed() -> None:
+def test_missing_topic_without_a_deletion_is_noticed() -> None:
     member, mirror, renewed = stored()
     member.store.delete_topic(TOPIC)
     member.turn()
@@ -45,7 +45,7 @@ def test_what_is_gone_and_nobody_deleted_is_noticed() -> None:
         renewed.must_go_on(NUMBER, member.store.queues, mirror)
 
 
-def test_what_was_deleted_is_asked_of_nobody() -> None:
+def test_deleted_topic_is_not_required() -> None:
     member, mirror, renewed = stored()
     member.store.delete_topic(TOPIC)
     member.turn()

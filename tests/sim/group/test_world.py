@@ -35,7 +35,7 @@ def test_a_clock_that_drifts_shows_its_own_time_when_it_calls() -> None:
     assert place.monotonic - began != pytest.approx(60.0, rel=1e-4)
 
 
-def test_whoever_is_called_at_a_time_of_its_clock_finds_that_it_is_that_time() -> None:
+def test_callback_at_a_time_of_a_clock_runs_at_that_time() -> None:
     """Else it would ask for the same time again, and the world would stand still."""
     world = World(1)
     place = place_of(world)

@@ -28,7 +28,7 @@ class Role(Protocol):
         """The broker was killed, and left these files."""
 
     def revived(self, link: Link) -> None:
-        """It serves again, and nobody plays yet."""
+        """It serves again, and no role plays yet."""
 
     def settle(self, link: Link) -> bool:
         """After the last kill, again and again: whether everything there is to come has come."""

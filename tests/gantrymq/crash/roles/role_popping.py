@@ -48,7 +48,7 @@ class _Popped:
 
 @final
 class Popping:
-    """Who sends to a topic, pops from it and acknowledges."""
+    """Sends to a topic, pops from it and acknowledges."""
 
     def __init__(self) -> None:
         self.name = "pops"

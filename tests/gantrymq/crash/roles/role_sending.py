@@ -16,7 +16,7 @@ UNDER_WAY_MAX: Final = 24
 
 @final
 class Sending:
-    """Who sends to one queue."""
+    """Sends to one queue."""
 
     def __init__(self, queue_id: int) -> None:
         self.name = f"sends to queue {queue_id}"
@@ -76,4 +76,4 @@ class Sending:
         if [each.offset for each in found] != list(range(len(found))):
             yield f"{self.name}: the queue's offsets have gaps"
         if any(not 0 <= number < self._sent for number in numbers):
-            yield f"{self.name}: there is something that nobody sent"
+            yield f"{self.name}: there is a message that no role sent"

@@ -90,7 +90,7 @@ class Committing:
 
 @final
 class Administering:
-    """Who creates and deletes topics, creates groups, and changes a setting."""
+    """Creates and deletes topics, creates groups, and changes a setting."""
 
     def __init__(self) -> None:
         self.name = "topics, groups and settings"

@@ -1,7 +1,7 @@
 """Delayed messages and timers: each comes, and again only where no file had said that it came.
 
 delayOffset.json says how far a level has come, timerOffset.json which second is delivered, as far
-as the kill could not take it: what lies before was delivered for good.
+as the kill could not take it: what lies before stays delivered.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UNSETTLED_SHOWN: Final = 3
 @final
 @dataclass(slots=True)
 class _Waiter:
-    """One that was acknowledged. `kills`: how many of them found it not delivered for good."""
+    """One that was acknowledged. `kills`: how many of them found it not safely delivered."""
 
     offset: int
     is_timer: bool
@@ -43,7 +43,7 @@ class _Came:
 
 @final
 class Waiting:
-    """Who sends messages for later."""
+    """Sends messages with a delivery time."""
 
     def __init__(self) -> None:
         self.name = "messages for later"
@@ -121,5 +121,5 @@ class Waiting:
             if again > waiter.kills:
                 self.faults.append(
                     f"{self.name}: {body} came {came.count} times, and {waiter.kills} kills found"
-                    f" it not delivered for good: {waiter}, at {came.places}, {self._kills}"
+                    f" it not safely delivered: {waiter}, at {came.places}, {self._kills}"
                 )

@@ -1,4 +1,4 @@
-"""What the queues and the logs have, against what everybody was told.
+"""Compares queues and logs with what the clients were told.
 
 Every queue is read by offset at the master: offsets are dense, each has one message, and every
 message that was acknowledged is at the very offset that was answered. Consumers were given nothing
@@ -40,7 +40,7 @@ _SEVEN_BITS_LESS: Final = 0x7FFFFFFF
 
 
 def audit(group: CycleGroup, ledger: Ledger, told: Told) -> Audit:
-    """Nobody sends any more. The members are dead when this returns."""
+    """No client sends any more. The members are dead when this returns."""
     group.wait_until_well()
     stored = Places(QUEUES)
     faults = []
@@ -142,7 +142,7 @@ def compare(logs: dict[int, Path]) -> tuple[int, list[str]]:
     ends = {number: end_of(folder) for number, folder in logs.items()}
     differences = []
     if len(set(ends.values())) > 1:
-        differences.append(f"all follow and nobody sends, yet the logs end at {ends}")
+        differences.append(f"all follow and no client sends, yet the logs end at {ends}")
     first, *others = logs
     end = min(ends.values())
     for other in others:

@@ -22,7 +22,7 @@ JAVA_RELEASE: Final = "5.3.3"
 PRODUCERS: Final = ("java-sync", "java-async", "python-send")
 CONSUMERS: Final = ("java-push", "python-push")
 RATE_MIN: Final = 2000
-"""So many a second are to be acknowledged when a fault strikes."""
+"""So many a second must be acknowledged when a fault strikes."""
 STOP_SECONDS: Final = 60.0
 PER_SECOND: Final[Mapping[str, int]] = {"java-sync": 1100, "java-async": 1000, "python-send": 700}
 

@@ -99,7 +99,7 @@ async def run(names: str, topic: str, folder: Path, per_second: int) -> None:
         sends.is_over = True
         await asyncio.gather(*tasks)
         told.flush()
-        print("stopped", flush=True)  # noqa: T201 - whoever started it waits for this
+        print("stopped", flush=True)  # noqa: T201 - the parent process waits for this
         await asyncio.to_thread(sys.stdin.read)
         flusher.cancel()
         os._exit(0)

@@ -1,8 +1,8 @@
-"""Namespaces of a run: networks, mounts and processes that nobody outside sees.
+"""Makes the namespaces of a run: networks, mounts and processes that are invisible outside.
 
 The program within is process 1 of its own process namespace: when it ends, however it does, the
 kernel kills all that it started, and networks and mounts go with them. It ends when its standard
-input does, so it outlives nobody who was killed. Nothing has to be cleaned up.
+input does, so it ends when its parent is killed. Nothing has to be cleaned up.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def enclosed(module: str, arguments: Sequence[str], log: Path) -> Iterator[subpr
 
 
 def enter(end: Callable[[int], None] = os._exit) -> None:
-    """Within: end when whoever made the enclosure does, and hide the machine's own networks."""
+    """Within: end when the maker of the enclosure does, and hide the machine's own networks."""
     threading.Thread(target=_watch, args=(end,), daemon=True, name="enclosure").start()
     subprocess.run(["mount", "-t", "tmpfs", "gantry-run", "/run"], check=True)
 

@@ -171,7 +171,7 @@ def foreign_disk(group: CycleGroup) -> Iterator[None]:
 
 @contextmanager
 def lease_touched(group: CycleGroup) -> Iterator[None]:
-    """The guard dies as well: the lease has to run out, whoever touches it."""
+    """The guard dies as well: the lease has to run out."""
     is_over = threading.Event()
 
     def touch() -> None:

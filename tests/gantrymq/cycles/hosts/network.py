@@ -1,6 +1,6 @@
 """Hosts on one bridge, each in a network namespace of its own; the bridge is in ours.
 
-Cuts are silent, as those of a network are: frames vanish, and nobody is told. A host's port can be
+Cuts are silent, as those of a network are: frames vanish, and no end is told. A host's port can be
 blocked altogether, or two ports be isolated from each other; or what one host sends another one
 goes astray, while what comes back arrives.
 """
@@ -15,7 +15,7 @@ BRIDGE: Final = "hub"
 PREFIX: Final = "10.210.0"
 OURS: Final = f"{PREFIX}.254"
 _DISABLED, _FORWARDING = "0", "3"
-_NOBODY: Final = "02:00:00:00:00:fe"
+_NO_HOST: Final = "02:00:00:00:00:fe"
 
 
 @final
@@ -54,14 +54,14 @@ class Network:
         self._apart: tuple[Host, ...] = ()
 
     def cut(self, host: Host) -> None:
-        """From everybody."""
+        """From all other hosts."""
         _port(host, "state", _DISABLED)
 
     def join(self, host: Host) -> None:
         _port(host, "state", _FORWARDING)
 
     def part(self, one: Host, other: Host) -> None:
-        """These two do not reach each other; everybody else does."""
+        """These two do not reach each other; all other pairs do."""
         assert not self._apart, "isolated ports are isolated from all that are"
         self._apart = (one, other)
         for host in self._apart:
@@ -74,7 +74,7 @@ class Network:
 
     def mute(self, host: Host, towards: Host) -> None:
         """What the one sends the other is lost; what comes back is not."""
-        where = (towards.address, "lladdr", _NOBODY, "dev", "eth0", "nud", "permanent")
+        where = (towards.address, "lladdr", _NO_HOST, "dev", "eth0", "nud", "permanent")
         _ip("-n", host.name, "neigh", "replace", *where)
 
     def unmute(self, host: Host, towards: Host) -> None:

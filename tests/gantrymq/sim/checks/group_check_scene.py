@@ -21,7 +21,7 @@ SIZE = 100
 @final
 @dataclass
 class Broker:
-    """Who promises something."""
+    """The member that promises something."""
 
     number: int
     epoch: int = 0

@@ -8,13 +8,13 @@ its records. Held against it:
   different things, and nothing that was read changes
 - each new master has all of it; each member of the set that the Lease says has all of it, when the
   answer was decided and when it leaves
-- nobody believes that it may acknowledge once another one leads a later epoch, and nobody
+- no member believes that it may acknowledge once another one leads a later epoch, and none
   acknowledges with fewer members than are asked for
 - a master that has seen a later epoch than its own appends nothing
 - only a member of the set before is promoted, with the disk that the Lease gives to its seat; or
   the operator allowed otherwise; or nothing is on the disks of all of the set
 - the volume of another group never leads, nothing is copied to it or from it, and nothing is cut
-  from it; and nobody knows of an epoch that no member has written
+  from it; and no member knows of an epoch that no member has written
 
 Which losses are excused is in group_losses.py. What a machine lost is read from its disk in the
 moment the power goes, not taken from recovery, which must find all of it. Until a master begins
@@ -73,12 +73,12 @@ class Checks:
         self._rules = rules
         self._store = store
         self._true_set: Keys = frozenset()
-        """What the lease said last when nobody had removed or edited it, or put an old one in its
-        place."""
+        """What the lease said last before an administrator removed it, edited it or put an old
+        one in its place."""
         self._true_before: Keys = frozenset()
         """And before that: the master may not have heard yet of the last change."""
         self._was_without_lease = False
-        """Nobody has led since there was an election that no lease said anything of."""
+        """No member has led since an election that no lease mentioned."""
         self._world = world
         store.on_change = self._lease_changed
 
@@ -160,7 +160,7 @@ class Checks:
 
     def is_spare(self, key: int, running: AbstractSet[int]) -> bool:
         """Whether its disk may go and nothing is lost: all others of the set have all promises, and
-        nothing of what machines lost is missing; of those who would be elected one runs."""
+        nothing of what machines lost is missing; of those that would be elected one runs."""
         lease = self._store.truth
         if lease is None:
             return False
@@ -199,32 +199,32 @@ class Checks:
     def acknowledged(
         self, process: Process, position: int, queue_id: int, queue_offset: int
     ) -> None:
-        """SEND_OK leaves this broker: the message is where it says. What is to be delivered later
-        lies in another queue until then."""
+        """SEND_OK leaves this broker: the message is where it says. A message that waits for its
+        delivery time lies in another queue until then."""
         record = self.mirror(process.key).at(position)
-        who = f"member {process.number}, epoch {process.epoch}"
+        member = f"member {process.number}, epoch {process.epoch}"
         if not process.epoch:
             if not self._rules.waits:
                 return
             is_stored = any(each.start == position for each in self.history.values())
             gone = self._losses.gone  # lost on the answer's way
             assert is_stored or any(start == position for start, _ in gone), (
-                f"{who}: passes on SEND_OK for {position}, which nobody has promised"
+                f"{member}: passes on SEND_OK for {position}, which no member has promised"
             )
             return
-        assert record is not None, f"{who}: SEND_OK for {position}, where no record is"
+        assert record is not None, f"{member}: SEND_OK for {position}, where no record is"
         told = Place(record.place.topic, queue_id, queue_offset)
         if record.place.topic == SCHEDULE_TOPIC:
             told = Place(SCHEDULE_TOPIC, record.place.queue_id, queue_offset)
-        assert record.place == told, f"{who}: SEND_OK for {told}, but {record} is stored"
+        assert record.place == told, f"{member}: SEND_OK for {told}, but {record} is stored"
         assert process.epoch == self.epoch or process.has_old_clock, (
-            f"{who}: acknowledges, and epoch {self.epoch} has begun"
+            f"{member}: acknowledges, and epoch {self.epoch} has begun"
         )
         lease = process.decided
         if lease is not None and lease.epoch <= process.epoch:  # else its clock is an old one
             is_enough = len(lease.in_sync) >= self._rules.least or not self._rules.waits
-            assert is_enough, f"{who}: SEND_OK with {lease.in_sync} in sync"
-        self._promise(process, record, f"{who}: SEND_OK for {record.key!r}")
+            assert is_enough, f"{member}: SEND_OK with {lease.in_sync} in sync"
+        self._promise(process, record, f"{member}: SEND_OK for {record.key!r}")
         self._world.tally["acknowledged"] += 1
 
     def handed_out(self, process: Process, body: bytes) -> None:
@@ -321,7 +321,7 @@ class Checks:
         self._was_renewed_in_time(process, now)
 
     def _was_renewed_in_time(self, process: Process, now: float) -> None:
-        """Else everybody in the set has promised: whom it cannot talk to for so long has not."""
+        """Else the whole set has promised: a member that it cannot reach for so long has not."""
         since = now - self._store.renewed_at.get(process.number, 0.0)
         lease = self._store.truth
         if since <= LEASE_DEADLINE_SECONDS or lease is None or process.number not in lease.in_sync:
@@ -376,7 +376,7 @@ class Checks:
             self._true_before, self._true_set = self._true_set, self.keys(lease)
 
     def _elected(self, before: Lease, lease: Lease, *, is_known: bool) -> None:
-        """Its holder is to be master of a new epoch; `is_known`: what was there before is the
+        """Its holder becomes master of a new epoch; `is_known`: what was there before is the
         truth."""
         (holder,) = self.keys(lease, {lease.holder}) if lease.holder else {0}
         is_whole = is_known and holder in self.keys(before) and not self._losses.has_taken(holder)
@@ -400,7 +400,7 @@ class Checks:
     # ------------------------------------------------------------------ the end
 
     def whole(self, master: int, received: dict[bytes, int]) -> None:
-        """All who were told SEND_OK find their messages in the last master's log."""
+        """Every message with a SEND_OK is in the last master's log."""
         mirror = self.mirror(master)
         assert self.top is None or mirror.has(self.top)
         if not self._rules.waits:

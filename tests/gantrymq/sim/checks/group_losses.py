@@ -39,7 +39,7 @@ class Election:
     chosen_from: Keys
     """The set that the master was to be one of."""
     heard: Keys | None
-    """Whose logs counted; None: everybody's."""
+    """Whose logs counted; None: those of all members."""
     is_unclean: bool = False
     """Whether the operator allowed a loss, and a member that may lack something was elected."""
 
@@ -50,7 +50,7 @@ class Losses:
 
     def __init__(self, mirrors: dict[int, Mirror], mirror: Callable[[int], Mirror]) -> None:
         self.elections: list[Election] = []
-        """The last one, and those before that nobody has led since."""
+        """The last one, and those before it that no member has led since."""
         self.gone: set[tuple[int, bytes]] = set()
         """Where they began, and the keys, of messages that were promised and lost, and excused."""
         self.promised_in: dict[int, Keys] = {}
@@ -72,7 +72,7 @@ class Losses:
         taken.update((each.end, each.digest) for each in gone)
 
     def replaced(self, in_sync: Keys) -> None:
-        """A volume of this set is another one now: who was outside of it does not count for what
+        """A volume of this set is another one now: a member outside of it does not count for what
         was promised before."""
         for end, members in self.promised_in.items():
             self.promised_in[end] = members & in_sync
@@ -103,7 +103,7 @@ class Losses:
 
     @property
     def are_unclean(self) -> bool:
-        """Whether somebody was elected, since the last master led, who may lack something."""
+        """Whether a member that may lack something was elected since the last master led."""
         return any(each.is_unclean for each in self.elections)
 
     def elected(self, election: Election, *, is_led: bool) -> None:
@@ -155,7 +155,7 @@ class Losses:
     def goes_through(
         self, mirror: Mirror, record: Stored, history: dict[int, Stored], copied: int
     ) -> bool:
-        """Whether up to there the log is one that was lost, that nobody has promised again, and
+        """Whether up to there the log is one that was lost, that no member has promised again, and
         that no master later than `copied` has looked at."""
         for (end, digest), epoch in self._lost.items():
             own, promised = mirror.up_to(end), history.get(end)

@@ -136,7 +136,7 @@ class Mirror:
         return self._missing(before)
 
     def survey(self, disk: MemoryDisk) -> list[Stored]:
-        """After a power cut: all that lies there whole, read by nobody but us; what is gone."""
+        """After a power cut: all that lies there whole, read by the check alone; what is gone."""
         before = self._begin_again()
         try:
             while self._read_file(disk, POSITION_MAX, flushed=0):

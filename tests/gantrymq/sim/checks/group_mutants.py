@@ -42,7 +42,7 @@ FIRST_NOTICED: Final[Mapping[str, int]] = {
     "unknown outcome taken for a failure": 3,
     "let go before our disk has it": 14,
     "elected before our disk has it": 9,
-    "who leaves is out at once": 43,
+    "member that leaves is out at once": 43,
     "answers leave without authority": 20,
     "alone without promises": 3,
     "promises do not bind": 6,
@@ -144,8 +144,8 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         weights=_PARTED,
         changes={"flushes": False},
     ),
-    "who leaves is out at once": Mutant(
-        in_sync.who_leaves_is_out_at_once,
+    "member that leaves is out at once": Mutant(
+        in_sync.member_that_leaves_is_out_at_once,
         weights={"stop": 1.0, "power cut": 1.0},
         changes={"members": 2, "flushes": False, "pause_between": 0.5},
     ),
@@ -164,14 +164,16 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         changes={"members": 2, "pause_between": 2.0},
     ),
     "promises do not bind": Mutant(deadlines.promises_do_not_bind, weights=_API),
-    "nobody is asked for promises": Mutant(
-        deadlines.nobody_is_asked_for_promises, weights={"lease outage": 1.0}, changes=CALM
+    "no member is asked for promises": Mutant(
+        deadlines.no_member_is_asked_for_promises, weights={"lease outage": 1.0}, changes=CALM
     ),
     "authority lasts as long as the lease": Mutant(
         deadlines.authority_lasts_as_long_as_the_lease, weights={"isolate": 1.0}
     ),
     "resume after a lost tail": Mutant(
-        elections.whoever_lacks_something_is_electable, weights=_POWER, changes={"flushes": False}
+        elections.member_that_lacks_something_is_electable,
+        weights=_POWER,
+        changes={"flushes": False},
     ),
     "not all of the set have to be heard": Mutant(
         elections.not_all_of_the_set_have_to_be_heard, weights=_POWER, changes={"flushes": False}
@@ -217,8 +219,8 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "guards release the lease of a living broker": Mutant(
         broker_rules.guards_release_the_lease_of_a_living_broker, 2, scene="guarded restart"
     ),
-    "locks are given to anybody after a failover": Mutant(
-        broker_rules.locks_are_given_to_anybody_after_a_failover,
+    "locks are given to any client after a failover": Mutant(
+        broker_rules.locks_are_given_to_any_client_after_a_failover,
         4,
         scene="orderly consumer and failover",
     ),

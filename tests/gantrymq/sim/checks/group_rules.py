@@ -33,7 +33,7 @@ class Process(Protocol):
 
     @property
     def flushed(self) -> int:
-        """How far its log is on its disk, for good."""
+        """How far its log is flushed to its disk."""
 
     @property
     def decided(self) -> Lease | None:

@@ -1,4 +1,4 @@
-"""Who asks whom by remoting in a simulated group: callers, their channels, and services.
+"""Simulates requests by remoting in a group: callers, their channels, and services.
 
     caller.ask(address, command, seconds, then)     `then` hears the response, or why there is none
 
@@ -142,7 +142,7 @@ class Caller:
         note: object = None,
         may_repeat: bool = False,
     ) -> None:
-        """`note` is remembered with the request, for who looks at its answer when it leaves."""
+        """`note` is kept with the request, for the check of its answer when it leaves."""
         self._opaque += 1
         opaque = command.opaque = self._opaque
         self._questions[opaque] = _Question(then)
@@ -154,7 +154,9 @@ class Caller:
             self._questions[opaque].channel = known
             number = known.service.place.number
         elif number is None:
-            self.place.after(0.001, lambda: self._settle(opaque, f"nobody at {address}"), self.life)
+            self.place.after(
+                0.001, lambda: self._settle(opaque, f"no listener at {address}"), self.life
+            )
             return
         self.network.post(
             self.place.number,
@@ -230,7 +232,7 @@ class Caller:
         return channel
 
     def _refused(self, opaque: int, target: str, channel: Channel | None) -> None:
-        """Nobody listens there, or the connection is one of a process that is gone."""
+        """No process listens there, or the connection is one of a process that is gone."""
         number = self._directory.numbers.get(target, -1)
 
         def arrive() -> None:

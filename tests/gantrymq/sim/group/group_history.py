@@ -1,4 +1,4 @@
-"""One history of a group, from a seed: who is in it, what befalls it, and what must be true behind.
+"""Runs one history of a group from a seed: its members, its troubles, and the final checks.
 
 run(seed)        answers what happened how often; raises Failure, with the story
 
@@ -49,8 +49,8 @@ from gantrymq.wire.codes import ResponseCode
 FILE_BYTES: Final = 1 << 15
 # Behind the time in which it gets whole: consumers may rest for two seconds before they look again.
 END_SECONDS: Final = 61.0
-# When all is calm somebody leads: a process is started anew within 3 s, waits for as long as a
-# promise of an earlier life may hold, 4 s, and for those who are better.
+# When all is calm a member leads: a process is started anew within 3 s, waits for as long as a
+# promise of an earlier life may hold, 4 s, and for better candidates.
 HELP_SECONDS: Final = 10.0
 LED_SECONDS: Final = 14.0
 # When all is calm a group is whole within it, whatever happened before.
@@ -223,7 +223,7 @@ class Group:
         if self._needs_help():
             self._help()
         self._run_to(CALM_SECONDS + LED_SECONDS)
-        assert self._leaders(), f"nobody leads {LED_SECONDS} s after all was calm"
+        assert self._leaders(), f"no member leads {LED_SECONDS} s after all was calm"
         self.leases.wish(lambda operator_requests: replace(operator_requests, allows_unclean=False))
         self.leases.fence(frozenset())  # a master may have made a Lease anew with an older wish
         self._run_to(CALM_SECONDS + WHOLE_SECONDS)
@@ -241,14 +241,14 @@ class Group:
         self.world.run(seconds + self._delay)
 
     def _needs_help(self) -> bool:
-        """Where a disk of the set is gone for good, and what is left of the set may lack something,
+        """Where a disk of the set is lost, and what is left of the set may lack something,
         or the Lease cannot be believed, the group waits for an operator's word."""
         return self.checks.has_lost_a_disk and not self._leaders()
 
     def _help(self) -> None:
         """All that is promised of the time after it comes as much later as an unclean election
         waits."""
-        self.world.tally["operators who had to allow a loss"] += 1
+        self.world.tally["operators that had to allow a loss"] += 1
         self.leases.fence(frozenset())  # it may have been made anew since it was calm
         self.leases.wish(lambda operator_requests: replace(operator_requests, allows_unclean=True))
         self._delay = UNCLEAN_SECONDS + DURATION_SECONDS
@@ -262,7 +262,7 @@ class Group:
         assert promotions == 1, f"{promotions} promotions, and nothing but the lease store was down"
 
     def _must_be_whole(self) -> None:
-        """One master, everybody in the set, and every producer is answered."""
+        """One master, all members in the set, and every producer is answered."""
         leaders = self._leaders()
         assert len(leaders) == 1, f"these lead: {leaders}"
         lease = self.leases.lease

@@ -1,8 +1,8 @@
 """Topics of a simulated group that are deleted and made again: what must be in their queues.
 
 A message counts that was sent and acknowledged while no broker was asked to delete its topic; with
-the next such request, whoever gets it and whatever comes of it, all of the topic's are forgotten.
-Behind a history all members that have such a message in their logs have it in the same place. And
+the next such request, whichever broker gets it and whatever comes of it, all of the topic's are
+forgotten. Behind a history all members that have such a message in their logs have it in the same place. And
 each member's queues go on where its log does; but for one that was asked itself to delete the topic
 and had nothing of it since, whose queue is empty.
 """

@@ -14,7 +14,7 @@ from gantrymq.sim.group_troubles.plan import CALM
 from gantrymq.sim.nodes.group_node import Node
 
 STEP_SECONDS: Final = 0.05
-FOR_GOOD: Final = (1e6, 1e6)
+NEVER_RESTARTS: Final = (1e6, 1e6)
 """Of a process: it is not started again."""
 
 WELL_SECONDS: Final = 15.0
@@ -25,8 +25,8 @@ Heal = Callable[[], None]
 
 
 def well(seed: int, members: int, *, flushes: bool = False, min_in_sync: int = 1) -> Group:
-    """A group that has a master, and everybody in the set. Nobody gives away the lease of a process
-    that was killed."""
+    """A group that has a master, and all members in the set. No supervisor gives away the lease of
+    a process that was killed."""
     changes = {"members": members, "flushes": flushes, "waits": True, "min_in_sync": min_in_sync}
     plan = replace(drawn(seed), weights={}, drift=0.0, **changes, **CALM)  # type: ignore[arg-type]  # of a plan's fields
     group = Group(seed, plan)
@@ -65,7 +65,7 @@ def until(group: Group, holds: Callable[[], bool], seconds: float) -> None:
 
 
 def is_led_on(group: Group) -> Callable[[], bool]:
-    """Whether somebody leads a later epoch than that of this moment."""
+    """Whether a member leads a later epoch than that of this moment."""
     epoch = group.checks.epoch
     return lambda: group.checks.epoch > epoch
 
@@ -89,7 +89,7 @@ def follower(group: Group) -> Node:
 
 
 def kill_for_good(node: Node) -> None:
-    node.restart_seconds = FOR_GOOD
+    node.restart_seconds = NEVER_RESTARTS
     node.kill()
 
 

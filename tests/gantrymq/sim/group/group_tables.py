@@ -32,7 +32,7 @@ class TableChecks:
         self.renewed.delete(key, topic)
 
     def are_kept(self, number: int, state: State, *, is_excused: bool) -> None:
-        """A new master knows all topics of which somebody was told that they are there."""
+        """A new master knows all topics of which a client was told that they exist."""
         lacking = {each for each in self.created_topics if state.topics.find(each) is None}
         if is_excused:
             self.created_topics -= lacking

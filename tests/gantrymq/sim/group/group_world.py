@@ -4,7 +4,7 @@ Everything that happens is an event at a true time; an event may belong to a nod
 of a process on it. All chance comes from one seed, by one `Random` a concern, so that what one
 concern draws does not move what another one meets.
 
-    world.after(0.3, do)                    somebody outside of all nodes
+    world.after(0.3, do)                    an actor outside of all nodes
     node.after(0.3, do, life)               by the node's clock, dropped when that life is over
     node.arrive(0.3, do, life)              by true time: what comes from outside
 
@@ -164,7 +164,7 @@ class Place:
         return self.world.now if self._stopped_at is None else self._stopped_at
 
     def jump(self, milliseconds: int) -> None:
-        """Somebody sets its wall clock."""
+        """An administrator sets its wall clock."""
         self._skew_ms += milliseconds
 
     # ------------------------------------------------------------------ events

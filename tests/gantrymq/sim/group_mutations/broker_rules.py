@@ -44,7 +44,7 @@ def name_servers_take_lower_epochs() -> None:
     PATCH.setattr(Registrar, "_overruled", lambda self, registration: None)
 
 
-def locks_are_given_to_anybody_after_a_failover() -> None:
+def locks_are_given_to_any_client_after_a_failover() -> None:
     """Of those that the new master does not know of."""
     lead = Locks.lead
 

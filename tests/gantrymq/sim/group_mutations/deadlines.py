@@ -40,8 +40,8 @@ def answers_leave_without_authority() -> None:
 
 
 def alone_without_promises() -> None:
-    """Who is alone can only be replaced where losses are allowed; no trouble lasts as long as one
-    waits for that."""
+    """A member that is alone can only be replaced where losses are allowed; no trouble lasts as
+    long as the wait for that."""
     PATCH.setattr(election, "UNCLEAN_SECONDS", 2.0)
 
     def must_promise(self: LeaderElector) -> frozenset[int] | None:
@@ -65,7 +65,7 @@ def promises_do_not_bind() -> None:
     PATCH.setattr(LeaderElector, "promise", promise)
 
 
-def nobody_is_asked_for_promises() -> None:
+def no_member_is_asked_for_promises() -> None:
     PATCH.setattr(LeaderElector, "asks_promises", lambda self, now: False)
 
 

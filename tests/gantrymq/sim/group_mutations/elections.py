@@ -1,4 +1,4 @@
-"""Breaks rules of who may be elected."""
+"""Breaks the rules that say which member may be elected."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gantrymq.ha.protocol.handshake import MemberReport
 from gantrymq.sim.group_mutations.patch import PATCH
 
 
-def whoever_lacks_something_is_electable() -> None:
+def member_that_lacks_something_is_electable() -> None:
     PATCH.setattr(ReplicaState, "is_electable", property(lambda self: True))
 
 
 def not_all_of_the_set_have_to_be_heard() -> None:
-    """Whoever may have lost the end of its log is elected if nobody says that he has more."""
+    """A member that may have lost its log's end is elected if no other reports more."""
     judge_set = election._judge_set
 
     def hasty(view: View, lease: Lease, free_at: float, now: float) -> Verdict:

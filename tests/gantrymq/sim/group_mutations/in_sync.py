@@ -57,7 +57,7 @@ def too_small_a_set_is_no_matter() -> None:
 
 
 def goes_before_our_disk_has_it(while_it_leads: bool) -> None:
-    """What is acknowledged is on no disk when a set begins without somebody who has it."""
+    """What is acknowledged is on no disk when a set begins without a member that has it."""
     flush_acknowledged = Member.flush_acknowledged
 
     def hasty(self: Member, now: float) -> bool:
@@ -66,7 +66,7 @@ def goes_before_our_disk_has_it(while_it_leads: bool) -> None:
     PATCH.setattr(Member, "flush_acknowledged", hasty)
 
 
-def who_leaves_is_out_at_once() -> None:
+def member_that_leaves_is_out_at_once() -> None:
     released = Lease.released
 
     def hasty(self: Lease, successor: int, leaver: int) -> Lease:

@@ -71,7 +71,7 @@ def old_masters_go_on_writing() -> None:
 
 
 def parked_sends_come_before_the_set() -> None:
-    """They are written when it is not known yet who has to have them."""
+    """They are written when it is not known yet which members must have them."""
     lead, turn = IncomingLinks.lead, IncomingLinks.turn
 
     def careless(self: IncomingLinks, epoch: int, in_sync: InSyncReplicas, now: float) -> None:

@@ -1,4 +1,4 @@
-"""Provides the one patch of this process, which breaks for good: it ends with the process."""
+"""Provides the one patch of this process, which ends with the process."""
 
 from typing import Final
 

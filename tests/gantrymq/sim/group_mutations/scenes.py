@@ -11,7 +11,7 @@ from gantrymq.ha.lease.lease import DURATION_SECONDS
 from gantrymq.sim.group.group_history import Group
 from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
-    FOR_GOOD,
+    NEVER_RESTARTS,
     WELL_SECONDS,
     follower,
     is_led_on,
@@ -35,7 +35,7 @@ YIELDED_SECONDS: Final = 12.0
 
 
 def touch(group: Group) -> None:
-    """Somebody writes other metadata of the Lease, each second from now on."""
+    """Another program writes metadata of the Lease, each second from now on."""
     group.leases.touch()
     group.world.after(TOUCH_SECONDS, lambda: touch(group))
 
@@ -64,12 +64,12 @@ def _successor(group: Group) -> None:
 
 
 def allowed_loss(seed: int) -> None:
-    """Both machines of two lose their power, one of them for good, and an operator allows a
+    """Both machines of two lose their power, one of them forever, and an operator allows a
     loss."""
     group = well(seed, 2)
     run(group, 3.0)
     old, node, is_led = master(group), follower(group), is_led_on(group)
-    old.restart_seconds, node.restart_seconds = FOR_GOOD, (1.0, 1.0)
+    old.restart_seconds, node.restart_seconds = NEVER_RESTARTS, (1.0, 1.0)
     for each in (old, node):
         each.cut("with all others")
     group.leases.wish(lambda operator_requests: replace(operator_requests, allows_unclean=True))

@@ -51,7 +51,7 @@ def new_disk(troubles: Troubles) -> None:
 
 
 def emptied_disk(troubles: Troubles) -> None:
-    """Somebody removes what is on it, while its process is down."""
+    """An administrator removes what is on it, while its process is down."""
     _replace(troubles, "has its disk emptied", reboots=False)
 
 
@@ -69,7 +69,7 @@ def remount(troubles: Troubles) -> None:
 
 
 def lying_disk(troubles: Troubles) -> None:
-    """It says that it has what it has not; other members have it for good. It ends with the power,
+    """It says that it has what it has not; other members have it on disk. It ends with the power,
     or the disk writes what it has."""
     spare = troubles.spare_nodes()
     if spare:

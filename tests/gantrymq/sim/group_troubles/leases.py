@@ -1,4 +1,4 @@
-"""Troubles of the Lease: an API that is down or slow, and people who touch the object."""
+"""Makes troubles of the Lease: an API that is down or slow, and people that edit the object."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _fast_api(api: Api) -> None:
 
 
 def touch(troubles: Troubles) -> None:
-    """Somebody writes other metadata of it, every second."""
+    """Another program writes metadata of it, every second."""
     is_over = False
 
     def again() -> None:
@@ -53,11 +53,11 @@ def touch(troubles: Troubles) -> None:
         is_over = True
 
     again()
-    troubles.lasts("somebody touches the lease", over)
+    troubles.lasts("another program touches the lease", over)
 
 
 def edit(troubles: Troubles) -> None:
-    """Somebody writes what only members write."""
+    """Another program writes what only members write."""
     lease = troubles.leases.lease
     if lease is None or not lease.epoch:
         return

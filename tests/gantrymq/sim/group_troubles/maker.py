@@ -120,7 +120,7 @@ class Troubles:
         ]
 
     def any_node(self) -> Node:
-        """Often the one who leads."""
+        """Often the master."""
         leaders = [node for node in self.nodes.values() if node.process and node.process.epoch]
         if leaders and self.random.random() < 0.6:
             return leaders[-1]

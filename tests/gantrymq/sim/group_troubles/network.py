@@ -24,7 +24,7 @@ def cut_pair(troubles: Troubles) -> None:
 
 
 def cut_one_way(troubles: Troubles) -> None:
-    """Whoever a member talks to hears it no more, or the other way round."""
+    """The peers of a member hear it no more, or it does not hear them."""
     me = troubles.any_node().number
     peers = [*(each for each in troubles.nodes if each != me), LEASES]
     others = troubles.random.sample(peers, troubles.random.randrange(1, len(peers) + 1))

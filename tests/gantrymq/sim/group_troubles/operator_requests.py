@@ -41,7 +41,7 @@ def _forbid_loss(leases: LeaseStore) -> None:
 
 
 def typo(troubles: Troubles) -> None:
-    """A wish that cannot be read, until somebody corrects it."""
+    """A request that cannot be read, until an operator corrects it."""
     name, text = troubles.random.choice(
         [
             ("preferred", "broker-2"),

@@ -63,4 +63,4 @@ def plan_of(random: Random, troubles: Collection[str]) -> Plan:
 
 
 CALM: Final[Mapping[str, object]] = {"weather": Weather(), "lost_answers": 0.0, "stalls": 0.0}
-"""Of a plan, where only its troubles are to be met."""
+"""The scene of a plan that has only its own troubles."""

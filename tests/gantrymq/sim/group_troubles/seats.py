@@ -11,7 +11,7 @@ from gantrymq.sim.nodes.group_volumes import Volume, foreign, log_of
 
 
 def foreign_disk(troubles: Troubles) -> None:
-    """A volume of another group with higher epochs is mounted, until somebody notices."""
+    """A volume of another group with higher epochs is mounted, until an operator notices."""
     node = troubles.any_node()
     if node.volume.key != node.number:
         return
@@ -33,7 +33,7 @@ def _own_disk(node: Node, own: Volume, before: Mapping[str, bytes]) -> None:
 
 
 def rolled_back_disk(troubles: Troubles) -> None:
-    """Somebody takes a snapshot, and mounts it some time later: others of the set have the rest."""
+    """An operator takes a snapshot and mounts it later: others of the set have the rest."""
     node = troubles.any_node()
     if node.volume.key != node.number:
         return
@@ -44,7 +44,7 @@ def rolled_back_disk(troubles: Troubles) -> None:
             troubles.world.tally["rolled back disks"] += 1
             node.roll_back(snapshot)
 
-    troubles.world.tell(f"{node.place.name}: somebody takes a snapshot of its disk")
+    troubles.world.tell(f"{node.place.name}: an operator takes a snapshot of its disk")
     troubles.world.after(troubles.a_while(), roll_back)
 
 

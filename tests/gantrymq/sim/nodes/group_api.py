@@ -2,7 +2,7 @@
 
     refused     every request fails at once
     hanging     none is answered; those that arrive are carried out or not, by chance
-    slow        each takes seconds, and is carried out when nobody waits any more
+    slow        each takes seconds, and is carried out when no caller waits any more
     late        all are carried out at once, and the writer hears of it late: others read it before
     read-only   writes are refused
 
@@ -91,7 +91,7 @@ class Api:
         """Nodes that stand still, for so long, from when they have sent their next request."""
         self.health = Health.WELL
         self.late_seconds = (0.1, 1.5)
-        """How long a late API's answers to writes take; nobody waits as long as the longest."""
+        """How long a late API's answers to writes take; no caller waits as long as the longest."""
         self.latency = Latency()
         self.lost_answers = 0.0
         """Share of the answers that do not arrive."""

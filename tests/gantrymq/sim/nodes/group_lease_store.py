@@ -1,7 +1,7 @@
 """The Lease of a simulated group, as an object of the Kubernetes API, and the group's one address.
 
 Members read and write it as JSON with annotations and a seal (ha/lease/lease_object.py), as the
-product does: what somebody else edits, touches or restores is met as on a real cluster.
+product does: what another program edits, touches or restores is met as on a real cluster.
 
 Invariant: what is written replaced the version it says; versions are never used again.
 """
@@ -40,14 +40,14 @@ _NAME: Final = ObjectName("default", "group-a")
 _TOUCHED: Final = "example.com/touched"
 _CONFLICT: Final = ApiAnswer(HTTPStatus.CONFLICT, b"{}")
 _MISSING: Final = ApiAnswer(HTTPStatus.NOT_FOUND, b"{}")
-# So many earlier states are kept for somebody to restore.
+# So many earlier states are kept for an administrator to restore.
 _PAST_MAX: Final = 12
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A copy of the whole object that somebody has kept."""
+    """A copy of the whole object that an administrator has kept."""
 
     content: JsonObject
     lease: Lease
@@ -182,12 +182,12 @@ class LeaseStore:
 
     @property
     def truth(self) -> Lease | None:
-        """What it says; None where somebody removed or edited it, or put an old one in its
+        """What it says; None where an administrator removed or edited it, or put an old one in its
         place."""
         return None if self._is_tampered else self.lease
 
-    def _put(self, content: JsonObject, who: str, by: Place | None = None) -> Lease:
-        """`by` is the member that writes it; None: somebody else does."""
+    def _put(self, content: JsonObject, writer: str, by: Place | None = None) -> Lease:
+        """`by` is the member that writes it; None: another program does."""
         self._version += 1
         version = str(self._version)
         metadata = object_of(content["metadata"], "metadata") | {"resourceVersion": version}
@@ -201,7 +201,7 @@ class LeaseStore:
         if before is None or replace(now, version="", renewals=0) != replace(
             before, version="", renewals=0
         ):
-            self._world.tell(f"lease, by {who}: {shown(now)}")
+            self._world.tell(f"lease, by {writer}: {shown(now)}")
         self.on_change(now)
         return now
 
@@ -235,27 +235,27 @@ class LeaseStore:
     def fence(self, fenced: frozenset[int]) -> None:
         self.annotate("an operator", {"fenced": ",".join(map(str, sorted(fenced)))})
 
-    def annotate(self, who: str, notes: Mapping[str, str]) -> None:
-        """Somebody who is no member writes these annotations of ours, as they are."""
+    def annotate(self, writer: str, notes: Mapping[str, str]) -> None:
+        """A program that is no member writes these annotations of the members, as they are."""
         if self.lease is not None:
-            self._put(self._noted({PREFIX + name: text for name, text in notes.items()}), who)
+            self._put(self._noted({PREFIX + name: text for name, text in notes.items()}), writer)
 
     # ------------------------------------------------------------------ others
 
     def touch(self) -> None:
-        """Somebody writes metadata that is none of ours."""
+        """Another program writes metadata that members do not use."""
         if self.lease is not None:
             self._touches += 1
-            self._put(self._noted({_TOUCHED: str(self._touches)}), "somebody")
+            self._put(self._noted({_TOUCHED: str(self._touches)}), "another program")
 
     def edit(self, notes: Mapping[str, str]) -> None:
-        """Somebody writes annotations that only members write."""
+        """Another program writes annotations that only members write."""
         if self.lease is not None:
             self._is_tampered = True
-            self.annotate("somebody who edits", notes)
+            self.annotate("an editor", notes)
 
     def delete(self) -> None:
-        """Somebody removes the object."""
+        """An administrator removes the object."""
         if self.lease is not None:
             self._world.tell("lease: deleted")
             self._is_tampered = True
@@ -263,19 +263,19 @@ class LeaseStore:
             self.on_change(None)
 
     def exchange(self, group: str) -> None:
-        """Somebody applies the Lease of another group, which says the same beside that."""
+        """An administrator applies the Lease of another group, which says the same beside that."""
         if self.lease is not None:
             self._is_tampered = True
             theirs, ours = replace(self.lease, group=group), LeaseObject(self.lease, self._content)
             body = lease_object.encode(theirs, ours, _NAME, 0)
             content = object_of(javajson.loads(body, OBJECT_BYTES_MAX), "the Lease")
-            self._put(content, "somebody who applies another group's")
+            self._put(content, "an administrator, from another group")
 
     def restore(self, saved: Saved) -> None:
-        """Somebody applies a copy that he has kept."""
+        """An administrator applies a copy that was kept."""
         if self.lease is not None:
             self._is_tampered = True
-            self._put(saved.content, "somebody who restores")
+            self._put(saved.content, "an administrator, from a copy")
 
     def _noted(self, notes: Mapping[str, str]) -> JsonObject:
         metadata = object_of(self._content["metadata"], "metadata")
@@ -303,4 +303,4 @@ def shown(lease: Lease) -> str:
 
 
 def _nothing(lease: Lease | None) -> None:
-    """Nobody looks."""
+    """No watch is open."""

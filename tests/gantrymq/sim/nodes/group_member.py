@@ -35,7 +35,7 @@ SECRET: Final = GroupSecret(b"the secret of the group")
 
 @final
 class WatchedRoles:
-    """The broker's roles, and whoever wants to know of them."""
+    """The broker's roles, and the listeners to them."""
 
     def __init__(self, process: BrokerProcess, checks: Checks) -> None:
         self._checks = checks
@@ -234,7 +234,7 @@ class MemberReplica:
         self._enter(lambda: self.member.connected(link, self._now))
 
     def _accept(self, end: End) -> bool:
-        """Somebody dialled."""
+        """A peer has connected."""
         link = self.member.opened(f"10.0.0.{end.place.number}:40000", self._now)
         if link is None:
             return False

@@ -46,7 +46,7 @@ class NameServerNode:
         self.start()
 
     def start(self) -> None:
-        """It knows nobody."""
+        """It knows no broker."""
         self.life.is_over = True
         for channel in self._channels:
             channel.close()

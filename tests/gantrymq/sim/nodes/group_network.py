@@ -1,6 +1,6 @@
 """The network of a simulated group: connections that carry ordered bytes, and single messages.
 
-    network.listen(number, port, accept)         somebody takes connections there
+    network.listen(number, port, accept)         accept connections there
     network.connect(place, life, number, port, connected, failed)
     network.post(here, there, do)                a message that arrives, or does not: no order
 
@@ -162,7 +162,7 @@ class End:
             self._set_off()
 
     def break_off(self) -> None:
-        """It ends without having been closed by anybody."""
+        """It ends although neither end closed it."""
         if self.is_open and not self.life.is_over:
             self.is_open = False
             self._lose_all()
@@ -317,11 +317,11 @@ class Network:
 
 
 def _nothing() -> None:
-    """Nobody wants to know."""
+    """No listener is there."""
 
 
 def _ignore(data: bytes) -> None:
-    """Nobody reads it."""
+    """No reader is there."""
 
 
 GONE: Final = Life()

@@ -45,7 +45,7 @@ MEMORY_BYTES: Final = 1 << 30
 STOP_SECONDS: Final = 4.0
 """Then a process that was told to stop does so, released or not."""
 LOCKED_SECONDS: Final = 0.1
-"""Then who found the store locked tries again."""
+"""Then a process that found the store locked tries again."""
 REPLACED_SECONDS: Final = (0.05, 3.0)
 TAIL_BYTES: Final = 1 << 15
 REMOTING_PORT: Final = 10911

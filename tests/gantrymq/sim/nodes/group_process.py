@@ -176,7 +176,7 @@ class BrokerProcess:
             self.turn_soon()
 
     def close(self) -> None:
-        """A clean stop: who waits is answered, and everything is on disk."""
+        """A clean stop: waiting requests are answered, and everything is on disk."""
         now, wall_ms = self.place.monotonic, self.place.wall_ms
         self.core.wind_down(now, wall_ms)
         self._turn()
@@ -188,7 +188,7 @@ class BrokerProcess:
             self._files[save.file.value] = save.content
 
     def end(self, *, has_power: bool) -> None:
-        """It is over: whoever asked something hears so, and whom it asked, if the machine can still
+        """It is over: its callers and the peers that it called hear so, if the machine can still
         say it."""
         self.life.is_over = True
         if has_power:
@@ -306,7 +306,7 @@ class BrokerProcess:
             self.turn_soon()
 
     def _save(self, save: SaveFile) -> None:
-        """Beside, and then in its place: on disk for good when it is told."""
+        """Beside, and then in its place: on disk when the caller is told."""
 
         def written() -> None:
             if self._pace.is_stuck:

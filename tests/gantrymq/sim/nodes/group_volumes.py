@@ -48,7 +48,7 @@ class Volume:
     disk: FaultyDisk
     key: int
     files: dict[str, bytes] = field(default_factory=dict)
-    """Of its `config/`, as they are on the disk for good."""
+    """The files of its `config/` that are on the disk."""
     has_lied: bool = False
     """Whether it said that something was on it which was not, since it was last found as it is."""
     is_damaged: bool = False
