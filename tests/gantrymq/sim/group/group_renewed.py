@@ -3,8 +3,8 @@
 A message counts that was sent and acknowledged while no broker was asked to delete its topic; with
 the next such request, whichever broker gets it and whatever comes of it, all of the topic's are
 forgotten. Behind a history all members that have such a message in their logs have it in the same
-place. And each member's queues go on where its log does; but for one that was asked itself to delete
-the topic and had nothing of it since, whose queue is empty.
+place. And each member's queues go on where its log does; but for one that was asked itself to
+delete the topic and had nothing of it since, whose queue is empty.
 """
 
 from __future__ import annotations
