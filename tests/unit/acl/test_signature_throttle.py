@@ -51,7 +51,7 @@ class Site:
         return self.throttle.check(self.guard, command, connection, Caller(peer), now)
 
     def fail(self, connection: object, times: int, *, peer: str = HERE, now: float = 0.0) -> None:
-        """Over and over, as soon as the signature is checked again."""
+        """Fail so often, each time as soon as the signature is checked again."""
         for _ in range(times):
             refused = self.ask(connection, key="wrong", peer=peer, now=now)
             assert refused is not None
@@ -83,7 +83,7 @@ def test_delay_of_a_connection_grows_with_each_failure() -> None:
 
 
 def test_valid_signature_is_not_checked_during_the_delay() -> None:
-    """Else one read of a thousand guesses would find the right one."""
+    """Otherwise one read with a thousand guesses would find the right one."""
     site = Site()
     site.fail("c", FREE_FAILURES + 1)
     refused = site.ask("c", now=0.0 + FREE_FAILURES * LONGEST_SECONDS)
@@ -96,7 +96,7 @@ def test_valid_signature_is_not_checked_during_the_delay() -> None:
 
 @pytest.mark.parametrize("peer", [HERE, THERE])
 def test_other_connection_with_a_valid_signature_is_admitted(peer: str) -> None:
-    """A stranger cannot lock an account out: from its address neither, be it a shared one."""
+    """A stranger cannot lock an account out, not even from a shared address."""
     site = Site()
     site.fail("c", 50)
     assert site.ask("d", peer=peer) is None

@@ -175,7 +175,7 @@ def test_whitelisted_request_needs_no_signature() -> None:
 
 
 def test_unsigned_request_belongs_to_no_user() -> None:
-    """Java takes the access key of a request in authenticationWhitelist for proven."""
+    """Java takes the access key of a request in authenticationWhitelist as proven."""
     rules = UserRules(
         authenticates=True, authorizes=True, needs_no_signature=frozenset({int(Code.SEND_MESSAGE)})
     )

@@ -14,9 +14,9 @@ from gantrymq.wire.codes import RequestCode
 
 SERVED = {*BROKER_REQUESTS, *NAME_SERVER_REQUESTS} - {*unsupported.REASONS}
 
-# They need an administrator, yet change nothing that an administrator could want to know of.
+# These need an administrator but change nothing worth an entry.
 PRIVILEGED_READS = {"GET_BROKER_CLUSTER_ACL_CONFIG", "GET_NAMESRV_CONFIG", "QUERY_DATA_VERSION"}
-# Brokers say so every few seconds.
+# Brokers send these every few seconds.
 PRIVILEGED_PRESENCE = {"REGISTER_BROKER", "BROKER_HEARTBEAT"}
 
 

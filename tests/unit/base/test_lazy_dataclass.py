@@ -135,7 +135,8 @@ def modules() -> Iterator[ModuleType]:
 
 
 def test_every_header_and_body_can_be_created() -> None:
-    """A mistake in a class made late would be found by the first peer that needs it."""
+    """An error in a lazily completed class would otherwise be found by the first peer that needs
+    it."""
     made = [
         each
         for module in modules()

@@ -26,7 +26,7 @@ class Sleeper:
 
     @property
     def stands_still(self) -> bool:
-        """As the system says, which stops a process soon and not at once."""
+        """The state that the system reports; it stops a process soon, but not at once."""
         stat = Path(f"/proc/{self.process.pid}/stat").read_text()
         return stat.rpartition(")")[2].split()[0] == "T"
 

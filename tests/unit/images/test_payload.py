@@ -76,7 +76,7 @@ def test_slimming_keeps_libraries_that_load(tmp_path: Path) -> None:
 
 
 def test_slimming_leaves_libraries_that_a_wheel_brought_along(tmp_path: Path) -> None:
-    """numpy's, once it is stripped, is refused by the dynamic linker."""
+    """The dynamic linker refuses numpy's libraries once they are stripped."""
     found = importlib.util.find_spec("lz4._version")
     assert found is not None
     (tmp_path / "lz4.libs").mkdir()

@@ -9,7 +9,7 @@ from gantrymq.wire.command import Command
 
 
 def pair() -> tuple[Session, Session]:
-    """One that asks, and does not bear silence; and one that answers."""
+    """A client with a limit of silence, and a server."""
     return Session(SessionLimits(silence_seconds=0.5), 0.0), Session(SessionLimits(), 0.0)
 
 

@@ -45,16 +45,16 @@ SETTINGS = StoreSettings(
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """Of the ticks of one run, in seconds."""
+    """The lateness of the ticks of one run, in seconds."""
 
     p99: float
     longest: float
 
 
 class Device:
-    """Makes the first read of anything slow, and says that it is not cached, while it is cold.
+    """Makes the first read of each cold range slow, and reports it as not cached.
 
-    Whether the system still has it is not asked: asking fetches it, often before the answer.
+    It does not ask the system whether the range is cached, since asking fetches it.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A store that was filled, closed, and is on disk."""
+    """A store that was filled, closed, and synced."""
     with opened(tmp_path) as (store, _):
         for number in range(BACKLOG):
             one = message(number)
@@ -126,7 +126,7 @@ async def test_a_disk_that_waits_for_its_device_is_noticed(
 async def lateness_cached_and_cold(
     folder: Path, device: Device, is_as_expected: Callable[[Lateness, Lateness], bool]
 ) -> tuple[Lateness, Lateness]:
-    """The best of some runs of each, in turns."""
+    """The best of several runs of each kind, in turns."""
     runs: dict[bool, list[Lateness]] = {False: [], True: []}
     for count in range(1, RUNS_MAX + 1):
         for is_cold, seen in runs.items():
@@ -141,14 +141,15 @@ def best(runs: list[Lateness]) -> Lateness:
 
 
 async def lateness_of_reading(folder: Path, device: Device, *, is_cold: bool) -> Lateness:
-    """Of a clock that ticks while the whole backlog is pulled, and again until it ticked enough."""
+    """The lateness of a clock that ticks while the whole backlog is pulled, repeated until it
+    ticked enough."""
     late: list[float] = []
     device.turn(is_cold=False)
     with opened(folder) as (store, background):
-        touch(folder, is_cold=is_cold)  # opening reads as well
+        touch(folder, is_cold=is_cold)  # opening the store reads as well
         device.turn(is_cold=is_cold)
         clock = asyncio.create_task(tick(late))
-        await asyncio.sleep(0)  # it ticks before the first read
+        await asyncio.sleep(0)  # the first tick comes before the first read
         while len(late) < TICKS_MIN:
             await read_all(store, background)
         clock.cancel()
@@ -164,7 +165,7 @@ async def tick(late: list[float]) -> None:
 
 
 async def read_all(store: Store, background: DiskBackground) -> None:
-    """Pull after pull, as a consumer that follows its queue; a turn each time the disk is ready."""
+    """Pull the whole queue as a consumer does, with a turn whenever the disk is ready."""
     ready = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_reader(background.fileno(), ready.set)
@@ -183,7 +184,7 @@ async def read_all(store: Store, background: DiskBackground) -> None:
 
 
 def touch(folder: Path, *, is_cold: bool) -> None:
-    """Have the log and the queue in the system's memory, or not."""
+    """Bring the log and the queue into the page cache, or drop them from it."""
     for path in [*folder.glob("commitlog/*"), *folder.glob("consumequeue/*/*/*")]:
         with path.open("rb") as file:
             if is_cold:

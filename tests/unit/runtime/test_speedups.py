@@ -31,7 +31,8 @@ def test_the_run_has_the_implementation_it_was_asked_for() -> None:
 
 
 def test_the_library_was_compiled_without_assertions_of_python_itself() -> None:
-    """As extensions are: else Python's own flags did not reach the compiler, -fwrapv among them."""
+    """Extensions are compiled with NDEBUG and -fwrapv; without them Python's own flags were
+    lost."""
     libraries = list((ROOT / "common").glob("gantrymq_speedups*.so"))
     assert len(libraries) == 1 or implementation() == "pure"
     assert not [each for each in libraries if b"__assert_fail" in each.read_bytes()]

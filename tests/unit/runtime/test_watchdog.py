@@ -22,7 +22,7 @@ LONG = 4 * STALL_SECONDS
 
 
 class Bench:
-    """A watchdog whose clock moves only when told."""
+    """A watchdog with a virtual clock."""
 
     def __init__(self) -> None:
         self.clock = VirtualClock()

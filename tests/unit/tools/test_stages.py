@@ -53,7 +53,7 @@ def test_stages_run_in_order_and_their_output_names_them(
 
 
 def test_stages_that_a_plus_joins_run_at_the_same_time(tmp_path: Path) -> None:
-    """Two of them wait for each other's file."""
+    """Each of two stages waits for the other's file."""
 
     def meeting(verb: str) -> Sequence[str]:
         return command(verb) if verb in PROGRAMS else (*MEETING_COMMAND, str(tmp_path), verb)

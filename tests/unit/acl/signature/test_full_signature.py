@@ -62,7 +62,7 @@ def test_both_signatures_of_a_request_are_valid() -> None:
 
 
 def test_java_server_accepts_its_own_signature() -> None:
-    """It signs the values of all fields but Signature, this one's too."""
+    """Java signs the values of all fields except Signature, including this signature's."""
     command = signer().signed(request(), NOW_MS)
     ext = dict(command.ext or {})
     again = signed(Command(command.code, ext=ext), CREDENTIALS)
@@ -70,7 +70,8 @@ def test_java_server_accepts_its_own_signature() -> None:
 
 
 def test_captured_signature_is_invalid_for_another_code() -> None:
-    """RocketMQ's is: a look at a topic, sent as 215, deletes it."""
+    """With RocketMQ's signature, a query of a topic that is sent again with code 215 deletes the
+    topic."""
     captured = signer().signed(request(), NOW_MS)
     as_delete = Command(Code.DELETE_TOPIC_IN_BROKER, ext=captured.ext, body=captured.body)
     assert admin_guard().check(as_delete, Caller(PEER, NOW_MS)) is not None
@@ -95,7 +96,7 @@ def test_body_is_covered() -> None:
 
 
 def test_request_with_both_signatures_needs_the_full_one() -> None:
-    """RocketMQ's covers values run together: a captured one could be cut in other places."""
+    """RocketMQ's signature covers the concatenated values, which could be cut in other places."""
     ext = dict(signer().signed(request(), NOW_MS).ext or {})
     moved = {**ext, "GantrySignaturf": ext.pop(FULL_SIGNATURE)}
     del moved[FULL_SIGNATURE]
@@ -144,7 +145,7 @@ def test_requests_may_arrive_out_of_order() -> None:
 
 
 def requests_of_invented_signers(count: int, account: str, signed_ms: int) -> Iterator[Command]:
-    """With stamps alone: the table looks at no digest."""
+    """With stamps only: the table does not check digests."""
     for number in range(count):
         stamp = f"{MARK}:{signed_ms}:{number:016x}:1:digest"
         yield Command(10, ext={ACCESS_KEY: account, FULL_SIGNATURE: stamp})
@@ -160,7 +161,7 @@ def test_table_of_signers_is_bounded_and_keeps_replayable_requests() -> None:
 
 
 def test_account_with_many_signers_does_not_block_other_accounts() -> None:
-    """It signs ahead of time as well: what is forgotten of it counts as seen until then."""
+    """The account also signs ahead of time: forgotten requests count as seen until then."""
     table, service = ReplayTable(), signer()
     assert table.fault(service.signed(request(), NOW_MS), NOW_MS) is None
     ahead_ms = NOW_MS + APART_MS_MAX

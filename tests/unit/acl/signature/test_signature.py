@@ -63,8 +63,8 @@ def test_changed_request_is_invalid() -> None:
     assert not is_signed(other_body, ME.secret_key)
 
 
-def test_a_query_by_unique_key_may_be_signed_before_or_after_that_is_said() -> None:
-    """Clients of 4.9 add the field to what they have signed, those of 5.3 sign it as well."""
+def test_query_by_unique_key_may_be_signed_with_or_without_the_field() -> None:
+    """Clients of 4.9 add the field after signing; those of 5.3 sign it as well."""
     older = signed(request(topic="T"), ME)
     assert older.ext is not None
     older.ext["_UNIQUE_KEY_QUERY"] = "true"

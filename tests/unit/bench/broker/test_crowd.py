@@ -40,7 +40,7 @@ def test_request_of_the_broker_is_no_answer_to_a_heartbeat() -> None:
 
 
 def _answer_late(listener: socket.socket) -> None:
-    """A question of the broker's own comes first, and the answer byte by byte."""
+    """Send a request of the broker first, and then the answer byte by byte."""
     stream, _ = listener.accept()
     with stream:
         stream.recv(1 << 20)

@@ -18,8 +18,8 @@ COUNTED = QUICK.rounds
 
 
 class FakeGroup:
-    """It takes what is sent to it, at a microsecond a message. Some are in its queues after a look
-    at them, or never; what it does until then costs a millisecond."""
+    """Accepts sends at a microsecond a message. Some messages are in its queues only when it is
+    asked a second time, or never; the work until then takes a millisecond."""
 
     def __init__(self, name: str, *, late: int = 0, lost: int = 0) -> None:
         self.name = name
@@ -38,7 +38,7 @@ class FakeGroup:
         return ()
 
     def settle(self) -> None:
-        """It is."""
+        """The group is always settled."""
 
     def stored(self) -> int:
         seen = self._queued
@@ -54,11 +54,11 @@ class FakeGroup:
         return self._cpu, 0.0
 
     def end_round(self) -> None:
-        """It keeps what it has."""
+        """The group keeps its messages."""
 
 
 class Sends:
-    """One kind of them, in a log of all kinds; they fail where they are told to."""
+    """One kind of send in a log of all kinds; some fail on request."""
 
     def __init__(self, what: str, log: list[tuple[str, str, float]], *, fails: int = 0) -> None:
         self._what = what

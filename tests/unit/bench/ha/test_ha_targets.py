@@ -27,7 +27,7 @@ WAYS = [order.text for order in (*SYNC_ORDERS, *CLIENT_ORDERS)]
 
 
 class Measured:
-    """Rows of a run in which all ways were alike, but for what is set."""
+    """Rows of a run in which all loads were alike, except for what is set."""
 
     def __init__(self, java: float = 90.0, ours: float = 30.0) -> None:
         self.rows: dict[str, Row] = {}
@@ -137,7 +137,7 @@ def test_row_with_a_missing_figure_has_no_ratio() -> None:
 
 def test_async_sends_have_no_target() -> None:
     run = Measured()
-    for order in CLIENT_ORDERS:  # which were not asked there, whatever they might have had
+    for order in CLIENT_ORDERS:  # these loads were not measured there
         run.set(order.text, JAVA, cpu=1.0, rate=1000.0)
     lines = judge_async(list(run.rows.values()))
     assert {each.verdict for each in lines} == {""}

@@ -242,7 +242,7 @@ async def test_a_port_in_use_is_a_configuration_error() -> None:
 
 
 def hold(pulse: Pulse | None, port: int, path: str) -> tuple[int, str]:
-    """Ask from another thread, and hold this thread, and so the loop, until the answer is there."""
+    """Send a request from another thread, and block this thread and its loop until the response."""
     work = nullcontext() if pulse is None else pulse.work("recovering")
     with ThreadPoolExecutor(1) as pool, work:
         return pool.submit(get_in_thread, port, path).result()

@@ -76,7 +76,7 @@ async def test_other_paths_and_methods_are_refused(
 
 
 async def cut_old(server: HealthServer) -> None:
-    """In its own thread, where it is called once a second."""
+    """Expire old connections in the server's own thread, which does it once a second."""
 
     async def cut() -> None:
         assert server._guard is not None
@@ -109,7 +109,7 @@ async def test_incomplete_request_times_out(
 
 
 async def accepted(server: HealthServer, count: int) -> None:
-    """Until its thread has so many connections."""
+    """Wait until the server has so many connections."""
     assert server._connections is not None
     async with asyncio.timeout(30):
         while len(server._connections) < count:  # noqa: ASYNC110

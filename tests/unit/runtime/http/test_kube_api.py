@@ -29,12 +29,12 @@ from gantrymq.runtime.http.kube_api import (
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that is busy answers late, and does answer."""
+    """Allow for a busy machine, which answers late."""
     monkeypatch.setattr(kube_api, "REQUEST_SECONDS", 60.0)
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
-    """Of 127.0.0.1, signed by itself."""
+    """A self-signed certificate for 127.0.0.1."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "api")])
     now = datetime.datetime.now(datetime.UTC)
@@ -60,7 +60,7 @@ def make_certificate(folder: Path) -> tuple[Path, Path]:
 
 @asynccontextmanager
 async def api_of(folder: Path) -> AsyncIterator[str]:
-    """Answers with the token that it was shown; its port."""
+    """The port of an API that answers with the token of the request."""
     certificate, key = make_certificate(folder)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
@@ -111,7 +111,7 @@ async def test_no_request_is_sent_to_an_api_with_an_unknown_authority(
         api = KubeApi(place_of_pod(environment(port), account), 1000)
         with pytest.raises(UnansweredError, match=r"was not sent: .*certificate"):
             await api.ask("GET", "/token")
-        # The authority is replaced, and read anew as well.
+        # The authority is replaced, and read again as well.
         (account / "ca.crt").write_bytes((tmp_path / "cert.pem").read_bytes())
         assert (await api.ask("GET", "/token")).status == 200
         await api.close()

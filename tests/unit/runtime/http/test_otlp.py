@@ -22,7 +22,7 @@ from gantrymq.runtime.http.otlp import OtlpExporter, OtlpTarget
 
 
 class Receiver:
-    """A collector's receiver of OTLP over HTTP; `status` is what it answers."""
+    """A collector's receiver of OTLP over HTTP; it answers with `status`."""
 
     def __init__(self) -> None:
         self.requests: list[ExportMetricsServiceRequest] = []

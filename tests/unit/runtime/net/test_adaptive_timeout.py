@@ -8,7 +8,7 @@ from gantrymq.runtime.net.adaptive_timeout import AdaptiveTimeout
 
 
 def asked(timeout: AdaptiveTimeout, latency: float) -> bool:
-    """One request to a server of this latency; whether it was answered in time."""
+    """Simulate a request to a server of this latency; returns whether it was answered in time."""
     is_answered = latency <= timeout.seconds
     if is_answered:
         timeout.answered(latency)

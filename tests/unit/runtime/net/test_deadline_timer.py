@@ -75,7 +75,7 @@ class BrokenDeadline(Broken):
 
 @pytest.fixture
 async def said() -> list[object]:
-    """What the loop was told of exceptions."""
+    """The exceptions that the loop reported."""
     told: list[object] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: told.append(context["exception"]))

@@ -23,7 +23,7 @@ ECHO, KEEP, ASK_BACK = 1, 2, 3
 
 
 class Peer:
-    """The server's side: echoes, or keeps the request for the test to answer."""
+    """The server's side: it echoes, or keeps the request for the test to answer."""
 
     def __init__(self) -> None:
         self.kept: asyncio.Queue[tuple[Channel, Command]] = asyncio.Queue()

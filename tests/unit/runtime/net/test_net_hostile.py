@@ -33,12 +33,12 @@ StartServer = Callable[..., Awaitable[Server]]
 
 
 def held(server: Server) -> int:
-    """What the connections hold."""
+    """The bytes that all connections hold."""
     return server.memory.held_of(Kind.CONNECTIONS)
 
 
 def room_for(held_bytes: int) -> MemoryAccount:
-    """An account in which connections may hold so much."""
+    """An account in which connections may hold so many bytes."""
     return MemoryAccount(2 * held_bytes, share_min=0)
 
 
@@ -178,7 +178,7 @@ async def test_a_flood_of_unanswered_requests_is_left_in_the_socket(
     await until(lambda: not channel._is_reading)
     await some_turns()
 
-    # The bound and what one read brought on top of it, the rest is the client's own memory.
+    # The bound and the requests of one read beyond it; the rest is the client's own memory.
     assert server.counters.requests <= 10 + 256 * 1024 // one_read
     for _ in range(3999):
         channel, request = await recorder.kept.get()
@@ -256,7 +256,7 @@ async def test_many_incomplete_frames_close_the_connection_with_most_memory(
 
 
 class Stuck:
-    """A transport whose peer takes nothing, though too little for it to say so."""
+    """A transport whose peer reads nothing, with too little output to be paused."""
 
     def __init__(self, transport: Transport, unsent_bytes: int) -> None:
         self._transport = transport
@@ -270,7 +270,7 @@ class Stuck:
 
 
 async def stuck(recorder: Recorder, server: Server, unsent_bytes: int) -> tuple[Client, Stuck]:
-    """A client that was answered and has not taken that much of it."""
+    """A client that has not read so much of its responses."""
     client = await Client.to(server)
     channel = await recorder.opened_channels.get()
     assert channel._transport is not None

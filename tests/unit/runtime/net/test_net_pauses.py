@@ -51,7 +51,7 @@ async def test_connection_that_is_delayed_is_not_read_until_its_time_is_over(
     loop = asyncio.get_running_loop()
     began = loop.time()
     channel.delay(0.2)
-    channel.delay(0.05)  # a shorter one does not end the longer one
+    channel.delay(0.05)  # a shorter delay does not end the longer one
     await some_turns()
 
     client.send(*many(1))
@@ -73,7 +73,7 @@ async def test_connection_that_ends_while_it_is_delayed_leaves_nothing_behind(
     await client.close()
     await some_turns()
     assert channel.is_closing
-    channel.delay(1.0)  # the core may say so before it hears of the end
+    channel.delay(1.0)  # the core may ask for a delay before it learns that the connection ended
 
 
 async def test_share_of_an_address_is_enforced_and_logged_with_the_setting(

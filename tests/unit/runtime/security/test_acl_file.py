@@ -21,7 +21,7 @@ SECONDS = 20.0
 
 
 class Watched:
-    """A file and what its watcher told of it."""
+    """A file and the rules that its watcher reported."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -46,7 +46,7 @@ async def watched(tmp_path: Path) -> AsyncIterator[Watched]:
 async def test_change_is_applied(watched: Watched) -> None:
     watched.path.write_text(TWO)
     keys = await watched.next_keys()
-    while keys != ["first-one", "second-one"]:  # it may be caught half written
+    while keys != ["first-one", "second-one"]:  # the watcher may read a half-written file
         keys = await watched.next_keys()
 
 
@@ -55,8 +55,8 @@ async def test_file_without_accounts_admits_no_client(watched: Watched) -> None:
     assert await watched.next_keys() == []
 
 
-async def test_a_file_behind_a_link_is_seen_to_change(watched: Watched) -> None:
-    """As Kubernetes changes what it mounts."""
+async def test_change_of_a_file_behind_a_link_is_noticed(watched: Watched) -> None:
+    """Kubernetes changes mounted files by replacing a link."""
     other = watched.path.with_name("other.yml")
     other.write_text(TWO)
     link = watched.path.with_name("link")

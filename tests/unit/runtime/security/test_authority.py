@@ -17,8 +17,7 @@ NOW = datetime.datetime.now(datetime.UTC)
 
 
 def handshake(tmp_path: Path, authority: Issued, issued: Issued, host: str) -> None:
-    """One TLS connection, by which both ends check the other's certificate; ssl.SSLError where one
-    does not like it."""
+    """Make one TLS connection in which both ends verify; ssl.SSLError if one end refuses."""
     names = {"ca": authority.certificate, "cert": issued.certificate, "key": issued.key}
     for name, content in names.items():
         (tmp_path / name).write_bytes(content)

@@ -38,7 +38,7 @@ def is_file(path: str) -> bool:
 
 
 def faults(settings: dict[str, str], tls: dict[str, str]) -> list[str]:
-    """What a broker is told, without the first line and the last."""
+    """The faults in the error of a broker, without the first line and the last."""
     try:
         check_broker(settings, tls, is_file)
     except ConfigurationError as error:

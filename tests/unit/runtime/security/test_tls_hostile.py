@@ -56,13 +56,13 @@ async def test_garbage_ends_the_connection(
 async def client_of(
     server: Server,
 ) -> tuple[TlsTransport, asyncio.StreamReader, asyncio.StreamWriter]:
-    """One whose handshake is over."""
+    """A client whose handshake is complete."""
     reader, writer = await asyncio.open_connection(*server.addresses["internal"])
-    door = TlsTransport.of_client(client_context(ClientTls()))
-    writer.write(door.take_output())
-    while door.state is not TlsTransportState.OPEN:
-        door.receive(await reader.read(65_536))
-    return door, reader, writer
+    transport = TlsTransport.of_client(client_context(ClientTls()))
+    writer.write(transport.take_output())
+    while transport.state is not TlsTransportState.OPEN:
+        transport.receive(await reader.read(65_536))
+    return transport, reader, writer
 
 
 async def test_garbage_after_the_handshake_ends_the_connection(
@@ -70,8 +70,8 @@ async def test_garbage_after_the_handshake_ends_the_connection(
 ) -> None:
     echo = Echo()
     server = await start_server(echo, tls=ServerContexts(ServerTls()))
-    door, _, writer = await client_of(server)
-    writer.write(door.take_output() + GARBAGE_RECORD)
+    transport, _, writer = await client_of(server)
+    writer.write(transport.take_output() + GARBAGE_RECORD)
 
     assert await echo.closings.get() is Reason.GARBAGE
     writer.transport.abort()
@@ -80,12 +80,13 @@ async def test_garbage_after_the_handshake_ends_the_connection(
 async def test_garbage_ends_a_connection_that_has_answers_to_come(
     start_server: StartServer,
 ) -> None:
-    """They cannot be encrypted any more: TLS has ended, and the client has been told so."""
+    """The responses cannot be encrypted any more: TLS has ended, and the client has got an
+    alert."""
     echo = Echo()
     server = await start_server(echo, tls=ServerContexts(ServerTls()))
-    door, reader, writer = await client_of(server)
-    writer.write(b"".join(door.encrypt([encode(Command(1))])))
-    await reader.read(65_536)  # the answer, behind what belongs to the handshake
+    transport, reader, writer = await client_of(server)
+    writer.write(b"".join(transport.encrypt([encode(Command(1))])))
+    await reader.read(65_536)  # the response, after the rest of the handshake
     (channel,) = server.channels
     channel.notify(Command(2))
     channel.data_received(GARBAGE_RECORD)
@@ -138,7 +139,8 @@ async def test_many_incomplete_handshakes_close_the_connection_with_most_memory(
 async def test_begun_handshakes_count_with_openssls_memory(
     start_server: StartServer,
 ) -> None:
-    """Each has sent a few bytes: those alone would let a thousand times as many in."""
+    """Each client has sent a few bytes; counted alone, these would admit a thousand times as
+    many."""
     echo = Echo()
     tls = ServerContexts(ServerTls())
     memory = MemoryAccount(960 * 1024, share_min=0)
@@ -149,7 +151,7 @@ async def test_begun_handshakes_count_with_openssls_memory(
         writer.write(b"\x16\x03\x01\x40\x00")
         writers.append(writer)
 
-    async with asyncio.timeout(10):  # far more than it takes
+    async with asyncio.timeout(10):  # far longer than needed
         assert await echo.closings.get() is Reason.MEMORY_BUDGET
     for writer in writers:
         writer.transport.abort()
@@ -172,18 +174,18 @@ async def test_open_connection_counts_less_than_a_handshake(
 
 
 def test_a_plain_connection_costs_nothing_for_tls() -> None:
-    door = TlsTransport.of_server(ServerContexts(ServerTls()))
-    assert door.held_bytes == 0
-    door.receive(b"\x00\x00")
-    assert door.held_bytes == 0
+    transport = TlsTransport.of_server(ServerContexts(ServerTls()))
+    assert transport.held_bytes == 0
+    transport.receive(b"\x00\x00")
+    assert transport.held_bytes == 0
 
 
 def test_a_plain_peer_s_bytes_pass_untouched_from_the_first_on() -> None:
-    door = TlsTransport.of_server(ServerContexts(ServerTls()))
+    transport = TlsTransport.of_server(ServerContexts(ServerTls()))
 
-    assert door.receive(b"\x00\x00") == b"\x00\x00"
-    assert door.receive(b"\x16") == b"\x16"  # only the first byte of a connection decides
-    assert door.is_plain
+    assert transport.receive(b"\x00\x00") == b"\x00\x00"
+    assert transport.receive(b"\x16") == b"\x16"  # only the first byte of a connection decides
+    assert transport.is_plain
 
 
 def test_disabled_tls_names_the_setting() -> None:

@@ -65,7 +65,7 @@ async def test_failing_disk_loses_entries_and_records_their_number(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "audit.log"
-    path.mkdir()  # nothing can be written there
+    path.mkdir()  # nothing can be written to a folder
     log = trail(path)
     log.write(entry("Orders"))
     while log._writing is not None:

@@ -31,7 +31,7 @@ def test_a_process_without_room_for_a_connection_does_not_start() -> None:
 
 
 class Opener:
-    """A system in which one descriptor is left when the reserve is given up."""
+    """A system in which one descriptor becomes free when the reserve is released."""
 
     def __init__(self, reserve: DescriptorReserve, error: int = errno.EMFILE) -> None:
         self.reserve = reserve

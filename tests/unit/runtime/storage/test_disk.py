@@ -22,7 +22,7 @@ from gantrymq.runtime.storage.disk import (
 )
 from gantrymq.runtime.storage.disk_errors import disk_error
 
-# What Java's FileChannel.lock(0, 1, false) comes to.
+# What Java's FileChannel.lock(0, 1, false) does.
 CLASSIC_LOCK = """
 import fcntl, sys
 file = open(sys.argv[1], "r+b")
@@ -97,7 +97,7 @@ def test_a_link_to_another_place_is_followed(disk: FolderDisk, tmp_path: Path) -
 
 
 def test_a_short_write_goes_on_until_the_system_refuses(tmp_path: Path) -> None:
-    """In a process of its own: the limit would also end the log that this one may write to."""
+    """In a process of its own, because the limit would also affect the log of this one."""
     done = subprocess.run(
         [sys.executable, "-c", WRITE_BEYOND_THE_LIMIT, str(tmp_path)],
         capture_output=True,
@@ -168,7 +168,7 @@ def test_error_text_has_the_whole_path_and_error_value_the_relative_one(
 
 @pytest.fixture
 def looked_at(tmp_path: Path) -> Iterator[FolderDisk]:
-    """A disk that is read only, with a folder, a file and a lock in it."""
+    """A read-only disk with a folder, a file and a lock."""
     (tmp_path / "store" / "folder").mkdir(parents=True)
     (tmp_path / "store" / "file").write_bytes(b"abc")
     (tmp_path / "store" / "lock").touch()
@@ -302,7 +302,7 @@ def test_cold_bytes_are_not_waited_for(disk: FolderDisk) -> None:
         file.forget_cached(0, 1 << 20)
         if file.read_cached(1 << 19, 1000) is None:
             return True
-        time.sleep(0.1)  # the system keeps a page that something else holds just now
+        time.sleep(0.1)  # the system keeps a page that another process uses at this moment
         return False
 
     assert any(is_cold() for _ in range(50))

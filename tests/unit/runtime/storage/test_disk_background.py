@@ -63,7 +63,7 @@ def failures(ended: Sequence[Completion]) -> set[DiskFailure | None]:
 
 
 def pause(background: DiskBackground) -> None:
-    """The helper stops answering; it is known to be stopped when this returns."""
+    """Stop the helper; returns when it is stopped."""
     os.kill(background.helper_process, signal.SIGSTOP)
     os.waitid(os.P_PID, background.helper_process, os.WSTOPPED | os.WNOWAIT)
 
