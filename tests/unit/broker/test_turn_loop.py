@@ -89,7 +89,7 @@ class Loop:
         add_topic(self.opened_broker)
         self.opened_broker.ask(SEND, message(), b"first")  # which the kernel leaves to handlers
         self.outbox = Outbox()
-        self.sweep = DeadlineTimer(tuple, self.monotonic)
+        self.deadline_timer = DeadlineTimer(tuple, self.monotonic)
         self.effects: list[Effect] = []
         self.failures: list[Exception] = []
         self.has_more = False

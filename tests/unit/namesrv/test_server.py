@@ -294,11 +294,11 @@ async def test_idle_connections_end_when_the_setting_says(
     host = await start_host(clock=clock, idle_seconds=7)
     assert await route(dial(host, "internal"), "T") is None
     clock.advance(6.0)
-    host._server.sweep.sweep(clock.monotonic())
+    host._server.deadline_timer.expire_due(clock.monotonic())
     assert host._server.connection_count == 1
     clock.advance(1.0)
 
-    host._server.sweep.sweep(clock.monotonic())
+    host._server.deadline_timer.expire_due(clock.monotonic())
 
     await until(lambda: host._server.connection_count == 0)
     assert host._server.counters.closed == {("internal", Reason.IDLE): 1}

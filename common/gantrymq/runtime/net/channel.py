@@ -1,9 +1,9 @@
 """Connects one TCP connection with its `Session` and, if TLS is possible, its `TlsTransport`.
 
-Each read passes through the door into the session. The owner gets all requests of the read in one
-call, and all output leaves in one write. Reading pauses while the peer has too many unanswered
-requests, does not read its responses, or is held up by the owner. A peer that lets output grow to
-the session's bound is disconnected.
+Each read passes through TLS, if there is any, into the session. The owner gets all requests of the
+read in one call, and all output leaves in one write. Reading pauses while the peer has too many
+unanswered requests, does not read its responses, or is held up by the owner. A peer that lets
+output grow to the session's bound is disconnected.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Owner(Protocol):
     def outbox(self) -> Outbox: ...
 
     @property
-    def sweep(self) -> DeadlineTimer: ...
+    def deadline_timer(self) -> DeadlineTimer: ...
 
     def monotonic(self) -> float: ...
 
@@ -102,7 +102,6 @@ class Channel:
         "_close_by",
         "_delay",
         "_delayed_until",
-        "_door",
         "_ending",
         "_feed",
         "_handshake_began_at",
@@ -116,6 +115,7 @@ class Channel:
         "_owner",
         "_ready",
         "_session",
+        "_tls",
         "_transport",
         "bytes_in",
         "bytes_out",
@@ -131,7 +131,7 @@ class Channel:
         channel_id: int,
         listener: str,
         session: Session,
-        door: TlsTransport | None,
+        tls: TlsTransport | None,
         ready: asyncio.Future[None] | None = None,
     ) -> None:
         """`ready` is resolved when requests can be sent (at once, or after the TLS handshake), or
@@ -146,7 +146,7 @@ class Channel:
         self._outbox: Outbox = owner.outbox
         self._feed: Feed | None = None if owner.feed is None else partial(owner.feed, self)
         self._session: Session = session
-        self._door: TlsTransport | None = door
+        self._tls: TlsTransport | None = tls
         self._ready = ready
         self._transport: Transport | None = None
         self._calls: PendingCalls = PendingCalls()
@@ -227,7 +227,7 @@ class Channel:
             raise ConnectionLostError(f"the connection to {self.peer} is closed: {self.why_closed}")
         now = self._owner.monotonic()
         opaque = self._session.request(command, now, timeout_s)
-        self._owner.sweep.wake_by(now + timeout_s)
+        self._owner.deadline_timer.wake_by(now + timeout_s)
         self._output_added()
         try:
             return await self._calls.begin(opaque)
@@ -242,9 +242,9 @@ class Channel:
         self._ending = Ended(reason, detail)
         if not self._is_write_paused:
             self._write_output()
-        if self._door is not None:
-            self._door.close()
-            self._write([self._door.take_output()])
+        if self._tls is not None:
+            self._tls.close()
+            self._write([self._tls.take_output()])
         now = self._owner.monotonic()
         self._close_by = now + FAREWELL_SECONDS
         self._deliver(self._session.closed(reason, now), now)
@@ -268,7 +268,7 @@ class Channel:
     def certificate_names(self) -> tuple[str, ...]:
         """The names in the peer's verified certificate; constant once TLS is established."""
         if self._certificate_names is None:
-            self._certificate_names = () if self._door is None else self._door.certificate_names
+            self._certificate_names = () if self._tls is None else self._tls.certificate_names
         return self._certificate_names
 
     @property
@@ -309,14 +309,14 @@ class Channel:
     def deadline(self) -> float | None:
         if self._ending is not None:
             return self._close_by
-        if self._door is not None and self._door.is_shaking_hands:
+        if self._tls is not None and self._tls.is_shaking_hands:
             return self._handshake_began_at + HANDSHAKE_SECONDS
         return self._session.deadline()
 
     def expire(self, now: float) -> None:
         if self._ending is not None:
             self.abort()
-        elif self._door is not None and self._door.is_shaking_hands:
+        elif self._tls is not None and self._tls.is_shaking_hands:
             self.close(Reason.HANDSHAKE_SLOW, f"no TLS after {HANDSHAKE_SECONDS:g} s")
         else:
             self._deliver(self._session.expire(now), now)
@@ -337,11 +337,11 @@ class Channel:
         self.bytes_in += len(data)
         self._in_turn = True
         try:
-            if self._door is not None:
-                data = self._pass_door(self._door, data, now)
+            if self._tls is not None:
+                data = self._receive_tls(self._tls, data, now)
             if data:
                 self._deliver(self._session.receive(data, now, self._feed), now)
-            if self._door is not None and self._door.is_finished:
+            if self._tls is not None and self._tls.is_finished:
                 self.close(Reason.PEER_CLOSED)
         finally:
             self._in_turn = False
@@ -383,19 +383,19 @@ class Channel:
             else:
                 self._calls.settle(event, self.peer, self.why_closed)
 
-    def _pass_door(self, door: TlsTransport, data: bytes, now: float) -> bytes:
-        if not door.is_shaking_hands:
+    def _receive_tls(self, tls: TlsTransport, data: bytes, now: float) -> bytes:
+        if not tls.is_shaking_hands:
             self._handshake_began_at = now
         try:
-            data = door.receive(data)
+            data = tls.receive(data)
         except TlsTransportError as error:
-            self._write([door.take_output()])  # the TLS alert that tells the peer why
+            self._write([tls.take_output()])  # the TLS alert that tells the peer why
             self.close(error.reason, error.detail)
             return b""
-        if door.source is not None:
-            self.peer = door.source
-        if door.is_plain:
-            self._door = None
+        if tls.source is not None:
+            self.peer = tls.source
+        if tls.is_plain:
+            self._tls = None
         self._settle_ready()
         return data
 
@@ -403,7 +403,7 @@ class Channel:
         ready = self._ready
         if ready is None or ready.done():
             return
-        if self._ending is not None or self._door is None or self._door.lets_output_pass:
+        if self._ending is not None or self._tls is None or self._tls.lets_output_pass:
             ready.set_result(None)
 
     def _output_added(self) -> None:
@@ -421,7 +421,7 @@ class Channel:
         if transport is None or self._ending is not None:
             return
         session = self._session
-        if session.output_bytes or self._door is not None:
+        if session.output_bytes or self._tls is not None:
             self._write_output()
         self._hold(self._count_held(transport))
         if self.is_closing:
@@ -434,14 +434,14 @@ class Channel:
             self._regulate_reading(transport)
 
     def _write_output(self) -> None:
-        door = self._door
-        if door is None:
+        tls = self._tls
+        if tls is None:
             if not self._is_write_paused:
                 self._write(self._session.take_output())
-        elif door.lets_output_pass and not self._is_write_paused:
-            self._write(door.encrypt(self._session.take_output()))
+        elif tls.lets_output_pass and not self._is_write_paused:
+            self._write(tls.encrypt(self._session.take_output()))
         else:
-            self._write([door.take_output()])
+            self._write([tls.take_output()])
 
     def _write(self, pieces: list[bytes]) -> None:
         assert self._transport is not None
@@ -469,7 +469,7 @@ class Channel:
         if unsent < UNSENT_BYTES_MIN:
             unsent = 0
         held = session.held_bytes + session.output_bytes + unsent
-        return held if self._door is None else held + self._door.held_bytes
+        return held if self._tls is None else held + self._tls.held_bytes
 
     def _hold(self, held_bytes: int) -> None:
         if held_bytes != self._held_bytes:

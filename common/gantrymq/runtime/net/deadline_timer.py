@@ -14,7 +14,7 @@ from typing import Final, Protocol, final
 
 from gantrymq.base.bounds import NEVER
 
-SWEEP_SECONDS: Final = 1.0
+INTERVAL_SECONDS: Final = 1.0
 
 
 class Expiring(Protocol):
@@ -37,7 +37,7 @@ class DeadlineTimer:
         monotonic: Callable[[], float],
         after: Callable[[float], None] | None = None,
     ) -> None:
-        """`after` is called at the end of each sweep, for the owner's own once-a-second work."""
+        """`after` is called at the end of each run, for the owner's own once-a-second work."""
         self._members = members
         self._monotonic = monotonic
         self._after = after
@@ -46,7 +46,7 @@ class DeadlineTimer:
         self._is_stopped = False
 
     def start(self) -> None:
-        self.wake_by(self._monotonic() + SWEEP_SECONDS)
+        self.wake_by(self._monotonic() + INTERVAL_SECONDS)
 
     def wake_by(self, deadline: float) -> None:
         """Fire at `deadline` at the latest."""
@@ -67,17 +67,17 @@ class DeadlineTimer:
         self._timer = None
         self._fires_at = NEVER
         now = self._monotonic()
-        earliest = now + SWEEP_SECONDS
+        earliest = now + INTERVAL_SECONDS
         try:
-            earliest = self.sweep(now)
+            earliest = self.expire_due(now)
             if self._after is not None:
                 self._after(now)
         finally:
             self.wake_by(earliest)
 
-    def sweep(self, now: float) -> float:
+    def expire_due(self, now: float) -> float:
         """Expire what is due; returns when to look again."""
-        earliest = now + SWEEP_SECONDS
+        earliest = now + INTERVAL_SECONDS
         due: list[Expiring] = []
         for member in self._members():
             deadline = member.deadline()

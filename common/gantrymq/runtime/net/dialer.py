@@ -91,7 +91,7 @@ class Dialer:
         self.chance = chance
         self.monotonic = clock.monotonic
         self.outbox = Outbox()
-        self.sweep = DeadlineTimer(self._channels, clock.monotonic, self._forget_idle)
+        self.deadline_timer = DeadlineTimer(self._channels, clock.monotonic, self._forget_idle)
         self._handler = handler if handler is not None else RefuseAll()
         self._connections: dict[str, Connection] = {}
         self._open: dict[int, Channel] = {}
@@ -151,13 +151,13 @@ class Dialer:
             await self.forget(address)
         for channel in self._channels():
             channel.close()  # of connections that were forgotten while a caller still uses them
-        self.sweep.stop()
+        self.deadline_timer.stop()
 
     def make_channel(self, ready: asyncio.Future[None]) -> Channel:
         self._next_id += 1
         session = Session(self.settings.session, self.monotonic(), language=self.settings.language)
-        door = None if self.tls is None else TlsTransport.of_client(self.tls.context())
-        return Channel(self, self._next_id, LISTENER, session, door, ready)
+        tls = None if self.tls is None else TlsTransport.of_client(self.tls.context())
+        return Channel(self, self._next_id, LISTENER, session, tls, ready)
 
     # ------------------------------------------------------------------ the owner of channels
 
@@ -166,7 +166,7 @@ class Dialer:
         self._open[channel.id] = channel
         if self._is_closed:
             channel.abort()
-        self.sweep.start()
+        self.deadline_timer.start()
 
     def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
         self._handler.requests(channel, commands, now)
@@ -281,7 +281,7 @@ class Connection:
         It raises nothing, since any number of callers, or none, may await this task.
         """
         dialer = self._dialer
-        dialer.sweep.start()
+        dialer.deadline_timer.start()
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = loop.create_future()
         channel = dialer.make_channel(ready)

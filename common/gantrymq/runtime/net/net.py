@@ -115,7 +115,7 @@ class Server:
         self.addresses: dict[str, tuple[str, int]] = {}  # the bound address of each listener
         self.monotonic = clock.monotonic
         self.outbox = outbox if outbox is not None else Outbox()
-        self.sweep = DeadlineTimer(self._expiring, clock.monotonic, self._each_second)
+        self.deadline_timer = DeadlineTimer(self._expiring, clock.monotonic, self._each_second)
         self._handler = handler
         self._limits = limits if limits is not None else ServerLimits()
         self.memory = memory if memory is not None else MemoryAccount(LIMIT_MAX)
@@ -150,7 +150,7 @@ class Server:
                 ) from error
             self._listening += listening
             self.addresses[listener.name] = listening[0].sockets[0].getsockname()[:2]
-        self.sweep.start()
+        self.deadline_timer.start()
 
     @property
     def channels(self) -> Sequence[Channel]:
@@ -180,7 +180,7 @@ class Server:
             # Also if `stop` is cancelled: an abort needs at most one more loop iteration.
             for channel in self.channels:
                 channel.abort()
-            self.sweep.stop()
+            self.deadline_timer.stop()
         await self._all_closed()
 
     def _stop_listening(self) -> None:
@@ -197,8 +197,8 @@ class Server:
     def _make_channel(self, listener: Listener) -> Channel:
         self._next_id += 1
         session = Session(self._limits.session, self.monotonic())
-        door = TlsTransport.of_server(self.tls, ProxyHeader() if listener.proxy_protocol else None)
-        return Channel(self, self._next_id, listener.name, session, door)
+        tls = TlsTransport.of_server(self.tls, ProxyHeader() if listener.proxy_protocol else None)
+        return Channel(self, self._next_id, listener.name, session, tls)
 
     def opened(self, channel: Channel, now: float) -> None:
         self.counters.accepted[channel.listener] += 1

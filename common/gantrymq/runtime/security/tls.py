@@ -50,7 +50,7 @@ class TlsTransportError(RemoteError):
 
 
 class TlsTransportState(Enum):
-    """The state of a connection's door."""
+    """The state of a TLS transport."""
 
     UNDECIDED = 0
     HANDSHAKE = 1
@@ -101,10 +101,10 @@ class TlsTransport:
 
     @staticmethod
     def of_client(context: ssl.SSLContext) -> TlsTransport:
-        door = TlsTransport(TlsMode.ENFORCING, lambda: context)
-        door._begin(server_side=False)
-        door._advance()
-        return door
+        transport = TlsTransport(TlsMode.ENFORCING, lambda: context)
+        transport._begin(server_side=False)
+        transport._advance()
+        return transport
 
     @property
     def lets_output_pass(self) -> bool:

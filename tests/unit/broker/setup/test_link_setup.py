@@ -116,7 +116,9 @@ def test_links_use_tls_where_it_is_enforced_and_as_the_setting_says(tmp_path: Pa
 
 
 def test_tls_is_not_used_where_it_is_not_taken(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"haTls=used .*: tls.server.mode=disabled accepts"):
+    with pytest.raises(
+        ConfigurationError, match=r"haTls=used .*: tls.server.mode=disabled accepts"
+    ):
         links_of(tmp_path, haTls="used", **{"tls.server.mode": "disabled"})
 
 

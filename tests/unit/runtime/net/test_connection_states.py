@@ -71,7 +71,7 @@ class Owner:
     def __init__(self) -> None:
         self.feed = None
         self.outbox = Outbox()
-        self.sweep = DeadlineTimer(list, self.monotonic)
+        self.deadline_timer = DeadlineTimer(list, self.monotonic)
         self.kept: list[Command] = []
 
     def monotonic(self) -> float:
@@ -90,11 +90,11 @@ class Owner:
 class End:
     """One end of a connection, and its channel's state."""
 
-    def __init__(self, door: TlsTransport | None = None) -> None:
+    def __init__(self, tls: TlsTransport | None = None) -> None:
         self.owner = Owner()
         self.transport = Transport()
         session = Session(SessionLimits(), 0.0)
-        self.channel = Channel(self.owner, 1, "test", session, door)
+        self.channel = Channel(self.owner, 1, "test", session, tls)
         self.is_draining = False
 
     def connect(self) -> End:
@@ -116,9 +116,9 @@ class End:
             return ChannelState.CLOSED if channel.is_closing else ChannelState.CONNECTING
         if channel.is_closing:
             return ChannelState.CLOSING
-        if channel._door is not None and channel._door.is_shaking_hands:
+        if channel._tls is not None and channel._tls.is_shaking_hands:
             return ChannelState.HANDSHAKE
-        if channel._door is not None and not channel._door.lets_output_pass:
+        if channel._tls is not None and not channel._tls.lets_output_pass:
             return ChannelState.DETECTING
         return ChannelState.DRAINING if self.is_draining else ChannelState.OPEN
 

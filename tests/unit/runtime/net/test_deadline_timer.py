@@ -6,7 +6,7 @@ import time
 import pytest
 
 from gantrymq.runtime.clock import VirtualClock
-from gantrymq.runtime.net.deadline_timer import SWEEP_SECONDS, DeadlineTimer
+from gantrymq.runtime.net.deadline_timer import INTERVAL_SECONDS, DeadlineTimer
 
 
 class Member:
@@ -25,39 +25,39 @@ class Member:
 async def test_only_due_members_expire_and_the_timer_is_set_to_the_earliest_deadline() -> None:
     clock = VirtualClock()
     due, soon, late, idle = Member(1.0), Member(1.5), Member(99.0), Member(None)
-    sweep = DeadlineTimer(lambda: [due, soon, late, idle], clock.monotonic)
+    timer = DeadlineTimer(lambda: [due, soon, late, idle], clock.monotonic)
 
-    assert sweep.sweep(1.0) == 1.5
+    assert timer.expire_due(1.0) == 1.5
     assert [member.expired.is_set() for member in (due, soon, late, idle)] == [
         True,
         False,
         False,
         False,
     ]
-    assert sweep.sweep(2.0) == 2.0 + SWEEP_SECONDS
+    assert timer.expire_due(2.0) == 2.0 + INTERVAL_SECONDS
 
 
 async def test_announced_earlier_deadline_is_kept() -> None:
     member = Member(time.monotonic() + 0.005)
-    sweep = DeadlineTimer(lambda: [member], time.monotonic)
-    sweep.start()
+    timer = DeadlineTimer(lambda: [member], time.monotonic)
+    timer.start()
 
-    sweep.wake_by(time.monotonic() + 0.005)
+    timer.wake_by(time.monotonic() + 0.005)
 
     await member.expired.wait()
-    sweep.stop()
+    timer.stop()
 
 
 async def test_each_run_calls_the_owner_and_sets_the_timer_again() -> None:
     done = asyncio.Event()
-    sweep = DeadlineTimer(list, time.monotonic, lambda now: done.set())
+    timer = DeadlineTimer(list, time.monotonic, lambda now: done.set())
 
-    sweep.wake_by(time.monotonic())
+    timer.wake_by(time.monotonic())
     await done.wait()
     await asyncio.sleep(0)
 
-    assert sweep._timer is not None
-    sweep.stop()
+    assert timer._timer is not None
+    timer.stop()
 
 
 class Broken:
@@ -84,9 +84,9 @@ async def said() -> list[object]:
 
 async def test_member_that_raises_does_not_keep_others_from_expiring(said: list[object]) -> None:
     member = Member(1.0)
-    sweep = DeadlineTimer(lambda: [Broken(), member], VirtualClock().monotonic)
+    timer = DeadlineTimer(lambda: [Broken(), member], VirtualClock().monotonic)
 
-    assert sweep.sweep(2.0) == 2.0 + SWEEP_SECONDS
+    assert timer.expire_due(2.0) == 2.0 + INTERVAL_SECONDS
 
     assert member.expired.is_set()
     assert [type(error) for error in said] == [ZeroDivisionError]
@@ -94,26 +94,26 @@ async def test_member_that_raises_does_not_keep_others_from_expiring(said: list[
 
 async def test_timer_is_set_again_after_any_error(said: list[object]) -> None:
     clock = VirtualClock()
-    sweep = DeadlineTimer(lambda: [BrokenDeadline()], clock.monotonic)
-    sweep.wake_by(0.0)
+    timer = DeadlineTimer(lambda: [BrokenDeadline()], clock.monotonic)
+    timer.wake_by(0.0)
 
     while not said:  # noqa: ASYNC110  # what is awaited has no event, on purpose
         await asyncio.sleep(0)
 
-    assert sweep._timer is not None
-    assert not sweep._timer.cancelled()
-    sweep.stop()
+    assert timer._timer is not None
+    assert not timer._timer.cancelled()
+    timer.stop()
 
 
 async def test_stopped_timer_stays_stopped() -> None:
     member = Member(0.0)
-    sweep = DeadlineTimer(lambda: [member], time.monotonic)
-    sweep.start()
+    timer = DeadlineTimer(lambda: [member], time.monotonic)
+    timer.start()
 
-    sweep.stop()
-    timer = sweep._timer
-    sweep.wake_by(0.0)
+    timer.stop()
+    handle = timer._timer
+    timer.wake_by(0.0)
 
-    assert timer is not None
-    assert timer.cancelled()
-    assert sweep._timer is timer
+    assert handle is not None
+    assert handle.cancelled()
+    assert timer._timer is handle

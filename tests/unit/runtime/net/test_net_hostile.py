@@ -103,7 +103,7 @@ async def test_a_slow_loris_is_cut_off(start_server: StartServer) -> None:
     await client.answer()
     clock.advance(11.0)
 
-    server.sweep.sweep(clock.monotonic())
+    server.deadline_timer.expire_due(clock.monotonic())
 
     assert await recorder.closings.get() is Reason.SLOW_FRAME
     assert await client.is_closed_by_server()
@@ -120,10 +120,10 @@ async def test_a_silent_connection_ends_after_two_minutes(
     await recorder.opened_channels.get()
 
     clock.advance(119.0)
-    server.sweep.sweep(clock.monotonic())
+    server.deadline_timer.expire_due(clock.monotonic())
     assert recorder.closings.empty()
     clock.advance(1.0)
-    server.sweep.sweep(clock.monotonic())
+    server.deadline_timer.expire_due(clock.monotonic())
 
     assert await recorder.closings.get() is Reason.IDLE
     assert 'reason=idle detail="nothing arrived for 120 s"' in the_lines(caplog)[0]

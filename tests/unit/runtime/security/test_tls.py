@@ -159,19 +159,19 @@ async def test_a_large_frame_comes_through_both_ways(start_server: StartServer) 
 async def test_the_client_hello_may_come_in_pieces(start_server: StartServer) -> None:
     server = await start_server(Echo(), tls=ServerContexts(ServerTls()))
     reader, writer = await asyncio.open_connection(*server.addresses["internal"])
-    door = TlsTransport.of_client(client_context(ClientTls()))
-    hello = door.take_output()
+    transport = TlsTransport.of_client(client_context(ClientTls()))
+    hello = transport.take_output()
     for position in range(len(hello)):
         writer.write(hello[position : position + 1])
         await asyncio.sleep(0)
-    while door.state is not TlsTransportState.OPEN:
-        door.receive(await reader.read(65_536))
-    for piece in door.encrypt([encode(Command(1, body=b"pieces"))]):
+    while transport.state is not TlsTransportState.OPEN:
+        transport.receive(await reader.read(65_536))
+    for piece in transport.encrypt([encode(Command(1, body=b"pieces"))]):
         writer.write(piece)
 
     plain = b""
     while not plain.endswith(b"pieces"):
-        plain += door.receive(await reader.read(65_536))
+        plain += transport.receive(await reader.read(65_536))
 
     writer.close()
     await writer.wait_closed()
@@ -181,13 +181,13 @@ async def test_last_request_before_the_close_is_served(start_server: StartServer
     echo = Echo()
     server = await start_server(echo, tls=ServerContexts(ServerTls()))
     reader, writer = await asyncio.open_connection(*server.addresses["internal"])
-    door = TlsTransport.of_client(client_context(ClientTls()))
-    writer.write(door.take_output())
-    while door.state is not TlsTransportState.OPEN:
-        door.receive(await reader.read(65_536))
-    [unregister] = door.encrypt([encode(Command(35, flag=2))])
-    door.close()
-    writer.write(unregister + door.take_output())
+    transport = TlsTransport.of_client(client_context(ClientTls()))
+    writer.write(transport.take_output())
+    while transport.state is not TlsTransportState.OPEN:
+        transport.receive(await reader.read(65_536))
+    [unregister] = transport.encrypt([encode(Command(35, flag=2))])
+    transport.close()
+    writer.write(unregister + transport.take_output())
 
     assert await echo.closings.get() is Reason.PEER_CLOSED
     assert echo.served == 1
