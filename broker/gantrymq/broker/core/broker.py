@@ -47,7 +47,7 @@ from gantrymq.broker.core.processor.handler import Handler
 from gantrymq.broker.core.processor.requests import handlers_by_code
 from gantrymq.broker.core.replication import slave_refusals
 from gantrymq.broker.core.request_outcomes import RequestOutcomes
-from gantrymq.broker.core.send.send_forwarder import SENDS
+from gantrymq.broker.core.send.send_forwarder import SENDS, SendForwarder
 from gantrymq.broker.core.services import Services
 from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import failed, not_supported
@@ -107,6 +107,7 @@ class Broker:
         "_check_by",
         "_fed",
         "_figures",
+        "_forwarder",
         "_group_bytes_max",
         "_handlers",
         "_is_settled",
@@ -124,6 +125,7 @@ class Broker:
     def __init__(self, state: State, *, group_bytes_max: int = GROUP_BYTES_MAX) -> None:
         self.state = state
         self.services: Services = Services(state)
+        self._forwarder: SendForwarder = self.services.send_forwarder
         self._handlers: dict[int, Handler] = handlers_by_code(self.services)
         self._group_bytes_max: int = group_bytes_max
         self._figures: RequestFigures = state.request_figures
@@ -158,8 +160,7 @@ class Broker:
 
     def wind_down(self, now: float, wall_ms: int) -> None:
         """Answer all held pulls and pops without messages, because the broker is stopping."""
-        self._is_settled = False
-        self.state.now, self.state.wall_ms = now, wall_ms
+        self._begin_call(now, wall_ms)
         self.services.pull_request_hold.close()
         self.services.pops.wind_down()
 
@@ -173,7 +174,7 @@ class Broker:
     def lead(self, epoch: int, now: float, wall_ms: int) -> None:
         """Become the master of this epoch, and carry out the parked sends."""
         self._begin_call(now, wall_ms)
-        parked = self.services.send_forwarder.take_parked()
+        parked = self._forwarder.take_parked()
         self.services.role_controller.lead(epoch)
         self._carry_out_parked(parked)
 
@@ -182,7 +183,7 @@ class Broker:
         self._begin_call(now, wall_ms)
         self.services.role_controller.pause(is_paused=is_paused)
         if not is_paused:
-            self._carry_out_parked(self.services.send_forwarder.take_parked())
+            self._carry_out_parked(self._forwarder.take_parked())
 
     def _carry_out_parked(self, parked: Sequence[Request]) -> None:
         state = self.state
@@ -205,7 +206,7 @@ class Broker:
         self._begin_call(now, wall_ms)
         is_complete = self.state.is_paused and not self._fed and self._store.waiters.is_empty
         producers = {**self._born_hosts, **self._senders}
-        self.services.send_forwarder.close_producers(producers, is_handover=is_complete)
+        self._forwarder.close_producers(producers, is_handover=is_complete)
         self._senders.clear()
         self.services.role_controller.follow()
 
@@ -233,11 +234,10 @@ class Broker:
         """Whether the tables match the log: an empty log, or no table is missing."""
         return self._store.log.is_empty or not self.services.metadata_replication.missing
 
-    def _begin_call(self, now: float, wall_ms: int) -> State:
+    def _begin_call(self, now: float, wall_ms: int) -> None:
+        """Take the times of a call that may change the deadlines of services."""
         self._is_settled = False
-        state = self.state
-        state.now, state.wall_ms = now, wall_ms
-        return state
+        self.state.now, self.state.wall_ms = now, wall_ms
 
     # ------------------------------------------------------------------ requests
 
@@ -297,9 +297,8 @@ class Broker:
                 state.quotas.gate.note_denied(request)
             return self._outcomes.counted(request, refusal, code)
         if state.identity.is_elected and code in SENDS:
-            forwarder = self.services.send_forwarder
-            if forwarder.wants(request):
-                return forwarder.take(request)
+            if self._forwarder.wants(request):
+                return self._forwarder.take(request)
             self._senders[request.channel] = None
         admitted = self._outcomes.admitted(request, handler)
         if isinstance(admitted, Reply):
@@ -416,28 +415,24 @@ class Broker:
         self, number: int, response: Command | None, now: float, wall_ms: int
     ) -> None:
         """A client answered a request of the broker; `response` is None after a timeout."""
-        self._is_settled = False
-        self.state.now, self.state.wall_ms = now, wall_ms
+        self._begin_call(now, wall_ms)
         self.state.task_runner.client_answered(number, response)
 
     def broker_answered(self, number: int, answer: Command | str, now: float, wall_ms: int) -> None:
         """Another broker answered a request of this broker, or `answer` says why it did not."""
-        self._is_settled = False
-        self.state.now, self.state.wall_ms = now, wall_ms
+        self._begin_call(now, wall_ms)
         self.state.task_runner.broker_answered(number, answer)
 
     def registered(
         self, name_server: str, told: RegisterBrokerResponse, now: float, wall_ms: int
     ) -> None:
         """A name server accepted the registration, and says which broker is the master."""
-        self._is_settled = False
-        self.state.now, self.state.wall_ms = now, wall_ms
+        self._begin_call(now, wall_ms)
         self.services.master_addresses.told(name_server, told)
 
     def closed(self, channel: Channel, now: float, wall_ms: int) -> None:
         """A connection closed."""
-        self._is_settled = False
-        self.state.now, self.state.wall_ms = now, wall_ms
+        self._begin_call(now, wall_ms)
         self._born_hosts.pop(channel, None)
         self._senders.pop(channel, None)
         self.state.access.throttle.closed(channel)
