@@ -45,7 +45,7 @@ def pytest_terminal_summary(
 
 @pytest.fixture(autouse=True)
 def _record(rows: list[Row]) -> Iterator[None]:
-    """Save the rows so far: a run that is ended early has recorded what it did."""
+    """Save the rows so far, so that a run that ends early has recorded them."""
     yield
     if rows and (record := os.environ.get("ATTACK_RECORD")):
         save(Path(record), rows)
@@ -53,13 +53,13 @@ def _record(rows: list[Row]) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def rows(request: pytest.FixtureRequest) -> list[Row]:
-    """What became of all attacks of the run."""
+    """The outcomes of all attacks of the run."""
     return request.config.stash.setdefault(ROWS, [])
 
 
 @pytest.fixture(scope="session")
 def open_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Servers as they are without any security setting."""
+    """Servers without any security setting."""
     with Site(tmp_path_factory.mktemp("open")) as site:
         yield site
 
@@ -73,7 +73,7 @@ def guarded_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture
 def fresh_site(tmp_path: Path) -> Iterator[Site]:
-    """Servers of one test alone: what it fills stays full."""
+    """Servers for one test, which may fill them."""
     with Site(tmp_path) as site:
         yield site
 

@@ -44,7 +44,7 @@ def test_expensive_expressions_do_not_stall_clients(attack: Trial, filtered: Sit
         time.sleep(2.0)
         for peer in peers:
             peer.close()
-        time.sleep(2.0)  # what goes on for closed connections would be seen
+        time.sleep(2.0)  # work that continued for closed connections would show
         attempt.outcome = "refused, or done in slices and ended with its connection"
 
 

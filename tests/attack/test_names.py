@@ -23,19 +23,19 @@ TEXTS = {
     "64 KB": "n" * 65_536,
     "numbers of 5 000 digits": "9" * 5_000,
 }
-# No answer is sent to some of these.
+# Some of these get no response.
 LEFT_OUT = {RequestCode.UNREGISTER_CLIENT, RequestCode.END_TRANSACTION}
 
 
 def frame(code: int, ext: dict[str, str], body: bytes, opaque: int) -> bytes:
-    """JSON with escapes: so half a surrogate pair comes through as it is."""
+    """A frame in JSON with escapes, which transports lone surrogates unchanged."""
     value = {"code": code, "flag": 0, "opaque": opaque, "extFields": ext}
     head = json.dumps(value, ensure_ascii=True).encode()
     return struct.pack(">ii", 4 + len(head) + len(body), len(head)) + head + body
 
 
 def fields_of(code: RequestCode, text: str) -> dict[str, str]:
-    """Each text field of the request is the text."""
+    """Fields of the request in which every text field has this text."""
     header = REQUEST_HEADERS.get(code)
     kinds = {} if header is None else field_kinds(header)
     values = {"s": text, "b": "false"}

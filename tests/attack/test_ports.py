@@ -21,7 +21,7 @@ HEAD_BYTES = 12  # of a frame of RocketMQ's replication: position and size
 
 
 def first_bytes(address: Address, *pieces: bytes, seconds: float = 2.0) -> bytes:
-    """What comes first, not all of it: the log has no end."""
+    """The first bytes that the port sends; the log has no end."""
     with contextlib.suppress(OSError), address.open_plain(seconds) as stream:
         for piece in pieces:
             stream.sendall(piece)

@@ -20,7 +20,7 @@ YEAR_MS = 365 * 24 * 3_600_000
 
 
 def flood(peer: Peer, answers: Answers, ext: dict[str, str], body: bytes, count: int) -> None:
-    """Send so many messages in one write, and read the answers."""
+    """Send so many messages in one write, and read the responses."""
     peer.send_bytes(b"".join(peer.frame(SEND, ext, body) for _ in range(count)))
     answers.drain(peer, count, 5.0)
 

@@ -46,7 +46,7 @@ def signed(
 
 
 def with_old_signature(fields: Mapping[str, str], by: Credentials) -> dict[str, str]:
-    """RocketMQ's, over the values run together."""
+    """RocketMQ's signature, over the concatenated values."""
     values = "".join(fields[name] for name in sorted(fields))
     return {**fields, "Signature": digest(by, values.encode(), "sha1")}
 
@@ -166,7 +166,7 @@ def test_two_names_in_one_request_give_no_access(guarded_attack: Trial, guarded_
 
 
 def raw_request(code: int, pairs: list[tuple[str, str]], opaque: int) -> bytes:
-    """A frame whose JSON has names twice."""
+    """A frame whose JSON contains names twice."""
     ext = ",".join(f"{json.dumps(name)}:{json.dumps(value)}" for name, value in pairs)
     head = f'{{"code":{code},"flag":0,"opaque":{opaque},"extFields":{{{ext}}}}}'.encode()
     return struct.pack(">ii", 4 + len(head), len(head)) + head

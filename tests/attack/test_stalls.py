@@ -31,13 +31,13 @@ from gantrymq.namesrv.core.requests import REQUESTS as NAME_SERVER_REQUESTS
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode
 
-# A stall may take as long as this process takes to read the table of topics, times this: the
-# servers share the machine with the clients, and with each other.
+# The allowed length of a stall, as a multiple of the time in which this process reads the table of
+# topics: the servers share the machine with the clients and with each other.
 READINGS_MAX = 2.0
 
-# It reads each queue of each group in thousands of pieces, for longer than a client waits.
+# These read each queue of each group in thousands of pieces, for longer than a client waits.
 LONG = frozenset({RequestCode.GET_BROKER_CONSUME_STATS})
-# They wait for messages, change the servers' settings, or end the broker that others ask about.
+# These wait for messages, change the servers' settings, or stop the broker that others query.
 LEFT_OUT = LONG | {
     RequestCode.PULL_MESSAGE,
     RequestCode.LITE_PULL_MESSAGE,
@@ -60,7 +60,7 @@ def large_site(tmp_path: Path) -> Iterator[Site]:
 
 
 def reading_seconds() -> float:
-    """How long this process takes, here and now, to read a table of TOPICS topics."""
+    """The time in which this process reads a table of TOPICS topics on this machine."""
     content = tables(TOPICS, 1)["topics.json"]
     began = time.perf_counter()
     table = json.loads(content)["topicConfigTable"]
@@ -94,12 +94,12 @@ def ask_all(address: Address, codes: Iterable[int]) -> Answers:
     return answers
 
 
-@pytest.mark.timeout(300)  # it took 82 to 116 s beside eight other test runs
+@pytest.mark.timeout(300)  # took 82 to 116 s beside eight other test runs
 def test_no_request_code_holds_the_event_loop_for_long(large_site: Site, rows: list[Row]) -> None:
     what = f"every code of both servers, {TOPICS} topics, one of them of 16 384 queues"
     unit = reading_seconds()
     with trial(large_site, rows, "stalls", what) as attempt:
-        # The rule about the length of stalls is the one below.
+        # The length of stalls is checked below.
         attempt.allows = frozenset({"stall"})
         broker = ask_all(large_site.broker, sorted(set(BROKER_REQUESTS) - LEFT_OUT - set(LAST)))
         names = ask_all(large_site.names, sorted(set(NAME_SERVER_REQUESTS) - LEFT_OUT))

@@ -63,7 +63,7 @@ def users_attack(users_site: Site, rows: list[Row]) -> Trial:
 
 
 def told(peer: Peer, code: int, ext: Mapping[str, str], body: object = None) -> bytes:
-    """What the broker answers to an administrator."""
+    """The broker's response to an administrator."""
     answer = peer.ask(code, ext, b"" if body is None else json.dumps(body).encode())
     assert answer.code == ResponseCode.SUCCESS, answer.remark
     return answer.body
@@ -79,7 +79,7 @@ def grant(peer: Peer, user: Credentials, resource: str, *actions: str) -> None:
 
 
 def users(site: Site) -> dict[str, object]:
-    """Name -> what the broker shows of it."""
+    """The users by name, as the broker shows them."""
     with Peer(site.broker, ROOT) as root:
         found = json.loads(told(root, Code.AUTH_LIST_USER, {}))
     return {each["username"]: each for each in found}
@@ -161,7 +161,8 @@ def test_signatures_of_users_without_rights_are_refused(
 def test_certificate_maps_only_to_its_own_account(
     users_attack: Trial, users_site: Site, tmp_path: Path
 ) -> None:
-    """`CN:team-*=*` makes an account of the rest of the name: of names signed by the authority."""
+    """`CN:team-*=*` maps a name to the account that the * stands for, among names signed by the
+    authority."""
     foreign = Authority(tmp_path)
     names = ("root", "team-", "team-nobody", "sender\u200b", "SENDER", "other-server")
     identities = [foreign.identity(name) for name in ("sender", "root", "team-root")]
@@ -185,12 +186,12 @@ def test_certificate_maps_only_to_its_own_account(
 
 
 def seen_with(address: Address, identity: Identity) -> Address:
-    """The same port, for a peer that shows this certificate."""
+    """The same port, for a peer with this certificate."""
     return replace(address, tls=client_context(identity=identity))
 
 
 def answers_of(answers: Answers, address: Address, tried: Tried) -> None:
-    """One request on a connection of its own."""
+    """Send each request on its own connection."""
     try:
         with Peer(address) as peer:
             answers.add(peer.ask(*tried))

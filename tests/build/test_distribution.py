@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# To compile takes two minutes of a machine that has nothing else to do.
+# Compiling takes two minutes on an idle machine.
 pytestmark = [pytest.mark.build, pytest.mark.timeout(1800)]
 ADVICE = "apt-get install gcc python3-dev"
 
@@ -21,7 +21,7 @@ ADVICE = "apt-get install gcc python3-dev"
 def attempt(
     *command: str | Path, folder: Path = ROOT, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command as a user would whose environment says nothing of builds."""
+    """Run a command as a user whose environment has no settings for builds."""
     return subprocess.run(
         [str(part) for part in command],
         env={**os.environ, "GANTRY_BUILD": "", **environment},
@@ -33,7 +33,7 @@ def attempt(
 
 
 def run(*command: str | Path, folder: Path = ROOT, **environment: str) -> str:
-    """What a command that must succeed prints."""
+    """The output of a command that must succeed."""
     done = attempt(*command, folder=folder, **environment)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -59,7 +59,7 @@ def source(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def without_compiler(tmp_path: Path) -> str:
-    """A PATH on which nothing is found."""
+    """A PATH without any program."""
     folder = tmp_path / "nothing"
     folder.mkdir()
     return str(folder)

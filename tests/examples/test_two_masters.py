@@ -37,7 +37,7 @@ pytestmark = pytest.mark.timeout(180)
 
 
 class Running:
-    """One of RocketMQ's programs. `with`; `stop` ends it before."""
+    """One of RocketMQ's programs; a context manager, which `stop` ends early."""
 
     def __init__(self, folder: Path, program: str, *arguments: str) -> None:
         folder.mkdir()
@@ -48,7 +48,7 @@ class Running:
         self.start()
 
     def start(self) -> None:
-        """Again, after it ended."""
+        """Start the program again after it has ended."""
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
                 [PROGRAMS / self._program, *self._arguments],
@@ -59,12 +59,12 @@ class Running:
             )
 
     def kill(self) -> None:
-        """With no chance to say goodbye."""
+        """Kill the program."""
         self._process.kill()
         self._process.wait(SECONDS)
 
     def stop(self) -> None:
-        """By mqshutdown."""
+        """Stop the program with mqshutdown."""
         what = self._program.removeprefix("mq")
         command = [str(PROGRAMS / "mqshutdown"), what, str(self._process.pid)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -87,7 +87,7 @@ def settings(**given: object) -> list[str]:
 
 
 class Cluster:
-    """A name server, and what is started of a configuration's brokers. `with` ends all of it."""
+    """A name server and the started brokers of a configuration; the context ends all of them."""
 
     def __init__(self, folder: Path, configuration: str) -> None:
         self._configuration = CONFIGURATIONS / configuration
@@ -99,7 +99,7 @@ class Cluster:
         self._run("namesrv", "mqnamesrv", *settings(listenPort=port, **LOCAL))
 
     def start(self, *names: str) -> None:
-        """By the names of their files."""
+        """Start brokers by the names of their files."""
         for name in names:
             replicas, port, *_ = free_ports()
             at = settings(listenPort=port, haListenPort=replicas, **LOCAL_BROKER)
@@ -127,7 +127,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def known(admin: Admin, *members: tuple[str, int]) -> None:
-    """Until the name server knows these and no others."""
+    """Wait until the name server knows exactly these members."""
 
     async def they_are() -> bool:
         return await members_of(admin) == {*members}
@@ -138,13 +138,13 @@ async def known(admin: Admin, *members: tuple[str, int]) -> None:
 async def members_of(admin: Admin) -> set[tuple[str, int]]:
     try:
         brokers = (await admin.clusters.info()).brokers
-    except RouteError:  # it does not listen yet
+    except RouteError:  # the name server does not listen yet
         return set()
     return {(name, number) for name, each in brokers.items() for number in each.addresses}
 
 
 async def in_sync(admin: Admin) -> None:
-    """Until each master has a slave that has all of its log."""
+    """Wait until each master has a slave with its whole log."""
 
     async def they_are() -> bool:
         masters = [await admin.clusters.master(name) for name in BROKERS]
@@ -156,7 +156,7 @@ async def in_sync(admin: Admin) -> None:
 
 
 async def send(names: str, bodies: list[str]) -> Counter[str]:
-    """How many of them each broker has."""
+    """Send messages; returns the number that each broker has."""
     async with Producer("shop", name_servers=names) as producer:
         sent = [await producer.send(Message("orders", body)) for body in bodies]
     assert {result.status for result in sent} == {SendStatus.SEND_OK}
@@ -222,7 +222,7 @@ def consumer(names: str) -> PullConsumer:
 
 
 async def received(billing: PullConsumer, count: int) -> list[str]:
-    """The next messages, so many at least."""
+    """The next messages, at least so many."""
     found: list[str] = []
     async with asyncio.timeout(SECONDS):
         while len(found) < count:

@@ -19,7 +19,7 @@ import pytest
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "10"))
-# Numbers that lengths like to lie with, in two and in four bytes.
+# Numbers for wrong lengths, in two and in four bytes.
 LENGTHS = [
     number.to_bytes(size, "big", signed=True)
     for size in (2, 4)
@@ -47,7 +47,8 @@ Fuzz = Callable[[list[bytes], Check], None]
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.parent == Path(__file__).parent:  # it may run at a low priority, beside others
+        # the run may have a low priority beside others
+        if item.path.parent == Path(__file__).parent:
             item.add_marker(pytest.mark.timeout(SECONDS + 600))
 
 
@@ -98,7 +99,7 @@ def fuzz(request: pytest.FixtureRequest) -> Fuzz:
 
 @pytest.fixture
 def rounds(request: pytest.FixtureRequest) -> Iterator[random.Random]:
-    """A source of chance for each round, until the time is over; at least one."""
+    """A source of random numbers for each round, until the time is over; at least one."""
     seed = int(os.environ.get("FUZZ_SEED", secrets.randbits(32)))
     started = time.monotonic()
 

@@ -14,13 +14,13 @@ from gantrymq.wire.jsonvalue import Json
 
 Fuzz = Callable[[list[bytes], Callable[[bytes], None]], None]
 
-# An object of one member, written in six bytes, has 250.
+# The bytes of an object with one member, which is written in six bytes.
 MEMORY_FACTOR = 100
 MEMORY_FLOOR = 256 << 10
-# Calls into Python a byte: one value, its key and the blanks around them may be one byte each.
+# Calls into Python per byte: a value, its key and the blanks around them may be one byte each.
 CALLS_FACTOR = 12
 CALLS_FLOOR = 1000
-SAMPLE = 50  # measuring is slow: every so many executions
+SAMPLE = 50  # measuring is slow, so only one of so many executions is measured
 
 
 class Bounded:
@@ -84,7 +84,7 @@ def check_values(*, references: bool) -> Callable[[bytes], None]:
 
 
 def without_endless(value: Json) -> Json:
-    """What JSON can say of a value: no numbers beyond the largest (1e999)."""
+    """The value without numbers that JSON cannot express (1e999)."""
     if isinstance(value, dict):
         return {key: without_endless(member) for key, member in value.items()}
     if isinstance(value, list):
@@ -102,7 +102,7 @@ def test_json_with_references(fuzz: Fuzz, golden_bodies: dict[str, list[bytes]])
 
 
 def registrations(golden: dict[str, list[bytes]]) -> tuple[list[bytes], list[bytes]]:
-    """As JSON, and what compressed ones hold."""
+    """Registrations as JSON, and the content of compressed ones."""
     bodies = [
         body for name, all_ in golden.items() if "REGISTER_BROKER req" in name for body in all_
     ]
@@ -134,7 +134,8 @@ def test_compressed_registrations(fuzz: Fuzz, golden_bodies: dict[str, list[byte
     bounded = Bounded()
 
     def check(plain: bytes) -> None:
-        """Damage inside the stream, which would hardly ever survive from without."""
+        """Damage inside the compressed stream, which damage from outside hardly ever leaves
+        intact."""
         body = zlib.compress(plain, 1)
         check_registration(body, bounded, len(plain))
 

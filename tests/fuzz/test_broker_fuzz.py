@@ -24,7 +24,7 @@ from gantrymq.wire.command import Command
 
 REQUESTS_A_BROKER = 3_000
 CHANNELS = 4
-# Where something is stored for a send: the last three wait for a disk or a slave.
+# Response codes of stored sends; the last three wait for a disk or a slave.
 STORED = frozenset(
     {
         ResponseCode.SUCCESS,
@@ -35,7 +35,7 @@ STORED = frozenset(
 )
 PUSHED = frozenset({RequestCode.SEND_REPLY_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2})
 LONGER_THAN_ANY_HOLD = 400.0
-# Far above what so few requests can leave behind, far below what would be left if none ended.
+# Far more than so few requests can leave, and far less than all of them would leave together.
 HELD_MAX = 1_000
 
 
@@ -74,7 +74,7 @@ class Siege:
 
     def _send(self) -> None:
         hostile = self.clients.request()
-        if _ends_the_game(hostile):
+        if _forbids_everything(hostile):
             return
         began = time.perf_counter_ns()
         try:
@@ -112,7 +112,7 @@ class Siege:
         assert read.code == answer.code
         if is_send(hostile.code) and answer.code in STORED:
             self.clients.stored(answer.ext or {})
-        # A reply is kept whether it could be pushed or not.
+        # A reply is stored whether or not it could be pushed.
         if is_send(hostile.code) and answer.code not in STORED and hostile.code not in PUSHED:
             self.refused.add(hostile.mark)
 
@@ -126,7 +126,7 @@ class Siege:
         self.channels[at] = FakeChannel()
 
     def _answer_questions(self) -> None:
-        """Clients answer what they like, or not at all."""
+        """Answer the broker's requests with any response, or not at all."""
         for channel in self.channels:
             for asked in channel.asked:
                 nonsense = Command(self.rng.choice((0, 1, -5)), body=self.rng.randbytes(5))
@@ -142,7 +142,7 @@ class Siege:
             self._answer_questions()
         self._settled()
         assert not self.open
-        self._nothing_is_left()
+        self._assert_no_state_is_left()
         kept = self._bodies()
         assert not [mark for mark in self.refused if any(mark in body for body in kept)]
         broker.opened.close()
@@ -154,8 +154,8 @@ class Siege:
         assert dict(again.state.groups.all) == dict(broker.state.groups.all)
         assert len(again.state.offsets) == len(broker.state.offsets)
 
-    def _nothing_is_left(self) -> None:
-        """Of what lasts as long as requests and connections do."""
+    def _assert_no_state_is_left(self) -> None:
+        """Assert that all state of requests and connections is gone."""
         broker, state = self.broker, self.broker.state
         services = broker.services
         for channel in self.channels:
@@ -171,7 +171,7 @@ class Siege:
         assert state.topics.unsaved <= state.topics.all.keys()
 
     def _bodies(self) -> list[bytes]:
-        """Of all messages that can be read, queue by queue, without a gap."""
+        """The bodies of all readable messages, queue by queue, without a gap."""
         opened = self.broker.opened
         places = [
             (topic, queue_id)
@@ -186,8 +186,8 @@ def _next_process(disk: MemoryDisk) -> MemoryDisk:
     return MemoryDisk(disk.storage)
 
 
-def _ends_the_game(hostile: Hostile) -> bool:
-    """Administrators may forbid all; then there is nothing left to try."""
+def _forbids_everything(hostile: Hostile) -> bool:
+    """Whether an administrator's request forbids everything, so that the round ends."""
     forbids = (b"Permission", b"rejectTransaction", b"startAccept")
     return hostile.code == RequestCode.UPDATE_BROKER_CONFIG and any(
         word in hostile.body for word in forbids

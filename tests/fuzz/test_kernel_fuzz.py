@@ -31,7 +31,7 @@ PROPERTIES = "UNIQ_KEY\x01%s\x02TAGS\x01a\x02KEYS\x01k1 k2\x02WAIT\x01%s\x02a\x0
 
 
 class Pair:
-    """Two brokers that are asked the same, one of them without a kernel."""
+    """Two brokers that get the same requests, one of them without a kernel."""
 
     def __init__(self) -> None:
         self.quick, self.general = _opened(), _opened()
@@ -60,7 +60,7 @@ class Pair:
 
 
 def _opened() -> OpenedBroker:
-    """With queues that have messages: the kernel leaves the first one to the handlers."""
+    """A broker whose queues have messages, because the handlers store the first one."""
     broker = OpenedBroker(BrokerSettings(auto_create_topic_enable=True))
     broker.channel.peer = PEER
     for topic in "TU":
@@ -71,7 +71,7 @@ def _opened() -> OpenedBroker:
 
 
 def _by_handlers(broker: OpenedBroker, data: bytes) -> list[Command]:
-    """The answers, in the order of the requests, as clients read them."""
+    """The responses in the order of the requests, as clients read them."""
     answers = []
     for command in FrameReader(frame_bytes_max=FRAME_BYTES_MAX).feed(data):
         if command.is_response or command.code not in SENDS:
@@ -93,7 +93,7 @@ def _by_handlers(broker: OpenedBroker, data: bytes) -> list[Command]:
 
 
 def _log(broker: OpenedBroker, begin: int) -> bytes:
-    """What was stored from there on."""
+    """The bytes that were stored from this position on."""
     log = broker.opened.store.log
     stored = b""
     while begin + len(stored) < log.end:
@@ -103,7 +103,7 @@ def _log(broker: OpenedBroker, begin: int) -> bytes:
 
 
 def _sends() -> list[bytes]:
-    """As producers make them, in each form."""
+    """Sends as producers make them, in each form."""
     made = []
     for topic, queue_id in (("T", 0), ("U", 1), ("new", 0)):
         for wait, body in (("true", b"hello"), ("false", b"x" * 300)):

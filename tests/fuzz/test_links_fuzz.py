@@ -35,7 +35,7 @@ def frames(data: bytes) -> list[HandshakeFrame]:
 
 
 def peer_handshake() -> tuple[list[bytes], list[bytes]]:
-    """What both say until they know each other: the follower, and the master."""
+    """The output of follower and master until they have authenticated each other."""
     follower = OutgoingHandshake(member(2), SECRET, b"f" * 16, EMPTY)
     master = IncomingHandshake(member(1), SECRET, b"m" * 16)
     hello = follower.begin()

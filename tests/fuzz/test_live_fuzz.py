@@ -31,7 +31,7 @@ from gantrymq.wire.headers.table import REQUEST_HEADERS
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "10"))
 FRAMES_A_CONNECTION = 60
 RSS_GROWTH_MAX = 300 * MIB
-# They change what the valid client relies on, as they are there to do.
+# Requests that change what the valid client relies on, as they should.
 LEFT_OUT = frozenset({RequestCode.UPDATE_BROKER_CONFIG, RequestCode.UPDATE_NAMESRV_CONFIG})
 SELDOM = 0.2
 NUMBERS = ("0", "-1", "1", "2147483647", "-2147483648", "9223372036854775807", "x", "")
@@ -96,7 +96,7 @@ def broker_frames() -> Make:
         command.version = hostile.version
         try:
             return frames.encode(command)
-        except Exception:  # what cannot be said in a header
+        except Exception:  # the value cannot be expressed in a header
             return any_frame(rng)
 
     return make
@@ -145,7 +145,7 @@ def deliver(rng: random.Random, address: Address, make: Make) -> None:
 
 
 def is_answered(site: Site) -> bool:
-    """Whether both servers answer a valid client at all: a request may have deleted its topic."""
+    """Whether both servers answer a valid client; a request may have deleted its topic."""
     for address in (site.broker, site.fast, site.names):
         with Peer(address) as peer:
             peer.ask(RequestCode.GET_MAX_OFFSET, {"topic": TOPIC, "queueId": "0"})

@@ -39,7 +39,7 @@ def setup(folder: Path) -> Setup:
 
 
 def stream(rng: random.Random, clients: HostileClients) -> bytes:
-    """Frames, of which some are damaged; where the damage is in a length, so is all behind it."""
+    """Frames of which some are damaged; damage in a length affects all bytes after it."""
     pieces = []
     for number in range(rng.randrange(1, 8)):
         hostile = clients.request()
@@ -54,7 +54,7 @@ def stream(rng: random.Random, clients: HostileClients) -> bytes:
             version=hostile.version,
             encoding=rng.randrange(2),
         )
-        with suppress(Exception):  # what cannot be said in a header
+        with suppress(Exception):  # the value cannot be expressed in a header
             pieces.append(frames.encode(command))
     data = bytearray(b"".join(pieces) or b"\0")
     for _ in range(rng.choice((0, 0, 1, 3))):
@@ -63,15 +63,15 @@ def stream(rng: random.Random, clients: HostileClients) -> bytes:
 
 
 async def attack(rng: random.Random, clients: HostileClients, host: BrokerHost) -> None:
-    """One connection: sends in pieces, and leaves as it likes."""
+    """Open one connection, send in pieces, and close at any time."""
     reader, writer = await asyncio.open_connection(*host.addresses["internal"])
     data = stream(rng, clients)
     cuts = sorted(rng.randrange(len(data) + 1) for _ in range(rng.randrange(PIECES_MAX)))
-    with suppress(OSError):  # it was closed on us
+    with suppress(OSError):  # the server closed the connection
         for begin, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
             writer.write(data[begin:end])
             await writer.drain()
-            await asyncio.sleep(0)  # it arrives by itself
+            await asyncio.sleep(0)  # the output arrives by itself
         if rng.random() < 0.5:
             writer.write_eof()
         if rng.random() < 0.5:

@@ -12,10 +12,10 @@ from gantrymq.wire.command import Command
 Fuzz = Callable[[list[bytes], Callable[[bytes], None]], None]
 Decode = Callable[[bytes, int, int], Command]
 
-# A dict entry of two short strings, the costliest thing that few bytes of a header can name.
+# A dict entry of two short strings, which costs the most memory for a few bytes of a header.
 MEMORY_FACTOR = 100
 MEMORY_FLOOR = 64 << 10
-MEMORY_SAMPLE = 50  # measuring is slow: every so many executions
+MEMORY_SAMPLE = 50  # measuring is slow, so only one of so many executions is measured
 
 
 def headers_of(golden: list[bytes], encoding: int) -> list[bytes]:
@@ -23,7 +23,7 @@ def headers_of(golden: list[bytes], encoding: int) -> list[bytes]:
 
 
 def read_all(stream: bytes, step: int) -> tuple[list[Command], str, int]:
-    """What a reader makes of a stream that comes in pieces of this size."""
+    """The commands that a reader makes of a stream in pieces of this size."""
     reader = frames.FrameReader(frame_bytes_max=1 << 16)
     commands = []
     for position in range(0, len(stream), step):

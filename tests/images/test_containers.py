@@ -68,7 +68,8 @@ def test_the_user_is_not_root_and_has_a_name(images: dict[str, Image], name: str
 
 @pytest.mark.parametrize("name", DEPLOYED)
 def test_every_source_has_bytecode_or_a_library(images: dict[str, Image], name: str) -> None:
-    """The root filesystem is read-only: what has none would be compiled at every start."""
+    """The root file system is read-only: modules without bytecode would be compiled at every
+    start."""
     installed = images[name].root / "opt" / "gantry" / "lib"
     sources = list(installed.rglob("*.py"))
     assert len(sources) > 300
@@ -102,7 +103,7 @@ def test_operator_without_kubernetes_names_what_is_missing(images: dict[str, Ima
 
 def test_a_message_passes_and_sigterm_ends_everything_in_time(images: dict[str, Image]) -> None:
     names, broker_port, names_metrics, broker_metrics = free_ports()
-    ha_port, *_ = free_ports()  # one above listenPort may be another process's
+    ha_port, *_ = free_ports()  # the port above listenPort may belong to another process
     address = f"127.0.0.1:{names}"
     name_server = Container(images["namesrv"], [
         *images["namesrv"].command,
@@ -145,7 +146,7 @@ def page(url: str) -> str:
 def test_process_1_ends_on_sigterm_before_its_program_handles_signals(
     images: dict[str, Image],
 ) -> None:
-    """A command installs no handler of its own, and the kernel ignores what process 1 does not."""
+    """A command installs no handler, and the kernel drops signals without one for process 1."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with Container(images["broker"], ["clusterList", "-n", address]) as container:

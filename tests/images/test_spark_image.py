@@ -28,7 +28,7 @@ HOME = "/opt/spark/work-dir"
 LIBRARY = "opt/gantry/lib"
 JOB_SECONDS = 180.0  # half a minute, alone on a machine
 MESSAGES = 300
-# What a pod has and this container has not: a name for its address, and a /tmp.
+# A pod has a name for its address and a /tmp, which this container lacks.
 ENVIRONMENT = (
     *("env", "SPARK_LOCAL_IP=127.0.0.1", f"TMPDIR={HOME}"),
     f"JAVA_TOOL_OPTIONS=-Djava.io.tmpdir={HOME}",
@@ -63,7 +63,7 @@ def test_the_compiled_modules_run(image: Image) -> None:
 
 
 def test_every_source_has_bytecode_or_a_library(image: Image) -> None:
-    """Each of a driver's Python processes would compile what has none, at every start."""
+    """Each Python process of a driver would compile modules without bytecode at every start."""
     installed = image.root / LIBRARY
     sources = list(installed.rglob("*.py"))
     assert len(sources) > 1000

@@ -23,7 +23,7 @@ from gantrymq.left_out import leave_out
 
 HERE = Path(__file__).parent
 
-# Their failures show the values, as those of test modules do.
+# Failures in these modules show values, as in test modules.
 pytest.register_assert_rewrite(
     "gantrymq.interop.clients.stage",
     "gantrymq.interop.clients.scenarios.sending",
@@ -59,13 +59,13 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(scope="session")
 def namesrv_kind() -> NameServerKind:
-    """Which program plays the name server under test."""
+    """The program that is the name server under test."""
     return NameServerKind(os.environ.get("INTEROP_NAMESRV", NameServerKind.GANTRY.value))
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """A new folder for a process of that name; fails the test where Java is missing."""
+    """Creates a folder for a process of this name; fails the test if Java is missing."""
     if (missing := missing_tools()) is not None:
         pytest.fail(missing, pytrace=False)
     return tmp_path_factory.mktemp
@@ -73,14 +73,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def sides(namesrv_kind: NameServerKind, folder: Callable[[str], Path]) -> Iterator[Sides]:
-    """Java's name server and the one judged, with one broker at both."""
+    """Java's name server and the one under test, with one broker at both."""
     with side_by_side(namesrv_kind, folder) as pair:
         yield pair
 
 
 @pytest.fixture(scope="session")
 def brokers(folder: Callable[[str], Path]) -> Iterator[Callable[[BrokerKind], Broker]]:
-    """Brokers for scenarios by their kind, each started when first asked for."""
+    """Brokers for scenarios by their kind, each started at first use."""
     with ExitStack() as started:
 
         @cache
@@ -92,7 +92,7 @@ def brokers(folder: Callable[[str], Path]) -> Iterator[Callable[[BrokerKind], Br
 
 @pytest.fixture(scope="session")
 def clients(folder: Callable[[str], Path]) -> Iterator[Callable[[str], JavaClient]]:
-    """Client JVMs by release, each started when first asked for."""
+    """Client JVMs by release, each started at first use."""
     with ExitStack() as running:
 
         @cache
@@ -104,7 +104,7 @@ def clients(folder: Callable[[str], Path]) -> Iterator[Callable[[str], JavaClien
 
 @pytest.fixture(scope="session")
 def admins(folder: Callable[[str], Path]) -> Iterator[Callable[[str], MqAdmin]]:
-    """mqadmin JVMs by release, each started when first asked for."""
+    """mqadmin JVMs by release, each started at first use."""
     with ExitStack() as running:
 
         @cache

@@ -90,7 +90,7 @@ ACL_COMMANDS = (
     "getAcl -b {broker} -s User:{user}",
     "deleteUser -b {broker} -u {user}",
 )
-# By a user that may do nothing, without a signature, and with a wrong one.
+# By a user without rights, without a signature, and with a wrong one.
 REFUSED_COMMANDS = (
     "listUser -b {broker}",
     "getUser -b {broker} -u root",
@@ -101,9 +101,9 @@ REFUSED_COMMANDS = (
     "createAcl -b {broker} -s User:powerless -r * -a All -d Allow",
     "deleteAcl -b {broker} -s User:powerless",
 )
-# What mqadmin does without, and gantry asks for.
+# Options that gantry requires and mqadmin does not.
 WITHOUT_A_NAME = ("getUser -b {broker}", "getAcl -b {broker}")
-# mqadmin prints nothing, and gantry this.
+# gantry prints this where mqadmin prints nothing.
 SAID_BY_GANTRY = "there is no user {user} at"
 
 NAMES = {"mqadmin": "orders", "gantry": "prices"}
@@ -114,7 +114,8 @@ _USER_ROW = re.compile(r"^(\S+ +)(\S+)( +)(Super|Normal)( +)(enable|disable)\b",
 
 @dataclass(frozen=True)
 class Sides:
-    """Java's broker and ours, and mqadmin, which signs by the file `keys`."""
+    """Java's broker and Gantry's, and mqadmin, which signs with the credentials in the file
+    `keys`."""
 
     java: Broker
     ours: Broker
@@ -137,7 +138,7 @@ def placed(command: str, broker: Broker, user: str) -> list[str]:
 
 
 def gantry(broker: Broker, command: str) -> str:
-    """What gantry prints in this process; neither output nor errors have a password."""
+    """The output of gantry in this process; neither output nor errors contain a password."""
     words = placed(command, broker, NAMES["gantry"])
     printed = io.StringIO()
     with redirect_stdout(printed), redirect_stderr(printed):
@@ -147,14 +148,14 @@ def gantry(broker: Broker, command: str) -> str:
 
 
 def plain(text: str, user: str) -> str:
-    """Without what tells brokers, tools and passwords apart."""
+    """The text without values that differ between brokers, tools and passwords."""
     text = re.sub(r"127\.0\.0\.1:\d+", "<address>", text.replace(user, "<user>"))
     text = _USER_ROW.sub(r"\1<password>  \4\5\6", text)
     return "".join(f"{line}\n" for line in text.splitlines() if not _FRAMES.match(line))
 
 
 def assert_same(command: str, java: str, other: str) -> None:
-    """The same lines, or a refusal of the same code that begins with the same words."""
+    """Assert equal lines, or refusals with the same code whose texts begin alike."""
     refused, refused_by_other = _REFUSAL.search(java), _REFUSAL.search(other)
     if refused is None:
         assert other == java, command

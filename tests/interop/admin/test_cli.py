@@ -20,7 +20,7 @@ from gantrymq.interop.releases import REFERENCE
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
-# gantry says otherwise what these say: command -> why.
+# Commands for which gantry prints something else, with the reason.
 DIFFERENT = {
     **dict.fromkeys(
         ("consumerStatus", "allocateMQ"), "mqadmin writes files, or takes its order from a hash"
@@ -92,14 +92,14 @@ CHANGES = (
 
 @pytest.fixture(scope="module")
 def sides(folder: Callable[[str], Path]) -> Iterator[tuple[AdminSide, AdminSide]]:
-    """Java's and ours, for the whole module."""
+    """Java's side and Gantry's, for the whole module."""
     with admin_sides(BrokerKind.GANTRY, folder) as pair:
         yield pair
 
 
 @pytest.fixture(params=["java", "gantry"])
 def side(request: pytest.FixtureRequest, sides: tuple[AdminSide, AdminSide]) -> AdminSide:
-    """Whose broker is asked."""
+    """The side whose broker the tools query."""
     return sides[request.param == "gantry"]
 
 
@@ -157,12 +157,12 @@ def test_output_of_sends_is_the_same(admin: MqAdmin, side: AdminSide) -> None:
 
 
 def _any_queue(text: str) -> str:
-    """Which queue's turn it is, and how long that took, is of this moment."""
+    """Remove the queue's number and the time, which differ with each run."""
     return re.sub(r"(queueId=|queueOffset=|rt=|offsetMsgId=)\w+", r"\1<n>", text)
 
 
 def test_times_of_a_cluster_have_the_same_titles(side: AdminSide) -> None:
-    """mqadmin's clusterRT never ends: only what is printed here is looked at."""
+    """mqadmin's clusterRT never ends, so only the first output is compared."""
     ours = gantry(side, f"clusterRT -a 3 -s 10 -c {CLUSTER}")
     titles, row = ours.text.splitlines()
     assert titles == (
@@ -191,7 +191,7 @@ def test_metrics_are_the_same_except_for_figures(admin: MqAdmin, side: AdminSide
 
 
 def test_messages_go_through_pipes(admin: MqAdmin, side: AdminSide) -> None:
-    """As a group and without one, by tags and by properties."""
+    """With and without a group, by tags and by properties."""
     made = f"updateTopic -c {CLUSTER} -t CliPiped -r 2 -w 2"
     mqadmin(admin, side, made)
     sent = gantry(side, "produce -t CliPiped a b c --tag A --queue broker-admin:0 -p n=1")
@@ -221,7 +221,7 @@ def _without_numbers(value: object) -> object:
 
 
 def _shape(text: str) -> list[str]:
-    """Lines whose numbers, and how many of them there are, are of this moment."""
+    """The lines without numbers; their count may also differ between two moments."""
     return [
         re.sub(r"<n>( <n>)*", "<n>", _without_figures(line)).strip()
         for line in text.splitlines()

@@ -49,7 +49,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 @pytest.fixture(scope="session")
 def kind() -> BrokerKind:
-    """Which program plays the broker under test."""
+    """The program that is the broker under test."""
     return BrokerKind(os.environ.get("INTEROP_BROKER", BrokerKind.GANTRY.value))
 
 
@@ -70,7 +70,7 @@ def both(admin: MqAdmin, admin_pair: tuple[AdminSide, AdminSide]) -> Pair:
 
 @pytest.fixture
 def of_5(admins: Callable[[str], MqAdmin], admin_pair: tuple[AdminSide, AdminSide]) -> Pair:
-    """What only the newer tool can ask."""
+    """The tool for commands that only the newer release has."""
     return Pair(admins(NEWEST), admin_pair)
 
 
@@ -80,13 +80,13 @@ def exporting(
     admins: Callable[[str], MqAdmin],
     admin_pair: tuple[AdminSide, AdminSide],
 ) -> Pair:
-    """Tools that read what Java's broker under comparison exports. The newest one cannot."""
+    """Tools that can read exports of Java's broker. The newest one cannot."""
     return Pair(admins(request.param), admin_pair)
 
 
 @pytest.fixture
 def of_4(admins: Callable[[str], MqAdmin], admin_pair: tuple[AdminSide, AdminSide]) -> Pair:
-    """What only the older tool can ask."""
+    """The tool for commands that only the older release has."""
     return Pair(admins(OLDEST), admin_pair)
 
 
@@ -190,9 +190,9 @@ def test_broker_status(both: Pair, kind: BrokerKind, where: str) -> None:
     assert {key: subject[key] for key in steady} == {key: reference[key] for key in steady}
     for key in ("putMessageDistributeTime", "commitLogDirCapacity", "getMessageEntireTimeMax"):
         shapes = {_without_figures(side[key]) for side in (reference, subject)}
-        # Java has no distribution in its first minute, and one broker is younger than the other.
+        # Java has no distribution in its first minute, and the brokers differ in age.
         assert len(shapes - {"null"}) <= 1, key
-    # Both stores lie on one disk: what is free changes between two questions, its size does not.
+    # Both stores are on one disk: its free space changes between two queries, its size does not.
     assert (
         subject["commitLogDirCapacity"].split(",")[0]
         == (reference["commitLogDirCapacity"].split(",")[0])
@@ -200,7 +200,7 @@ def test_broker_status(both: Pair, kind: BrokerKind, where: str) -> None:
 
 
 def _without_figures(value: str) -> str:
-    """The counts that stand behind a colon, and sizes, made the same; names of classes stay."""
+    """The text with counts after a colon and sizes replaced; names of classes stay."""
     return re.sub(r"(?<=:)\d+|(?<=: )\d+\.\d|^\d+$", "<n>", value.strip())
 
 
@@ -245,7 +245,7 @@ def _assert_same_but_the_topic_as_a_group(
     ],
 )
 def test_groups_that_have_consumed_a_message(both: Pair, command: str) -> None:
-    """Java looks for the topic as a group too, and fails at it."""
+    """Java also looks up the topic as a group, and fails."""
     if not both.is_of_5:
         command = command.replace(f"{{offset_id}} -t {TOPIC}", "{offset_id}")
     failure = rf"MessageTrack \[consumerGroup={TOPIC}, (.|\n)*?\)\]"
@@ -255,7 +255,7 @@ def test_groups_that_have_consumed_a_message(both: Pair, command: str) -> None:
 
 
 def test_the_filter_of_a_group_is_shown_for_each_unit(both: Pair, kind: BrokerKind) -> None:
-    """Java tries it only on units that have an extension."""
+    """Java evaluates the filter only for units that have an extension."""
     reference, subject = both.outputs(f"queryCq -t {TOPIC} -q 0 -i 0 -c 3 -g {GROUP}")
     assert ("eval=true" in subject) == (kind is BrokerKind.GANTRY)
     assert lines(subject.replace("eval=true", "eval=false")) == lines(reference)
@@ -280,7 +280,7 @@ def test_topic_list(both: Pair) -> None:
 
 
 def test_producers(both: Pair) -> None:
-    """Those of the tool itself come and go."""
+    """The tool's own producers appear and disappear."""
     reference, subject = (
         {line for line in lines(output) if "-admin-" in line}
         for output in both.outputs("producer -b {broker}")
@@ -310,7 +310,7 @@ def test_progress_of_all_groups(both: Pair) -> None:
 
 @pytest.mark.parametrize("where", ["-b {broker}", f"-c {CLUSTER}"])
 def test_settings(both: Pair, kind: BrokerKind, where: str) -> None:
-    """What Java has besides is without effect here, and is not shown."""
+    """Java's other settings have no effect in Gantry and are not shown."""
     reference, subject = (
         dict(re.findall(r"^(\w+) +=  (.*)$", output, re.MULTILINE))
         for output in both.outputs(f"getBrokerConfig {where}")
@@ -489,7 +489,7 @@ def _names(value: object) -> set[str]:
 
 
 def _shape(value: object) -> object:
-    """Without times and figures, and what only Java has."""
+    """The value without times, figures, and members that only Java has."""
     if isinstance(value, dict):
         left_out = {"exportTime", "dataVersion", *JAVA_ONLY_TOPICS_AND_GROUPS}
         return {key: _shape(each) for key, each in value.items() if key not in left_out}

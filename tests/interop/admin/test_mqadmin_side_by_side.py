@@ -15,7 +15,8 @@ from gantrymq.interop.sides import Sides, without_place
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
-# Settings that only ours has: name -> why. Java's are all there, those without effect included.
+# Settings that only Gantry has, with the reason. All of Java's are present, including those without
+# effect.
 GANTRY_ONLY_SETTINGS = {
     "aclEnable": "Java's name server admits every client",
     "aclFile": "the accounts of admitted clients",
@@ -37,7 +38,7 @@ GANTRY_ONLY_SETTINGS = {
     "warmUpSeconds": "no route is not said too early after a start",
 }
 CLUSTER_LIST_TRIES = 30
-# Settings of both with different values: name -> why.
+# Settings of both with different values, with the reason.
 DIFFERENT_SETTINGS = {"rocketmqHome": "Java does not start without one, ours needs none"}
 
 
@@ -50,21 +51,21 @@ class Pair:
         self.topic = f"Topic-{admin.version[0]}"
 
     def outputs(self, command: str, *options: str) -> list[str]:
-        """What it prints about Java's name server, and about the other."""
+        """The output about Java's name server, and about the other."""
         return [
             without_place(self.admin.run(side, command, *options), side)
             for side in self.sides.each()
         ]
 
     def same(self, command: str, *options: str) -> list[str]:
-        """The output, by lines without frames of stack traces, that both must have in common."""
+        """The common output: lines without the frames of stack traces."""
         reference, subject = (_telling_lines(output) for output in self.outputs(command, *options))
         assert subject == reference
         assert reference, "it printed nothing"
         return reference
 
     def same_set(self, command: str, *options: str) -> set[str]:
-        """The same for output whose order is that of a hash table."""
+        """The same for output in the order of a hash table."""
         reference, subject = (_telling_lines(output) for output in self.outputs(command, *options))
         assert sorted(subject) == sorted(reference)
         return set(reference)
@@ -76,7 +77,7 @@ def _telling_lines(output: str) -> list[str]:
 
 @pytest.fixture
 def both(admin: MqAdmin, sides: Sides) -> Pair:
-    """mqadmin, the two sides settled, and a topic that is there on both."""
+    """mqadmin, both sides settled, and a topic that both have."""
     sides.wait_until_settled()
     pair = Pair(admin, sides)
     sides.broker.create_topic(pair.topic)
@@ -84,7 +85,7 @@ def both(admin: MqAdmin, sides: Sides) -> Pair:
 
 
 def test_cluster_list(both: Pair) -> None:
-    # A Java broker that has just started does not know its own figures yet, and says so.
+    # A Java broker that has just started does not know its figures yet.
     tries = (both.outputs("clusterList") for _ in range(CLUSTER_LIST_TRIES))
     outputs = next(each for each in tries if "V5_3_3" in each[0])
     reference, subject = (
@@ -98,7 +99,7 @@ def test_cluster_list(both: Pair) -> None:
 
 
 def _without_load(words: list[str]) -> list[str]:
-    """The columns behind the version are rates, times and queue lengths of this moment."""
+    """The columns after the version are current rates, times and queue lengths."""
     return words[:5] + [re.sub(r"\d+(\.\d+)?", "<n>", word) for word in words[5:]]
 
 

@@ -30,7 +30,7 @@ PAIRS = [
 
 
 def play_id(kind: ClientKind, scenario: Scenario) -> str:
-    """What the test of that play is called."""
+    """The id of the test of a play."""
     return f"{kind.name}: {scenario.feature}"
 
 
@@ -40,7 +40,7 @@ def plays(
     folder: Callable[[str], Path],
     brokers: Callable[[BrokerKind], Broker],
 ) -> Iterator[Plays]:
-    """All plays that this run asks for: they begin together."""
+    """All plays of this run; they start together."""
     wanted = {item.name for item in request.session.items}
     chosen = [pair for pair in PAIRS if f"{test_scenario.__name__}[{play_id(*pair)}]" in wanted]
     kind = BrokerKind(os.environ.get("INTEROP_BROKER", BrokerKind.GANTRY.value))

@@ -55,7 +55,7 @@ STRANGERS = {
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A broker with users, and the clients that have been started for it."""
+    """A broker with users, and the clients that were started for it."""
 
     broker: Broker
     authority: Authority
@@ -64,20 +64,20 @@ class Guarded:
     clients: dict[str, Client]
 
     def stage(self, kind: ClientKind, name: str, account: Mapping[str, object]) -> Stage:
-        """The place of one client with that account."""
+        """A stage for one client with this account."""
         tls = {"tls": True, "trust": str(self.authority.trust_path)} if kind in BY_TLS else {}
         client = self.clients.get(kind.name)
         if client is None:
             folder = self.folder("client")
             client = self.running.enter_context(Client(kind.name, folder, kind.command))
-            # Read when a client object is made first.
+            # The client reads it when its first object is created.
             write_properties(folder / "tls.properties", trusting(self.authority))
             self.clients[kind.name] = client
         return Stage(client, self.broker, name, {**tls, **account})
 
 
 def trusting(authority: Authority) -> dict[str, str]:
-    """What makes Java's end of a connection check the other's certificate."""
+    """The settings that make Java's end of a connection verify the other's certificate."""
     return {
         "tls.test.mode.enable": "false",
         "tls.client.authServer": "true",
@@ -150,7 +150,7 @@ def test_all_others_are_refused(place: Guarded, kind: ClientKind, stranger: str)
             producer.send([Message(topic, "let me in")])
         stored = place.broker.ask(Request(GET_MAX_OFFSET, {"topic": topic, "queueId": "0"}))
         assert (stored.ext or {})["offset"] == "0"
-        with suppress(ClientError):  # Node.js tells that its goodbye was refused, too
+        with suppress(ClientError):  # Node.js reports that its unregistration was refused as well
             producer.stop()
 
 

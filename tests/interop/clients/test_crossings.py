@@ -37,7 +37,7 @@ PLAYS = [
 def play(
     folder: Callable[[str], Path], brokers: Callable[[BrokerKind], Broker]
 ) -> Iterator[Callable[[BrokerKind, Crossing, bool], None]]:
-    """Those at one broker begin together, when the first is asked for."""
+    """The plays at one broker start together, when the first one is requested."""
     outcomes: dict[tuple[BrokerKind, Crossing, bool], Future[None]] = {}
     with ExitStack() as running:
         clients = [

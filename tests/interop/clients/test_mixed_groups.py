@@ -31,7 +31,7 @@ BROKERS = (BrokerKind.GANTRY, BrokerKind.JAVA)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """How a group shares its queues, and whose process is killed."""
+    """How a group shares its queues, and whose process the test kills."""
 
     name: str
     strategy: str
@@ -50,7 +50,7 @@ PAIRS = [(kind, case) for kind in BROKERS for case in CASES]
 
 
 def play(case: Case, group: MixedGroup, java: Client, own: Client, victim: Client) -> None:
-    """Members come and go; after each change the group settles."""
+    """Members join and leave; after each change the group settles."""
     with group:
         group.join("a", java)
         group.start_sending(own)
@@ -58,7 +58,7 @@ def play(case: Case, group: MixedGroup, java: Client, own: Client, victim: Clien
         group.join("b", own)
         group.join("c", victim)
         group.settle(case.allocate)
-        if case.orderly:  # brokers keep the locks of one that was killed for a minute
+        if case.orderly:  # brokers keep the locks of a killed client for a minute
             group.leave("c")
         else:
             victim.kill()
@@ -76,13 +76,13 @@ def plays(
     folder: Callable[[str], Path],
     brokers: Callable[[BrokerKind], Broker],
 ) -> Iterator[Callable[[BrokerKind, Case], MixedGroup]]:
-    """All that this run asks for: they begin together. Gives the group when its play has ended."""
+    """All plays of this run; they start together. Returns the group when its play has ended."""
     wanted = {item.name for item in request.session.items}
     groups: dict[tuple[BrokerKind, Case], MixedGroup] = {}
     outcomes: dict[tuple[BrokerKind, Case], Future[None]] = {}
     for kind in BROKERS:
         if any(f"[{kind.value}: " in name for name in wanted):
-            brokers(kind)  # a JVM starts slowly where everything else begins as well
+            brokers(kind)  # a JVM starts slowly while everything else starts as well
     with ExitStack() as running:
         java, own = (
             running.enter_context(Client(kind.name, folder("client"), kind.command))

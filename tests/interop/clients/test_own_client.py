@@ -29,12 +29,12 @@ PAIRS = [(kind, row) for kind in BrokerKind for row in OWN_ROWS if row.why_not(k
 
 
 def play_id(kind: BrokerKind, row: OwnRow) -> str:
-    """What the test of that play is called."""
+    """The id of the test of a play."""
     return f"{kind.value}: {row.feature}"
 
 
 def mqadmin_for(kind: BrokerKind, admins: Callable[[str], MqAdmin]) -> Callable[..., str]:
-    """The newer one, but for what it asks of brokers that 4.9's do not know."""
+    """The newer tool, except for commands that brokers of 4.9 do not know."""
     newer = admins(NEWEST)
     if kind is not BrokerKind.JAVA_4:
         return newer.run
@@ -53,14 +53,14 @@ def own_plays(
     brokers: Callable[[BrokerKind], Broker],
     admins: Callable[[str], MqAdmin],
 ) -> Iterator[Mapping[BrokerKind, OwnPlays]]:
-    """All plays that this run asks for: they begin together."""
+    """All plays of this run; they start together."""
     wanted = {item.name for item in request.session.items}
     chosen: dict[BrokerKind, list[OwnRow]] = {}
     for kind, row in PAIRS:
         if f"{test_own_client.__name__}[{play_id(kind, row)}]" in wanted:
             chosen.setdefault(kind, []).append(row)
     for kind in chosen:
-        brokers(kind)  # a JVM starts slowly where everything else begins as well
+        brokers(kind)  # a JVM starts slowly while everything else starts as well
     with ExitStack() as running, pytest.MonkeyPatch.context() as patch:
         patch.setenv(OFFSETS_VARIABLE, str(folder("offsets")))
         yield {
@@ -82,7 +82,7 @@ def plays_at_java(
     folder: Callable[[str], Path],
     brokers: Callable[[BrokerKind], Broker],
 ) -> Iterator[Plays]:
-    """Those of all clients that this run asks for: they begin together."""
+    """The plays of all clients in this run; they start together."""
     wanted = {item.name for item in request.session.items}
     name = test_scenario_of_all_clients_at_java.__name__
     chosen = [(OWN, each) for each in SCENARIOS if f"{name}[{each.feature}]" in wanted]

@@ -52,7 +52,7 @@ ACCOUNTS_OF_5 = {
     "initAuthenticationUser": json.dumps({"username": "administrator", "password": SIGNED_WITH}),
     "innerClientAuthenticationCredentials": json.dumps(ADMINISTRATOR),
 }
-# Java's brokers close a connection without TLS, and carry out what it brought all the same.
+# Java's brokers close a connection without TLS, but carry out the request that it brought.
 IN_THE_CLEAR = "let me in, in the clear"
 
 
@@ -65,12 +65,12 @@ class Guarded:
     tls: ClientTls
 
     def keywords(self, account: str, signed_with: str = SIGNED_WITH) -> ClientKeywords:
-        """What a client is told that has this account."""
+        """The keywords of a client with this account."""
         known = "administrator" if self.kind is BrokerKind.JAVA else account
         return ClientKeywords(access_key=known, secret_key=signed_with, tls=self.tls)
 
     def play(self, name: str, play: Callable[[OwnStage], Awaitable[None]]) -> None:
-        """A scenario, in an event loop of its own."""
+        """Run a scenario in its own event loop."""
 
         async def run() -> None:
             async with OwnStage(self.broker, name, _no_mqadmin) as stage:
@@ -79,7 +79,7 @@ class Guarded:
         asyncio.run(run())
 
     async def topic(self, stage: OwnStage) -> str:
-        """Made by the administrator."""
+        """Create a topic as the administrator."""
         topic = stage.name("topic")
         admin = await stage.admin(**self.keywords("administrator"))
         (await admin.topics.create([self.broker.address], TopicConfig(topic, 2, 2))).all()
@@ -95,7 +95,7 @@ async def _no_mqadmin(*words: str) -> str:
 def guarded(request: pytest.FixtureRequest, folder: Callable[[str], Path]) -> Iterator[Guarded]:
     kind: BrokerKind = request.param
     authority, place = Authority(folder("authority")), folder("guarded")
-    accounts = place / "broker" / "conf" / "plain_acl.yml"  # where 4.9 has them
+    accounts = place / "broker" / "conf" / "plain_acl.yml"  # the path where 4.9 expects the file
     accounts.parent.mkdir(parents=True)
     accounts.write_text(ACCOUNTS)
     (place / "namesrv").mkdir()
@@ -211,7 +211,7 @@ def _is_on_disk(broker: Broker, group: str, topic: str) -> bool:
 
 
 async def _send_at_last(send: Callable[[Message], Awaitable[object]], message: Message) -> None:
-    """As applications do while a broker starts. A send that failed may have been stored."""
+    """Send as applications do while a broker starts. A failed send may have been stored."""
     async with asyncio.timeout(30.0):
         while True:
             try:

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 UPDATE_GROUP = 200
 WAIT_MILLIS = 40_000
-HIDDEN_MILLIS = 10_000  # the driver's; a proxy allows no less
+HIDDEN_MILLIS = 10_000  # the driver's value; a proxy allows no less
 DELAY_MILLIS = 4_000
 COUNT = 16
 NO_EXPRESSION: Mapping[str, str] = MappingProxyType({})
@@ -39,7 +39,7 @@ class Setup:
     client: GrpcClient
 
     def topic(self, name: str, kind: str = "NORMAL") -> str:
-        """A new topic for messages of that kind."""
+        """Create a topic for messages of this kind; returns its name."""
         self.broker.create_topic(name, attributes=f"+message.type={kind}")
         return name
 
@@ -51,12 +51,13 @@ class Setup:
         expression: Mapping[str, str] = NO_EXPRESSION,
         millis: int = WAIT_MILLIS,
     ) -> Sequence[Mapping[str, object]]:
-        """What a simple consumer of the topic's own group receives, which it acks or hides."""
+        """The messages that a simple consumer of the topic's own group receives, and acks or
+        hides."""
         order = {"consumer": f"{topic}Group", "then": then, "millis": millis, **expression}
         return self.client.messages("pop", topic, count=count, **order)
 
     def subscribe(self, topic: str, *, failures: int = 0, orderly: bool = False) -> None:
-        """Start a push consumer of the topic's own group, which fails that often first."""
+        """Start a push consumer of the topic's own group, which fails so often first."""
         group = {"groupName": f"{topic}Group", "consumeMessageOrderly": orderly}
         answer = self.broker.ask(Request(UPDATE_GROUP, body=json.dumps(group).encode()))
         assert answer.code == 0, answer
@@ -65,7 +66,7 @@ class Setup:
     def received(
         self, topic: str, count: int, millis: int = WAIT_MILLIS
     ) -> Sequence[Mapping[str, object]]:
-        """What the push consumer got."""
+        """The messages that the push consumer received."""
         order = {"consumer": f"{topic}Group", "millis": millis}
         return self.client.messages("received", topic, count=count, **order)
 
@@ -153,7 +154,7 @@ def test_transactions_are_committed_rolled_back_and_checked(setup: Setup) -> Non
     topic = setup.topic("ProxyTransaction", "TRANSACTION")
     setup.subscribe(topic)
     setup.client.ask("transact", topic, count=COUNT)
-    # Each fourth is left open: the broker asks by the proxy, and the producer commits it.
+    # Each fourth is left open: the broker checks it through the proxy, and the producer commits it.
     found = setup.received(topic, COUNT // 2)
     assert sorted(bodies(found)) == list(range(0, COUNT, 2))
 

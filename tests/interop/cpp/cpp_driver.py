@@ -28,7 +28,7 @@ STATUSES = ("SEND_OK", "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_A
 CONSUMED, LATER = 0, 1
 BROADCASTING, CLUSTERING = 0, 1
 FOUND = 0
-PROPERTIES = ("shard", "stadt")  # the library tells those it is asked for
+PROPERTIES = ("shard", "stadt")  # the library returns only properties that are requested by name
 
 
 class SendResult(ctypes.Structure):
@@ -82,7 +82,7 @@ library.Pull.restype = PullResult
 
 
 def call(function: str, *arguments: object) -> None:
-    """One whose answer is a status."""
+    """Call a function whose result is a status."""
     if status := getattr(library, function)(*map(_as_c, arguments)):
         raise RuntimeError(f"{function}: status {status}: {library.GetLatestErrorMessage()!r}")
 
@@ -125,7 +125,7 @@ class Producer:
     def _send_to(self, message: c_void_p, shard: int) -> Fields:
         result = SendResult()
         select = Select(lambda size, _message, _argument: shard % size)
-        none = byref(c_int())  # the library insists on an argument for the selector
+        none = byref(c_int())  # the library requires an argument for the selector
         call("SendMessageOrderly", self._handle, message, select, none, 0, byref(result))
         return _sent(result)
 
@@ -155,7 +155,7 @@ class Producer:
 
 
 class Consumer:
-    """What it got is kept; each message fails as many times as was ordered (-1: always)."""
+    """Keeps the received messages; each message fails as often as the order says (-1: always)."""
 
     def __init__(self, order: Fields) -> None:
         self._fails = order["fails"]
@@ -192,7 +192,7 @@ class Consumer:
 
 
 def pull(order: Fields) -> list[Fields]:
-    """All that is in a topic."""
+    """All messages of a topic."""
     handle = c_void_p(library.CreatePullConsumer(order["group"].encode()))
     call("SetPullConsumerNameServerAddress", handle, order["namesrv"])
     call("StartPullConsumer", handle)
@@ -260,7 +260,7 @@ def _delivery(message: c_void_p) -> Fields:
 
 
 class Driver:
-    """Obeys."""
+    """Carries out orders."""
 
     def __init__(self) -> None:
         self._objects: dict[str, Producer | Consumer] = {}

@@ -48,7 +48,7 @@ def test_a_killed_broker_loses_nothing_and_its_clients_go_on(
             broker.start()
         failed = client.failed_sends(MESSAGES)
         told = set(range(MESSAGES)) - failed.keys()
-        with suppress(TimeoutError):  # what is missing then is told below
+        with suppress(TimeoutError):  # missing messages are reported below
             wait_until(
                 lambda: told <= client.received(topic, 0).numbers, "all have come", ARRIVE_SECONDS
             )

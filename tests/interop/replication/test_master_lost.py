@@ -18,7 +18,7 @@ from gantrymq.interop.servers import NameServer, gantry_broker, gantry_name_serv
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 VERSION = REFERENCE
-# What was sent before: its consumer comes when the master is dead.
+# Messages of before the kill: their consumer starts when the master is dead.
 EARLIER_MESSAGES = 1000
 LIVE_MESSAGES, A_SECOND, KILL_AT = 14_000, 400, 2100
 SLAVE_SECONDS = 60.0
@@ -26,7 +26,7 @@ ARRIVE_SECONDS = 60.0
 
 
 def wait_for_slave(producer: JavaClient, names: NameServer) -> None:
-    """Until a send is answered as the slave's master wants it to be."""
+    """Wait until a send is acknowledged with the slave's copy."""
 
     def is_told() -> bool:
         producer.start_producing("Probe", [names], 1)
@@ -51,7 +51,7 @@ def test_clients_of_a_killed_master_use_its_slave_and_return(
     ):
         for topic in ("Probe", "Earlier", "Live"):
             master.create_topic(topic)
-        # Now, so that its first copy of the tables has the topics.
+        # Before the slave starts, so that its first copy of the tables has the topics.
         later.enter_context(gantry_broker(folder("slave"), [names], slave_settings))
         wait_for_slave(producer, names)
         producer.produce("Earlier", [names], EARLIER_MESSAGES)
@@ -67,7 +67,7 @@ def test_clients_of_a_killed_master_use_its_slave_and_return(
         master.start()
         failed = producer.failed_sends(LIVE_MESSAGES)
         told = set(range(LIVE_MESSAGES)) - failed.keys()
-        with suppress(TimeoutError):  # what is missing then is told below
+        with suppress(TimeoutError):  # missing messages are reported below
             wait_until(
                 lambda: told <= consumers.received("Live", 0).numbers, "all came", ARRIVE_SECONDS
             )

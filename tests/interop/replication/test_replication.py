@@ -61,7 +61,7 @@ def pair(
     masters: Mapping[str, str] = NOTHING,
     slaves: Mapping[str, str] = NOTHING,
 ) -> Iterator[Pair]:
-    """The last two are settings of either side alone."""
+    """Run a master and a slave; the last two parameters are settings of one side only."""
     with gantry_name_server(folder("namesrv")) as name_server:
         first = broker(master, folder("master"), name_server, {"brokerRole": role, **masters})
         as_slave = {"brokerRole": "SLAVE", "brokerId": "1", **slaves}
@@ -73,7 +73,7 @@ def pair(
 
 
 def send(master: Broker, count: int) -> set[int]:
-    """So many messages of a kilobyte; the codes of all answers."""
+    """Send so many messages of a kilobyte; returns the codes of all responses."""
     codes: set[int] = set()
     with connect(master.address) as connection:
         for sent in range(count + WINDOW):
@@ -92,7 +92,7 @@ def _header(number: int) -> tuple[str, ...]:
 
 
 def end_of_log(of: Broker) -> int | None:
-    """None when 4.9 does not tell, in its first second."""
+    """The end of the log; None if 4.9 does not report it, in its first second."""
     answer = of.ask(Request(28))
     if answer.code != 0:
         return None
@@ -112,7 +112,7 @@ def wait_for_slave(both: Pair) -> None:
 
 
 def log_of(of: Broker, start: int, end: int) -> bytes:
-    """What its files have from one position to another."""
+    """The bytes of the log between two positions, read from its files."""
     pieces = []
     folder = of.folder / "store" / "commitlog"
     for file in sorted(folder.iterdir()):
@@ -123,7 +123,7 @@ def log_of(of: Broker, start: int, end: int) -> bytes:
 
 
 def assert_equal(both: Pair) -> None:
-    """Their logs, as far as the slave's goes back."""
+    """Assert that both logs are equal, from the start of the slave's log."""
     wait_for_slave(both)
     end = end_of_log(both.master)
     assert end is not None
@@ -179,7 +179,7 @@ def test_sync_master_acknowledges_what_its_slave_has(
 
 
 def secret(folder: Callable[[str], Path]) -> dict[str, str]:
-    """The setting of a broker that proves itself."""
+    """The setting of a broker that proves its secret."""
     path = folder("secret") / "secret"
     path.write_text("a secret that Java does not know")
     return {"groupSecretFile": str(path)}

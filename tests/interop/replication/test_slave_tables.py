@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
 GANTRY, JAVA_4, JAVA_5 = "gantry", OLDEST, NEWEST
 UPDATE_OFFSET, ALL_TOPICS, ALL_OFFSETS, UPDATE_GROUP, ALL_GROUPS = 15, 21, 43, 200, 201
 
-# A slave of Java 5.3 copies for the first time when it is a minute old.
+# A slave of Java 5.3 copies for the first time after a minute.
 COPY_SECONDS = 150.0
 
 
@@ -46,7 +46,7 @@ class Pair:
 
 
 def table_of(broker: Broker, code: int, member: str) -> object:
-    """Without what only 5.x says."""
+    """The table without members that only 5.x has."""
     table = fields(fields(parse_fastjson(broker.ask(Request(code)).body))[member])
     return {key: _without_5(value) for key, value in table.items()}
 
@@ -75,7 +75,7 @@ def started(kind: str, folder: Path, names: NameServer, settings: dict[str, str]
 
 
 def live(master: Broker) -> None:
-    """Give it something in each table."""
+    """Give the master entries in each table."""
     master.create_topic("Copied", 3)
     group = json.dumps({"groupName": "Readers", "retryMaxTimes": 7}).encode()
     assert master.ask(Request(UPDATE_GROUP, body=group)).code == 0
@@ -105,7 +105,7 @@ def test_a_slave_has_its_masters_tables(
 
 
 def told(admin: MqAdmin, both: Pair, command: str, *options: str) -> list[str]:
-    """Its lines, without places, times and figures."""
+    """The lines of the output, without addresses, times and figures."""
     text = admin.run(both.name_server, command, *options)
     text = re.sub(r"127\.0\.0\.1:\d+", "<address>", text)
     text = re.sub(r"\b(19|20)\d\d-[-\d]+[ ,#:\d]+", "<time>", text)

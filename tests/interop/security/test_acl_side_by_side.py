@@ -125,7 +125,7 @@ def asked(topic: str, group: str) -> list[tuple[int, dict[str, str], str]]:
 
 
 def orders() -> Iterator[dict[str, object]]:
-    """Each account asks for everything, well signed; and some that are not."""
+    """Requests of each account for everything, correctly signed, and some with wrong signatures."""
     kinds = [
         *(one for topic, group in product("ABC", "GHI") for one in asked(topic, group)),
         *asked("RMQ_SYS_TRACE_TOPIC", "G")[:3],
@@ -159,7 +159,7 @@ def java(folder: Callable[[str], Path]) -> Iterator[Driver]:
 
 
 def let_in(text: str) -> set[str] | None:
-    """What ours says; None where it refuses the pattern."""
+    """The addresses that Gantry admits; None if it refuses the pattern."""
     try:
         pattern = AddressPattern.parse(text)
     except ValueError:
@@ -206,7 +206,7 @@ def test_requests_are_admitted_as_by_java(java: Driver, folder: Callable[[str], 
 
 
 def is_same(theirs: str | None, ours: str | None) -> bool:
-    """Of several topics and groups Java names any one."""
+    """Java names any one of several topics and groups."""
     if theirs is None or ours is None:
         return theirs is ours
     return ours.startswith(PREFIX + theirs.partition(" for topic:")[0].partition(" for group:")[0])

@@ -29,7 +29,7 @@ def authority(folder: Callable[[str], Path]) -> Authority:
 def names(
     request: pytest.FixtureRequest, folder: Callable[[str], Path], authority: Authority
 ) -> Iterator[NameServer]:
-    """It takes nothing but TLS, from those of our authority."""
+    """A name server that only accepts TLS, with certificates of the tests' authority."""
     settings = {
         "tls.server.mode": "enforcing",
         "tls.test.mode.enable": "false",

@@ -41,8 +41,8 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 MESSAGES = 1000
 TOPIC = "Sealed"
-SEEN_SECONDS = 20.0  # far less than a broker's silence would take to be noticed
-UNREACHED = "Can not find Message Queue"  # what Java says when no name server answers
+SEEN_SECONDS = 20.0  # far less than the time after which a silent broker expires
+UNREACHED = "Can not find Message Queue"  # Java's text if no name server answers
 
 
 class Mode(Enum):

@@ -37,14 +37,14 @@ SECRETS = {
 }
 NO_PERMISSION = 16
 RESPONSE = 1
-# Java lets every user do these.
+# Java permits these to every user.
 FORGOTTEN = {21, 25, 26, 28, 43, 45, 200, 201, 306}
 LAXER = {(code, "taker") for code in (29, 30, 31)}
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Java's broker and ours."""
+    """Java's broker and Gantry's."""
 
     java: Broker
     ours: Broker
@@ -61,7 +61,7 @@ class Pair:
         return answer_of(self.java, request), answer_of(self.ours, request)
 
     def same(self, code: int, ext: dict[str, str], body: object = None, by: str = "root") -> object:
-        """Ask both; what both answer."""
+        """Send the request to both; returns the common response."""
         java, ours = self.ask(code, ext, body, by)
         assert ours.code == java.code, (code, ext, java, ours)
         if java.code and "Exception" not in (java.remark or ""):
@@ -73,7 +73,7 @@ class Pair:
 
 
 def answer_of(broker: Broker, request: Request) -> Answer:
-    """A broker that takes a consumer in tells its group, this connection too."""
+    """A broker that admits a consumer notifies its group, including this connection."""
     with connect(broker.address) as connection:
         connection.send(request)
         while not (answer := connection.receive()).flag & RESPONSE:
@@ -220,7 +220,7 @@ def test_signatures_are_checked_alike(pair: Pair) -> None:
 
 
 def make(pair: Pair, name: str, *acls: dict[str, object]) -> None:
-    """The user with these policies, once."""
+    """Create the user with these policies, once."""
     pair.ask(3001, {"username": name}, {"password": SECRETS[name]})
     for each in acls:
         assert pair.same(3006, {"subject": f"User:{name}"}, each) == (0, None)

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 JAVA = [kind for kind in KINDS if kind.name.startswith("Java")]
 WISHES = {"tags": ("{tag}", False), "sql": ("TAGS = '{tag}'", True)}
 
-# A pull waits from the moment that the message before came.
+# A pull waits from the arrival of the previous message on.
 CHANGES = ("B", "A", "B", "A")
 
 

@@ -22,7 +22,7 @@ from gantrymq.metrics.tables import rocketmq5
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
-# Java's page is made anew for each request, but its brokers count some things a little later.
+# Java's page is made anew for each request, but its brokers count some events a little later.
 SETTLE_SECONDS = 3.0
 
 TIMERS = "ours are in a calendar, not on a wheel in files"
@@ -43,7 +43,7 @@ NOT_SHOWN = {
     "rocketmq_consumer_group_create_execution_time_milliseconds": "rocketmq_rpc_latency has it",
 }
 
-# Java reads half messages, and what ended them, again for each check: it counts more reads.
+# Java reads half messages and op messages again for each check, so it counts more reads.
 CHECKS_GROUP = "CID_RMQ_SYS_TRANS"
 # Pulls of mqadmin do not count as consumption here; Java shows them with a lag of 0.
 TOOLS_GROUP = "TOOLS_CONSUMER"
@@ -127,7 +127,7 @@ def test_labels_are_those_of_java(java: Page, ours: Page) -> None:
     for name in java.metrics.keys() & ours.metrics.keys():
         told = java[name].label_names
         if name in {"rocketmq_messages_out_total", "rocketmq_throughput_out_total"}:
-            told = without_is_retry(told)  # Java has it on what POP gave out, and only there
+            told = without_is_retry(told)  # Java has the label only on messages of POP
         assert ours[name].label_names <= told, name
 
 

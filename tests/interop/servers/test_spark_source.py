@@ -35,7 +35,7 @@ LAG_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class At:
-    """Where a broker and its name server are."""
+    """The addresses of a broker and its name server."""
 
     name_servers: str
     broker: str
@@ -104,7 +104,7 @@ def test_broker_that_is_down_does_not_stop_streams_of_others(
 
 
 def read_all(reader: StreamReader) -> list[str]:
-    """All that waits, in micro-batches as the limits have them."""
+    """All waiting messages, in micro-batches within the limits."""
     offset: Json = reader.initialOffset()
     rows: list[str] = []
     limit = reader.getDefaultReadLimit()
@@ -150,10 +150,10 @@ def test_a_slave_serves_what_its_dead_master_had(folder: Callable[[str], Path]) 
 
 
 def has(broker: Broker, topic: TopicOfTest) -> int:
-    """How many messages of the topic the broker has."""
+    """The number of messages of the topic at the broker."""
     with Admin(name_servers=topic.server.name_servers) as admin:
         try:
             queues = admin.topics.stats_of(broker.address, topic.name).queues.values()
         except BrokerError:
-            return 0  # it has not heard of the topic
+            return 0  # the broker does not know the topic yet
     return sum(each.max_offset for each in queues)

@@ -70,7 +70,7 @@ WORDS = (
 
 
 def condition(dice: random.Random, depth: int) -> str:
-    """A text that mostly is one."""
+    """A text that is usually a condition."""
     if depth == 0 or dice.random() < 0.3:
         return comparison(dice, depth)
     kind = dice.randrange(5)
@@ -144,7 +144,7 @@ def test_java_and_gantry_select_the_same(java: Driver, seed: int) -> None:
 
 
 def chosen(expression: str, properties: list[dict[str, str]]) -> list[bool] | None:
-    """What ours says; None where it refuses."""
+    """The messages that Gantry selects; None if it refuses the expression."""
     try:
         selector = compiled(expression)
     except SelectorError:

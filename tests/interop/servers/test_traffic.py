@@ -25,12 +25,12 @@ Pair: TypeAlias = tuple[NameServer, NameServer]
 
 MESSAGES = 10_000
 SENT_PER_SECOND = 2500  # slow enough to kill something in the middle
-AT_ONCE_SECONDS = 20.0  # a closed connection tells; silence would take the expiry time
+AT_ONCE_SECONDS = 20.0  # a closed connection is noticed at once; silence would take the expiry time
 
 
 @pytest.fixture(scope="module")
 def pair(namesrv_kind: NameServerKind, folder: Callable[[str], Path]) -> Iterator[Pair]:
-    """Two name servers that know nothing of each other."""
+    """Two name servers that do not know each other."""
     with (
         name_server(namesrv_kind, folder("namesrv-a")) as one,
         name_server(namesrv_kind, folder("namesrv-b")) as two,
@@ -40,7 +40,7 @@ def pair(namesrv_kind: NameServerKind, folder: Callable[[str], Path]) -> Iterato
 
 @pytest.fixture(scope="module")
 def brokers(pair: Pair, folder: Callable[[str], Path]) -> Iterator[Callable[[str], JavaBroker]]:
-    """A master of each release asked for, registered with both."""
+    """A master of each requested release, registered with both."""
     with ExitStack() as running:
 
         @cache
@@ -58,12 +58,12 @@ def topic_of(broker: JavaBroker, client: JavaClient, purpose: str) -> str:
 
 
 def topic_name(broker: JavaBroker, client: JavaClient, purpose: str) -> str:
-    """The name such a topic has."""
+    """The name of such a topic."""
     return f"{purpose}-{client.version}-{broker.broker_name}".replace(".", "_")
 
 
 def assert_all_received(client: JavaClient, topic: str, count: int) -> None:
-    """Every message that was sent has come, as it was sent."""
+    """Assert that every sent message has arrived unchanged."""
     received = client.received(topic, count)
     assert received.numbers == set(range(count))
     assert received.damaged == ()
@@ -84,11 +84,12 @@ def test_every_message_arrives(
 def test_killing_a_name_server_changes_nothing_for_clients(
     client: JavaClient, brokers: Callable[[str], JavaBroker], pair: Pair
 ) -> None:
-    """For those that run, that is: a 5.3 consumer cannot start if it tries the dead one first."""
+    """This holds for running clients: a 5.3 consumer cannot start if it tries the dead one
+    first."""
     broker = brokers(NEWEST)
     topic, later = topic_of(broker, client, "Killed"), topic_name(broker, client, "Later")
     client.subscribe(topic, pair)
-    client.subscribe(later, pair)  # it is created when one name server is left
+    client.subscribe(later, pair)  # it is created when one name server remains
     assert client.queues(topic, pair)
     chosen = client.chosen_name_server(pair)
     victim, survivor = pair if pair[0].address == chosen else (pair[1], pair[0])
@@ -121,13 +122,13 @@ def test_a_killed_broker_is_forgotten_at_once(
 def mortal_broker(
     version: str, folder: Callable[[str], Path], servers: Pair, **settings: str
 ) -> JavaBroker:
-    """A broker that will not outlive its test."""
+    """A broker that its test kills."""
     own = {"brokerName": f"mortal-{version}", "brokerClusterName": "mortals", **settings}
     return JavaBroker(version, folder(f"mortal-{version}"), servers, own)
 
 
 def wait_until_forgotten(broker: JavaBroker, servers: Pair, seconds: float) -> None:
-    """Wait until no name server gives out its address."""
+    """Wait until no name server has its address."""
     wait_until(
         lambda: not any(broker.is_known_to(server) for server in servers),
         f"{broker.name} is forgotten",
@@ -136,17 +137,17 @@ def wait_until_forgotten(broker: JavaBroker, servers: Pair, seconds: float) -> N
 
 
 class TestSilence:
-    """A broker that is stopped keeps its connections open and says nothing."""
+    """A broker that is stopped keeps its connections open and is silent."""
 
     SCAN_MS = 500
-    SERVER_EXPIRY_MS = 13_000  # an ordinary broker registers each 10 s
+    SERVER_EXPIRY_MS = 13_000  # an ordinary broker registers every 10 s
     BROKER_EXPIRY_MS = 4_000
     SLACK_SECONDS = 10.0
 
     def test_broker_is_forgotten_after_the_time_it_stated(
         self, namesrv_kind: NameServerKind, folder: Callable[[str], Path]
     ) -> None:
-        """Only a 5.x broker that lets slaves act for it states a time; Java's own is 120 s."""
+        """Only a 5.x broker that lets slaves act for it states a time; Java's default is 120 s."""
         stated = {
             "enableSlaveActingMaster": "true",
             "brokerHeartbeatInterval": "1000",
@@ -177,12 +178,12 @@ class TestSilence:
     def silence_and_return(
         self, server: NameServer, broker: JavaBroker, expiry_ms: int, sign_of_life_ms: int
     ) -> None:
-        """Its routes go, not before they should and soon after, and come back with it."""
+        """Its routes expire within the expected time, and return with the broker."""
         broker.create_topic("Silent")
         broker.pause()
         silent_since = time.monotonic()
         wait_until_forgotten(broker, (server, server), expiry_ms / 1000 + self.SLACK_SECONDS)
-        # The last sign of life may have come up to its period before the silence began.
+        # The last registration may be up to one period before the silence.
         assert time.monotonic() - silent_since > (expiry_ms - sign_of_life_ms) / 1000 - 0.5
         assert not server.knows_topic("Silent")
         broker.resume()

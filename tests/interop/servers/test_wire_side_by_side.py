@@ -38,7 +38,7 @@ from gantrymq.interop.wire import Answer, Connection, Encoding, Request, connect
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
-SEEN_SECONDS = 20.0  # far less than a broker's silence would take to be noticed
+SEEN_SECONDS = 20.0  # far less than the time after which a silent broker expires
 BARE_KEY = re.compile(rb"[{,]-?\d+:")
 LEFT_FROM_CREATION = "not set any response code"
 LONGER_REMARKS = {"register broker failed"}
@@ -48,7 +48,7 @@ EXCEPTION_TEXT = re.compile(r"^java\.|Exception: ")
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What is compared of an answer."""
+    """The compared parts of a response."""
 
     code: int
     remark: str | None
@@ -58,7 +58,7 @@ class Meaning:
 
 
 def meaning(answer: Answer, server: NameServer) -> Meaning:
-    """An answer without what tells the two servers apart."""
+    """A response without values that differ between the two servers."""
     remark = without_place(answer.remark, server) if answer.remark else None
     if answer.code == 0 and remark == LEFT_FROM_CREATION:
         remark = None
@@ -70,7 +70,7 @@ def meaning(answer: Answer, server: NameServer) -> Meaning:
 
 
 def in_javas_form(subject: Meaning, reference: Meaning) -> Meaning:
-    """Our answer, its remark reduced to Java's where ours may say more."""
+    """Gantry's response, with its remark reduced to Java's where it may be longer."""
     remark = subject.remark or ""
     says_more = (reference.remark == EXCEPTION and remark != "") or (
         reference.remark in LONGER_REMARKS and remark.startswith(f"{reference.remark}: ")
@@ -79,7 +79,7 @@ def in_javas_form(subject: Meaning, reference: Meaning) -> Meaning:
 
 
 def without_order(value: object) -> object:
-    """Lists sorted: those of a name server come from hash tables."""
+    """The value with sorted lists, because a name server's lists come from hash tables."""
     if isinstance(value, dict):
         return {key: without_order(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -88,7 +88,7 @@ def without_order(value: object) -> object:
 
 
 def settled(connection: Connection, request: Request) -> Answer:
-    """The answer to a request; Java unregisters behind its answer's back, so see it through."""
+    """The response to a request; waits, since Java unregisters after it has answered."""
     answer = connection.ask(request)
     if request.code == 104 and request.ext is not None:
         address = f'"{request.ext["brokerAddr"]}"'.encode()
@@ -101,13 +101,13 @@ def settled(connection: Connection, request: Request) -> Answer:
 
 
 def wait_until_forgotten(server: NameServer, topic: str) -> None:
-    """Wait for a topic's route to go."""
+    """Wait until a topic has no route."""
     wait_until(lambda: not server.knows_topic(topic), f"{topic} is forgotten", SEEN_SECONDS)
 
 
 @pytest.fixture
 def known(sides: Sides) -> Iterator[Sides]:
-    """Both sides with TOPIC on the real broker, and nothing else before and after."""
+    """Both sides with TOPIC on the real broker, and with nothing else before and after."""
     sides.wait_until_settled()
     sides.broker.create_topic(TOPIC)
     yield sides
@@ -153,7 +153,8 @@ def test_a_oneway_request_is_never_answered(known: Sides, code: int) -> None:
     for server in known.each():
         with connect(server.address) as connection:
             connection.send(Request(code, flag=2))
-            assert connection.ask(Request(206)).code == 0  # `ask` insists on its own answer
+            # `ask` checks that the response is its own
+            assert connection.ask(Request(206)).code == 0
 
 
 def test_unexpected_response_is_ignored(known: Sides) -> None:
@@ -211,5 +212,6 @@ def test_a_master_unregisters_and_its_slave_keeps_the_route(known: Sides) -> Non
 def test_malformed_bytes_close_the_connection(known: Sides, frame: bytes) -> None:
     for server in known.each():
         with connect(server.address) as connection:
-            connection.send_bytes(frame + b"." * 16)  # Java looks at nothing before 12 bytes
+            # Java reads nothing before 12 bytes have arrived
+            connection.send_bytes(frame + b"." * 16)
             assert connection.is_closed_by_peer()

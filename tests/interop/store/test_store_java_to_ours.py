@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a broker left behind, and what it had served before."""
+    """The store that a broker left, and the messages it had served."""
 
     store: Path
     sent: tuple[Sent, ...]
@@ -45,7 +45,7 @@ class History:
 
 @pytest.fixture(scope="module", params=[NEWEST, OLDEST])
 def history(request: pytest.FixtureRequest, folder: Callable[[str], Path]) -> Iterator[History]:
-    """Of each release."""
+    """The broker of each release."""
     version: str = request.param
     broker = StoreBroker(version, folder(f"java-{version}"))
     write_topics(broker.store)
@@ -84,5 +84,5 @@ def test_java_opens_the_store_that_gantry_continued(history: History) -> None:
         contents = reader.contents()
         assert contents.begins_with(expected)
         assert contents.queues.keys() == expected.queues.keys()
-        # By time Java's own files are found by when they were changed, which is now.
+        # Java finds its own files by their modification time, which the copy has changed.
         assert store_contents.differences(reader, contents, rule=None) == []

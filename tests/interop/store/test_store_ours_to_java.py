@@ -32,7 +32,7 @@ DELIVERY_SECONDS = 30.0
 
 @pytest.fixture(scope="module", params=[NEWEST, OLDEST])
 def client(request: pytest.FixtureRequest, folder: Callable[[str], Path]) -> Iterator[StoreClient]:
-    """Java's clients of each release; the broker is of the same."""
+    """Java's clients of each release; the broker has the same release."""
     with StoreClient(request.param, folder(f"store-client-{request.param}")) as running:
         yield running
 
@@ -74,7 +74,7 @@ def rule_of(version: str, fate: Fate) -> Rule | None:
 
 
 def add_delivered(written: Contents, reader: JavaReader) -> None:
-    """The delayed messages of ours that are due, as the broker delivers them."""
+    """Add the delayed messages that are due, as the broker delivers them."""
     queue = DELIVERED, 0
     reader.wait_for(queue, DUE_ROUNDS, DELIVERY_SECONDS)
     delivered = reader.pull(queue).messages
@@ -84,6 +84,6 @@ def add_delivered(written: Contents, reader: JavaReader) -> None:
 
 
 def lasting(message: Told) -> Told:
-    """What delivery does not change."""
+    """The fields that delivery does not change."""
     names = ("body", "bornTimestamp", "bornHost", "flag", "reconsumeTimes")
     return {name: message[name] for name in names}
