@@ -34,7 +34,6 @@ FULL_FOLDERS: Final = {
     "operator/gantrymq/operator/plan/objects": "is being divided by subject",
     "tests/sim/group": "is being divided by subject",
     "tests/unit/broker": "is being divided by subject",
-    "tests/unit/store/offline": "is being divided by subject",
 }
 
 # How many longer files each folder still has. A number may only go down.
