@@ -1,9 +1,9 @@
-"""A first message: a producer sends it, a consumer's listener is called with it.
+"""Sends a first message, and consumes it with a listener.
 
 Run:  gantry standalone                      in one shell
       python examples/01_first_message.py    in another
 
-The topic is created by its first message, and a group by its first consumer.
+The first message creates the topic, and the first consumer creates the group.
 
 Prints:
     sent: SEND_OK

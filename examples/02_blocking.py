@@ -1,8 +1,8 @@
-"""The same without asyncio: `gantrymq.client.blocking` has the same names, waited for.
+"""Sends and consumes a message without asyncio, with `gantrymq.client.blocking`.
 
 Run:  python examples/02_blocking.py    while `gantry standalone` runs
 
-A PullConsumer is asked for messages. What it handed out counts as done when it is asked for more,
+A PullConsumer returns messages on request. Returned messages count as consumed at the next request
 and at the end of the `with` block.
 
 Prints:

@@ -1,4 +1,4 @@
-"""One way: off it goes, and nobody answers. For what may be lost, clicks say.
+"""Sends messages without waiting for a response, for data that may be lost, such as clicks.
 
 Run:  python examples/03_oneway.py    while `gantry standalone` runs
 

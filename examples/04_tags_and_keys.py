@@ -1,9 +1,9 @@
-"""Tags are what groups filter by; keys are what a message is found by later.
+"""Filters messages by tag, and finds a message by its key.
 
 Run:  python examples/04_tags_and_keys.py    while `gantry standalone` runs
 
-Each message has one tag, and any number of keys. `gantry queryMsgByKey -t shop -k 4711` finds the
-same from a shell.
+Each message has at most one tag and any number of keys. `gantry queryMsgByKey -t shop -k 4711`
+finds the same message from a shell.
 
 Prints:
     billing got: 4711 paid

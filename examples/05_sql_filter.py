@@ -1,8 +1,8 @@
-"""A filter by properties, in SQL92: the broker evaluates it, and sends only what the group wants.
+"""Filters messages by their properties, with an SQL92 expression that the broker evaluates.
 
 Run:  python examples/05_sql_filter.py    while `gantry standalone` runs
 
-A Java broker needs enablePropertyFilter=true for it.
+A Java broker needs enablePropertyFilter=true.
 
 Prints:
     sent: cup for 3 to eu

@@ -1,10 +1,10 @@
-"""Messages about one thing in order: a selector sends those of one key to one queue.
+"""Keeps messages with the same key in order, by sending them to the same queue.
 
 Run:  python examples/06_order_by_key.py    while `gantry standalone` runs
 
-`by_key` chooses as Java's SelectMessageQueueByHash does, so that programs of both languages agree.
-A selector of your own is `lambda queues, message, key: queues[...]`. An orderly consumer takes one
-message of a queue after the other, and lets no other member of the group at the queue meanwhile.
+`by_key` chooses the same queue as Java's SelectMessageQueueByHash. You can write your own selector:
+`lambda queues, message, key: queues[...]`. An orderly consumer consumes the messages of a queue one
+after the other, and locks the queue against other members of the group.
 
 Prints:
     order 101: created, paid, shipped

@@ -1,10 +1,10 @@
-"""The five outcomes of an orderly listener: SUCCESS, COMMIT, ROLLBACK, SUSPEND, an exception.
+"""Shows the outcomes of an orderly listener: SUCCESS, COMMIT, ROLLBACK, SUSPEND, an exception.
 
 Run:  python examples/07_orderly_outcomes.py    while `gantry standalone` runs
 
-With auto_commit=False SUCCESS only says "go on": COMMIT makes progress of all since the last one,
-ROLLBACK brings all of it again. SUSPEND and an exception bring the same message again, after a
-pause in which its queue waits. By default (auto_commit=True) SUCCESS is all that is needed.
+With auto_commit=False, SUCCESS only continues. COMMIT commits all messages since the last COMMIT,
+and ROLLBACK delivers them again. SUSPEND and an exception deliver the same message again after a
+pause, in which its queue waits. By default (auto_commit=True) SUCCESS commits.
 
 Prints:
     a: SUCCESS

@@ -1,10 +1,10 @@
-"""What cannot be consumed comes again, later and later; in the end it is a dead letter.
+"""Retries messages that cannot be consumed, until they become dead letters.
 
 Run:  python examples/08_retries_and_dead_letters.py    while `gantry standalone` runs
 
-A listener that raises, or returns LATER, gets the message again: after 10 s, 30 s, 1 min and so on,
-up to 16 times. Here it says when (delay level 1 is a second) and the group gives up after two more
-tries. Dead letters are an ordinary topic, %DLQ% and the group.
+A listener that raises an exception or returns LATER gets the message again after 10 s, 30 s, 1 min
+and so on, up to 16 times. This listener chooses delay level 1 (a second), and its group retries
+only twice. Dead letters are in an ordinary topic: %DLQ% and the name of the group.
 
 Prints:
     try 1: not today

@@ -1,9 +1,9 @@
-"""A hundred messages at delay level 3: stored now, there for consumers in ten seconds.
+"""Sends a hundred messages with delay level 3: consumers get them after ten seconds.
 
 Run:  python examples/09_delay_level.py    while `gantry standalone` runs
 
-Levels are the broker's (messageDelayLevel): 1s 5s 10s 30s 1m 2m … 10m 20m 30m 1h 2h, and every
-broker since 4.x has them. Any other time: 10_delay_and_recall.py.
+The broker defines the levels (messageDelayLevel): 1s 5s 10s 30s 1m 2m … 10m 20m 30m 1h 2h. Brokers
+from 4.x on have them. For other delays see 10_delay_and_recall.py.
 
 Prints:
     sent 100 messages at delay level 3

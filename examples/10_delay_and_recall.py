@@ -1,9 +1,9 @@
-"""Any delay, or a moment by the calendar; and a message that is taken back before it is due.
+"""Delays messages by any time or until a date, and recalls one before it is due.
 
 Run:  python examples/10_delay_and_recall.py    while `gantry standalone` runs
 
-For brokers of 5.x, which keep such messages for up to a year. A Java broker needs
-recallMessageEnable=true to have them taken back.
+This needs brokers of 5.x, which keep such messages for up to a year. A Java broker needs
+recallMessageEnable=true for the recall.
 
 Prints:
     taken back: send the invoice again

@@ -1,10 +1,10 @@
-"""Many messages in one request. A broker takes or refuses such a batch as a whole.
+"""Sends many messages in one request, which a broker accepts or refuses as a whole.
 
 Run:  python examples/11_batches.py    while `gantry standalone` runs
 
-A request has a largest size; `split` divides a list so that each part is below it (1 MiB unless
-told otherwise). All messages of a batch are of one topic, and none is delayed. To have batches
-made for you: 12_send_async.py.
+Requests have a maximum size, and `split` divides a list into parts below it (1 MiB by default). All
+messages of a batch have the same topic, and none is delayed. `send_async` makes batches by itself:
+see 12_send_async.py.
 
 Prints:
     3 batches of 40, 40, 20 messages

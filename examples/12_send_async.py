@@ -1,4 +1,4 @@
-"""The fastest way to send: messages wait some milliseconds for others, and leave as a batch.
+"""Sends messages in the fastest way: they are collected for milliseconds and sent as batches.
 
 Run:  python examples/12_send_async.py    while `gantry standalone` runs
 

@@ -1,10 +1,10 @@
-"""A message that consumers see once the sender's own work is done, or never.
+"""Sends a message that consumers see only if the sender's local transaction commits.
 
 Run:  python examples/13_transactions.py    while `gantry standalone` runs; takes up to 40 s
 
-The broker keeps the message back, the local part runs (a database transaction, say) and its verdict
-is told to the broker. When that is lost, or UNKNOWN, the broker asks: for what is older than 6 s
-(transactionTimeOut), every 30 s (transactionCheckInterval).
+The broker hides the message while the local transaction runs, for example in a database, and the
+producer sends its outcome to the broker. If the outcome is lost or UNKNOWN, the broker checks
+transactions older than 6 s (transactionTimeOut) every 30 s (transactionCheckInterval).
 
 Prints:
     invoice 1: COMMIT

@@ -1,10 +1,10 @@
-"""Broadcast: every member of the group gets every message.
+"""Broadcasts messages: every member of the group gets every message.
 
 Run:  python examples/14_broadcast.py    while `gantry standalone` runs
 
-Each member keeps its own progress, in a file on its machine: ~/.rocketmq_offsets, or the folder in
-ROCKETMQ_CLIENT_LOCALOFFSETSTOREDIR. A member that should find it again after a restart needs a name
-(instance_name). What fails is not brought again.
+Each member stores its own progress in a file on its machine, in ~/.rocketmq_offsets or the folder
+in ROCKETMQ_CLIENT_LOCALOFFSETSTOREDIR. A member needs a name (instance_name) to find its file after
+a restart. Failed messages are not delivered again.
 
 Prints:
     screen-1: news 1, news 2, news 3

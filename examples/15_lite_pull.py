@@ -1,8 +1,9 @@
-"""Reading queues by hand, as with Java's DefaultLitePullConsumer: assign, seek, pause.
+"""Reads assigned queues, like Java's DefaultLitePullConsumer: assign, seek, pause.
 
 Run:  python examples/15_lite_pull.py    while `gantry standalone` runs
 
-`assign` takes these queues, whoever else reads them; `subscribe` would share them with the group.
+`assign` reads these queues even if other consumers read them; `subscribe` shares them with the
+group.
 
 Prints:
     read: 1 2 3 4 5

@@ -1,10 +1,11 @@
-"""Pop: the broker hands out single messages, and each one is acknowledged by itself.
+"""Pops single messages from the broker, and acknowledges each of them separately.
 
 Run:  python examples/16_pop.py    while `gantry standalone` runs
 
-For brokers of 5.x. No queues are shared out: any number of workers may take from one queue, and a
-slow message holds up no other. What is not acknowledged in `invisible_s` comes again; leaving
-`async with message` acknowledges it, an exception in it brings the message again after `retry_s`.
+This needs brokers of 5.x. Queues are not assigned: any number of workers can take messages from one
+queue, and a slow message does not delay others. A message that is not acknowledged within
+`invisible_s` is delivered again. Leaving `async with message` acknowledges it; after an exception
+the message is delivered again in `retry_s`.
 
 Prints:
     job 1: done

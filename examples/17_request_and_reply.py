@@ -1,12 +1,12 @@
-"""A request that waits for its reply: whoever consumes it sends one.
+"""Sends a request as a message and waits for the reply of its consumer.
 
 Run:  python examples/17_request_and_reply.py    while `gantry standalone` runs
 
-Any producer may send the reply; the broker brings it to the client that asked.
+Any producer can send the reply; the broker delivers it to the client that sent the request.
 
 Prints:
     6 * 7 = 42
-    nobody knows 1 / 0 within half a second
+    no reply to 1 / 0 within half a second
 """
 
 import asyncio
@@ -45,7 +45,7 @@ async def main() -> None:
         try:
             await producer.request(Message("questions", "1 / 0"), timeout_s=0.5)
         except NoReplyError:
-            print("nobody knows 1 / 0 within half a second")
+            print("no reply to 1 / 0 within half a second")
 
 
 asyncio.run(main())

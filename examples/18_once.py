@@ -1,11 +1,11 @@
-"""`once`: a listener that is not called again for what it is done with.
+"""Wraps a listener by `once`, so that it processes each message only once.
 
 Run:  python examples/18_once.py    while `gantry standalone` runs
 
-Brokers deliver at least once: after a crash, or when members of a group come and go, a message may
-come twice, and a sender that tries again may send it twice. `once` remembers in a database what was
-done, here by the messages' keys; by default by their ids. What it cannot promise stands in the
-docstring of gantrymq.client.once.
+Brokers deliver messages at least once. After a crash, or when members join or leave a group, a
+message may be delivered twice, and a producer that retries may send it twice. `once` stores in a
+database which messages were processed, by their keys here, by their ids by default. The docstring
+of gantrymq.client.once says what it cannot guarantee.
 
 Prints:
     charged: order 1

@@ -1,8 +1,8 @@
-"""Traces: who sent a message, when, to where, and how long it took; found by id or key.
+"""Traces a message: its producer, time, broker and duration, found by id or key.
 
 Run:  python examples/19_trace.py    while `gantry standalone` runs
 
-Traces are messages of the topic RMQ_SYS_TRACE_TOPIC, in RocketMQ's own format: RocketMQ's
+Traces are messages of the topic RMQ_SYS_TRACE_TOPIC in RocketMQ's format. RocketMQ's
 `mqadmin queryMsgTraceById -i ID` and its dashboard show them.
 
 Prints:

@@ -1,12 +1,12 @@
-"""Access control: clients sign their requests, and the broker knows who may do what.
+"""Signs requests with an account, whose rights the broker checks.
 
-Run:  python examples/20_access_control.py    it starts a server of its own
+Run:  python examples/20_access_control.py    it starts its own server
 
-The file is RocketMQ 4's plain_acl.yml, read again when it changes; see
+The accounts are in RocketMQ 4's plain_acl.yml, which is read again when it changes; see
 docs/operations/security/accounts.md.
 
 Prints:
-    nobody: refused
+    without an account: refused
     the till: SEND_OK to sales
     the till: refused for salaries
 """
@@ -34,7 +34,7 @@ async def main(name_servers: str) -> None:
         async with Producer("tills", name_servers=name_servers) as producer:
             await producer.send(Message("sales", "3 apples"))
     except ClientError:
-        print("nobody: refused")
+        print("without an account: refused")
 
     async with Producer(
         "tills", name_servers=name_servers, access_key="the-till", secret_key="8fb1c0a7d2"

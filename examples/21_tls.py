@@ -1,14 +1,14 @@
-"""TLS: the server takes nothing else, and the client checks who signed its certificate.
+"""Connects with TLS, which the server requires; the client verifies the certificate.
 
-Run:  python examples/21_tls.py    it starts a server of its own
+Run:  python examples/21_tls.py    it starts its own server
 
-The certificate is made here, and signs itself; yours come from your authority, and are read again
-when their files change. Clients have to show one as well with tls.server.need.client.auth=require.
+This example makes a self-signed certificate. Yours are issued by your authority, and are read again
+when their files change. With tls.server.need.client.auth=require clients need one as well.
 
 Prints:
     without TLS: refused
-    trusting somebody else: refused
-    trusting who signed it: SEND_OK
+    trusting another certificate: refused
+    trusting its certificate: SEND_OK
 """
 
 import asyncio
@@ -38,8 +38,8 @@ async def send(name_servers: str, tls: ClientTls | bool) -> str:
 
 async def main(name_servers: str, certificate: Path, other: Path) -> None:
     print("without TLS:", await send(name_servers, tls=False))
-    print("trusting somebody else:", await send(name_servers, ClientTls.trusting(other)))
-    print("trusting who signed it:", await send(name_servers, ClientTls.trusting(certificate)))
+    print("trusting another certificate:", await send(name_servers, ClientTls.trusting(other)))
+    print("trusting its certificate:", await send(name_servers, ClientTls.trusting(certificate)))
 
 
 with TemporaryDirectory() as name:

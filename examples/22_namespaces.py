@@ -1,9 +1,9 @@
-"""Namespaces: tenants of one cluster use the same names, and never meet.
+"""Separates the tenants of one cluster by namespaces, in which they use the same names.
 
 Run:  python examples/22_namespaces.py    while `gantry standalone` runs
 
-Only clients know of them: topic `orders` of namespace `blue` is `blue%orders` for brokers and
-`gantry`, and `orders` for whoever sends and receives with namespace="blue".
+Only clients know namespaces. The topic `orders` of the namespace `blue` is `blue%orders` for
+brokers and `gantry`, and `orders` for clients with namespace="blue".
 
 Prints:
     blue: received from orders: two blue cups

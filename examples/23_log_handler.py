@@ -1,9 +1,9 @@
-"""Log records as messages: a logging.Handler that never makes the application wait.
+"""Sends log records as messages with a logging.Handler that never blocks the application.
 
 Run:  python examples/23_log_handler.py    while `gantry standalone` runs
 
-The level is the tag, so that "ERROR || CRITICAL" is a subscription. Records that find no room while
-no broker can be reached are dropped and counted: logging never fails because of it.
+The level is the tag, so "ERROR || CRITICAL" is a subscription. Records that find no room while no
+broker is reachable are dropped and counted; logging never fails.
 
 Prints:
     ERROR of shop.payments: card 4711 was refused

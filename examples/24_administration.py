@@ -1,9 +1,9 @@
-"""Administration from Python: make a topic, see how far a group is, send it back to the start.
+"""Administers a cluster: creates a topic, reads a group's progress, and resets it.
 
 Run:  python examples/24_administration.py    while `gantry standalone` runs
 
-All that `gantry` and mqadmin do on the command line is there: admin.topics, groups, offsets,
-messages, connections, brokers, clusters, name_servers, accounts.
+The administrator can do what `gantry` and mqadmin do on the command line: see admin.topics, groups,
+offsets, messages, connections, brokers, clusters, name_servers, accounts.
 
 Prints:
     audited has 2 queues

@@ -1,14 +1,14 @@
-"""A topic that nobody made is made by its first message, where brokers allow it.
+"""Creates a topic by its first message, if the brokers allow that.
 
 Run:  python examples/25_topics_by_first_message.py    while `gantry standalone` runs
 
-`gantry standalone` allows it (autoCreateTopicEnable=true), a broker on its own does not, as is good
-in production: a misspelt name is then an error instead of a topic that nobody reads.
+`gantry standalone` allows it (autoCreateTopicEnable=true). A production broker does not by default,
+so a misspelt name is an error instead of a topic without consumers.
 
 Prints:
     made-by-default: 4 queues
     made-wider: 8 queues
-    a name that cannot be: The specified topic[no spaces] contains illegal characters
+    an invalid name: The specified topic[no spaces] contains illegal characters
 """
 
 import asyncio
@@ -35,7 +35,7 @@ async def main() -> None:
     try:
         Message("no spaces", "hello")
     except MessageError as error:
-        print("a name that cannot be:", str(error).partition(",")[0])
+        print("an invalid name:", str(error).partition(",")[0])
 
 
 asyncio.run(main())

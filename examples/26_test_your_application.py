@@ -1,10 +1,10 @@
-"""Tests of your own application: a real broker inside of pytest, where two hours take no time.
+"""Tests an application against a real broker inside pytest, where two hours take no time.
 
 Run:  pytest examples/26_test_your_application.py    needs no server
       python examples/26_test_your_application.py    the same without pytest
 
-`gantry_broker` is a fixture that comes with the package; see
-docs/how-to/test-your-application.md. With pytest-asyncio a test is simply `async def`.
+The package provides the fixture `gantry_broker`; see
+docs/how-to/test-your-application.md. With pytest-asyncio a test can be `async def`.
 
 Prints:
     at once: 0 bills

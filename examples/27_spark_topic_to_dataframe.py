@@ -1,10 +1,10 @@
-"""A topic as a DataFrame: Spark writes messages, reads them in a batch, and goes on as a stream.
+"""Writes messages with Spark, and reads the topic as a DataFrame in a batch and as a stream.
 
 Run:  pip install '.[spark]'                           Java 17 is needed as well
       python examples/27_spark_topic_to_dataframe.py   while `gantry standalone` runs
 
-The stream with the trigger `availableNow` reads what is there, and ends. Its checkpoint knows where
-it was, so the next run reads what came meanwhile.
+The stream with the trigger `availableNow` reads all stored messages and ends. Its checkpoint stores
+its position, so the next run reads only newer messages.
 
 Prints:
     topic -> DataFrame:

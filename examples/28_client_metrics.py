@@ -1,4 +1,4 @@
-"""Show metrics of your application's producers and consumers on its own page for Prometheus.
+"""Shows metrics of your application's producers and consumers on its own page for Prometheus.
 
 Run:  python examples/28_client_metrics.py    while `gantry standalone` runs
 
