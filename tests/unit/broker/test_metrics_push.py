@@ -19,7 +19,7 @@ def test_only_the_types_of_otlp_push(kind: MetricsExporter) -> None:
     assert (exporter(settings, Metrics()) is not None) == (kind in PUSHING)
 
 
-def test_without_a_target_a_broker_says_so_and_runs_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_a_target_metrics_are_not_pushed(caplog: pytest.LogCaptureFixture) -> None:
     settings = BrokerSettings(metrics_exporter_type=MetricsExporter.OTLP_HTTP)
     assert exporter(settings, Metrics()) is None
     assert "metricsGrpcExporterTarget is empty" in caplog.text

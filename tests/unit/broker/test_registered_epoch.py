@@ -30,7 +30,7 @@ async def test_the_name_server_knows_the_epoch_of_a_member(tmp_path: Path) -> No
         await until(lambda: epochs(running) == [1])
 
 
-async def test_a_reign_that_ends_while_it_is_told_does_not_pass_for_the_next(
+async def test_registration_of_an_ended_epoch_is_not_sent_with_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is told is compressed in a thread; meanwhile the broker hears of a newer master."""

@@ -77,7 +77,7 @@ async def test_a_broker_registers_and_unregisters(
     await names.stop()
 
 
-async def test_a_name_server_that_hangs_delays_nobody(tmp_path: Path) -> None:
+async def test_name_server_that_hangs_delays_no_other(tmp_path: Path) -> None:
     silent = socket.create_server(("127.0.0.1", 0))  # connects, and says nothing
     port = silent.getsockname()[1]
     timeout_ms = "60000"

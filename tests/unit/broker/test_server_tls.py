@@ -74,7 +74,7 @@ async def shown(host: BrokerHost) -> bytes:
     ("mode", "plain", "sealed"),
     [("permissive", True, True), ("enforcing", False, True), ("disabled", True, False)],
 )
-async def test_each_port_lets_in_whom_the_mode_says(
+async def test_each_port_accepts_clients_as_the_mode_says(
     tmp_path: Path, mode: str, plain: bool, sealed: bool
 ) -> None:
     write_identity(tmp_path)

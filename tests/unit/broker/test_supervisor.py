@@ -109,7 +109,7 @@ async def held(client: LeaseClient) -> Lease:
     return answer.lease
 
 
-async def test_the_lease_of_the_dead_is_nobodys_and_its_set_stays(client: LeaseClient) -> None:
+async def test_lease_of_a_dead_broker_is_released_and_keeps_its_isr(client: LeaseClient) -> None:
     await client.write(LEASE)
     assert await release_lease(client, 1, ADDRESS)
     lease = await held(client)
@@ -130,7 +130,7 @@ async def test_the_lease_of_a_process_with_another_disk_is_left_alone(client: Le
     assert (await held(client)).holder == NO_MEMBER
 
 
-async def test_a_lease_that_is_not_believed_is_not_sealed_anew(
+async def test_untrusted_lease_is_not_sealed_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     doubted = replace(LEASE, untrusted_reason="somebody has edited it")
@@ -140,7 +140,7 @@ async def test_a_lease_that_is_not_believed_is_not_sealed_anew(
     assert "the lease is not trusted, so it is left to expire: somebody" in capsys.readouterr().err
 
 
-async def test_where_there_is_no_lease_there_is_nothing_to_give(client: LeaseClient) -> None:
+async def test_missing_lease_is_not_released(client: LeaseClient) -> None:
     assert await release_lease(client, 1, ADDRESS)
 
 
@@ -195,9 +195,7 @@ async def test_no_broker_opens_the_store_while_its_lease_is_given_away(
     disk.close()
 
 
-def test_where_no_api_is_known_there_is_nothing_to_give(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_an_api_no_lease_is_released(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     assert setup.group is not None
     supervisor.release(replace(setup, group=replace(setup.group, lease_url="")))

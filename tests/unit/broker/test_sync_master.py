@@ -118,7 +118,7 @@ def test_a_slave_that_takes_too_long_is_told(
     assert answer.ext["msgId"]
 
 
-def test_who_does_not_want_to_wait_does_not() -> None:
+def test_send_that_does_not_wait_is_answered_at_once() -> None:
     master = SyncMaster()
     assert master.answer(master.send(NO_WAIT)).code == ResponseCode.SUCCESS
     master.connect()
@@ -192,7 +192,7 @@ def test_refused_and_broken_requests_leave_no_bytes_behind(monkeypatch: pytest.M
     assert master.broker.ask(SEND, message(), b"x").code == ResponseCode.SLAVE_NOT_AVAILABLE
 
 
-def test_a_slow_slave_makes_nobody_busy() -> None:
+def test_slow_slave_does_not_block_other_clients() -> None:
     """What waits for it is not slow here: producers would flee a master that is well."""
     master = SyncMaster()
     master.connect()

@@ -189,7 +189,7 @@ async def test_with_sync_flush_nothing_leaves_before_the_disk_has_it() -> None:
     assert answered(transport) == [1]
 
 
-async def test_what_follows_a_turn_may_want_another_one() -> None:
+async def test_work_after_a_turn_may_request_another_turn() -> None:
     loop = Loop()
     loop.rounds.turn()
     loop.turns, loop.has_more = 0, True
@@ -201,7 +201,7 @@ async def test_what_follows_a_turn_may_want_another_one() -> None:
     assert loop.turns == 2
 
 
-async def test_a_core_that_cannot_go_on_answers_nobody_any_more() -> None:
+async def test_core_that_failed_answers_no_requests() -> None:
     loop = Loop(FlushDiskType.SYNC_FLUSH)
     channel, transport = loop.channel()
     channel.data_received(frame(1))
@@ -214,7 +214,7 @@ async def test_a_core_that_cannot_go_on_answers_nobody_any_more() -> None:
     assert transport.writes == []
 
 
-async def test_an_effect_that_breaks_keeps_nobody_from_being_written_to() -> None:
+async def test_failed_effect_does_not_stop_other_responses() -> None:
     loop = Loop()
     channel, transport = loop.channel()
     channel.data_received(frame(1))
@@ -276,7 +276,7 @@ async def test_with_authority_all_is_as_ever() -> None:
     assert answered(transport) == [1]
 
 
-async def test_what_a_slave_passes_on_is_its_masters_word() -> None:
+async def test_slave_passes_on_the_masters_response() -> None:
     loop = Loop()
     broker = loop.opened_broker.broker
     state = broker.state

@@ -155,7 +155,7 @@ async def test_a_plain_member_is_refused_where_tls_is_required(
 
 
 @pytest.mark.parametrize("mode", HaTls)
-async def test_eight_bytes_get_nothing_from_members(tmp_path: Path, mode: HaTls) -> None:
+async def test_plain_report_gets_nothing_from_members(tmp_path: Path, mode: HaTls) -> None:
     async with members(tmp_path) as both:
         await both.start(1, {"haTls": mode})
         context = ClientContexts(ClientTls()).context() if mode is HaTls.REQUIRED else None

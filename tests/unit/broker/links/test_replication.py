@@ -132,7 +132,7 @@ async def test_another_address_is_followed_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 16, b"\0" * 7 + b"\1"])
-async def test_who_is_no_slave_is_closed(tmp_path: Path, said: bytes) -> None:
+async def test_peer_that_is_not_a_slave_is_closed(tmp_path: Path, said: bytes) -> None:
     async with running(setup(tmp_path)) as master:
         reader, writer = await connect(master)
         writer.write(said)
@@ -143,7 +143,7 @@ async def test_who_is_no_slave_is_closed(tmp_path: Path, said: bytes) -> None:
         assert not master.state.replication.followers(0.0)
 
 
-async def test_who_says_nothing_is_closed(tmp_path: Path) -> None:
+async def test_silent_peer_is_closed(tmp_path: Path) -> None:
     async with running(setup(tmp_path, haHousekeepingInterval="200")) as master:
         reader, writer = await connect(master)
         async with asyncio.timeout(30):

@@ -169,7 +169,7 @@ GUARDED = {
 
 
 @pytest.mark.parametrize("name", GUARDED)
-async def test_eight_bytes_get_nothing_of_a_guarded_log(
+async def test_plain_report_gets_nothing_of_a_guarded_log(
     pair: Pair, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     keys = GUARDED[name]
@@ -184,7 +184,7 @@ async def test_eight_bytes_get_nothing_of_a_guarded_log(
     assert "haAllowUnauthenticatedSlaves=true at this master" in caplog.text
 
 
-async def test_the_same_bytes_get_the_log_where_nothing_guards_it(pair: Pair) -> None:
+async def test_plain_report_gets_an_unguarded_log(pair: Pair) -> None:
     """What Java's slaves rely on; and the attack above is one."""
     async with running(pair.master()) as master:
         assert await send(master) == ResponseCode.SUCCESS

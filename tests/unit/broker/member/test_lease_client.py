@@ -199,7 +199,7 @@ async def test_a_write_is_never_repeated(bench: Bench) -> None:
     assert bench.api.ports[0].asked.count(f"PUT {PLACE.name}") == 1
 
 
-async def test_it_is_told_whether_anything_was_sent(hasty: Bench) -> None:
+async def test_log_says_whether_the_master_sent_anything(hasty: Bench) -> None:
     lease = await hasty.begun()
     hasty.fault(Fault.HANG)
     hung = await hasty.one.write(replace(lease, renewals=1))

@@ -229,7 +229,7 @@ async def test_copies_and_reports_ask_no_machine(tmp_path: Path) -> None:
         assert machine.count < 3 * sends
 
 
-async def test_ha_status_shows_who_follows_whom(tmp_path: Path) -> None:
+async def test_ha_status_shows_master_and_slaves(tmp_path: Path) -> None:
     async with group_of(tmp_path, 1, 2) as group:
         master, other = group.hosts[group.holder], group.hosts[3 - group.holder]
         question = Command(RequestCode.GET_BROKER_HA_STATUS)
@@ -430,7 +430,7 @@ async def test_a_master_that_stops_hands_over(tmp_path: Path) -> None:
         assert group.in_sync == str(3 - old)
 
 
-async def test_who_handed_over_still_relays_what_comes_to_it(
+async def test_former_master_forwards_sends_after_the_hand_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with group_of(tmp_path, 1, 2) as group:

@@ -103,7 +103,7 @@ async def test_a_broker_registers_by_tls(
         ),
     ],
 )
-async def test_what_keeps_it_away_is_told(
+async def test_reason_of_an_unready_member_is_reported(
     tmp_path: Path,
     authority: Authority,
     caplog: pytest.LogCaptureFixture,
@@ -142,7 +142,9 @@ def test_whether_it_dials_by_tls(tmp_path: Path, keys: dict[str, str], is_tls: b
     )
 
 
-def test_who_checks_is_not_warned(tmp_path: Path, authority: Authority) -> None:
+def test_slave_that_checks_certificates_gets_no_warning(
+    tmp_path: Path, authority: Authority
+) -> None:
     trust = str(authority.trust_path)
     assert not setup(tmp_path, **{"useTLS": "true", "tls.client.trustCertPath": trust}).warnings
 

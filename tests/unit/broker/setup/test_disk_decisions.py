@@ -54,7 +54,7 @@ def test_a_foreign_member_restarts_to_have_the_decision_carried_out(watched: Wat
 
 
 @pytest.mark.parametrize("subject", [Subject(epoch=7), Subject(followed="10.0.0.1:10912")])
-def test_a_member_at_work_drops_the_decision_and_says_so(
+def test_running_member_drops_the_decision_and_logs_it(
     watched: Watched, subject: Subject, caplog: pytest.LogCaptureFixture
 ) -> None:
     watched.look(subject)

@@ -54,14 +54,12 @@ def test_fixed_roles_have_no_group(tmp_path: Path) -> None:
     assert not setup.identity.is_elected
 
 
-def test_a_member_is_told_by_its_address_for_names_are_no_endpoints(
-    tmp_path: Path, secret: Path
-) -> None:
+def test_member_publishes_its_ip_address(tmp_path: Path, secret: Path) -> None:
     with pytest.raises(ConfigurationError, match="must be an IP address where groupMembers"):
         setup_of(tmp_path, secret, brokerIP1="localhost")
 
 
-def test_a_group_with_what_is_left_to_defaults(tmp_path: Path, secret: Path) -> None:
+def test_defaults_of_a_group(tmp_path: Path, secret: Path) -> None:
     addresses = {1: "broker-0:10912", 2: "broker-1:10912", 3: "[fd00::3]:10912"}
     former = ObjectName("mq", "main-broker-a")
     lease = ObjectName("mq", default_name("Main", "Broker-A"))
@@ -84,7 +82,7 @@ def test_a_member_follows_until_it_is_elected(tmp_path: Path, secret: Path) -> N
     assert identity.group_address == "10.9.0.1:10911"
 
 
-def test_who_waits_wants_two_in_sync(tmp_path: Path, secret: Path) -> None:
+def test_sync_master_needs_two_in_sync_members(tmp_path: Path, secret: Path) -> None:
     assert group_of(tmp_path, secret, brokerRole="SYNC_MASTER").min_in_sync == 2
     three = {"brokerRole": "SYNC_MASTER", "minInSyncReplicas": "3"}
     assert group_of(tmp_path, secret, **three).min_in_sync == 3
@@ -189,7 +187,7 @@ def pod_of(tmp_path: Path, secret: Path, environment: dict[str, str]) -> Setup:
     ("ip", "address", "bind"),
     [("10.1.0.9", "10.1.0.9:10911", "0.0.0.0"), ("fd00::9", "[fd00::9]:10911", "::")],
 )
-def test_a_pod_says_who_and_where_it_is_by_its_environment(
+def test_pod_is_read_from_the_environment(
     tmp_path: Path, secret: Path, ip: str, address: str, bind: str
 ) -> None:
     environment = {

@@ -47,7 +47,7 @@ def test_a_disk_of_an_earlier_version_keeps_the_plain_name() -> None:
 
 
 @pytest.mark.parametrize("place", [NOW, FORMER])
-def test_what_was_settled_stays_whatever_the_epoch(place: ObjectName) -> None:
+def test_settled_lease_name_stays_in_each_epoch(place: ObjectName) -> None:
     disk = FaultyDisk()
     note(disk, place)
     assert places(disk, NOW, FORMER) == (place, None)

@@ -75,7 +75,7 @@ def test_a_master_that_waits_for_slaves_that_cannot_come_says_so(
     assert "no slave may follow" not in warnings_of(tmp_path, aclEnable="true")
 
 
-def test_nothing_listens_where_no_slave_could_be_taken(
+def test_ha_port_is_closed_if_no_slave_could_be_accepted(
     tmp_path: Path, secret: dict[str, str]
 ) -> None:
     guarded = {"aclEnable": "true"}
@@ -93,7 +93,9 @@ def test_a_master_that_waits_for_slaves_must_listen(tmp_path: Path) -> None:
         links_of(tmp_path, **keys)
 
 
-def test_a_slave_that_believes_any_master_says_so(tmp_path: Path, secret: dict[str, str]) -> None:
+def test_slave_that_accepts_any_master_logs_a_warning(
+    tmp_path: Path, secret: dict[str, str]
+) -> None:
     slave = {"aclEnable": "true", "brokerRole": "SLAVE", "brokerId": "1"}
     assert "the master need not prove itself" in warnings_of(tmp_path, **slave)
     assert "the master need not" not in warnings_of(tmp_path, **secret, **slave)
