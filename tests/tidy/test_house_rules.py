@@ -38,7 +38,7 @@ FULL_FOLDERS: Final = {
 
 # How many longer files each folder still has. A number may only go down.
 LONG_FILES: Final = {
-    "broker": 20,
+    "broker": 15,
     "client": 4,
     "common": 5,
     "namesrv": 2,

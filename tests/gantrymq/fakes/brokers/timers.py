@@ -20,10 +20,10 @@ def accept(broker: OpenedBroker, seconds: float, body: bytes = b"x", **named: st
         b"T", body, properties=properties.encode(named), born_host=HOST, store_host=HOST
     )
     broker.state.now, broker.state.wall_ms = broker.now, broker.wall_ms
-    diverted = timers.divert(broker.state, record)
-    assert isinstance(diverted, Record)
-    put(broker, diverted)
-    return timers.recall_handle(broker.state, diverted)
+    rewritten = timers.rewrite(broker.state, record)
+    assert isinstance(rewritten, Record)
+    put(broker, rewritten)
+    return timers.recall_handle(broker.state, rewritten)
 
 
 def put(broker: OpenedBroker, record: Record) -> None:

@@ -16,7 +16,7 @@ from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Request
 from gantrymq.broker.core.names.system_topics import HALF_TOPIC, OP_TOPIC
 from gantrymq.broker.core.tables.consumer_group import Client
-from gantrymq.broker.core.transaction.transactions import GIVEN_UP_TOPIC, divert, numbers_of
+from gantrymq.broker.core.transaction.transactions import GIVEN_UP_TOPIC, numbers_of, rewrite
 from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
 from gantrymq.store.record.put import PutStatus
 from gantrymq.testing.memory_disk import MemoryDisk
@@ -94,7 +94,7 @@ class Transactions:
         return Half(answer.queue_offset, answer.positions[0])
 
     def prepare(self, body: bytes, group: str = GROUP, **more: str) -> Half:
-        half = divert(self.broker.state, prepared(self.broker, body, group, **more))
+        half = rewrite(self.broker.state, prepared(self.broker, body, group, **more))
         assert isinstance(half, Record)
         return self.store(half)
 

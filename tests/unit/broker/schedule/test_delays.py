@@ -40,9 +40,9 @@ def delayed(level: int | str, body: bytes = b"x", queue_id: int = 0, **others: s
 
 
 def accept(broker: OpenedBroker, record: Record) -> None:
-    diverted = delays.divert(broker.state, record)
-    assert isinstance(diverted, Record)
-    put(broker, diverted)
+    rewritten = delays.rewrite(broker.state, record)
+    assert isinstance(rewritten, Record)
+    put(broker, rewritten)
 
 
 def put(broker: OpenedBroker, record: Record) -> None:
@@ -73,7 +73,7 @@ def test_what_fails_once_behind_a_reading_is_tried_again(monkeypatch: pytest.Mon
     broker = OpenedBroker()
     accept(broker, delayed(1))
     with monkeypatch.context() as patched:
-        patched.setattr(delays, "lead_back", no_room)
+        patched.setattr(delays, "restore", no_room)
         with pytest.raises(MemoryError):
             broker.pass_time(2)
     broker.pass_time(delays.PAUSE_SECONDS)
@@ -128,7 +128,7 @@ def test_messages_of_a_level_keep_their_order() -> None:
 
 def test_too_high_a_level_is_the_highest() -> None:
     broker = OpenedBroker()
-    record = delays.divert(broker.state, delayed(99))
+    record = delays.rewrite(broker.state, delayed(99))
     assert isinstance(record, Record)
     assert record.queue_id == 17
     assert properties.get(record.properties, "DELAY") == "18"
@@ -137,14 +137,14 @@ def test_too_high_a_level_is_the_highest() -> None:
 @pytest.mark.parametrize("level", ["0", "-1"])
 def test_no_level_is_no_delay(level: str) -> None:
     broker = OpenedBroker()
-    record = delays.divert(broker.state, delayed(level))
+    record = delays.rewrite(broker.state, delayed(level))
     assert isinstance(record, Record)
     assert record.topic == b"T"
 
 
 @pytest.mark.parametrize("level", ["x", "1.5", "99999999999", "²"])
 def test_a_level_that_is_no_number_is_refused(level: str) -> None:
-    refused = delays.divert(OpenedBroker().state, delayed(level))
+    refused = delays.rewrite(OpenedBroker().state, delayed(level))
     assert isinstance(refused, tuple)
     assert refused[0] == ResponseCode.MESSAGE_ILLEGAL
 
@@ -152,12 +152,12 @@ def test_a_level_that_is_no_number_is_refused(level: str) -> None:
 def test_a_half_message_is_not_diverted() -> None:
     record = delayed(3)
     record.sys_flag = sys_flag.TRANSACTION_PREPARED
-    assert delays.divert(OpenedBroker().state, record) is record
+    assert delays.rewrite(OpenedBroker().state, record) is record
     assert record.topic == b"T"
 
 
 def test_a_level_goes_before_a_timer() -> None:
-    record = delays.divert(
+    record = delays.rewrite(
         OpenedBroker().state, delayed(1, TIMER_DELAY_MS="9", TIMER_DELIVER_MS="9")
     )
     assert isinstance(record, Record)

@@ -11,9 +11,9 @@ import pytest
 from gantrymq.broker.core.schedule.message_restore import (
     BYTES_MAX,
     COUNT_MAX,
-    lead_away,
-    lead_back,
     messages_of,
+    redirect,
+    restore,
     run_of,
 )
 from gantrymq.fakes.stores.store import OpenedStore
@@ -56,7 +56,7 @@ def test_what_java_delivered_is_what_we_deliver(version: str) -> None:
     waited = [one for one in log if one["topic"] == "SCHEDULE_TOPIC_XXXX"]
     compared = 0
     for one in waited:
-        back = lead_back(record_of(one))
+        back = restore(record_of(one))
         assert back is not None
         for other in log:
             is_later = other["topic"] != "<BLANK>" and other["offset"] > one["offset"]
@@ -75,7 +75,7 @@ def test_what_java_delivered_is_what_we_deliver(version: str) -> None:
 
 def test_there_and_back_it_is_the_same_but_for_where_it_was() -> None:
     original = message(b"body", TAGS="A", REAL_TOPIC="forged")
-    back = lead_back(lead_away(message(b"body", TAGS="A", REAL_TOPIC="forged"), b"W", 0))
+    back = restore(redirect(message(b"body", TAGS="A", REAL_TOPIC="forged"), b"W", 0))
     assert back is not None
     assert (back.topic, back.queue_id, back.body) == (b"T", 1, original.body)
     assert properties.parse(back.properties) == {"TAGS": "A", "REAL_TOPIC": "T", "REAL_QID": "1"}
@@ -96,7 +96,7 @@ def test_there_and_back_it_is_the_same_but_for_where_it_was() -> None:
 def test_one_that_says_no_queue_does_not_come_back(named: dict[str, str]) -> None:
     record = message()
     record.properties = properties.encode(named)
-    assert lead_back(record) is None
+    assert restore(record) is None
 
 
 def filled(count: int, size: int = 10, settings: StoreSettings = ROOMY) -> OpenedStore:

@@ -91,7 +91,7 @@ def test_runtime_info_says_how_late_timers_are() -> None:
     assert int(ours["ReadBehind"]) in {9, 10}
 
 
-@pytest.mark.parametrize("step", ["out_ms_of", "lead_back", "_key_of"])
+@pytest.mark.parametrize("step", ["out_ms_of", "restore", "_key_of"])
 def test_what_fails_once_behind_a_reading_is_tried_again(
     step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from gantrymq.broker.core.schedule import timers
-from gantrymq.broker.core.schedule.timers import RecallHandle, decode_handle, divert, recall_handle
+from gantrymq.broker.core.schedule.timers import RecallHandle, decode_handle, recall_handle, rewrite
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.brokers.broker import START_MS, OpenedBroker
 from gantrymq.wire.codes import ResponseCode
@@ -30,7 +30,7 @@ def timer(topic: str = "T", **named: str) -> Record:
 
 
 def out_ms(**named: str) -> str:
-    record = divert(OpenedBroker().state, timer(**named))
+    record = rewrite(OpenedBroker().state, timer(**named))
     assert isinstance(record, Record)
     assert (record.topic, record.queue_id) == (b"rmq_sys_wheel_timer", 0)
     said = properties.parse(record.properties)
@@ -53,7 +53,7 @@ def test_the_first_way_to_say_it_counts() -> None:
 
 def test_a_year_is_taken_and_a_second_more_is_not() -> None:
     assert out_ms(TIMER_DELAY_SEC=str(YEAR)) == str(START_MS + (YEAR - 1) * 1000)
-    refused = divert(OpenedBroker().state, timer(TIMER_DELAY_SEC=str(YEAR + 1)))
+    refused = rewrite(OpenedBroker().state, timer(TIMER_DELAY_SEC=str(YEAR + 1)))
     assert isinstance(refused, tuple)
     assert refused[0] == ResponseCode.MESSAGE_ILLEGAL
     assert refused[1].startswith(
@@ -64,7 +64,7 @@ def test_a_year_is_taken_and_a_second_more_is_not() -> None:
 
 @pytest.mark.parametrize("said", ["", "x", "1.5", "+", "-", "1" * 30, "9223372036854775808", "٣"])
 def test_what_is_no_number_is_refused(said: str) -> None:
-    refused = divert(OpenedBroker().state, timer(TIMER_DELAY_MS=said or " "))
+    refused = rewrite(OpenedBroker().state, timer(TIMER_DELAY_MS=said or " "))
     assert isinstance(refused, tuple)
     assert refused[0] == ResponseCode.MESSAGE_ILLEGAL
 
@@ -83,20 +83,20 @@ def test_what_is_no_number_is_refused(said: str) -> None:
 )
 def test_what_is_no_timer_is_left_alone(named: dict[str, str]) -> None:
     record = timer(**named)
-    assert divert(OpenedBroker().state, record) is record
+    assert rewrite(OpenedBroker().state, record) is record
     assert record.topic == b"T"
 
 
 def test_a_half_message_is_left_alone() -> None:
     record = timer(TIMER_DELAY_MS="5000")
     record.sys_flag = sys_flag.TRANSACTION_PREPARED
-    assert divert(OpenedBroker().state, record) is record
+    assert rewrite(OpenedBroker().state, record) is record
     assert record.topic == b"T"
 
 
 @pytest.mark.parametrize("key", ["U+ID", "TT+ID", "ID"])
 def test_a_message_of_one_topic_recalls_none_of_another(key: str) -> None:
-    refused = divert(OpenedBroker().state, timer(TIMER_DEL_UNIQKEY=key, TIMER_DELAY_SEC="9"))
+    refused = rewrite(OpenedBroker().state, timer(TIMER_DEL_UNIQKEY=key, TIMER_DELAY_SEC="9"))
     assert isinstance(refused, tuple)
     assert refused[0] == ResponseCode.MESSAGE_ILLEGAL
     assert "TIMER_DEL_UNIQKEY" in refused[1]
@@ -105,14 +105,14 @@ def test_a_message_of_one_topic_recalls_none_of_another(key: str) -> None:
 
 
 def test_a_recall_of_what_is_past_is_refused() -> None:
-    refused = divert(OpenedBroker().state, timer(TIMER_DEL_UNIQKEY="T+U", TIMER_DELAY_MS="0"))
+    refused = rewrite(OpenedBroker().state, timer(TIMER_DEL_UNIQKEY="T+U", TIMER_DELAY_MS="0"))
     assert isinstance(refused, tuple)
     assert refused[0] == ResponseCode.MESSAGE_ILLEGAL
 
 
 def test_without_the_wheel_timers_are_refused() -> None:
     broker = OpenedBroker(BrokerSettings(timer_wheel_enable=False))
-    refused = divert(broker.state, timer(TIMER_DELAY_MS="5000"))
+    refused = rewrite(broker.state, timer(TIMER_DELAY_MS="5000"))
     assert isinstance(refused, tuple)
     assert refused[0] == ResponseCode.SYSTEM_ERROR
     assert refused[1].startswith("accurate timer message is not enabled, timerWheelEnable is false")
@@ -120,14 +120,14 @@ def test_without_the_wheel_timers_are_refused() -> None:
 
 def test_more_than_fit_into_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timers, "TIMERS_MAX", 0)
-    refused = divert(OpenedBroker().state, timer(TIMER_DELAY_MS="5000"))
+    refused = rewrite(OpenedBroker().state, timer(TIMER_DELAY_MS="5000"))
     assert isinstance(refused, tuple)
     assert refused[1].startswith("timer message is under flow control, max num limit is 0")
 
 
 def test_the_handle_says_what_java_says() -> None:
     broker = OpenedBroker()
-    record = divert(broker.state, timer(TIMER_DELIVER_MS=str(START_MS + 60_000)))
+    record = rewrite(broker.state, timer(TIMER_DELIVER_MS=str(START_MS + 60_000)))
     assert isinstance(record, Record)
     handle = recall_handle(broker.state, record)
     assert handle is not None
@@ -139,7 +139,7 @@ def test_the_handle_says_what_java_says() -> None:
 def test_only_timers_have_a_handle_and_not_those_of_retries() -> None:
     broker = OpenedBroker()
     assert recall_handle(broker.state, timer()) is None
-    retry = divert(broker.state, timer("%RETRY%G", TIMER_DELAY_MS="5000"))
+    retry = rewrite(broker.state, timer("%RETRY%G", TIMER_DELAY_MS="5000"))
     assert isinstance(retry, Record)
     assert recall_handle(broker.state, retry) is None
 

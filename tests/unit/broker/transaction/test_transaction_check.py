@@ -9,7 +9,7 @@ from gantrymq.broker.core.schedule.system_queue_reader import RECORDS_MAX
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.tables import open_halves
 from gantrymq.broker.core.transaction.transaction_check import GROUP as CHECK_GROUP
-from gantrymq.broker.core.transaction.transactions import GIVEN_UP_TOPIC, copy_of, divert, op_of
+from gantrymq.broker.core.transaction.transactions import GIVEN_UP_TOPIC, copy_of, op_of, rewrite
 from gantrymq.fakes.brokers.broker import OpenedBroker
 from gantrymq.fakes.brokers.transactions import (
     COMMIT,
@@ -193,7 +193,7 @@ def test_a_producer_whose_clock_is_days_late_commits() -> None:
     transactions.broker.pass_time(ROUND - 0.1)
     record = prepared(transactions.broker, b"pay")
     record.born_timestamp_ms -= 4 * 86_400_000
-    half = divert(transactions.broker.state, record)
+    half = rewrite(transactions.broker.state, record)
     assert isinstance(half, Record)
     transactions.store(half)
     transactions.broker.pass_time(3 * ROUND)
@@ -231,7 +231,7 @@ def test_so_many_are_open_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
         transactions.prepare(body)
     transactions.broker.pass_time(ROUND)
     assert transactions.broker.state.open_halves.copied == 2
-    refused = divert(transactions.broker.state, prepared(transactions.broker, b"5"))
+    refused = rewrite(transactions.broker.state, prepared(transactions.broker, b"5"))
     assert isinstance(refused, tuple)
     assert refused[0] == ResponseCode.NO_PERMISSION
     assert "2 transactions are open and were checked" in refused[1]

@@ -16,13 +16,13 @@ from gantrymq.broker.core.transaction.transactions import (
     check_of,
     checks_of,
     copy_of,
-    divert,
     final_of,
     half_of,
     is_prepared,
     numbers_of,
     op_of,
     place_of,
+    rewrite,
 )
 from gantrymq.fakes.brokers.broker import START_MS, OpenedBroker
 from gantrymq.fakes.brokers.transactions import COMMIT, Transactions, asked, prepared
@@ -182,8 +182,8 @@ def test_only_transactional_messages_become_halves() -> None:
     broker = OpenedBroker()
     plain = prepared(broker, b"x")
     plain.sys_flag, plain.properties = 0, b"UNIQ_KEY\x01U\x02"
-    assert divert(broker.state, plain) is plain
-    half = divert(broker.state, prepared(broker, b"x"))
+    assert rewrite(broker.state, plain) is plain
+    half = rewrite(broker.state, prepared(broker, b"x"))
     assert isinstance(half, Record)
     assert broker.state.topics.find("RMQ_SYS_TRANS_HALF_TOPIC") is not None
 
@@ -212,7 +212,7 @@ def test_the_property_decides(
 
 def test_transactions_may_be_refused() -> None:
     broker = OpenedBroker(BrokerSettings(reject_transaction_message=True))
-    refused = divert(broker.state, prepared(broker, b"x"))
+    refused = rewrite(broker.state, prepared(broker, b"x"))
     assert isinstance(refused, tuple)
     assert refused[0] == ResponseCode.NO_PERMISSION
 
@@ -220,7 +220,7 @@ def test_transactions_may_be_refused() -> None:
 def test_a_half_that_leaves_no_room_for_checks_is_refused() -> None:
     broker = OpenedBroker()
     for size, is_taken in ((32_000, True), (32_650, False)):
-        taken = divert(broker.state, prepared(broker, b"x", filler="f" * size))
+        taken = rewrite(broker.state, prepared(broker, b"x", filler="f" * size))
         assert isinstance(taken, Record) is is_taken
 
 

@@ -121,7 +121,7 @@ class MessageFigures:
             counts.size += size
             counts.sizes.note(size // count)
 
-    def count_diverted(self, topic: str, stored: Record) -> None:
+    def count_rewritten(self, topic: str, stored: Record) -> None:
         """Count a message for this topic that was stored in a system topic to wait."""
         if stored.topic == _HALF_TOPIC:
             self.begun.add(topic)

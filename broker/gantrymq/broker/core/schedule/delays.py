@@ -30,7 +30,7 @@ from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.messages import Channel, File
 from gantrymq.broker.core.schedule.deliveries import Delivery
 from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS, DurableProgress
-from gantrymq.broker.core.schedule.message_restore import Run, lead_away, lead_back, run_of
+from gantrymq.broker.core.schedule.message_restore import Run, redirect, restore, run_of
 from gantrymq.broker.core.state import State
 from gantrymq.store.record.dispatch_entry import SCHEDULE_TOPIC
 from gantrymq.wire import javajson
@@ -66,7 +66,7 @@ LEVELS_MAX: Final = 10_000
 # ---------------------------------------------------------------------- away
 
 
-def divert(state: State, record: Record) -> Record | tuple[int, str]:
+def rewrite(state: State, record: Record) -> Record | tuple[int, str]:
     """Redirect a message with a delay level into the queue of that level; other messages are
     returned unchanged. Returns code and remark if the level is not a number."""
     text = properties.get(record.properties, DELAY)
@@ -89,7 +89,7 @@ def divert(state: State, record: Record) -> Record | tuple[int, str]:
         record.properties = properties.replace(record.properties, DELAY, str(level))
     for name in (TIMER_DELIVER_MS, TIMER_DELAY_SEC, TIMER_DELAY_MS):
         record.properties = properties.delete(record.properties, name)
-    return lead_away(record, SCHEDULE_TOPIC, level - 1)
+    return redirect(record, SCHEDULE_TOPIC, level - 1)
 
 
 def level_of(record: Record) -> int:
@@ -139,7 +139,7 @@ class _Restored:
 
 
 def _restored(run: Run) -> _Restored:
-    return _Restored(run, [each and lead_back(each) for each in run.records])
+    return _Restored(run, [each and restore(each) for each in run.records])
 
 
 @final

@@ -15,7 +15,7 @@ def hold_back(state: State, record: Record) -> Record | tuple[int, str]:
     """The record to store for a message that may be delayed but is no half, such as the final
     message of a transaction; or the code and remark of its refusal."""
     topic = record.topic
-    timed = timers.divert(state, record)
+    timed = timers.rewrite(state, record)
     if isinstance(timed, tuple) or timed.topic != topic:
         return timed
-    return delays.divert(state, timed)
+    return delays.rewrite(state, timed)

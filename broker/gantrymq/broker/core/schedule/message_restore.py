@@ -155,7 +155,7 @@ def _sound(data: bytes, start: int, place: Place) -> Record | None:
     return record if (record.physical_offset, record.size) == (position, size) else None
 
 
-def lead_away(record: Record, topic: bytes, queue_id: int) -> Record:
+def redirect(record: Record, topic: bytes, queue_id: int) -> Record:
     """Move the message into this queue, with its own topic and queue in its properties."""
     own_topic = java_string.utf8_text(record.topic)
     kept = properties.replace(record.properties, REAL_TOPIC, own_topic)
@@ -166,7 +166,7 @@ def lead_away(record: Record, topic: bytes, queue_id: int) -> Record:
     return record
 
 
-def lead_back(record: Record) -> Record | None:
+def restore(record: Record) -> Record | None:
     """The message for its own queue; None if that is unknown or the half topic."""
     topic = properties.get(record.properties, REAL_TOPIC)
     queue_id = properties.get(record.properties, REAL_QUEUE_ID) or ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from gantrymq.broker.core.schedule.message_restore import Run, copy_to, lead_back
+from gantrymq.broker.core.schedule.message_restore import Run, copy_to, restore
 from gantrymq.broker.core.schedule.timers import TIMER_TOPIC, delete_key, out_ms_of
 from gantrymq.wire.message import properties
 from gantrymq.wire.message.property_names import (
@@ -74,7 +74,7 @@ def due_of(recalled: set[str], wall_ms: int, records: Sequence[Record | None]) -
             recalled.add(key)
         elif recalled and _key_of(record) in recalled:
             kept_back += 1
-        elif (restored := lead_back(record)) is None:
+        elif (restored := restore(record)) is None:
             missing += 1
         else:
             _add(restored, TIMER_ENQUEUE_MS, record.store_timestamp_ms)

@@ -19,7 +19,7 @@ from typing import Final, final
 
 from gantrymq.base.bounds import LONG_MAX
 from gantrymq.broker.core.schedule.delays import level_of
-from gantrymq.broker.core.schedule.message_restore import lead_away
+from gantrymq.broker.core.schedule.message_restore import redirect
 from gantrymq.broker.core.state import State
 from gantrymq.wire import java_string
 from gantrymq.wire.codes import ResponseCode
@@ -51,7 +51,7 @@ _HANDLE_PARTS: Final = 5
 Refusal = tuple[int, str]
 
 
-def divert(state: State, record: Record) -> Record | Refusal:
+def rewrite(state: State, record: Record) -> Record | Refusal:
     """Rewrite a message with a delivery time into the timer queue; return it, or why it is
     refused."""
     if _PREFIX not in record.properties or not _is_timer(record):
@@ -84,7 +84,7 @@ def divert(state: State, record: Record) -> Record | Refusal:
         )
     out_ms = (deliver_ms - 1) // 1000 * 1000
     record.properties = properties.replace(record.properties, TIMER_OUT_MS, str(out_ms))
-    return lead_away(record, TIMER_TOPIC, 0)
+    return redirect(record, TIMER_TOPIC, 0)
 
 
 def out_ms_of(record: Record) -> int | None:

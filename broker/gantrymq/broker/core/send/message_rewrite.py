@@ -13,10 +13,10 @@ from gantrymq.wire.message import sys_flag
 from gantrymq.wire.message.record import Record
 
 
-def divert(state: State, record: Record) -> Record | Refusal:
+def rewrite(state: State, record: Record) -> Record | Refusal:
     """The record to store for a producer's message, or why it is refused."""
     topic = record.topic
-    halved = transactions.divert(state, record)
+    halved = transactions.rewrite(state, record)
     if isinstance(halved, tuple):
         return Refusal(*halved)
     if halved.topic != topic:

@@ -58,7 +58,7 @@ _DONE: Final = properties.encode({TAGS: _OP_TAG})
 # ---------------------------------------------------------------------- sends
 
 
-def divert(state: State, message: Record) -> Record | tuple[int, str]:
+def rewrite(state: State, message: Record) -> Record | tuple[int, str]:
     """The record to store for a producer's message: itself or its half, or why it is refused."""
     if not is_prepared(message):
         return message

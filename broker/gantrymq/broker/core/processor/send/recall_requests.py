@@ -108,7 +108,7 @@ def _handle_refusal(
 def _recall(
     state: State, request: Request, header: RecallMessageRequest, handle: RecallHandle
 ) -> Task[Outcome]:
-    message = timers.divert(state, _message(state, request, header, handle))
+    message = timers.rewrite(state, _message(state, request, header, handle))
     if isinstance(message, tuple):
         return refused(*message)
     answer = yield from tasks.put(message)

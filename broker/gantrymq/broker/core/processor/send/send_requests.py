@@ -22,7 +22,7 @@ from gantrymq.broker.core.processor.handler import Handlers
 from gantrymq.broker.core.processor.send.send_back import retried
 from gantrymq.broker.core.schedule import timers
 from gantrymq.broker.core.send import batch_sends, sends, session_sends
-from gantrymq.broker.core.send.message_rewrite import divert
+from gantrymq.broker.core.send.message_rewrite import rewrite
 from gantrymq.broker.core.send.sends import Refusal, SendHeader
 from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import refusal
@@ -102,7 +102,7 @@ def _send_one(
     if session is not None:
         session_sends.mark([record], session)
     queue_id = record.queue_id
-    to_store = _led(state, request, header, record)
+    to_store = _to_store(state, request, header, record)
     if isinstance(to_store, Refusal):
         return answer_refused(state, to_store)
     for topic in (header.topic, utf8_text(to_store.topic)):
@@ -115,7 +115,7 @@ def _send_one(
     if not answer.status.is_stored:
         return _answer_not_stored(state, answer)
     if header.topic.encode() != to_store.topic:
-        state.figures.count_diverted(header.topic, to_store)
+        state.figures.count_rewritten(header.topic, to_store)
     unique_key = codec.get(to_store.properties, property_names.UNIQ_KEY)
     is_of_session = session is not None
     return _answer_stored(
@@ -123,7 +123,9 @@ def _send_one(
     )
 
 
-def _led(state: State, request: Request, header: SendHeader, record: Record) -> Record | Refusal:
+def _to_store(
+    state: State, request: Request, header: SendHeader, record: Record
+) -> Record | Refusal:
     """The record as it is stored: in its own queue, in a queue where it waits, or as a dead
     letter."""
     if header.topic.startswith(RETRY_PREFIX):
@@ -131,7 +133,7 @@ def _led(state: State, request: Request, header: SendHeader, record: Record) -> 
         if isinstance(record_or_not, Refusal):
             return record_or_not
         record = record_or_not
-    return divert(state, record)
+    return rewrite(state, record)
 
 
 def put(
