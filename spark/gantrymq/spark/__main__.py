@@ -1,4 +1,4 @@
-"""`python -m gantrymq.spark JOB …`: runs a job; `gantry spark JOB …` starts this.
+"""Runs a job: `python -m gantrymq.spark JOB …`, which `gantry spark JOB …` starts.
 
 spark-submit takes this file as its application. Arguments are checked before Spark is imported.
 """
@@ -12,7 +12,7 @@ from typing import Final
 
 from gantrymq.spark.jobs import command_line
 
-NOT_INSTALLED: Final = 78  # as `gantry operator` ends without its package
+NOT_INSTALLED: Final = 78  # the exit code of `gantry operator` without its package
 
 
 def main() -> int:

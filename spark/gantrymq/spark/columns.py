@@ -81,7 +81,7 @@ _BY_NAME: Final = {column.name: column for column in COLUMNS}
 
 
 def column_named(name: str) -> Column | None:
-    """The column of that name, in any case as Spark compares names."""
+    """Return the column of that name. Case does not matter, as in Spark."""
     wanted = name.casefold()
     return next((column for column in COLUMNS if column.name.casefold() == wanted), None)
 
@@ -89,7 +89,7 @@ def column_named(name: str) -> Column | None:
 def spark_schema(
     names: Iterable[str] | None = None, *, properties_as_json: bool = False
 ) -> StructType:
-    """These columns in this order, all of them by default. KeyError for a name that is none."""
+    """Return the schema of these columns, by default all. Raises KeyError for an unknown name."""
     fields = []
     for name in _names(names):
         is_json = properties_as_json and name == PROPERTIES
@@ -101,7 +101,7 @@ def spark_schema(
 def arrow_schema(
     names: Iterable[str] | None = None, *, properties_as_json: bool = False
 ) -> pa.Schema:
-    """The same, as Spark expects the record batches of the source."""
+    """Return the Arrow schema of these columns, as Spark expects the record batches."""
     fields = []
     for name in _names(names):
         is_json = properties_as_json and name == PROPERTIES

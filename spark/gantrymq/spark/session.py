@@ -1,7 +1,7 @@
-"""Sets what the format `rocketmq` wants of a Spark session.
+"""Sets the configuration of a Spark session that the format `rocketmq` needs.
 
-`configure` is for notebooks and scripts. A job that is submitted reads the same settings from
-`spark-defaults.conf`; `CONFIGURATION` is the one list of both.
+`configure` is for notebooks and scripts. A submitted job reads the same settings from
+`spark-defaults.conf`; `CONFIGURATION` is the source of both.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CONFIGURATION: Final = (
 
 
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
-    """The builder with CONFIGURATION set; what the caller sets afterwards wins.
+    """Set CONFIGURATION on the builder. Later settings of the caller override it.
 
     spark = configure(SparkSession.builder).config("spark.ui.enabled", "false").getOrCreate()
     """

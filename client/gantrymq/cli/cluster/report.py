@@ -1,6 +1,6 @@
 """Defines `gantry report`, which collects the state of a cluster in one JSON file.
 
-The file is for a helper without access to the cluster. Reports are made when something is broken, so
+The file is for a helper without access to the cluster. Reports are made when a part is broken, so
 the file has the reason in place of the data of a server that does not answer. It contains no
 messages and no secrets. With --anonymous it contains no names of the owner's (redaction.py).
 """

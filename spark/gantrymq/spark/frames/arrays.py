@@ -1,4 +1,4 @@
-"""Makes Arrow arrays of pieces of a buffer, and of values that are elsewhere.
+"""Makes Arrow arrays from pieces of a buffer, and from other values.
 
 Spark takes string and binary arrays with 32-bit offsets only. Strings must be UTF-8: RocketMQ
 brokers store what producers send, so bytes that are not UTF-8 become U+FFFD here, as in Java.
@@ -31,9 +31,9 @@ def taken(
     numbers: NDArray[np.int64],
     is_null: NDArray[np.bool_] | None = None,
 ) -> AnyArray:
-    """The pieces of the buffer with these numbers, where `positions` cut it; or nulls.
+    """Return the numbered pieces of the buffer, which `positions` cut it into; or nulls.
 
-    One copy of what is taken, and none of the buffer.
+    The pieces are copied once, and the buffer is not copied.
     """
     pieces = len(positions) // POSITION_BYTES - 1
     buffers = [None, pa.py_buffer(positions), pa.py_buffer(buffer)]
@@ -43,19 +43,19 @@ def taken(
 
 
 def binary_array(values: Sequence[bytes]) -> AnyArray:
-    """Binary values, none of them null."""
+    """Return an array of binary values without nulls."""
     lengths = np.fromiter(map(len, values), np.int32, len(values))
     buffers = [None, pa.py_buffer(offsets_of(lengths).data), pa.py_buffer(b"".join(values))]
     return pa.Array.from_buffers(BINARY, len(values), buffers)
 
 
 def repeated_array(texts: Sequence[str | None], indices: NDArray[np.int32]) -> AnyArray:
-    """Few texts, each at the places that say its index."""
+    """Return an array with the text of each index; few different texts are repeated."""
     return pa.array(texts, STRING).take(pa.array(indices, pa.int32()))
 
 
 def offsets_of(lengths: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Where values of these lengths begin, and where the last one ends."""
+    """Return where values of these lengths begin, and where the last one ends."""
     total = int(lengths.sum(dtype=np.int64))
     if total > VALUES_BYTES_MAX:
         raise RemoteError(
@@ -68,7 +68,7 @@ def offsets_of(lengths: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def as_text(array: AnyArray) -> AnyArray:
-    """The binary array as one of texts."""
+    """Return the binary array as an array of texts."""
     text = array.view(STRING)
     try:
         text.validate(full=True)

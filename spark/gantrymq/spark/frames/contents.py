@@ -1,4 +1,4 @@
-"""Makes each column's Arrow array of the stored messages of one buffer."""
+"""Makes the Arrow array of each column from the stored messages of one buffer."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ from gantrymq.wire.message.sys_flag import COMPRESSED
 if TYPE_CHECKING:
     from gantrymq.spark.frames.arrays import AnyArray
 
-# A body that claims to be larger than this when it is decompressed is refused.
+# A compressed body is refused if its decompressed size would be larger than this.
 BODY_BYTES_MAX: Final = 256 << 20
 
-# Texts of hosts kept: more producers than a topic mostly has, in less than a megabyte.
+# The most cached texts of hosts: more than the producers of most topics, and under a megabyte.
 _HOSTS_MAX: Final = 4096
 
 # Of the four pieces of an entry.
@@ -141,7 +141,7 @@ def store_hosts(frames: StoredFrames) -> AnyArray:
 
 
 def _host_texts(packed: Bytes, is_v6: NDArray[np.bool_]) -> AnyArray:
-    """Their texts. Neighbours mostly have the same host, which is then printed once."""
+    """Return hosts as texts. Neighbours mostly have equal hosts, which are formatted once."""
     if len(packed) == 0:
         return pa.array([], STRING)
     is_new = np.ones(len(packed), np.bool_)
@@ -157,7 +157,7 @@ def _host_texts(packed: Bytes, is_v6: NDArray[np.bool_]) -> AnyArray:
 
 @lru_cache(maxsize=_HOSTS_MAX)
 def _host_text(packed: bytes) -> str | None:
-    """None for a host that is nonsense: only its port can be."""
+    """Return the host as text; None if its port is invalid."""
     try:
         return hosts.text(packed)
     except RemoteError:
@@ -222,7 +222,7 @@ def properties_json(frames: StoredFrames) -> AnyArray:
 
 
 def _property(frames: StoredFrames, name: str) -> AnyArray:
-    """Found once: message ids are unique keys, mostly."""
+    """Return a property of each message. It is kept, because message ids are mostly unique keys."""
     kept = frames.kept.get(name)
     if kept is None:
         positions = value_positions(frames.buffer, frames.frames, name)

@@ -1,7 +1,7 @@
 """Decodes stored messages into the record batch that Spark asks for.
 
-Invariant: the batch has exactly the messages of the buffer whose queue offset is in the range asked
-for, in their order; or FrameError is raised. A body is checked against its CRC before it is given.
+Invariant: the batch has exactly the messages of the buffer whose queue offset is in the requested
+range, in order; otherwise FrameError is raised. The CRC of each body is checked.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def decode(
     first_offset: int,
     end_offset: int,
 ) -> pa.RecordBatch:
-    """The messages of [first_offset, end_offset) with the columns of the schema, in its order."""
+    """Return the messages of [first_offset, end_offset) with the columns of the schema in order."""
     data = buffer if isinstance(buffer, bytes) else bytes(buffer)
     try:
         frames = StoredFrames(data, walk(data, first_offset, end_offset))
@@ -51,7 +51,7 @@ def decode(
 
 
 def _refuse_inner_batches(sys_flags: int) -> None:
-    """Each of their records has many messages, which would become one row."""
+    """Raise FrameError for records of inner batches, whose messages would become one row."""
     if sys_flags & NEED_UNWRAP:
         raise RemoteError(
             "the topic stores batches as one record (queue.type=BatchCQ), and these are not read;"

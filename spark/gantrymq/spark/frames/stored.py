@@ -1,8 +1,8 @@
 """Gives access to the fields of all messages in a buffer at once, as numpy arrays.
 
-The walk (wire/message/frame_walk.py) says where each message and its parts begin; the fields of
-fixed width are gathered from there. IPv6 hosts are wider than IPv4 hosts and move what stands
-behind them: the positions of those fields differ from message to message.
+The walk (wire/message/frame_walk.py) finds where each message and its parts begin, and this module
+gathers the fields of fixed width. IPv6 hosts are wider than IPv4 hosts, so the positions of the
+fields after them differ between messages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WIDENING: Final = HOST_BYTES_V6 - HOST_BYTES_V4
 _BORN_HOST_AT: Final = 48
 _RECONSUME_TIMES_BEFORE_BODY: Final = 16
 
-# What stands before the hosts; record.py has the layout.
+# The fields before the hosts; record.py has the layout.
 _HEAD: Final = np.dtype(
     {
         "names": ["queueId", "flag", "queueOffset", "commitLogOffset", "sysFlag", "bornTimestamp"],
@@ -41,19 +41,19 @@ _HEAD: Final = np.dtype(
 
 
 class StoredFrames:
-    """The walked messages of one buffer, which `decode` makes columns of."""
+    """The walked messages of one buffer, from which `decode` makes columns."""
 
     def __init__(self, buffer: bytes, frames: FrameWalk) -> None:
         self.buffer = buffer
         self.frames = frames
         self.count = frames.count
         self.kept: dict[str, pa.Array[Any]] = {}  # Any: see arrays.py
-        """Columns that more than one column is made of."""
+        """Arrays that several columns need."""
         self._bytes: Bytes = np.frombuffer(buffer, np.uint8)
         self._slots: Int32s = np.frombuffer(frames.slots, "<i4")
 
     def head(self, name: str) -> NDArray[Any]:
-        """A field that stands before the hosts."""
+        """Return a field that is before the hosts."""
         return self._heads[name]
 
     def store_timestamps(self) -> Int64s:
@@ -67,11 +67,11 @@ class StoredFrames:
         return self._gathered(positions, 4).view(">i4")[:, 0].astype(np.int32)
 
     def born_hosts(self) -> tuple[Bytes, NDArray[np.bool_]]:
-        """Packed hosts of producers; those of IPv4 have zeros behind. And which are of IPv6."""
+        """Return the packed hosts of producers, and which are IPv6. IPv4 hosts end with zeros."""
         return self._hosts(self._starts(RECORD_SLOT) + _BORN_HOST_AT, sys_flag.BORN_HOST_V6)
 
     def store_hosts(self) -> tuple[Bytes, NDArray[np.bool_]]:
-        """Packed hosts of brokers, as `born_hosts`."""
+        """Return the packed hosts of brokers, as `born_hosts` does."""
         return self._hosts(self._store_hosts_at, sys_flag.STORE_HOST_V6)
 
     @cached_property
@@ -100,7 +100,7 @@ class StoredFrames:
         return starts
 
     def _gathered(self, positions: Int32s, width: int) -> Bytes:
-        """So many bytes from each of these positions, a row each."""
+        """Return `width` bytes from each position, a row each."""
         windows = (len(self._bytes) - width + 1, width)
         rows: Bytes = as_strided(self._bytes, windows, (1, 1), writeable=False)[positions]
         return rows

@@ -1,7 +1,6 @@
-"""What each job is asked to do: values that are checked before Spark starts.
+"""Defines the arguments of each job, which are checked before Spark starts.
 
-This module and `command_line` import no part of Spark, so that a wrong argument and `--help` are
-answered at once.
+This module and `command_line` import no part of Spark, so that `--help` and errors are quick.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class SessionArguments:
-    """How the session is made. `master` None: what spark-submit or spark-defaults.conf says."""
+    """The settings of the session. `master` None leaves it to spark-submit or
+    spark-defaults.conf."""
 
     job: str
     master: str | None = None
@@ -27,7 +27,7 @@ class SessionArguments:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """The options of the format `rocketmq` that reach the cluster, for reads and writes alike."""
+    """The options of the format `rocketmq` about the connection, for reads and writes."""
 
     options: Mapping[str, str]
 
@@ -55,7 +55,7 @@ Source: TypeAlias = LiveSource | ArchiveSource
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which of the messages count; empty: all of them."""
+    """The filters of messages. Empty ones select all messages."""
 
     tags: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """How messages are sent again. The same id with the same messages stores nothing twice."""
+    """How messages are sent again. With the same id and messages, brokers store nothing twice."""
 
     connection: Connection
     replay_id: str
@@ -73,7 +73,7 @@ class Sending:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveArguments:
-    """Topics into files. `every_s` None: what is there now, then the job ends."""
+    """Arguments of `archive`. If `every_s` is None, the job ends after the existing messages."""
 
     path: str
     table_format: str
@@ -85,7 +85,7 @@ class ArchiveArguments:
 
 @dataclass(frozen=True, slots=True)
 class CompactArguments:
-    """The small files of an archive into files of about `target_bytes`."""
+    """Arguments of `archive --compact`, which makes files of about `target_bytes`."""
 
     path: str
     table_format: str
@@ -94,7 +94,7 @@ class CompactArguments:
 
 @dataclass(frozen=True, slots=True)
 class ReplayArguments:
-    """Messages sent again to `topic`; None: each to the topic that it came from."""
+    """Arguments of `replay`. If `topic` is None, each message goes to its own topic."""
 
     source: Source
     filters: Filters
@@ -105,7 +105,7 @@ class ReplayArguments:
 
 @dataclass(frozen=True, slots=True)
 class StatsArguments:
-    """Counts and sizes by topic, tag and time. `output` None: on the screen only."""
+    """Arguments of `stats`. If `output` is None, the job only prints its tables."""
 
     source: Source
     filters: Filters
@@ -117,7 +117,7 @@ class StatsArguments:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterArguments:
-    """Dead letters and retries of these groups; of all groups without one."""
+    """Arguments of `dlq`, about these groups; about all groups if there are none."""
 
     connection: Connection
     groups: tuple[str, ...]
@@ -131,7 +131,7 @@ class DeadLetterArguments:
 
 @dataclass(frozen=True, slots=True)
 class TraceArguments:
-    """What the message traces tell. Sends of the last `grace_s` are not missed yet."""
+    """Arguments of `trace`. Sends of the last `grace_s` do not count as lost."""
 
     source: Source
     topics: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
-"""The command line of all jobs: `gantry spark JOB …` and `python -m gantrymq.spark JOB …`.
+"""Parses the command line of all jobs: `gantry spark JOB …` and `python -m gantrymq.spark JOB …`.
 
-`parse` answers what is to be done, or ends with one clear error. It imports no part of Spark.
+`parse` returns the arguments of the job, or exits with one error. It imports no part of Spark.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Exit codes: 0 done, 1 failed, 2 wrong arguments, 130 Ctrl-C, 143 SIGTERM.
 
 
 def parse(argv: Sequence[str], now_ms: int) -> tuple[SessionArguments, JobArguments]:
-    """Raises SystemExit after it has told what is wrong, or after --help."""
+    """Parse the arguments. Raises SystemExit after an error message, or after --help."""
     parser, jobs = _parsers()
     namespace = parser.parse_args(argv)
     job_parser: argparse.ArgumentParser = jobs[namespace.job]
@@ -162,7 +162,7 @@ def _names(text: str | None) -> tuple[str, ...]:
 
 def _folder(text: str) -> str:
     if not text.strip("/ "):
-        raise shared_flags.ArgumentError(f"{text!r} is no folder to write to")
+        raise shared_flags.ArgumentError(f"{text!r} is not a folder that can be written to")
     return text.rstrip("/")
 
 
@@ -173,7 +173,7 @@ def _parsed(kind: kinds.Kind[int], text: str, flag: str) -> int:
         raise shared_flags.ArgumentError(f"{flag} {text}: give {kind.allowed}") from None
 
 
-# Any: each maker answers its own kind of arguments.
+# Any: each function returns its own class of arguments.
 _MAKERS: Final[Mapping[str, Any]] = {
     "archive": _archive,
     "replay": _replay,
@@ -213,7 +213,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentP
         "replay": job("replay", "send messages of an archive or of a time range again"),
         "stats": job("stats", "count messages and bytes by topic, tag and time"),
         "dlq": job("dlq", "show dead letters and retries by group; send dead letters again"),
-        "trace": job("trace", "tell latencies, losses and slow consumers from message traces"),
+        "trace": job("trace", "show latencies, losses and slow consumers from message traces"),
     }
     _add_archive(jobs["archive"])
     _add_replay(jobs["replay"])
@@ -231,7 +231,7 @@ def _add_session(job: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--log-level", choices=("ERROR", "WARN", "INFO"), default="ERROR", help="of Spark itself"
     )
-    group.add_argument("--json", action="store_true", help="the summary as one JSON object")
+    group.add_argument("--json", action="store_true", help="print the summary as one JSON object")
 
 
 def _add_archive(job: argparse.ArgumentParser) -> None:
@@ -245,7 +245,7 @@ def _add_archive(job: argparse.ArgumentParser) -> None:
         nargs="?",
         const="10s",
         metavar="EVERY",
-        help="go on until SIGTERM, with a micro-batch every 10s or EVERY",
+        help="continue until SIGTERM, with a micro-batch every 10s or EVERY",
     )
     job.add_argument("--metrics-port", type=int, metavar="PORT", help="serve Prometheus' metrics")
     job.add_argument("--compact", action="store_true", help="only rewrite small files into larger")
@@ -291,7 +291,9 @@ def _add_dead_letters(job: argparse.ArgumentParser) -> None:
 def _add_trace(job: argparse.ArgumentParser) -> None:
     job.add_argument("-t", "--topic", metavar="NAMES", help="only of messages of these topics")
     job.add_argument("--trace-topic", default=TRACE_TOPIC, metavar="TOPIC")
-    job.add_argument("--grace", default="60s", metavar="TIME", help="a send so young is not missed")
+    job.add_argument(
+        "--grace", default="60s", metavar="TIME", help="younger sends do not count as lost"
+    )
     job.add_argument("--samples", type=shared_flags.whole(0, 1000), default=10, metavar="N")
     shared_flags.add_times(job)
     shared_flags.add_offsets(job)

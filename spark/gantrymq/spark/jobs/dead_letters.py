@@ -1,7 +1,7 @@
-"""The job `dlq`: dead letters and retries by group; sends dead letters again.
+"""Runs the job `dlq`, which shows dead letters and retries by group, and sends dead letters again.
 
 %DLQ%group      messages that the group's consumers gave back too often
-%RETRY%group    messages that wait for being consumed again, or were
+%RETRY%group    messages that wait to be consumed again, or have been
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ BODY_SHOWN: Final = 40  # characters of a sample
 GROUPS: Final = ("kind", "group", "origin", "reconsumed", "messages", "first", "last")
 SAMPLES: Final = ("kind", "group", "origin", "stored", "message id", "keys", "body")
 
-# Where the name of the first topic stands: dead letters of RocketMQ 5 have both.
+# Properties with the name of the first topic. Dead letters of RocketMQ 5 have both.
 _ORIGINS: Final = (property_names.DLQ_ORIGIN_TOPIC, property_names.RETRY_TOPIC)
 
 
 def run(spark: SparkSession, arguments: DeadLetterArguments) -> Summary:
-    """Every group's without `groups`."""
+    """Show dead letters and retries of these groups; of all groups if there are none."""
     topics = wanted(_topic_names(arguments.connection), arguments.groups, arguments.kinds)
     if not topics:
         return Summary("dlq", {"topics": 0, "messages": 0})
@@ -53,7 +53,7 @@ def run(spark: SparkSession, arguments: DeadLetterArguments) -> Summary:
 
 
 def wanted(names: Iterable[str], groups: Iterable[str], kinds: Iterable[str]) -> list[str]:
-    """The topics of these groups and kinds, of those that there are."""
+    """Return the existing topics of these groups and kinds."""
     prefixes = tuple(f"%{kind}%" for kind in kinds)
     of_kind = [name for name in names if name.startswith(prefixes)]
     chosen = set(groups)
@@ -61,7 +61,7 @@ def wanted(names: Iterable[str], groups: Iterable[str], kinds: Iterable[str]) ->
 
 
 def with_origin(rows: DataFrame) -> DataFrame:
-    """With the columns kind, group and origin, which is the topic that the message was sent to."""
+    """Add the columns kind, group and origin, which is the topic that the message was sent to."""
     form = r"^%(DLQ|RETRY)%(.*)$"
     origin = F.coalesce(*(F.col("properties")[name] for name in _ORIGINS))
     return rows.withColumns(
@@ -74,7 +74,7 @@ def with_origin(rows: DataFrame) -> DataFrame:
 
 
 def by_group(rows: DataFrame) -> DataFrame:
-    """Counts with the times of the first and the last."""
+    """Count messages by group and origin, with the times of the first and the last."""
     return (
         rows.groupBy("kind", "group", "origin", F.col("reconsumeTimes").alias("reconsumed"))
         .agg(
@@ -87,7 +87,7 @@ def by_group(rows: DataFrame) -> DataFrame:
 
 
 def latest(rows: DataFrame, most: int) -> DataFrame:
-    """The last few of each group and origin."""
+    """Return the last messages of each group and origin."""
     newest = Window.partitionBy("kind", "group", "origin").orderBy(
         F.desc("storeTimestamp"), "brokerName", "queueId", F.desc("queueOffset")
     )

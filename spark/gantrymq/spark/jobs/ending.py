@@ -1,7 +1,7 @@
-"""Ends a job from outside: SIGTERM and Ctrl-C.
+"""Ends a job on SIGTERM or Ctrl-C.
 
-A job over a bounded range is broken off at once. A stream is asked to end after the micro-batch in
-hand; a second signal breaks it off, too.
+A job over a bounded range is aborted at once. A stream ends after the current micro-batch; a second
+signal aborts it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ _EXIT_CODES: Final = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 
 @final
 class Ending:
-    """`with` it in the main thread, after the session was made: Spark sets a handler of its own."""
+    """A context manager that handles the signals. Use it in the main thread, after the session was
+    created, because Spark sets its own handler."""
 
     def __init__(self, *, is_stream: bool) -> None:
         self.exit_code: int | None = None
-        """Once the job was asked to end."""
+        """None until a signal has asked the job to end."""
         self._is_stream = is_stream
-        # Any handler that was there; None: one that Python did not set.
+        # The previous handler; None if Python did not set it.
         self._before = {number: signal.getsignal(number) for number in _EXIT_CODES}
 
     def __enter__(self) -> Self:

@@ -1,8 +1,8 @@
-"""How a job ends: its exit codes, and the errors that are told in one sentence.
+"""Defines the exit codes of jobs, and the errors that are shown in one sentence.
 
 0    done
 1    failed; the text says why
-2    the arguments make no sense: told before Spark starts
+2    the arguments are invalid, which is checked before Spark starts
 130  ended by Ctrl-C, 143 by SIGTERM; a stream ends after its current micro-batch
 """
 
@@ -20,13 +20,14 @@ TERMINATED: Final = 143
 
 
 class JobError(GantryError):
-    """The job cannot do what it was asked for; the text says why, and what helps."""
+    """The job cannot do what it was asked for; the text says why, and how to fix it."""
 
 
 class JobEndedError(BaseException):
     """A signal ended the job before it was done.
 
-    It is raised in the middle of calls of the JVM, whose Python side wraps every Exception.
+    A BaseException, because it may be raised within calls of the JVM, whose Python side wraps every
+    Exception.
     """
 
     def __init__(self, exit_code: int) -> None:

@@ -1,4 +1,4 @@
-"""Makes the Spark session of a job, as spark-submit in client mode makes one."""
+"""Creates the Spark session of a job, as spark-submit does in client mode."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gantrymq.spark.session import configure
 
 
 def job_session(arguments: SessionArguments, needed: Mapping[str, str]) -> SparkSession:
-    """What --conf says wins over what the job needs; the time zone alone is fixed.
+    """Create the session. --conf overrides the settings that the job needs, except the time zone.
 
-    Days of an archive and minutes of statistics are UTC's, wherever a job runs.
+    Days of an archive and minutes of statistics are in UTC, wherever a job runs.
     """
     _use_this_python(arguments)
     builder = configure(SparkSession.builder.appName(arguments.name or f"gantry-{arguments.job}"))
@@ -30,9 +30,9 @@ def job_session(arguments: SessionArguments, needed: Mapping[str, str]) -> Spark
 
 
 def _use_this_python(arguments: SessionArguments) -> None:
-    """Spark's workers are `python3` of the path by default, which need not have gantrymq.
+    """Let local workers use this Python, because Spark's default, `python3`, may lack gantrymq.
 
-    Executors of a cluster have a Python of their own image, and PYSPARK_PYTHON says which.
+    Executors of a cluster have the Python of their image, and PYSPARK_PYTHON names it.
     """
     if any(name.startswith("spark.pyspark.") for name in arguments.conf):
         return

@@ -1,4 +1,4 @@
-"""The job `replay`: sends messages of an archive, or of brokers, to a topic again."""
+"""Runs the job `replay`, which sends messages of an archive or of brokers to a topic again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = ("topic", "messages", "bytes", "first stored", "last stored")
 
 
 def run(spark: SparkSession, arguments: ReplayArguments) -> Summary:
-    """With `dry_run` nothing is sent."""
+    """Replay the messages; only count them if `dry_run` is set."""
     rows = read(spark, arguments.source, arguments.filters)
     target = F.col("topic") if arguments.topic is None else F.lit(arguments.topic)
     return resent(rows, target, arguments.sending, dry_run=arguments.dry_run)
@@ -23,7 +23,7 @@ def run(spark: SparkSession, arguments: ReplayArguments) -> Summary:
 def resent(
     rows: DataFrame, target: Column, sending: Sending, *, dry_run: bool, job: str = "replay"
 ) -> Summary:
-    """Counts the messages, and sends each to the topic that `target` says."""
+    """Count the messages, and send each to the topic that `target` evaluates to."""
     counted = [_told(row) for row in counts(rows)]
     if not dry_run and counted:
         send(sendable(rows, target, sending.replay_id), sending)
@@ -36,7 +36,7 @@ def resent(
 
 
 def counts(rows: DataFrame) -> list[Row]:
-    """By topic."""
+    """Count the messages by topic."""
     return (
         rows.groupBy("topic")
         .agg(

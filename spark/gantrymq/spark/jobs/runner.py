@@ -1,4 +1,4 @@
-"""Runs one job: starts the session, prints the summary, and answers the exit code."""
+"""Runs one job: starts the session, prints the summary, and returns the exit code."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ERROR_LINES: Final = 12
 
 
 def run_job(session: SessionArguments, job: JobArguments) -> int:
-    """The exit code; errors are told on standard error."""
+    """Run the job, and return the exit code. Errors go to standard error."""
     is_stream = isinstance(job, ArchiveArguments)
     try:
         spark = job_session(session, _needed(job))
@@ -63,7 +63,7 @@ def run_job(session: SessionArguments, job: JobArguments) -> int:
 
 
 def do(spark: SparkSession, job: JobArguments, ending: Ending) -> Summary:
-    """The job's own part, in a session that is there."""
+    """Run the job in an existing session."""
     match job:
         case ArchiveArguments():
             return archive.run(spark, job, ending)
@@ -80,14 +80,15 @@ def do(spark: SparkSession, job: JobArguments, ending: Ending) -> Summary:
 
 
 def _stop_from_another_thread(spark: SparkSession) -> None:
-    """This thread's connection to the JVM still waits for the call that a signal broke off."""
+    """Stop Spark from another thread, because this thread's connection to the JVM still waits for
+    the call that a signal interrupted."""
     stopping = threading.Thread(target=spark.stop, daemon=True)
     stopping.start()
     stopping.join(STOP_SECONDS)
 
 
 def _needed(job: JobArguments) -> Mapping[str, str]:
-    """Delta's settings, where a table of it is read or written."""
+    """Return Delta's settings if the job reads or writes a Delta table."""
     if isinstance(job, ArchiveArguments | CompactArguments):
         return DELTA_SETTINGS if job.table_format == "delta" else {}
     source = None if isinstance(job, DeadLetterArguments) else job.source

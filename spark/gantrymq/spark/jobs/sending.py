@@ -1,4 +1,4 @@
-"""Sends messages again: what of a stored message goes into its copy, and in which order.
+"""Sends messages again: decides the content and the order of the copies.
 
 The messages of one queue stay in one task, in the order of their offsets. They go to one queue of
 the target; messages that have a sharding key go to the queue of their key, and stay in order of it.
@@ -24,7 +24,7 @@ TASKS: Final = 16
 
 _QUEUE: Final = ("topic", "brokerName", "queueId")
 
-# What clients and brokers write by themselves: the copy gets its own. The sink leaves more out.
+# Properties that clients and brokers set: the copy gets its own. The sink leaves out more.
 NOT_COPIED: Final = tuple(
     sorted(
         {
@@ -43,7 +43,7 @@ NOT_COPIED: Final = tuple(
 
 
 def sendable(rows: DataFrame, target: Column, replay_id: str) -> DataFrame:
-    """The sink's columns of a copy of each message; `target` says the topic of each."""
+    """Return the sink's columns of a copy of each message; `target` evaluates to its topic."""
     names = F.array(*map(F.lit, NOT_COPIED))
     own = F.map_filter(
         F.coalesce("properties", F.create_map().cast("map<string,string>")),
@@ -64,15 +64,15 @@ def sendable(rows: DataFrame, target: Column, replay_id: str) -> DataFrame:
 
 
 def sink_id(replay_id: str) -> str:
-    """What brokers remember the sends by: with it a batch is written `idempotent`."""
+    """Return the id by which brokers remember the sends, so that a batch is `idempotent`."""
     return f"replay-{replay_id}"
 
 
 def send(messages: DataFrame, sending: Sending) -> None:
-    """All of them, through the sink of the format."""
+    """Send all messages through the sink of the format."""
     options = {**sending.connection.options, "sinkId": sink_id(sending.replay_id)}
     if sending.rate is not None:
-        # The sink's limit is a task's; no more tasks than the default parallelism run at once.
+        # The sink limits a task. At most the default parallelism of tasks runs at once.
         running = min(TASKS, messages.sparkSession.sparkContext.defaultParallelism)
         options["rateLimit"] = str(max(1, sending.rate // running))
     messages.write.format(FORMAT).mode("append").options(**options).save()

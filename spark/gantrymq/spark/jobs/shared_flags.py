@@ -1,7 +1,7 @@
-"""Parts of the command line that several jobs share: cluster, topics, times, archive, filters.
+"""Defines the flags that several jobs share: cluster, topics, times, archive, filters.
 
-Each `add_…` adds flags to a parser; the other functions turn what was given into the options of the
-format `rocketmq`, and raise ArgumentError or RocketMQOptionError on what cannot be meant.
+Each `add_…` adds flags to a parser. The other functions turn their values into options of the
+format `rocketmq`, and raise ArgumentError or RocketMQOptionError on invalid ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DAYS_MS: Final = 86_400_000
 
 
 class ArgumentError(GantryError):
-    """Arguments that are missing, cannot be read, or do not go together."""
+    """Arguments are missing, invalid, or exclude each other."""
 
 
 def add_cluster(job: argparse.ArgumentParser) -> None:
@@ -89,7 +89,7 @@ def pairs(texts: Iterable[str], flag: str) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not name.strip() or not equals:
-            raise ArgumentError(f"{flag} {text!r} has no form NAME=VALUE")
+            raise ArgumentError(f"{flag} {text!r} is invalid: give NAME=VALUE")
         found[name.strip()] = value
     return found
 
@@ -113,7 +113,7 @@ def time_options(given: argparse.Namespace, now_ms: int) -> dict[str, str]:
 
 
 def times(given: argparse.Namespace, now_ms: int) -> tuple[int | None, int | None]:
-    """The first moment and the one that is not included any more, in milliseconds since 1970."""
+    """Return the first time, and the end that is not included, in milliseconds since 1970."""
     if given.last is not None and given.since is not None:
         raise ArgumentError("--last and --from exclude each other: give one of them")
     from_ms = _moment(given.since, "--from")
@@ -130,12 +130,12 @@ def times(given: argparse.Namespace, now_ms: int) -> tuple[int | None, int | Non
 
 
 def source(given: argparse.Namespace, now_ms: int) -> Source:
-    """Where the messages come from: an archive, or the brokers."""
+    """Return the source of the messages: an archive, or the brokers."""
     if given.archive is None:
         return _live(given, now_ms)
     if given.topic_pattern is not None or given.offsets or given.ending_offsets:
         raise ArgumentError(
-            "--archive goes with --topic, times and filters; offsets are columns there:"
+            "--archive takes --topic, times and filters; select offsets by a column:"
             " --where 'queueOffset >= 100'"
         )
     topics = () if given.topic is None else kinds.NAMES.parse(given.topic)

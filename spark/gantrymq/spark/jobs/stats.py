@@ -1,4 +1,4 @@
-"""The job `stats`: messages, bytes, sizes, delays by topic, tag and time; top keys and senders."""
+"""Runs the job `stats`, which counts messages, bytes and delays by topic, tag and time."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gantrymq.spark.jobs.archiving.rows import read
 from gantrymq.spark.jobs.arguments import StatsArguments
 from gantrymq.spark.jobs.summary import Summary, Table, Value
 
-# The screen shows the latest of these; JSON and --output have more.
+# The most rows that the screen shows; JSON and --output have more.
 ROWS_MAX: Final = 10_000
 
 _COUNTS: Final = ("messages", "bytes", "size_p50", "size_p95", "delay_p50_ms", "delay_p95_ms")
 
 
 def run(spark: SparkSession, arguments: StatsArguments) -> Summary:
-    """With `output` the whole table is written there, whatever its length."""
+    """Compute the statistics. With `output` the whole table is written there."""
     rows = read(spark, arguments.source, arguments.filters).select(
         "topic",
         "tags",
@@ -71,13 +71,14 @@ def by_topic(rows: DataFrame) -> DataFrame:
 
 
 def top_keys(rows: DataFrame, most: int) -> DataFrame:
-    """The most frequent keys; a message with several keys counts for each."""
+    """Return the most frequent keys. A message with several keys counts for each."""
     keys = rows.select("topic", F.explode(F.split("keys", " ")).alias("key"))
     return _top(keys.where("key <> ''"), "key", most)
 
 
 def top_producers(rows: DataFrame, most: int) -> DataFrame:
-    """By address without port: a producer has several connections in its life."""
+    """Return the most frequent producers by address, without the port, which differs between
+    connections."""
     address = F.regexp_extract("bornHost", r"^\[?(.*?)\]?:\d+$", 1)
     known = rows.where(F.col("bornHost").isNotNull())
     return _top(known.select("topic", address.alias("producer")), "producer", most)
@@ -102,7 +103,7 @@ def _counted(rows: DataFrame, *by: Column) -> DataFrame:
 
 
 def _top(rows: DataFrame, name: str, most: int) -> DataFrame:
-    """The most frequent of all topics together."""
+    """Return the most frequent values of all topics together."""
     return (
         rows.groupBy("topic", name)
         .agg(F.count(F.lit(1)).alias("messages"))

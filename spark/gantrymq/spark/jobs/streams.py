@@ -1,8 +1,8 @@
 """Runs a streaming query of a job until its input is done, it fails, or the job is asked to end.
 
-`StreamingQuery.stop()` breaks off the micro-batch in hand. To end after it, every micro-batch goes
-through a BatchGate: once the gate is closed the next one is refused before it has done anything,
-and its offsets are read again by the next run.
+`StreamingQuery.stop()` aborts the current micro-batch. To end after it, every micro-batch passes a
+BatchGate: once the gate is closed, the next micro-batch is refused before it does anything, and the
+next run reads its offsets again.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from gantrymq.spark.jobs.ending import Ending
 
 POLL_SECONDS: Final = 1  # how long SIGTERM may go unnoticed
-# Spark writes its commit log after the batch function is back. A batch that is missing there is
-# written again by the next run, which finds it done; so the wait is bounded.
+# Spark writes its commit log after the batch function returns. The next run writes a batch again
+# that is missing there, and finds it done; so the wait may be bounded.
 RECORD_SECONDS: Final = 10.0
 
 
@@ -49,13 +49,13 @@ class BatchGate:
             self.last_batch = batch_id
 
     def close(self) -> None:
-        """Waits for the micro-batch in hand."""
+        """Close the gate, and wait for the current micro-batch."""
         with self._lock:
             self._is_closed = True
 
 
 def run_to_end(query: StreamingQuery, gate: BatchGate, ending: Ending) -> None:
-    """Raises PySparkException when the query fails."""
+    """Run the query to its end. Raises PySparkException if it fails."""
     while ending.exit_code is None:
         if query.awaitTermination(POLL_SECONDS):
             return
@@ -71,6 +71,7 @@ def run_to_end(query: StreamingQuery, gate: BatchGate, ending: Ending) -> None:
 
 
 def _last_recorded(query: StreamingQuery) -> int:
-    """The last micro-batch that Spark reported: it does so after its commit log is written."""
+    """Return the last micro-batch that Spark reported, which it does after writing its commit
+    log."""
     progress = query.lastProgress
     return -1 if progress is None else int(progress["batchId"])

@@ -1,7 +1,7 @@
-"""What a job reports at its end: a few facts and tables, as text or as one JSON object.
+"""Formats the report of a job at its end: facts and tables, as text or as one JSON object.
 
-Text of messages may hold anything; control characters are shown by their escapes, so that a message
-cannot write to the terminal of the reader.
+Texts of messages may contain control characters. They are escaped, so that a message cannot control
+the reader's terminal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SHOWN_MAX: Final = 50  # rows of a table on the screen
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under titles."""
+    """A table of a summary: rows under titles."""
 
     title: str
     columns: tuple[str, ...]
@@ -28,7 +28,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What one job did."""
+    """The result of one job."""
 
     job: str
     facts: Mapping[str, Value]
@@ -37,7 +37,7 @@ class Summary:
 
 
 def as_json(summary: Summary) -> str:
-    """One object: facts by name, and each table as a list of objects."""
+    """Return one object: facts by name, and each table as a list of objects."""
     value: dict[str, object] = {"job": summary.job, **summary.facts}
     for table in summary.tables:
         value[table.title.replace(" ", "_")] = [
@@ -47,7 +47,7 @@ def as_json(summary: Summary) -> str:
 
 
 def as_text(summary: Summary) -> str:
-    """Facts line by line, then the tables."""
+    """Return the facts line by line, then the tables."""
     width = max((len(name) for name in summary.facts), default=0)
     lines = [f"{name:<{width}}  {_shown(fact)}" for name, fact in summary.facts.items()]
     for table in summary.tables:

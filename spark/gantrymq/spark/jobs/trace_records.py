@@ -1,4 +1,4 @@
-"""Takes message traces apart: bodies of RMQ_SYS_TRACE_TOPIC into sends and deliveries.
+"""Parses message traces: bodies of RMQ_SYS_TRACE_TOPIC into sends and deliveries.
 
 A body holds records, each closed by \\x02, of fields between \\x01s; the first names its kind:
 
@@ -23,7 +23,7 @@ _PUB_FIELDS: Final = 12
 
 
 def fields(bodies: DataFrame) -> DataFrame:
-    """One row a record, with the array `f` of its fields."""
+    """Return one row for each record, with the array `f` of its fields."""
     text = F.make_valid_utf8(F.col("body").cast("string"))
     records = bodies.select(F.explode(F.split(text, _RECORD)).alias("record"))
     # A record may follow a line end, as Java's clients join them.
@@ -33,9 +33,10 @@ def fields(bodies: DataFrame) -> DataFrame:
 
 
 def sends(records: DataFrame) -> DataFrame:
-    """messageId, topic, producerGroup, sentMs, costMs, sent: whether the broker took it."""
+    """Return the sends with messageId, topic, producerGroup, sentMs, costMs, and sent, which says
+    whether the broker accepted the message."""
     pubs = _of_kind(records, "Pub").where(F.size("f") >= _PUB_FIELDS)
-    # The success stands last but for a client's address, which newer clients append.
+    # The success is the last field, before the client's address that newer clients append.
     success = F.array_contains(F.slice("f", _PUB_FIELDS + 1, 4), "true")
     return pubs.select(
         F.explode(F.split(_field(5), ",")).alias("messageId"),
@@ -48,7 +49,8 @@ def sends(records: DataFrame) -> DataFrame:
 
 
 def deliveries(records: DataFrame) -> DataFrame:
-    """messageId, consumerGroup, startedMs, retryTimes, costMs and success: null before the end."""
+    """Return the deliveries with messageId, consumerGroup, startedMs, retryTimes, costMs and
+    success; the last two are null before the end."""
     before = _of_kind(records, "SubBefore").select(
         _field(4).alias("requestId"),
         _field(5).alias("messageId"),

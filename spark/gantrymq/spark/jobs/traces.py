@@ -1,4 +1,4 @@
-"""The job `trace`: what message traces tell of latencies, losses, retries and slow consumers."""
+"""Runs the job `trace`, which finds latencies, losses, retries and slow consumers in traces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MISSED = ("topic", "message id", "producer group", "sent at")
 
 
 def run(spark: SparkSession, arguments: TraceArguments, now_ms: int) -> Summary:
-    """Of what is in the trace topic within the times that were asked for."""
+    """Analyse the traces in the trace topic within the given times."""
     records = trace_records.fields(read(spark, arguments.source, Filters())).cache()
     try:
         sends = trace_records.sends(records)
@@ -43,7 +43,7 @@ def run(spark: SparkSession, arguments: TraceArguments, now_ms: int) -> Summary:
 
 
 def never_consumed(sends: DataFrame, deliveries: DataFrame, before_ms: int) -> DataFrame:
-    """Sends that brokers took before that moment, and that no consumer's trace names."""
+    """Return the sends that brokers accepted before that time and no consumer's trace names."""
     taken = sends.where(F.col("sent") & (F.col("sentMs") < before_ms))
     return taken.join(deliveries.select("messageId"), "messageId", "left_anti")
 
@@ -62,7 +62,8 @@ def by_topic(sends: DataFrame, missed: DataFrame) -> DataFrame:
 
 
 def by_group(sends: DataFrame, deliveries: DataFrame) -> DataFrame:
-    """The slowest consumers first. End to end: from the send to the end of the listener."""
+    """Return the slowest consumers first. The end-to-end time is from the send to the end of the
+    listener."""
     ended_ms = F.col("startedMs") + F.col("consumeMs")
     rows = (
         deliveries.withColumnRenamed("costMs", "consumeMs")

@@ -1,4 +1,4 @@
-"""Shows what streaming queries on RocketMQ topics do, for Prometheus.
+"""Exports metrics of streaming queries on RocketMQ topics to Prometheus.
 
 from gantrymq.spark.metrics import serve
 

@@ -22,7 +22,7 @@ PORT: Final = 9990  # next to Spark's own 4040 and RocketMQ's 9876, 10909 to 109
 
 @final
 class MetricsEndpoint:
-    """A listener of one session, and the HTTP server that shows what it heard."""
+    """The listener of one session, and the HTTP server that serves its metrics."""
 
     def __init__(
         self, spark: SparkSession, listener: MetricsListener, server: WSGIServer, thread: Thread
@@ -34,11 +34,11 @@ class MetricsEndpoint:
 
     @property
     def port(self) -> int:
-        """The one chosen, where 0 was asked for."""
+        """The port, which the system has chosen if 0 was given."""
         return self._server.server_port
 
     def stop(self) -> None:
-        """Ends the server and stops listening; the session goes on."""
+        """Stop the server and the listener. The session continues."""
         self._spark.streams.removeListener(self._listener)
         self._server.shutdown()
         self._server.server_close()
@@ -46,9 +46,9 @@ class MetricsEndpoint:
 
 
 def serve(spark: SparkSession, port: int = PORT, address: str = "0.0.0.0") -> MetricsEndpoint:
-    """Shows the queries that start from now on, at `http://<address>:<port>/metrics`.
+    """Serve metrics of the queries that start from now on, at `http://<address>:<port>/metrics`.
 
-    Port 0 takes a free one. OSError where the port is taken.
+    Port 0 selects a free one. Raises OSError if the port is in use.
     """
     queries = StreamingQueries()
     registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""Listens to a session's streaming queries, and hands what they report to the metrics."""
+"""Listens to the streaming queries of a session, and passes their reports to the metrics."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MetricsListener(StreamingQueryListener):
         self._queries.advanced(read_progress(json.loads(event.progress.json)), time.time())
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Nothing is new: what the last micro-batch said still holds."""
+        """Do nothing: the figures of the last micro-batch are still valid."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         label = self._labels.pop(str(event.runId), str(event.id))

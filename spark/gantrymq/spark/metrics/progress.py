@@ -1,7 +1,7 @@
-"""Reads what Spark reports of a micro-batch: rows, phases, and the lag of each queue.
+"""Reads Spark's report of a micro-batch: rows, phases, and the lag of each queue.
 
-The lag of a queue is the messages between the end of the micro-batch and the queue's end, as the
-source knew it when the micro-batch was done.
+The lag of a queue is the number of messages between the end of the micro-batch and the end of the
+queue, as the source knew it at the end of the micro-batch.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ class BatchProgress:
     input_rows_per_second: float
     processed_rows_per_second: float
     phase_seconds: Mapping[str, float]
-    """Of Spark's own phases (addBatch, walCommit, ...); `triggerExecution` is all of them."""
+    """The time of each of Spark's phases (addBatch, walCommit, ...). `triggerExecution` is the
+    total."""
     lag: Mapping[QueueKey, int]
     lost: int
-    """Messages that the query skipped since its checkpoint was made, because they were gone."""
+    """The number of lost messages that the query has skipped since its checkpoint was created."""
 
 
 def query_label(query_id: str, name: str | None) -> str:
-    """How metrics name a query: by its name where it has one, else by the id of its checkpoint."""
+    """Return the label of a query: its name if it has one, else the id of its checkpoint."""
     return name or query_id
 
 
@@ -70,7 +71,7 @@ def _offsets(sources: list[dict[str, Any]]) -> Iterator[tuple[StreamOffset, Stre
 
 
 def _json_object(value: object) -> dict[str, Any]:
-    """Spark gives an offset as an object, or as its text."""
+    """Return an offset, which Spark reports as an object or as its text."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -80,6 +81,6 @@ def _json_object(value: object) -> dict[str, Any]:
 
 
 def _rate(report: Mapping[str, Any], name: str) -> float:
-    """Spark writes no number, or NaN, where no time passed."""
+    """Return a rate. Spark reports no number, or NaN, if no time has passed."""
     value = float(report.get(name) or 0.0)
     return value if math.isfinite(value) else 0.0

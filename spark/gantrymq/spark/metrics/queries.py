@@ -1,9 +1,9 @@
-"""Keeps what Prometheus is shown of all streaming queries of a session.
+"""Keeps the metrics of all streaming queries of a session.
 
 `gantrymq.metrics.tables.spark` defines the metrics.
 
-Spark calls from a thread of its own, and a scrape has another: a lock guards the state.
-Invariant: at most QUERIES_MAX queries, TOPICS_MAX topics and QUEUES_MAX queues each are shown.
+Spark and the scrapes call from different threads, so a lock protects the state. Invariant: at most
+QUERIES_MAX queries, TOPICS_MAX topics and QUEUES_MAX queues each are exported.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Query:
 
 @final
 class StreamingQueries:
-    """All queries of one session; the listener writes, and Prometheus' registry collects."""
+    """All queries of one session. The listener updates it, and Prometheus' registry collects it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -53,7 +53,7 @@ class StreamingQueries:
             self._known(query).is_active = True
 
     def advanced(self, progress: BatchProgress, now: float) -> None:
-        """A micro-batch is done; `now` is the wall-clock time in seconds."""
+        """Note that a micro-batch is done; `now` is the wall-clock time in seconds."""
         with self._lock:
             state = self._known(progress.query)
             state.batches += 1
@@ -78,7 +78,7 @@ class StreamingQueries:
         return self._queries[query]
 
     def collect(self) -> Iterable[Metric]:
-        """The families of all queries, for prometheus_client."""
+        """Return the metric families of all queries, for prometheus_client."""
         with self._lock:
             return [*_life(self._queries), *_batches(self._queries), *_lags(self._queries)]
 
@@ -132,7 +132,7 @@ def _lags(queries: Mapping[str, _Query]) -> Iterable[Metric]:
 
 
 def topic_lags(lag: Mapping[QueueKey, int]) -> dict[str, int]:
-    """The lag of each topic; of those beyond TOPICS_MAX, by name, the sum."""
+    """Return the lag of each topic. Topics beyond TOPICS_MAX, by name, are summed up."""
     topics = sorted({queue.topic for queue in lag})
     shown = set(topics[:TOPICS_MAX])
     sums: dict[str, int] = {}
@@ -147,7 +147,7 @@ def _gauge(family: Family) -> GaugeMetricFamily:
 
 
 def _counter(family: Family) -> CounterMetricFamily:
-    """A counter of prometheus_client, which adds `_total` to the name by itself."""
+    """Return a counter. prometheus_client appends `_total` to its name."""
     return CounterMetricFamily(family.name, family.help, labels=_labels(family))
 
 

@@ -1,4 +1,4 @@
-"""The options of `format("rocketmq")`: one table, from which parsing, errors and docs are made."""
+"""The options of `format("rocketmq")`: one table for parsing, errors and documentation."""
 
 from gantrymq.spark.options.errors import RocketMQOptionError
 

@@ -1,4 +1,4 @@
-"""Values by topic, broker and queue, as options write them in JSON.
+"""Parses values by topic, broker and queue, which options write in JSON.
 
 offsets      {"orders":{"broker-a":{"0":23,"1":-2}}}      -2 earliest, -1 latest
 timestamps   {"orders":{"broker-a":{"0":1700000000000}}}   milliseconds since 1970
@@ -20,7 +20,7 @@ QUEUE_ID_MAX: Final = (1 << 31) - 1
 
 
 class QueueKey(NamedTuple):
-    """A queue by the name of its broker, which outlives a change of master."""
+    """A queue by the name of its broker, which a change of master does not change."""
 
     topic: str
     broker_name: str
@@ -37,7 +37,7 @@ OFFSET_WORDS: Final = ("earliest", "latest", "group")
 
 
 def parse_offsets(text: str) -> str | QueueValues:
-    """One of OFFSET_WORDS, or the offset of each queue that is named."""
+    """Return one of OFFSET_WORDS, or the offset of each named queue."""
     word = text.strip().lower()
     if word in OFFSET_WORDS:
         return word
@@ -49,7 +49,7 @@ def parse_timestamps(text: str) -> QueueValues:
 
 
 def parse_queues(text: str) -> frozenset[QueueKey]:
-    """Raises ValueError when it names no queue."""
+    """Return the queues. Raises ValueError if it names none."""
     queues = []
     for topic, broker_name, ids in _brokers(text):
         if not isinstance(ids, list):
@@ -74,7 +74,7 @@ def _values(text: str, least: int) -> QueueValues:
 
 
 def _brokers(text: str) -> Iterator[tuple[str, str, object]]:
-    """Topic, broker name, and what stands there."""
+    """Yield each topic and broker name with its value."""
     topics = json.loads(text)
     if not isinstance(topics, dict):
         raise ValueError("not an object of topics")  # noqa: TRY004 - the text is at fault

@@ -1,4 +1,4 @@
-"""Defines the options that say how Spark reaches the servers.
+"""Defines the options of the connection to the servers.
 
 Executors receive these values, and plans show them. Secrets therefore stay in files and in the
 environment.

@@ -1,4 +1,4 @@
-"""Kinds of option values: how the text of an option becomes a value, and what is allowed.
+"""Defines kinds of option values: how a text becomes a value, and what is allowed.
 
 A kind raises ValueError on a text that it does not allow; the caller adds the option's name.
 """

@@ -1,4 +1,4 @@
-"""The options of a read, parsed and checked against each other before any server is asked."""
+"""Parses the options of a read, and checks them against each other before any request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gantrymq.spark.options.values import OptionValues
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is read: topics by name or by pattern, or queues."""
+    """The selection of a read: topics by name or by pattern, or queues."""
 
     topics: tuple[str, ...] = ()
     pattern: re.Pattern[str] | None = None
@@ -33,7 +33,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class ByOffset:
-    """A place in each queue: one for all, or the named ones."""
+    """A position in each queue: one for all queues, or one for each named queue."""
 
     everywhere: int = EARLIEST
     named: QueueValues | None = None
@@ -41,14 +41,14 @@ class ByOffset:
 
 @dataclass(frozen=True, slots=True)
 class ByGroup:
-    """Where a consumer group goes on."""
+    """The committed offsets of a consumer group."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True)
 class ByTimestamp:
-    """The first message that was stored then or later: one time for all, or the named ones."""
+    """The first message stored at or after a time: one time for all, or one for each queue."""
 
     everywhere_ms: int | None = None
     named_ms: QueueValues | None = None
@@ -60,7 +60,7 @@ Place: TypeAlias = ByOffset | ByGroup | ByTimestamp
 
 @dataclass(frozen=True, slots=True)
 class TriggerLimits:
-    """How much a micro-batch takes."""
+    """The limits of a micro-batch."""
 
     rows_max: int | None = None
     bytes_max: int | None = None
@@ -70,7 +70,7 @@ class TriggerLimits:
 
 @dataclass(frozen=True, slots=True)
 class SplitLimits:
-    """Into how many tasks a batch is split."""
+    """The limits of splitting a batch into tasks."""
 
     partitions_min: int | None = None
     records_max: int | None = None
@@ -78,7 +78,7 @@ class SplitLimits:
 
 @dataclass(frozen=True, slots=True)
 class PullLimits:
-    """How a task pulls."""
+    """The limits of a task's pulls."""
 
     bytes_max: int
     depth: int
@@ -87,7 +87,7 @@ class PullLimits:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """All of a read that is common to batch and stream."""
+    """The options that batch and stream have in common."""
 
     connection: ConnectionOptions
     selection: Selection

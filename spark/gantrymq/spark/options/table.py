@@ -1,7 +1,7 @@
-"""The table of all options: name, kind, default, where each one counts, and what it means.
+"""Lists all options: name, kind, default, use, and meaning.
 
-Spark hands options over with lower-cased names, so names differ in more than their case. A reader
-ignores an option of the writer and the other way round: one set of options may serve both.
+Spark passes options with lower-cased names, so names differ in more than their case. A reader
+ignores options of a writer and vice versa, so that one set of options may serve both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Use(Flag):
-    """Where an option counts."""
+    """The uses of an option: batch reads, streams, writes."""
 
     BATCH_READ = 1
     STREAM_READ = 2
@@ -31,7 +31,7 @@ class Use(Flag):
 
     @property
     def text(self) -> str:
-        """As the reference page has it."""
+        """Return the uses as the reference page shows them."""
         names = {
             Use.ALL: "all",
             Use.READ: "read",

@@ -1,4 +1,4 @@
-"""Reads option values out of what Spark hands over, and refuses what cannot be meant."""
+"""Reads the values of options from Spark, and refuses secrets and likely typing errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OptionValues:
     """The options of one read or write."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        """Raises RocketMQOptionError on a secret, and on a name that is nearly an option's."""
+        """Raises RocketMQOptionError on a secret, and on a name that is similar to an option's."""
         self._texts = {name.lower(): text for name, text in texts.items()}
         for name in self._texts:
             _must_be_meant(name)
@@ -42,7 +42,7 @@ class OptionValues:
         return self._text(option) is not None
 
     def find(self, option: Option[T]) -> T | None:
-        """Its value or default; None when it has neither. Raises RocketMQOptionError."""
+        """Return its value or default; None if it has neither. Raises RocketMQOptionError."""
         text = self._text(option)
         if text is None:
             text = option.default
@@ -57,7 +57,7 @@ class OptionValues:
             raise refusal from None
 
     def get(self, option: Option[T]) -> T:
-        """The value of an option that has a default, or was given. Raises RocketMQOptionError."""
+        """Return the value or the default. Raises RocketMQOptionError if there is neither."""
         value = self.find(option)
         if value is None:
             raise RocketMQOptionError(
@@ -66,7 +66,7 @@ class OptionValues:
         return value
 
     def at_most_one(self, *options: Option[Any]) -> None:  # Any: of different types
-        """Raises RocketMQOptionError when several of these were given."""
+        """Raise RocketMQOptionError if several of these were given."""
         given = [option.name for option in options if self.has(option)]
         if len(given) > 1:
             raise RocketMQOptionError(

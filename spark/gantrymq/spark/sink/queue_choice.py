@@ -1,4 +1,4 @@
-"""Chooses the queue of each row, the same one whenever the row is sent again."""
+"""Chooses the queue of each row. A row that is sent again goes to the same queue."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class QueueChoice:
     __slots__ = ("_partition",)
 
     def __init__(self, partition: int) -> None:
-        """Tasks begin at different queues."""
+        """`partition` decides the first queue, so that tasks begin at different queues."""
         self._partition = partition
 
     def queue(self, row: Row, number: int, layout: Layout) -> MessageQueue:
-        """`number` is the row's in its task. Raises MessageError."""
+        """Return the queue of a row; `number` counts the rows of the task. Raises MessageError."""
         if row.queue_id is not None:
             found = layout.find(row.queue_id, row.broker_name)
             if found is None:

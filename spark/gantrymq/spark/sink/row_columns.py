@@ -1,4 +1,4 @@
-"""The columns that a write takes, and which of them a DataFrame has.
+"""Defines the columns that a write accepts, and finds them in a DataFrame.
 
 | column | types | meaning |
 |---|---|---|
@@ -58,7 +58,7 @@ _BY_NAME: Final = {name.lower(): name for name in _TYPES}
 
 
 def row_columns(schema: StructType, topic: str | None) -> dict[str, int]:
-    """Where each column stands. Raises RocketMQOptionError on rows that cannot be written."""
+    """Return the position of each column. Raises RocketMQOptionError if rows cannot be written."""
     places: dict[str, int] = {}
     for place, field in enumerate(schema.fields):
         name = _BY_NAME.get(field.name.lower())
@@ -68,7 +68,7 @@ def row_columns(schema: StructType, topic: str | None) -> dict[str, int]:
                 f" {', '.join(_TYPES)}; rename or drop it"
             )
         if name in places:
-            raise RocketMQOptionError(f"column {name} is there twice; drop one of them")
+            raise RocketMQOptionError(f"column {name} occurs twice; drop one of them")
         if not isinstance(field.dataType, _TYPES[name]) or _is_of_others(field.dataType):
             raise RocketMQOptionError(
                 f"column {name} is {field.dataType.simpleString()}, which cannot be written: make"
@@ -97,7 +97,7 @@ def _check(places: Mapping[str, int], topic: str | None) -> None:
 
 
 def _is_of_others(kind: DataType) -> bool:
-    """Whether it is an array or a map of anything but strings."""
+    """Whether it is an array or a map of other types than strings."""
     if isinstance(kind, ArrayType):
         return not isinstance(kind.elementType, StringType)
     if isinstance(kind, MapType):

@@ -1,4 +1,4 @@
-"""Makes messages of the rows of a record batch."""
+"""Makes messages from the rows of a record batch."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import pyarrow as pa
 from gantrymq.client.bulk.outgoing import OutgoingMessage
 from gantrymq.wire.message import property_names
 
-# What the message itself says stays; all other names of RocketMQ's are the broker's to give.
-_SAID: Final = frozenset({property_names.TAGS, property_names.KEYS, property_names.SHARDING_KEY})
+# The system properties that the map of properties may set; the sink or brokers set all others.
+_SETTABLE: Final = frozenset(
+    {property_names.TAGS, property_names.KEYS, property_names.SHARDING_KEY}
+)
 _LEFT_OUT: Final = (
     property_names.RESERVED | {property_names.PRODUCER_SESSION, property_names.UNIQ_KEY}
-) - _SAID
+) - _SETTABLE
 
 KEY_SEPARATOR: Final = " "
 
@@ -23,7 +25,7 @@ KEY_SEPARATOR: Final = " "
 @final
 @dataclass(slots=True)
 class Row:
-    """A message, and what says where it goes."""
+    """A message, and the values that choose its topic and queue."""
 
     message: OutgoingMessage
     topic: str | None
@@ -33,7 +35,7 @@ class Row:
 
 
 def rows_of(batch: pa.RecordBatch, places: Mapping[str, int]) -> Iterator[Row]:
-    """In their order."""
+    """Yield the rows of a batch in order."""
     columns = {name: _values(batch.column(place)) for name, place in places.items()}
     for number in range(batch.num_rows):
         yield _row({name: values[number] for name, values in columns.items()})
@@ -63,7 +65,7 @@ def _row(values: Mapping[str, Any]) -> Row:
 
 
 def _properties(values: Mapping[str, Any]) -> dict[str, str]:
-    """Columns win over the map's own entries; what is null or empty says nothing."""
+    """Merge properties. Columns override entries of the map; null and empty values are ignored."""
     given = values.get("properties") or ()
     properties = {name: value for name, value in dict(given).items() if name not in _LEFT_OUT}
     keys = values.get("keys")

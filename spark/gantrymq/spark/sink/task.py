@@ -1,4 +1,4 @@
-"""Writes the rows of one task on an executor, and says what was written."""
+"""Writes the rows of one task on an executor, and reports what was written."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ BATCH_ID: Final = "streaming.sql.batchId"
 @final
 @dataclass(frozen=True)
 class TaskWritten(WriterCommitMessage):
-    """What one task wrote."""
+    """The report of one task."""
 
     rows: int
     repeats: int
-    """Of these rows, those that were stored by an earlier run."""
+    """How many of these rows an earlier run had stored."""
 
 
 @final
@@ -48,7 +48,8 @@ class SinkTask:
     proposal: Layout | None
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> TaskWritten:
-        """All rows, acknowledged by brokers. Raises MessageError, RouteError and SendError."""
+        """Write all rows, and wait for acknowledgements. Raises MessageError, RouteError and
+        SendError."""
         origin = self._origin()
         options = self.options
         with BulkSender(
@@ -63,7 +64,7 @@ class SinkTask:
             return TaskWritten(sender.sent, sender.repeats)
 
     def _origin(self) -> Origin:
-        """The same for all tries of this task, and of a micro-batch."""
+        """Return the origin, which is the same for all attempts of this task or micro-batch."""
         context = TaskContext.get()
         assert context is not None, "rows are written in tasks"
         query_id, batch_id = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)

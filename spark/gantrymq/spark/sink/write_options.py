@@ -1,4 +1,4 @@
-"""What the options of a write mean; a value that travels to executors."""
+"""Parses the options of a write into a value that is sent to executors."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class WriteOptions:
 
     connection: ConnectionOptions
     topic: str | None
-    """None: the column `topic` names it."""
+    """None if the column `topic` names it."""
     group: str
     is_idempotent: bool
     sink_id: str | None
     limits: SendLimits
 
     def settings(self) -> BulkSettings:
-        """The connection settings of this process: secret files are read where it runs."""
+        """Return the connection settings; the process that calls it reads the secret files."""
         connection = self.connection
         return BulkSettings(
             name_servers=connection.name_servers,

@@ -1,7 +1,7 @@
-"""The writers that Spark asks for: made on the driver, for each batch and each micro-batch.
+"""Provides the writers that Spark creates on the driver for each batch and micro-batch.
 
-Rows reach the brokers while tasks run; there is nothing to commit. A write that fails leaves what
-it has sent; run again, an idempotent one goes on from there.
+Tasks send rows to brokers while they run, so there is nothing to commit. A failed write leaves the
+messages that it has sent; when an idempotent write runs again, it stores only the rest.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class BatchWriter(DataSourceArrowWriter):
         return self._task.write(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """All rows are stored; tell where an earlier run had stored some."""
+        """Do nothing but warn if an earlier run had stored some of the rows."""
         written = [each for each in messages if isinstance(each, TaskWritten)]
         rows, repeats = sum(each.rows for each in written), sum(each.repeats for each in written)
         if repeats:
@@ -78,20 +78,20 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return self._task.write(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """All rows of the micro-batch are stored already."""
+        """Do nothing: all rows of the micro-batch are stored already."""
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """What was stored stays; the micro-batch that is run again goes on from there."""
+        """Do nothing: stored messages stay, and the repeated micro-batch stores only the rest."""
 
 
 def sink_task(options: WriteOptions, schema: StructType) -> SinkTask:
-    """What the tasks of this write do. Raises RocketMQOptionError and RouteError."""
+    """Return the task of this write. Raises RocketMQOptionError and RouteError."""
     places = row_columns(schema, options.topic)
     return SinkTask(options, places, f"write-{uuid.uuid4()}", _proposal(options))
 
 
 def _proposal(options: WriteOptions) -> Layout | None:
-    """The queues of the topic of the options, the same for all tasks."""
+    """Return the queues of the topic of the options, which all tasks use."""
     if options.topic is None:
         return None
     connections = Connections(options.settings())

@@ -1,1 +1,1 @@
-"""Reading: which queues, from where to where, in which tasks, and how far a stream is."""
+"""The read side of the format: queues, offsets, tasks, and the progress of streams."""

@@ -29,14 +29,14 @@ class BatchReader(DataSourceReader):
     """Reads for one batch query. Spark calls `partitions` on the driver and `read` on executors."""
 
     def __init__(self, options: BatchOptions, schema: StructType) -> None:
-        """Raises RocketMQOptionError on a schema that cannot be made."""
+        """Raises RocketMQOptionError on an unsupported schema."""
         row_schema(schema)
         self._options = options
         self._pushed = PushedFilters()
         self._reader = SpanReader(options.read, schema)
 
     def partitions(self) -> list[InputPartition]:
-        """The ranges of the tasks. Raises what a read cannot begin with."""
+        """Return the ranges of the tasks. Raises an error if the read cannot begin."""
         spans = list(self._pushed.kept(self._spans()))
         return [InputPartition(span) for span in split(spans, self._options.read.splits)]
 
@@ -69,10 +69,11 @@ class BatchReader(DataSourceReader):
 
 
 class FilteringBatchReader(BatchReader):
-    """The same with the query's filters: Spark fails a query whose reader takes filters while
-    spark.sql.python.filterPushdown.enabled is false, so this one is made only on demand."""
+    """A batch reader that uses the query's filters. It is created only on demand, because Spark
+    fails a query whose reader accepts filters while spark.sql.python.filterPushdown.enabled is
+    false."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Leaves out ranges that cannot match, and gives all filters back: Spark applies them."""
+        """Leave out ranges that cannot match; return all filters, so that Spark applies them."""
         self._pushed = PushedFilters.of(filters)
         return filters

@@ -1,4 +1,4 @@
-"""Makes the client's settings of a read or write: secrets are read here, where they are used."""
+"""Makes the client settings of a read or write. Secrets are read in the process that uses them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ACCESS_KEY_VARIABLE: Final = "GANTRY_ACCESS_KEY"
 SECRET_KEY_VARIABLE: Final = "GANTRY_SECRET_KEY"  # noqa: S105 - the variable's name
 
 CLIENT_KIND: Final = "spark"
-"""What stands before the @ of a client's id, where others have their address."""
+"""The part of a client id before the @, in place of the client's address."""
 
 _numbers: Final = itertools.count(1)
 
@@ -45,14 +45,14 @@ def client_keywords(
 
 
 def client_tls(connection: ConnectionOptions) -> ClientTls | None:
-    """None: connections are plain. Raises RocketMQOptionError."""
+    """Return the TLS settings; None for plain connections. Raises RocketMQOptionError."""
     if not connection.tls:
         return None
     return _tls(connection.tls_file)
 
 
 def instance_name(environment: Mapping[str, str] = os.environ) -> str:
-    """A new client of this process among all others: `application-pid#number`.
+    """Return a unique instance name for a new client: `application-pid#number`.
 
     Spark on Kubernetes tells drivers and executors the application's id; elsewhere the host stands
     for it.
@@ -75,7 +75,7 @@ def _keys(file: str | None, environment: Mapping[str, str]) -> tuple[str, str] |
 
 
 def _tls(file: str | None) -> ClientTls:
-    """Any certificate will do where no file says otherwise."""
+    """Return the TLS settings of a file. Without a file, any certificate is accepted."""
     if file is None:
         return ClientTls.from_properties({})
     try:

@@ -1,7 +1,7 @@
-"""Asks name servers and brokers what a read has to know: queues, offsets, times, groups.
+"""Asks name servers and brokers for queues, offsets, times and groups that a read needs.
 
-It speaks through the client's Admin; one question goes to all brokers side by side. Invariant: an
-answer is whole or an error is raised, but for `bounds`, which also tells what failed.
+It uses the client's Admin, and asks all brokers in parallel. Invariant: an answer is complete or an
+error is raised, apart from `bounds`, which also reports failures.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from gantrymq.wire.codes import ResponseCode
 K = TypeVar("K")
 T = TypeVar("T")
 
-# So many questions are under way at once: a pattern may match thousands of topics.
+# The number of concurrent requests: a pattern may match thousands of topics.
 AT_ONCE_MAX: Final = 32
 
-# For maxBytesPerTrigger, so many of a queue's next messages stand for all.
+# For maxBytesPerTrigger, the sizes of this many next messages of a queue are averaged.
 SAMPLE_MESSAGES: Final = 64
 
 
@@ -47,7 +47,7 @@ class Asked(NamedTuple):
     failures: tuple[Exception, ...]
 
     def all(self) -> QueueBounds:
-        """Raises the first failure where there is one."""
+        """Return all bounds. Raises the first failure if there is one."""
         for failure in self.failures:
             raise failure
         return self.bounds
@@ -55,7 +55,7 @@ class Asked(NamedTuple):
 
 @final
 class Cluster:
-    """A connection to one cluster; use it by `with`. Every method raises a GantryError."""
+    """A connection to one cluster; use it with `with`. Every method may raise a GantryError."""
 
     def __init__(self, connection: ConnectionOptions) -> None:
         self._admin = Admin(timeout_s=connection.timeout_s, **client_keywords(connection))
@@ -74,14 +74,14 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Twice does nothing."""
+        """Close the connection. A second call does nothing."""
         self._admin.close()
 
     # ------------------------------------------------------------------ queues
 
     def layout(self, selection: Selection, *, must_be_there: bool = False) -> Layout:
-        """Where the chosen queues are. With `must_be_there`, RocketMQOptionError is raised when the
-        options name a topic or queue that no name server knows."""
+        """Return the brokers of the selected queues. With `must_be_there`, raises
+        RocketMQOptionError if the options name a topic or queue that no name server knows."""
         layout = self._admin.run(self._layout(selection))
         if must_be_there:
             must_exist(selection, layout.topics, layout.queues)
@@ -102,7 +102,7 @@ class Cluster:
         return layout_of(selection, routes)
 
     def bounds(self, layout: Layout) -> Asked:
-        """The first offset and the end of every queue."""
+        """Return the first offset and the end of every queue."""
         return self._admin.run(self._bounds(layout))
 
     async def _bounds(self, layout: Layout) -> Asked:
@@ -126,7 +126,8 @@ class Cluster:
     def average_bytes(
         self, layout: Layout, positions: Mapping[QueueKey, int]
     ) -> dict[QueueKey, float]:
-        """The stored size of a message of each queue, by the next few, where a broker tells."""
+        """Return the average stored size of the next messages of each queue, if a broker reports
+        it."""
         return self._admin.run(self._average_bytes(layout, positions))
 
     async def _average_bytes(
@@ -148,7 +149,7 @@ class Cluster:
     def offsets_at(
         self, layout: Layout, moments_ms: Mapping[QueueKey, int], bounds: QueueBounds
     ) -> dict[QueueKey, int | None]:
-        """The first message of each queue that was stored then or later; None: there is none."""
+        """Return the first message of each queue stored at or after a time; None if none is."""
 
         async def ask(queue: QueueKey) -> int | None:
             return await self._offset_at(layout, queue, moments_ms[queue], bounds[queue])
@@ -163,7 +164,7 @@ class Cluster:
 
         async def stored_ms(offset: int) -> int:
             pulled = await self._flows.messages.pull(address, place, offset, most=1)
-            # Where retention took the message meanwhile, it was older than those that are left.
+            # If retention has deleted the message meanwhile, it was older than the remaining ones.
             return pulled.messages[0].stored_ms if pulled.messages else -1
 
         guess = await self._flows.offsets.at(address, place, moment_ms)
@@ -172,7 +173,7 @@ class Cluster:
     def offsets_of_group(
         self, layout: Layout, group: str, queues: Iterable[QueueKey]
     ) -> dict[QueueKey, int | None]:
-        """Where the group goes on; None: it was never there."""
+        """Return the committed offset of each queue; None if the group has none."""
 
         async def ask(queue: QueueKey) -> int | None:
             address = layout.members[queue.broker_name].address
@@ -188,8 +189,8 @@ class Cluster:
     # ------------------------------------------------------------------ the stream's own group
 
     def others_in_group(self, layout: Layout, group: str) -> frozenset[str]:
-        """The ids of the other clients that consume with the group now, by the brokers that can be
-        reached: every client tells every broker."""
+        """Return the ids of other clients that consume with the group now, from the brokers that
+        answer. Every client sends heartbeats to every broker."""
 
         async def ask(address: str) -> frozenset[str]:
             try:
@@ -210,7 +211,7 @@ class Cluster:
         return frozenset(ids) - {self._flows.instance.client_id}
 
     def join_group(self, layout: Layout, member: GroupMember) -> None:
-        """Show brokers this client in the member's group, now and by every heartbeat."""
+        """Register this client in the member's group, now and by every heartbeat."""
         self._admin.run(self._join_group(layout, member))
 
     async def _join_group(self, layout: Layout, member: GroupMember) -> None:
@@ -219,7 +220,7 @@ class Cluster:
         await self._tell_group(layout, member)
 
     def tell_group(self, layout: Layout, member: GroupMember) -> None:
-        """Show brokers the member's new topics."""
+        """Report the member's new topics to brokers."""
         self._admin.run(self._tell_group(layout, member))
 
     async def _tell_group(self, layout: Layout, member: GroupMember) -> None:
@@ -234,7 +235,7 @@ class Cluster:
     def store_progress(
         self, layout: Layout, group: str, positions: Mapping[QueueKey, int]
     ) -> tuple[dict[QueueKey, int], tuple[Exception, ...]]:
-        """Tell brokers how far the group is; what they took, and why they did not take the rest."""
+        """Commit offsets of the group; return those that brokers accepted, and the failures."""
 
         async def ask(queue: QueueKey) -> int:
             member = layout.members.get(queue.broker_name)
@@ -253,7 +254,7 @@ class Cluster:
 
 
 async def _side_by_side(places: Iterable[K], ask: Callable[[K], Flow[T]]) -> dict[K, T | Exception]:
-    """What came of asking at each place; an error that is none of servers is raised."""
+    """Return the answer or the server's error of each request. Other errors are raised."""
     each = list(places)
     answers: dict[K, T | Exception] = {}
     for start in range(0, len(each), AT_ONCE_MAX):
@@ -266,7 +267,7 @@ async def _side_by_side(places: Iterable[K], ask: Callable[[K], Flow[T]]) -> dic
 
 
 async def _all_of(places: Iterable[K], ask: Callable[[K], Flow[T]]) -> dict[K, T]:
-    """The same; raises the first error."""
+    """Return the answer of each request. Raises the first error."""
     answers: dict[K, T] = {}
     for place, answer in (await _side_by_side(places, ask)).items():
         if isinstance(answer, Exception):

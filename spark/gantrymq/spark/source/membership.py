@@ -1,6 +1,6 @@
 """Shows a stream as a consumer of its group, so that consoles list it with its lag.
 
-The member has no share of queues and pulls nothing: executors read, by offsets of Spark's.
+The member has no queues and pulls nothing: executors read, at offsets that Spark decides.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ class GroupInUseError(GantryError):
     def __init__(self, group: str, others: frozenset[str]) -> None:
         super().__init__(
             f"the group {group} is in use by {', '.join(sorted(others))}: two readers would"
-            " overwrite each other's progress. Give each query a group of its own; or set"
-            " allowSharedGroup=true; or, if that client died with its host, start again in two"
-            " minutes, when brokers have forgotten it"
+            " overwrite each other's progress. Give each query its own group, or set"
+            " allowSharedGroup=true. If that client's host failed, start again in two minutes, when"
+            " brokers have removed the client"
         )
 
 
 @final
 class GroupMember:
-    """A stream as its client's heartbeats show it."""
+    """A stream as a member of its group, for heartbeats."""
 
     def __init__(self, group: str, expression: Expression, version_ms: int) -> None:
         self.group = group
@@ -36,7 +36,7 @@ class GroupMember:
 
     @property
     def data(self) -> ConsumerData:
-        """What a heartbeat says of it."""
+        """Return its data in a heartbeat."""
         return ConsumerData(
             group_name=self.group,
             consume_type="CONSUME_ACTIVELY",
@@ -47,8 +47,8 @@ class GroupMember:
         )
 
     async def rebalance(self) -> bool:
-        """Its queues are Spark's affair."""
+        """Do nothing: Spark decides which queues are read."""
         return True
 
     async def persist_offsets(self) -> None:
-        """The stream stores its progress itself."""
+        """Do nothing: the stream stores its progress itself."""

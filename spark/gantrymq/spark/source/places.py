@@ -1,4 +1,4 @@
-"""Asks brokers what a place that the options name needs: times, or the progress of a group."""
+"""Asks brokers for what a position of the options needs: times, or a group's offsets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gantrymq.spark.source.planning.positions import Found, moments_wanted
 
 
 def find(place: Place, cluster: Cluster, layout: Layout, bounds: QueueBounds) -> Found:
-    """The answers for each queue that has to be asked about; none where offsets are given."""
+    """Return the answers for each queue; none if the options give offsets."""
     if isinstance(place, ByGroup):
         return cluster.offsets_of_group(layout, place.group, bounds)
     moments_ms = moments_wanted(place, bounds)

@@ -1,8 +1,8 @@
-"""Decides which progress of a stream is stored under its consumer group, and when.
+"""Decides which progress of a stream is committed for its consumer group, and when.
 
-Spark tells several times, and late, how far a stream is. The checkpoint alone decides where the
-stream goes on; what brokers are told is for people and their alerts. Invariant: a queue's stored
-offset never goes back while the stream runs, and brokers are asked at most once in STORE_SECONDS.
+Spark reports the progress of a stream several times, and late. Only the checkpoint decides where
+the stream resumes; the committed offsets serve people and alerts. Invariant: a queue's committed
+offset never decreases while the stream runs, and brokers get at most one commit in STORE_SECONDS.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NEVER: Final = float("-inf")
 
 
 def in_turns(queues: Iterable[QueueKey]) -> tuple[list[QueueKey], list[QueueKey]]:
-    """Split queues whose offsets are to be stored: one queue of each topic at each broker is stored
+    """Split queues whose offsets will be stored: one queue of each topic at each broker is stored
     first, and the second list after it.
 
     A Java broker makes a group's table of offsets when it stores the first one. If it gets offsets
@@ -35,7 +35,7 @@ def in_turns(queues: Iterable[QueueKey]) -> tuple[list[QueueKey], list[QueueKey]
 
 @final
 class Progress:
-    """How far a stream is, and how far brokers were told that it is."""
+    """The progress of a stream, and the part of it that brokers have stored."""
 
     def __init__(self) -> None:
         self._done: dict[QueueKey, int] = {}
@@ -43,19 +43,19 @@ class Progress:
         self._asked_at = NEVER
 
     def advance(self, positions: Mapping[QueueKey, int]) -> None:
-        """All messages before these positions are processed."""
+        """Note that all messages before these positions are processed."""
         for queue, position in positions.items():
             if position > self._done.get(queue, -1):
                 self._done[queue] = position
 
     def due(self, now: float) -> dict[QueueKey, int]:
-        """What brokers are to be told now; nothing before STORE_SECONDS are over."""
+        """Return the offsets to commit now; none before STORE_SECONDS have passed."""
         if now < self._asked_at + STORE_SECONDS:
             return {}
         return self.unstored()
 
     def unstored(self) -> dict[QueueKey, int]:
-        """What brokers were not told yet."""
+        """Return the offsets that brokers have not stored yet."""
         return {
             queue: position
             for queue, position in self._done.items()
@@ -63,9 +63,9 @@ class Progress:
         }
 
     def asked(self, now: float) -> None:
-        """Brokers are being told."""
+        """Note that a commit has begun."""
         self._asked_at = now
 
     def stored(self, positions: Mapping[QueueKey, int]) -> None:
-        """Brokers took these; those that did not are told again."""
+        """Note the offsets that brokers have stored. The others are committed again."""
         self._stored.update(positions)

@@ -32,7 +32,7 @@ from gantrymq.spark.source.planning.data_loss import Cause, DataLossError, Loss
 log: Final = logging.getLogger("gantrymq.spark")
 
 READERS_GROUP: Final = "TOOLS_CONSUMER"
-"""Reads without a group go by the one that every broker has for its tools."""
+"""The group of reads without a group: every broker has it for tools."""
 
 TAGS: Final = pa.field("tags", pa.string())
 
@@ -40,14 +40,14 @@ TAGS: Final = pa.field("tags", pa.string())
 @final
 @dataclass(frozen=True, slots=True)
 class SpanReader:
-    """Reads ranges of queues; travels from the driver to executors."""
+    """Reads ranges of queues. The driver sends it to executors."""
 
     options: ReadOptions
     schema: StructType
 
     def read(self, span: QueueSpan) -> Iterator[pa.RecordBatch]:
-        """All messages of the range that the filter lets pass. Raises DataLossError where messages
-        are gone, unless failOnDataLoss is false; then it logs them."""
+        """Yield all messages of the range that match the filter. If messages are lost, raises
+        DataLossError, or logs them if failOnDataLoss is false."""
         wanted = subscription(span.queue.topic, self.options.expression, 0)
         decoding = _Decoding(self.schema, wanted, span)
         while span.start < span.end:
@@ -83,7 +83,7 @@ class SpanReader:
 
 @final
 class _Decoding:
-    """Makes record batches of one range. Brokers compare hashes of tags: the tags themselves are
+    """Makes record batches of one range. Brokers compare only hashes of tags, so the tags are
     compared here."""
 
     def __init__(self, schema: StructType, wanted: Subscription, span: QueueSpan) -> None:
@@ -115,7 +115,7 @@ class _Decoding:
 
 
 _pullers: dict[BulkSettings, BulkPuller] = {}
-"""Of this process; a puller makes connections of its own in a child of a fork."""
+"""The pullers of this process. A puller opens new connections after a fork."""
 
 
 def _puller(options: ReadOptions) -> BulkPuller:
@@ -126,7 +126,7 @@ def _puller(options: ReadOptions) -> BulkPuller:
 
 
 def bulk_settings(options: ReadOptions) -> BulkSettings:
-    """How this process pulls. Raises RocketMQOptionError."""
+    """Return the settings of this process's pulls. Raises RocketMQOptionError."""
     connection = options.connection
     return BulkSettings(
         name_servers=connection.name_servers,

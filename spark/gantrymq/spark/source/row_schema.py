@@ -1,7 +1,7 @@
-"""Decides which columns of the source make the rows that Spark asks for.
+"""Decides which columns of the source make the rows that Spark requests.
 
-Spark hands over either the source's own schema or the user's, in any order and case. Spark prunes
-no columns of Python sources by itself: what the user's schema leaves out is never decoded.
+Spark passes either the source's own schema or the user's, in any order and case. Spark does not
+prune columns of Python sources: columns that the user's schema lacks are never decoded.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from gantrymq.spark.options.errors import RocketMQOptionError
 
 @dataclass(frozen=True, slots=True)
 class RowSchema:
-    """The source's names of the columns, in the order of the rows."""
+    """The names of the source's columns, in the order of the rows."""
 
     names: tuple[str, ...]
     properties_as_json: bool
 
 
 def schema_of_options(names: tuple[str, ...] | None, *, properties_as_json: bool) -> StructType:
-    """The schema of a read without one of the user's. Raises RocketMQOptionError."""
+    """Return the schema of a read without a user's schema. Raises RocketMQOptionError."""
     if names is not None:
         names = tuple(_known(name, "option columns") for name in names)
     return spark_schema(names, properties_as_json=properties_as_json)
 
 
 def row_schema(schema: StructType) -> RowSchema:
-    """The columns that a schema asks for. Raises RocketMQOptionError on one that cannot be made."""
+    """Return the columns of a schema. Raises RocketMQOptionError on an unsupported schema."""
     names = tuple(_known(field.name, "the schema") for field in schema.fields)
     as_json = any(
         name == PROPERTIES and field.dataType == StringType()

@@ -1,18 +1,17 @@
-"""Offsets of a stream as Spark keeps them in its checkpoint.
+"""Encodes the offsets of a stream as Spark keeps them in its checkpoint.
 
     {"v":1,"q":{"orders":{"broker-a":{"0":123}}},"from":{"orders":{"broker-a":{"0":100}}},"lost":7}
 
     q      for each queue, the offset of the next message to read
-    from   where the micro-batch that ends here begins, for queues of which the offset before it
-           says nothing: all of a first micro-batch, and those that are new or were truncated
+    from   where the micro-batch that ends here begins, for queues that the offset before does not
+           have: all of a first micro-batch, and those that are new or were truncated
     init   1: nothing was read yet; this is where the stream begins
-    lost   how many messages were skipped so far because they were gone; left out while there are
-           none
+    lost   the number of messages skipped so far because they were lost; left out if 0
 
-Spark asks for the initial offset again when it starts anew before the first micro-batch is done,
-and keeps only the ends of micro-batches: `from` makes the replay of a micro-batch exact.
-Invariant: equal offsets have equal texts, because Spark compares the texts. So keys are sorted, and
-nothing is written that need not be there.
+Spark asks for the initial offset again if it restarts before the first micro-batch is done, and
+keeps only the ends of micro-batches: `from` makes the replay of a micro-batch exact. Invariant:
+equal offsets have equal texts, because Spark compares the texts. So keys are sorted, and
+unnecessary parts are left out.
 """
 
 from __future__ import annotations
@@ -42,16 +41,16 @@ class StreamOffset:
     lost: int = 0
 
     def base(self, start: StreamOffset) -> dict[QueueKey, int]:
-        """Where the micro-batch from `start` to here begins, for each of its queues.
+        """Return where the micro-batch from `start` to here begins, for each of its queues.
 
-        A queue without a beginning is one whose position did not move since it was seen first.
+        A queue without a beginning has not moved since it was seen first.
         """
         known = {**start.positions, **self.bases}
         return {queue: known.get(queue, end) for queue, end in self.positions.items()}
 
     # Any: the value of a JSON object
     def to_json(self) -> dict[str, Any]:
-        """What Spark is given."""
+        """Return the JSON for Spark."""
         value: dict[str, Any] = {"v": VERSION, "q": _nested(self.positions)}
         if self.bases:
             value["from"] = _nested(self.bases)
@@ -79,8 +78,8 @@ class StreamOffset:
             )
         except (KeyError, ValueError, AttributeError) as error:
             raise StreamOffsetError(
-                f"the checkpoint has an offset that is none of this source's ({error!r}): is the"
-                " checkpoint that of another query?"
+                f"the checkpoint has an offset of another source ({error!r}): check that the"
+                " checkpoint belongs to this query"
             ) from None
 
 

@@ -1,7 +1,7 @@
 """Reads queues without end: `spark.readStream.format("rocketmq")`.
 
-Spark makes a reader in several processes. The one that asks for offsets keeps a StreamWatch for as
-long as the query runs; executors have none, and only `read`.
+Spark creates a reader in several processes. The one that is asked for offsets keeps a StreamWatch
+while the query runs; executors have none, and only call `read`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads for one streaming query. Method names are Spark's."""
 
     def __init__(self, options: StreamOptions, schema: StructType) -> None:
-        """Raises RocketMQOptionError on a schema that cannot be made."""
+        """Raises RocketMQOptionError on an unsupported schema."""
         row_schema(schema)
         self._options = options
         self._reader = SpanReader(options.read, schema)
@@ -53,13 +53,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._reported: tuple[View, Json] | None = None
 
     def __getstate__(self) -> Json:
-        """What executors need: they read, and watch nothing."""
+        """Return the state that executors need, which read and watch nothing."""
         return {**self.__dict__, "_watch": None, "_trigger": None, "_reported": None}
 
     # ------------------------------------------------------------------ on the driver
 
     def initialOffset(self) -> Json:
-        """Where a new query begins; the same each time it is asked."""
+        """Return where a new query begins, the same on each call."""
         if self._initial is None:
             watch, place = self._watching(), self._options.starting
             view = watch.refreshed()
@@ -69,14 +69,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Spark knows no limit that is several of ours: it stands for all of them."""
+        """Return one limit that stands for all limits of the options, because Spark has no limit
+        that combines several."""
         limits = self._options.limits
         if limits.rows_max is limits.bytes_max is limits.rows_min is None:
             return ReadAllAvailable()
         return ReadMaxRows(limits.rows_max or ROWS_MAX)
 
     def latestOffset(self, start: Json, limit: ReadLimit) -> Json:
-        """The end of the next micro-batch, or `start` itself. All before `start` is processed."""
+        """Return the end of the next micro-batch, or `start` if there is none. All before `start`
+        is processed."""
         offset = StreamOffset.from_json(start)
         self._watching()
         assert self._trigger is not None, "a watch comes with its trigger"
@@ -85,7 +87,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start if end is offset else end.to_json()
 
     def reportLatestOffset(self) -> Json:
-        """The ends of all queues, for Spark's progress reports; Spark asks for it all the time."""
+        """Return the ends of all queues, for Spark's progress reports. Spark calls it often."""
         view = self._watching().view
         if self._reported is None or self._reported[0] is not view:
             ends = {queue: has.end for queue, has in view.bounds.items()}
@@ -93,13 +95,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._reported[1]
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Read what is there now, and end."""
+        """Read the existing messages, and end."""
         self._watching()
         assert self._trigger is not None, "a watch comes with its trigger"
         self._trigger.freeze()
 
     def partitions(self, start: Json, end: Json) -> list[InputPartition]:
-        """The ranges of the tasks of a micro-batch, the same in a replay."""
+        """Return the ranges of the tasks of a micro-batch, the same in a replay."""
         spans = spans_between(StreamOffset.from_json(start), StreamOffset.from_json(end))
         kept, losses = clamp(spans, self._watching().view.bounds)
         if losses and self._options.read.fail_on_data_loss:
@@ -109,11 +111,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(span) for span in split(kept, self._options.read.splits)]
 
     def commit(self, end: Json) -> None:
-        """All before `end` is processed."""
+        """Note that all before `end` is processed."""
         self._watching().done(StreamOffset.from_json(end).positions)
 
     def stop(self) -> None:
-        """Spark may end the process without it."""
+        """Close the watch. Spark may end the process without calling it."""
         watch, self._watch = self._watch, None
         if watch is not None:
             watch.close()
@@ -128,5 +130,5 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # ------------------------------------------------------------------ on executors
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one task."""
+        """Read the rows of one task."""
         return self._reader.read(partition.value)

@@ -1,11 +1,11 @@
-"""Watches the queues of one stream in a thread of its own, and stores the stream's progress.
+"""Watches the queues of one stream in a thread, and commits the stream's progress.
 
-Spark asks a stream for its latest offset up to 60 times a second, and wants the answer at once. So
-the thread asks brokers, and Spark is answered from memory. One stream has one watch, in the one
+Spark asks a stream for its latest offset up to 60 times a second, and expects an immediate answer.
+So the thread asks brokers, and Spark gets answers from memory. One stream has one watch, in the
 process that Spark keeps for the stream on the driver.
 
-Invariant: what the watch tells was true when it asked; a broker that does not answer keeps the
-bounds of its queues as they were, and is named in the log.
+Invariant: the watch reports what was true when it asked. The queues of a broker that does not
+answer keep their bounds, and the log names the broker.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from gantrymq.spark.source.progress import Progress
 
 log: Final = logging.getLogger("gantrymq.spark")
 
-# A watch asks brokers no more often than this, however many topics it has.
+# The most requests per second of a watch, however many topics it has.
 QUESTIONS_PER_SECOND: Final = 200
 
-# The query that ran before has just ended: brokers hear of it when its connections close.
+# How long to wait for an earlier query that has just ended: brokers remove it from the group when
+# its connections close.
 GROUP_FREE_SECONDS: Final = 5.0
 GROUP_RETRY_SECONDS: Final = 0.25
 
@@ -44,7 +45,7 @@ CLOSE_SECONDS: Final = 5.0
 @final
 @dataclass(frozen=True, slots=True)
 class View:
-    """What is known of the queues at one moment. `number` grows with each time brokers answered."""
+    """The state of the queues at one time. `number` increases with each answer of brokers."""
 
     layout: Layout
     bounds: QueueBounds
@@ -53,7 +54,7 @@ class View:
 
 @final
 class StreamWatch:
-    """`start`, then ask from one thread; `close`."""
+    """The watch of one stream. Call `start`, use it from one thread, then call `close`."""
 
     def __init__(self, options: StreamOptions) -> None:
         self._options = options
@@ -73,12 +74,13 @@ class StreamWatch:
             else GroupMember(group, options.read.expression, int(time.time() * 1000))
         )
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ lifecycle
 
     def start(self) -> None:
-        """Ask once, join the group, and keep watching. Raises a GantryError or an option's.
+        """Ask once, join the group, and start watching. Raises a GantryError or a
+        RocketMQOptionError.
 
-        A stream goes on although a broker is down, or away from the name servers: its queues wait.
+        A stream runs even if a broker is down, or not registered: its queues wait.
         """
         self._cluster.__enter__()
         try:
@@ -108,7 +110,7 @@ class StreamWatch:
         self._cluster.join_group(layout, member)
 
     def close(self) -> None:
-        """Store what was not stored yet, and leave the group."""
+        """Commit the remaining progress, and leave the group."""
         self._is_closed.set()
         if self._thread.is_alive():
             self._thread.join(CLOSE_SECONDS)
@@ -121,44 +123,44 @@ class StreamWatch:
         finally:
             self._cluster.close()
 
-    # ------------------------------------------------------------------ what Spark asks
+    # ------------------------------------------------------------------ answers to Spark
 
     @property
     def cluster(self) -> Cluster:
-        """For questions that are asked once."""
+        """Return the connection, for single requests."""
         return self._cluster
 
     @property
     def view(self) -> View:
-        """What is known now."""
+        """Return the current view."""
         assert self._view is not None, "the watch is started"
         return self._view
 
     def wait_until(self, is_enough: Callable[[View], bool], seconds: float) -> View:
-        """The view as soon as it is enough, or as it is after so many seconds."""
+        """Return the view as soon as `is_enough`, or after so many seconds."""
         with self._changed:
             self._changed.wait_for(lambda: is_enough(self.view), seconds)
             return self.view
 
     def wait_for_more(self) -> None:
-        """Wait until brokers answered again, or as long as an idle stream waits."""
+        """Wait for the next answer of brokers, or as long as an idle stream waits."""
         number = self.view.number
         self.wait_until(lambda view: view.number > number, self._options.poll_wait_s)
 
     def refreshed(self) -> View:
-        """Ask now, of new topics and queues too. Raises a GantryError unless all brokers answer,
-        and an option's when it names what is not there."""
+        """Ask now, also for new topics and queues. Raises a GantryError unless all brokers answer,
+        and a RocketMQOptionError if an option names a topic or queue that does not exist."""
         layout = self._cluster.layout(self._options.read.selection, must_be_there=True)
         bounds = self._cluster.bounds(layout).all()
         return self._saw(layout, bounds)
 
     def done(self, positions: Mapping[QueueKey, int]) -> None:
-        """All messages before these positions are processed; brokers hear of it soon."""
+        """Note that all messages before these positions are processed. They are committed soon."""
         with self._changed:
             self._progress.advance(positions)
 
     def store_progress(self) -> None:
-        """Tell brokers now, and wait for it: the process may be ended at any time after this."""
+        """Commit the progress now, and wait for it, because the process may end after this."""
         if self._member is None:
             return
         with self._storing:
@@ -213,7 +215,7 @@ class StreamWatch:
         return layout
 
     def _saw(self, layout: Layout, bounds: QueueBounds) -> View:
-        """Queues whose brokers did not answer keep what was known of them."""
+        """Make the new view. Queues whose brokers did not answer keep their bounds."""
         with self._changed:
             before = self.view
             kept = {queue: has for queue, has in before.bounds.items() if queue in layout.queues}

@@ -1,4 +1,4 @@
-"""Answers Spark's question where the next micro-batch of a stream ends."""
+"""Decides where the next micro-batch of a stream ends."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Trigger:
         self._planned_at = time.monotonic()
 
     def freeze(self) -> None:
-        """Read what is there now, and nothing that comes later: Trigger.AvailableNow."""
+        """Read only the messages that exist now, for Trigger.AvailableNow."""
         bounds = self._watch.refreshed().bounds
         self._target = {queue: has.end for queue, has in bounds.items()}
 
     def next_end(self, start: StreamOffset, *, is_limited: bool) -> StreamOffset:
-        """The end of the next micro-batch; `start` itself when there is none now.
+        """Return the end of the next micro-batch; `start` itself if there is none now.
 
         Raises DataLossError.
         """
@@ -66,7 +66,7 @@ class Trigger:
             log.warning("skipping lost messages loss=%s", loss)
 
     def _rows(self, waiting: Pending, *, is_limited: bool) -> int:
-        """How many messages the micro-batch takes: 0 where it is put off."""
+        """Return how many messages the micro-batch takes; 0 if it waits for more."""
         limits = self._options.limits
         if not is_limited:
             return waiting.waiting

@@ -116,7 +116,7 @@ def test_settings_of_spark_are_taken_as_spark_submit_takes_them() -> None:
     ("argv", "words"),
     [
         (("archive", *SERVER, "--path", "a"), "topic, topicPattern and assign"),
-        (("archive", *SERVER, "-t", "o", "--path", "/"), "no folder"),
+        (("archive", *SERVER, "-t", "o", "--path", "/"), "not a folder"),
         (("archive", *SERVER, "-t", "o", "--path", "a", "--continuous", "soon"), "--continuous"),
         (("archive", *SERVER, "-t", "o", "--path", "a", "--max-messages", "0"), "maxOffsets"),
         (("archive", "--path", "a", "--compact", "--target-size", "1"), "--target-size"),

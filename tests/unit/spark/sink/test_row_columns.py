@@ -34,7 +34,7 @@ def test_columns_are_found_whatever_their_case() -> None:
         ([BODY], None, "nothing says where to write"),
         ([BODY, StructField("topic", StringType())], "T", "exclude each other"),
         ([BODY, StructField("offset", IntegerType())], "T", "column offset cannot be written"),
-        ([BODY, StructField("Body", BinaryType())], "T", "column body is there twice"),
+        ([BODY, StructField("Body", BinaryType())], "T", "column body occurs twice"),
         ([BODY, StructField("tags", IntegerType())], "T", "make it string"),
         (
             [BODY, StructField("properties", MapType(StringType(), IntegerType()))],

@@ -1,9 +1,9 @@
-"""The job `archive`: writes topics into files, each message once.
+"""Runs the job `archive`, which writes topics into files, each message once.
 
-Each micro-batch goes through three steps, and a crash between any two repeats from the first:
-write the batch under its own name, read back what was written, write the record. Spark's own file
-sink would keep a log that only Spark reads, and that compaction would break; so files are written
-by `foreachBatch`. The key of a row is (topic, brokerName, queueId, queueOffset).
+Each micro-batch goes through three steps, and after a crash the first step is repeated: write the
+batch under its own name, read back what was written, write the record. Spark's own file sink would
+keep a log that only Spark reads, and that compaction would break, so `foreachBatch` writes the
+files. The key of a row is (topic, brokerName, queueId, queueOffset).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Archiver:
         self._archive = archive
         self._records = records
         self.counts: dict[QueueKey, tuple[int, int]] = {}
-        """Rows and bytes of this run."""
+        """The rows and bytes of this run, by queue."""
         self.record: Record | None = None
 
     def write(self, rows: DataFrame, batch_id: int) -> None:
@@ -87,7 +87,7 @@ class Archiver:
 
 
 def run(spark: SparkSession, arguments: ArchiveArguments, ending: Ending) -> Summary:
-    """Until everything is archived that was there at the start, or until it is asked to end."""
+    """Archive all messages that exist at the start, or continue until the job is asked to end."""
     files = Files(spark, arguments.path)
     records = RecordFolder(files, arguments.path)
     archiver = Archiver(archive_table(spark, arguments.path, arguments.table_format), records)

@@ -1,10 +1,10 @@
-"""How far an archive has come: one small record for each streaming query that writes to it.
+"""Records the progress of an archive: one small file for each streaming query that writes to it.
 
     {"v":1,"query":"…","batch":7,"rows":…,"bytes":…,
      "upTo":{"orders":{"broker-a":{"0":1234}}}}        the next offset that is not archived
 
-Invariant: a record is written after its batch. A batch up to `batch` is archived whole, so that it
-need not be written again, and may be compacted.
+Invariant: a record is written after its batch. All batches up to `batch` are archived completely,
+are not written again, and may be compacted.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def encode(record: Record) -> str:
 
 
 def decode(text: str, path: str) -> Record:
-    """Raises JobError on anything else than `encode` makes."""
+    """Parse what `encode` makes. Raises JobError on anything else."""
     try:
         value = json.loads(text)
         if value["v"] != VERSION:
@@ -84,13 +84,13 @@ def decode(text: str, path: str) -> Record:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise JobError(
-            f"{path} is no record of an archive ({error!r}): bring it back from a backup, or remove"
-            " it and give a new --checkpoint, and messages may be archived twice"
+            f"{path} is not a record of an archive ({error!r}): restore it from a backup, or remove"
+            " it and give a new --checkpoint, which may archive messages twice"
         ) from error
 
 
 def nested(values: Mapping[QueueKey, int]) -> dict[str, dict[str, dict[str, int]]]:
-    """By topic, broker and queue, as the format's options write offsets."""
+    """Return the values by topic, broker and queue, as the options of the format write offsets."""
     result: dict[str, dict[str, dict[str, int]]] = {}
     for queue, value in sorted(values.items()):
         brokers = result.setdefault(queue.topic, {})
@@ -99,7 +99,8 @@ def nested(values: Mapping[QueueKey, int]) -> dict[str, dict[str, dict[str, int]
 
 
 def furthest(records: Iterable[Record], topics: Iterable[str]) -> dict[QueueKey, int]:
-    """Where a new query goes on: what any query has archived of these topics, of all without."""
+    """Return the offsets at which a new query begins: the highest that any query has archived of
+    these topics, or of all topics if none is given."""
     wanted = set(topics)
     found: dict[QueueKey, int] = {}
     for record in records:
@@ -118,16 +119,16 @@ class RecordFolder:
         self._folder = f"{path}/{FOLDER}"
 
     def of(self, query: str) -> Record:
-        """A new one when the query has archived nothing yet."""
+        """Return the record of a query; a new one if the query has archived nothing yet."""
         path = self._path(query)
         if self._files.exists(path):
             return decode(self._files.read(path), path)
         return self._interrupted(query, path + BESIDE)
 
     def _interrupted(self, query: str, path: str) -> Record:
-        """A write that broke off before its last step leaves the new record beside its place.
+        """Read the new record that a write left beside the old one when it was interrupted.
 
-        It is whole, unless it is the query's first, which then counts as not written.
+        The new record is complete, unless it is the query's first, which counts as not written.
         """
         if self._files.exists(path):
             try:

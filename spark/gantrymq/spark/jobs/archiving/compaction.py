@@ -1,4 +1,4 @@
-"""Rewrites the small files of an archive into larger ones: `archive --compact`.
+"""Runs `archive --compact`, which rewrites the small files of an archive into larger ones.
 
 A Parquet archive is compacted one (topic, day) at a time, by a journal:
 
@@ -7,10 +7,10 @@ A Parquet archive is compacted one (topic, day) at a time, by a journal:
     3  the new folder is moved to its place, then the old ones are deleted
     4  the journal is deleted
 
-A crash before 2 leaves only _compacting, which the next run deletes; a crash after it leaves the
-journal, which the next run finishes. Between 3's steps a reader may meet rows twice, and never
-misses one. Only batches that a record says are archived whole take part: they are never written
-again.
+A crash before 2 leaves only _compacting, which the next run deletes; a crash after 2 leaves the
+journal, which the next run finishes. Within 3 a reader may see rows twice, but never misses one.
+Only batches that are archived completely, according to a record, are compacted: they are never
+written again.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Batches that become one, in so many files."""
+    """Batches that become one, and its number of files."""
 
     batches: tuple[Batch, ...]
     files: int
 
 
 def plan(batches: Iterable[Batch], target_bytes: int) -> Rewrite | None:
-    """The small batches of one (topic, day); None when there are not at least two small files."""
+    """Plan the small batches of one (topic, day); None if there are fewer than two small files."""
     large = target_bytes * LARGE_ENOUGH
     small = tuple(each for each in batches if any(size < large for size in each.sizes))
     sizes = [size for each in small for size in each.sizes]
@@ -74,7 +74,7 @@ def is_settled(batch: str, records: Mapping[str, Record]) -> bool:
 
 
 def run(spark: SparkSession, arguments: CompactArguments) -> Summary:
-    """Raises JobError when there is no archive."""
+    """Compact an archive. Raises JobError if there is none."""
     path = arguments.path
     rows = open_table(spark, path, arguments.table_format)
     if arguments.table_format == "delta":
@@ -100,7 +100,7 @@ def run(spark: SparkSession, arguments: CompactArguments) -> Summary:
 
 
 def finish(files: Files, path: str) -> None:
-    """Ends what an earlier run began. Twice does nothing."""
+    """Finish what an earlier run began. A second call does nothing."""
     journal = f"{path}/{FOLDER}/{JOURNAL}"
     if files.exists(journal):
         steps = json.loads(files.read(journal))
@@ -132,7 +132,7 @@ def _settled(batch: Batch, records: Mapping[str, Record]) -> bool:
 
 
 def _rewrite(spark: SparkSession, files: Files, path: str, place: str, rewrite: Rewrite) -> int:
-    """How many rows were rewritten. Raises JobError when the count of rows differs."""
+    """Rewrite batches, and return the number of rows. Raises JobError if the numbers differ."""
     old = [batch.folder for batch in rewrite.batches]
     rows = rows_of(spark, path, old)
     name = f"batch={COMPACTED}{uuid.uuid4().hex[:12]}"

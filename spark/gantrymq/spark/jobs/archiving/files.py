@@ -1,4 +1,4 @@
-"""Small files and folders beside an archive, through Hadoop: file:, hdfs:, s3a: and the others."""
+"""Accesses files and folders of an archive through Hadoop: file:, hdfs:, s3a: and others."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any, Final, final
 
 from pyspark.sql import SparkSession
 
-# What a file is called until it is whole.
+# The suffix of a file until it is complete.
 BESIDE: Final = ".new"
 
 
 @final
 class Files:
-    """One file system as Spark's driver reaches it. Paths are whole URLs or paths."""
+    """A file system that Spark's driver can reach. Paths are URLs or absolute paths."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         context = spark.sparkContext
@@ -29,11 +29,11 @@ class Files:
         return bool(self._system.exists(self._path(path)))
 
     def folders(self, path: str) -> list[str]:
-        """The names of its folders; none when it is not there."""
+        """Return the names of the folders in a folder; none if it does not exist."""
         return sorted(name for name, is_folder, _ in self._entries(path) if is_folder)
 
     def sizes(self, path: str) -> dict[str, int]:
-        """Its files that hold data, with their sizes."""
+        """Return the data files of a folder with their sizes."""
         entries = self._entries(path)
         return {
             name: size
@@ -42,7 +42,7 @@ class Files:
         }
 
     def names(self, path: str) -> list[str]:
-        """The names of its files; none when it is not there."""
+        """Return the names of the files in a folder; none if it does not exist."""
         return sorted(name for name, is_folder, _ in self._entries(path) if not is_folder)
 
     def _entries(self, path: str) -> list[tuple[str, bool, int]]:
@@ -62,7 +62,7 @@ class Files:
             stream.close()
 
     def write(self, path: str, text: str) -> None:
-        """Written beside it, then put in its place: one of both is whole at any time."""
+        """Write a new file beside the old one, then replace it: one of both is always complete."""
         beside = path + BESIDE
         stream = self._system.create(self._path(beside), True)
         stream.write(bytearray(text.encode()))
@@ -72,17 +72,17 @@ class Files:
         self.move(beside, path)
 
     def move(self, path: str, to: str) -> None:
-        """Raises OSError when the file system refuses."""
+        """Rename a file or folder. Raises OSError if the file system refuses."""
         target = self._path(to)
         self._system.mkdirs(target.getParent())
         if not self._system.rename(self._path(path), target):
             raise OSError(f"{path} could not be renamed to {to}")
 
     def delete(self, path: str) -> None:
-        """With all that is in it; nothing happens when it is not there."""
+        """Delete a file or folder with its content, if it exists."""
         self._system.delete(self._path(path), True)
 
     def escaped(self, value: str) -> str:
-        """A value of a partition column as Spark writes it in the name of a folder."""
+        """Return a value of a partition column as Spark writes it into the name of a folder."""
         names = self._jvm.org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
         return str(names.escapePathName(value))

@@ -13,12 +13,12 @@ from gantrymq.spark.jobs.arguments import ArchiveSource, Filters, LiveSource, So
 
 FORMAT: Final = "rocketmq"
 
-# Tags of an expression that brokers evaluate are separated so.
+# Separates the tags of an expression that brokers evaluate.
 _OR: Final = "||"
 
 
 def read(spark: SparkSession, source: Source, filters: Filters) -> DataFrame:
-    """The messages that the filters leave. Raises JobError when there is no such archive."""
+    """Read the messages that the filters select. Raises JobError if the archive does not exist."""
     if isinstance(source, LiveSource):
         options = dict(source.options)
         if filters.tags and "subExpression" not in options:
@@ -30,7 +30,7 @@ def read(spark: SparkSession, source: Source, filters: Filters) -> DataFrame:
 
 
 def filtered(rows: DataFrame, filters: Filters) -> DataFrame:
-    """The rows with one of the tags, one of the keys, and of which `where` is true."""
+    """Select the rows with one of the tags and one of the keys for which `where` is true."""
     if filters.tags:
         rows = rows.where(F.col("tags").isin(*filters.tags))
     if filters.keys:
@@ -42,7 +42,7 @@ def filtered(rows: DataFrame, filters: Filters) -> DataFrame:
 
 
 def _archived(spark: SparkSession, source: ArchiveSource) -> DataFrame:
-    """Whole days are left out by their folder; the column of the time decides within a day."""
+    """Read an archive. Folders select whole days, and storeTimestamp selects within a day."""
     conditions: list[Column] = []
     if source.topics:
         conditions.append(F.col("topic").isin(*source.topics))

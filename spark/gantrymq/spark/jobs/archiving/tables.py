@@ -1,11 +1,11 @@
-"""The two formats of an archive: Parquet files, or a Delta table.
+"""Writes and reads the two formats of an archive: Parquet files, or a Delta table.
 
     PATH/topic=…/day=…/batch=…/*.parquet      day is the UTC date of storeTimestamp
     PATH/_archive/<query>.json                how far each streaming query has archived
     PATH/_checkpoint                          the streaming query's checkpoint
 
-Readers pass over names that begin with an underscore. `batch` names the query and its micro-batch:
-writing a micro-batch again replaces what its first attempt left, and nothing else.
+Readers ignore names that begin with an underscore. `batch` names the query and its micro-batch, so
+writing a micro-batch again replaces only what its first attempt left.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ SCHEMA: Final = StructType(
 
 
 class Written(NamedTuple):
-    """What a reader finds of a batch, None where it had no rows; and how many were written.
+    """The rows of a batch that a reader finds, None if it had none; and how many were written.
 
-    `expected` is None where that is not known: Delta does not write a batch twice."""
+    `expected` is None if that is unknown, because Delta does not write a batch twice."""
 
     rows: DataFrame | None
     expected: int | None
 
 
 class ArchiveTable(Protocol):
-    """Where micro-batches are written."""
+    """The archive to which micro-batches are written."""
 
     def write(self, rows: DataFrame, query: str, batch_id: int) -> Written:
-        """Rows with the columns of SCHEMA; the second time with the same batch changes nothing."""
+        """Write rows with the columns of SCHEMA. Writing a batch again changes nothing."""
 
 
 def batch_name(query: str, batch_id: int) -> str:
@@ -62,7 +62,8 @@ def batch_name(query: str, batch_id: int) -> str:
 
 @final
 class ParquetTable:
-    """Spark's dynamic partition overwrite makes a batch appear when all of its tasks are done."""
+    """An archive of Parquet files. Spark's dynamic partition overwrite makes a batch appear only
+    when all of its tasks are done."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
@@ -93,7 +94,7 @@ class ParquetTable:
 
 @final
 class DeltaTable:
-    """Delta's own transactions keep a batch from being written twice."""
+    """An archive in a Delta table, whose transactions prevent a batch from being written twice."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
@@ -113,7 +114,7 @@ class DeltaTable:
 
 
 def archive_table(spark: SparkSession, path: str, table_format: str) -> ArchiveTable:
-    """Raises JobError when the jars of Delta are not there."""
+    """Return the archive in this format. Raises JobError if the jars of Delta are missing."""
     if table_format == "parquet":
         return ParquetTable(spark, path)
     _must_have_delta(spark)
@@ -121,7 +122,7 @@ def archive_table(spark: SparkSession, path: str, table_format: str) -> ArchiveT
 
 
 def open_table(spark: SparkSession, path: str, table_format: str) -> DataFrame:
-    """All rows of an archive. Raises JobError when there is none."""
+    """Return all rows of an archive. Raises JobError if there is none."""
     if not Files(spark, path).exists(path):
         raise JobError(f"there is no archive at {path}: give the --path of the job archive")
     if table_format == "parquet":
@@ -135,7 +136,7 @@ def place_folder(files: Files, path: str, topic: str, day: date) -> str:
 
 
 def rows_of(spark: SparkSession, path: str, folders: Iterable[str]) -> DataFrame:
-    """The rows of these folders of a Parquet archive."""
+    """Return the rows of these folders of a Parquet archive."""
     return _parquet(spark, path).load(list(folders))
 
 
@@ -151,7 +152,7 @@ def _must_have_delta(spark: SparkSession) -> None:
         jvm.org.apache.spark.util.Utils.classForName(DELTA_CLASS, True, True)
     except Py4JJavaError as error:
         raise JobError(
-            "--format delta needs the jars of Delta Lake, and they are not there: add --conf"
+            "--format delta needs the jars of Delta Lake, which are missing: add --conf"
             " spark.jars=delta-spark.jar,delta-storage.jar of a version for"
-            f" Spark {spark.version}, or leave --format away for Parquet"
+            f" Spark {spark.version}, or leave out --format for Parquet"
         ) from error

@@ -1,1 +1,1 @@
-"""Decides what a read takes, in which ranges and tasks, from values alone: no I/O, no clock."""
+"""Planning of reads without I/O and clock: selection, ranges and tasks."""

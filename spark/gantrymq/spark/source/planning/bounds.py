@@ -1,4 +1,4 @@
-"""What brokers have of each queue, and the ranges of offsets that are read of them."""
+"""Defines the offsets that brokers have of each queue, and the ranges that are read."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gantrymq.spark.options.assignment import QueueKey
 class Bounds:
     """The offsets that a broker has of one queue: from `first` up to, but without, `end`.
 
-    Offsets are dense: between the two there is a message at every offset. A slave may lag: what it
-    tells is never more than there is, and may be less.
+    Offsets are dense: between the two there is a message at every offset. A slave may lag, so it
+    reports at most what exists, and possibly less.
     """
 
     first: int

@@ -1,4 +1,4 @@
-"""Finds out which messages are gone that were still to be read, and says so."""
+"""Finds messages that were deleted or lost before they were read, and reports them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from gantrymq.base.errors import GantryError
 from gantrymq.spark.options.assignment import QueueKey
 from gantrymq.spark.source.planning.bounds import QueueBounds
 
-# An error text names so many losses, and counts the rest.
+# The most losses that an error text names. It counts the others.
 NAMED_MAX: Final = 20
 
 
 class Cause(Enum):
-    """Why messages are gone."""
+    """Why messages are lost."""
 
     EXPIRED = "were deleted before they were read, by the broker's retention (fileReservedTime)"
     TRUNCATED = (
         "were read or planned, and the queue ends before them: a broker lost its last messages, or"
-        " the topic was deleted and made anew"
+        " the topic was deleted and created again"
     )
 
 
@@ -37,7 +37,7 @@ class Loss(NamedTuple):
 
 
 class DataLossError(GantryError):
-    """Messages that had to be read are gone."""
+    """Messages were lost before they were read."""
 
     def __init__(self, losses: Iterable[Loss]) -> None:
         self.losses = tuple(losses)
@@ -45,14 +45,14 @@ class DataLossError(GantryError):
         more = len(self.losses) - NAMED_MAX
         rest = f"; and {more} more queues" if more > 0 else ""
         super().__init__(
-            f"messages are lost: {named}{rest}. Set failOnDataLoss=false to go on without them"
+            f"messages are lost: {named}{rest}. Set failOnDataLoss=false to continue without them"
         )
 
 
 def find_losses(positions: Mapping[QueueKey, int], bounds: QueueBounds) -> tuple[Loss, ...]:
-    """What a reader at these positions cannot read any more, in the order of the queues.
+    """Return what a reader at these positions cannot read any more, in the order of the queues.
 
-    A queue that no broker has now is none: its brokers may be back soon, and it waits for them.
+    A queue that no broker has now is not a loss: its brokers may return, and the queue waits.
     """
     losses = []
     for queue, position in sorted(positions.items()):
@@ -69,11 +69,12 @@ def find_losses(positions: Mapping[QueueKey, int], bounds: QueueBounds) -> tuple
 def without_losses(
     positions: Mapping[QueueKey, int], losses: Iterable[Loss]
 ) -> dict[QueueKey, int]:
-    """The positions moved to where messages are: behind what expired, or to the new end."""
+    """Move the positions to existing messages: behind expired ones, or to the new end."""
     moved = {loss.queue: loss.end if loss.cause is Cause.EXPIRED else loss.first for loss in losses}
     return {queue: moved.get(queue, position) for queue, position in positions.items()}
 
 
 def lost_messages(losses: Iterable[Loss]) -> int:
-    """How many were never read: what was truncated had been, or was never stored for good."""
+    """Count the messages that were never read. Truncated ones had been read, or were never stored
+    durably."""
     return sum(loss.end - loss.first for loss in losses if loss.cause is Cause.EXPIRED)

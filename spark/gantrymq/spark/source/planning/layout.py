@@ -1,4 +1,4 @@
-"""Where the queues of a read are: made from the routes that name servers tell."""
+"""Finds the brokers of the queues of a read, from the routes of name servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gantrymq.wire.bodies.shared import Permission
 
 
 class Member(NamedTuple):
-    """The broker that is asked about the queues of one broker name: the master, where it is up."""
+    """The broker that is asked about the queues of one broker name: the master if it is up."""
 
     address: str
     is_master: bool
@@ -29,16 +29,16 @@ class Layout:
     members: Mapping[str, Member]
     """By broker name."""
     topics: frozenset[str]
-    """Those that the name servers know, of the chosen ones."""
+    """The selected topics that the name servers know."""
 
     @property
     def topics_by_broker(self) -> list[tuple[str, str]]:
-        """Each broker name with each topic that it has queues of."""
+        """Return each broker name with each topic of which it has queues."""
         return sorted({(queue.broker_name, queue.topic) for queue in self.queues})
 
 
 def layout_of(selection: Selection, routes: Mapping[str, TopicRouteData]) -> Layout:
-    """The queues that may be read, of the chosen topics."""
+    """Return the readable queues of the selected topics."""
     members: dict[str, Member] = {}
     readable: list[QueueKey] = []
     for topic, route in routes.items():

@@ -1,4 +1,4 @@
-"""Decides how much of what waits a micro-batch takes."""
+"""Decides how many of the waiting messages a micro-batch takes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from gantrymq.spark.options.read_options import TriggerLimits
 Rows = Mapping[QueueKey, int]
 
 ASSUMED_BYTES: Final = 1024.0
-"""The size of a message where the broker tells none."""
+"""The assumed size of a message if the broker reports none."""
 
 
 def must_wait(waiting: int, limits: TriggerLimits, waited_s: float) -> bool:
-    """Whether a micro-batch is put off until more messages are there."""
+    """Whether a micro-batch waits for more messages."""
     return limits.rows_min is not None and waiting < limits.rows_min and waited_s < limits.delay_s
 
 
 def rows_allowed(
     backlog: Rows, limits: TriggerLimits, average_bytes: Mapping[QueueKey, float]
 ) -> int:
-    """How many messages a micro-batch takes in all, at least one where there is one.
+    """Return how many messages a micro-batch takes, at least one if there is any.
 
     `average_bytes` is the expected size of a message of each queue; only maxBytesPerTrigger needs
     it.
@@ -39,12 +39,12 @@ def rows_allowed(
 
 
 def shares(backlog: Rows, rows: int, turn: int) -> dict[QueueKey, int]:
-    """`rows` messages shared out in proportion to the backlog of each queue.
+    """Divide `rows` messages in proportion to the backlog of each queue.
 
-    Invariant: the shares add up to `rows`, or to the whole backlog where that is less; no share is
-    above its queue's backlog; and each queue with a backlog gets a message where there are enough
-    for all, so that none starves. Where there are not, `turn` says which queues come first: a
-    number that grows with what was read gives each its turn.
+    Invariant: the shares add up to `rows`, or to the whole backlog if that is less; no share
+    exceeds its queue's backlog; and each queue with a backlog gets a message if there are enough
+    for all, so that none starves. Otherwise `turn` decides which queues come first: it grows with
+    the number of messages read, so that each queue gets its turn.
     """
     waiting = {queue: backlog[queue] for queue in sorted(backlog) if backlog[queue] > 0}
     total = sum(waiting.values())
@@ -58,7 +58,7 @@ def shares(backlog: Rows, rows: int, turn: int) -> dict[QueueKey, int]:
 
 
 def _in_proportion(waiting: dict[QueueKey, int], rows: int, total: int) -> dict[QueueKey, int]:
-    """One for each queue, and the rest by the largest remainder."""
+    """Give one message to each queue, and divide the rest by the largest remainder."""
     count = len(waiting)
     free, above = rows - count, total - count
     parts = {queue: divmod(free * (size - 1), above) for queue, size in waiting.items()}

@@ -22,10 +22,11 @@ from gantrymq.spark.source.stream_offset import StreamOffset
 @final
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What a stream at one offset has not read yet.
+    """The messages that a stream at one offset has not read yet.
 
-    `positions` is where each queue goes on: those of the offset without what is lost, and new
-    queues at their earliest message. A queue that no broker has now stays where it is.
+    `positions` has the next offset of each queue: those of the stream's offset without lost
+    messages, and new queues at their earliest message. A queue that no broker has now keeps its
+    position.
     """
 
     start: StreamOffset
@@ -35,11 +36,11 @@ class Pending:
 
     @property
     def waiting(self) -> int:
-        """How many messages wait in all."""
+        """The total number of waiting messages."""
         return sum(self.backlog.values())
 
     def end(self, rows: int) -> StreamOffset:
-        """The end of a micro-batch of so many messages: `start` itself where nothing changes."""
+        """Return the end of a micro-batch of `rows` messages; `start` itself if nothing changes."""
         taken = shares(self.backlog, rows, sum(self.positions.values()))
         ends = {queue: at + taken.get(queue, 0) for queue, at in self.positions.items()}
         start = self.start
@@ -56,7 +57,7 @@ class Pending:
 def pending(
     start: StreamOffset, bounds: QueueBounds, target: Mapping[QueueKey, int] | None = None
 ) -> Pending:
-    """What waits for a stream at `start`; with a target, what is left of that."""
+    """Return what waits for a stream at `start`; with a target, what is left up to the target."""
     new = {
         queue: has.first
         for queue, has in bounds.items()
@@ -73,9 +74,9 @@ def pending(
 
 
 def spans_between(start: StreamOffset, end: StreamOffset) -> list[QueueSpan]:
-    """The ranges of a micro-batch; of a replayed one, those that it had the first time.
+    """Return the ranges of a micro-batch. A replayed one has the ranges of its first run.
 
-    Spark also plans batches without data, for timers say: those end where they start.
+    Spark also plans batches without data, such as for timers: those end where they start.
     """
     if end == start:
         return []
@@ -88,10 +89,10 @@ def spans_between(start: StreamOffset, end: StreamOffset) -> list[QueueSpan]:
 
 
 def clamp(spans: list[QueueSpan], bounds: QueueBounds) -> tuple[list[QueueSpan], tuple[Loss, ...]]:
-    """The ranges without what is gone, and what is gone of them.
+    """Return the ranges without lost messages, and the losses.
 
-    What is lacking at a queue's end is not looked for here: a task that reaches it waits for a
-    broker that is back after a failover, and decides then.
+    Messages missing at the end of a queue are not counted here: a task that reaches them waits for
+    a broker that returns after a failover, and decides then.
     """
     starts = {span.queue: span.start for span in spans}
     ends = {span.queue: span.end for span in spans}

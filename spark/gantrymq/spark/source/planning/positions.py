@@ -11,14 +11,14 @@ from gantrymq.spark.options.read_options import ByGroup, ByOffset, ByTimestamp, 
 from gantrymq.spark.source.planning.bounds import Bounds, QueueBounds
 
 Found = Mapping[QueueKey, int | None]
-"""What brokers answered for a queue: an offset, or that there is none."""
+"""The answer of brokers for each queue: an offset, or None."""
 
-# An error text names so many queues, and counts the rest.
+# The most queues that an error text names. It counts the others.
 NAMED_MAX: Final = 5
 
 
 def moments_wanted(place: Place, queues: Iterable[QueueKey]) -> Mapping[QueueKey, int]:
-    """The moments that brokers have to be asked for, in milliseconds."""
+    """Return the times that brokers have to be asked for, in milliseconds."""
     if not isinstance(place, ByTimestamp):
         return {}
     if place.everywhere_ms is not None:
@@ -28,9 +28,10 @@ def moments_wanted(place: Place, queues: Iterable[QueueKey]) -> Mapping[QueueKey
 
 
 def starting_positions(place: Place, bounds: QueueBounds, found: Found) -> dict[QueueKey, int]:
-    """Where reading begins. A queue of which nothing is said begins at its earliest message.
+    """Return where reading begins. A queue that the options do not name begins at its earliest
+    message.
 
-    Raises RocketMQOptionError when the options name what is not there.
+    Raises RocketMQOptionError if the options name a queue or offset that does not exist.
     """
     if isinstance(place, ByOffset):
         _must_be_there("startingOffsets", place.named, bounds)
@@ -48,9 +49,9 @@ def starting_positions(place: Place, bounds: QueueBounds, found: Found) -> dict[
 
 
 def ending_positions(place: Place, bounds: QueueBounds, found: Found) -> dict[QueueKey, int]:
-    """Where a batch ends. A queue of which nothing is said ends at its latest message.
+    """Return where a batch ends. A queue that the options do not name ends at its latest message.
 
-    Raises RocketMQOptionError when the options name what is not there.
+    Raises RocketMQOptionError if the options name a queue or offset that does not exist.
     """
     if isinstance(place, ByOffset):
         _must_be_there("endingOffsets", place.named, bounds)

@@ -1,7 +1,7 @@
-"""Decides which ranges of offsets a query's filters leave out.
+"""Decides which ranges of offsets the filters of a query exclude.
 
-Filters on topic, brokerName, queueId and queueOffset count. Invariant: a range that is left out has
-no row that the filters let pass; Spark applies all filters to the rows again.
+Filters on topic, brokerName, queueId and queueOffset count. Invariant: an excluded range has no row
+that matches the filters. Spark applies all filters to the rows again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OFFSET: Final = "queueoffset"
 @final
 @dataclass(slots=True)
 class PushedFilters:
-    """What is left to read: the values of each name that has some, and a range of offsets."""
+    """The remaining values of each filtered column, and the remaining range of offsets."""
 
     allowed: dict[str, frozenset[object]] = field(default_factory=dict)
     first: int = 0
@@ -38,14 +38,14 @@ class PushedFilters:
 
     @classmethod
     def of(cls, filters: Iterable[Filter]) -> PushedFilters:
-        """Of filters that all have to hold."""
+        """Combine filters that must all match."""
         pushed = cls()
         for each in filters:
             pushed._take(each)
         return pushed
 
     def kept(self, spans: Iterable[QueueSpan]) -> Iterator[QueueSpan]:
-        """The parts of the ranges that may have rows."""
+        """Yield the parts of the ranges that may have matching rows."""
         for span in spans:
             values = zip(("topic", "brokername", "queueid"), span.queue, strict=True)
             if all(value in self.allowed.get(name, {value}) for name, value in values):

@@ -1,4 +1,4 @@
-"""Decides which topics and queues a read takes, of those that name servers know."""
+"""Selects the topics and queues of a read from those that name servers know."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _OF_GROUPS = "%"
 
 
 def named_topics(selection: Selection) -> tuple[str, ...]:
-    """The topics that the options name; none where they give a pattern."""
+    """Return the topics that the options name; none if they give a pattern."""
     if selection.queues:
         return tuple(sorted({queue.topic for queue in selection.queues}))
     return selection.topics
 
 
 def matching_topics(selection: Selection, names: Iterable[str]) -> tuple[str, ...]:
-    """The topics of a cluster that the pattern wants."""
+    """Return the topics of a cluster that match the pattern."""
     pattern = selection.pattern
     assert pattern is not None, "topics are looked for where there is a pattern"
     return tuple(
@@ -34,7 +34,7 @@ def matching_topics(selection: Selection, names: Iterable[str]) -> tuple[str, ..
 
 
 def wanted_queues(selection: Selection, readable: Iterable[QueueKey]) -> frozenset[QueueKey]:
-    """The queues to read, of those that the chosen topics have."""
+    """Return the queues to read, from those of the selected topics."""
     if selection.queues:
         return selection.queues & frozenset(readable)
     return frozenset(readable)
@@ -43,7 +43,7 @@ def wanted_queues(selection: Selection, readable: Iterable[QueueKey]) -> frozens
 def must_exist(
     selection: Selection, known_topics: Iterable[str], found: Iterable[QueueKey]
 ) -> None:
-    """Raises RocketMQOptionError when the options name a topic or a queue that is not there."""
+    """Raise RocketMQOptionError if the options name a topic or a queue that does not exist."""
     missing = sorted(set(named_topics(selection)) - set(known_topics))
     if missing:
         raise RocketMQOptionError(

@@ -13,10 +13,10 @@ from gantrymq.spark.source.planning.bounds import QueueSpan
 
 
 def split(spans: Iterable[QueueSpan], limits: SplitLimits) -> list[QueueSpan]:
-    """The ranges that tasks read, in the order of their queues; empty ranges are left out.
+    """Split ranges into those that tasks read, in the order of their queues, without empty ones.
 
-    Invariant: together they are the ranges that were given; none is longer than records_max; and
-    there are at least partitions_min of them where there are as many messages.
+    Invariant: together they are the given ranges; none is longer than records_max; and there are at
+    least partitions_min of them if there are as many messages.
     """
     ranges = sorted(span for span in spans if span.end > span.start)
     pieces = [_pieces_by_size(span, limits.records_max) for span in ranges]
@@ -36,7 +36,7 @@ def _pieces_by_size(span: QueueSpan, records_max: int | None) -> int:
 
 
 def _add_pieces(ranges: Sequence[QueueSpan], pieces: list[int], least: int) -> None:
-    """Raise the numbers of pieces to `least` in all, those of the longest pieces first."""
+    """Increase the numbers of pieces to a total of `least`, those of the longest pieces first."""
     sizes = [span.end - span.start for span in ranges]
     total = sum(sizes)
     least = min(least, total)

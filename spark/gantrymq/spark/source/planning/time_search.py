@@ -1,8 +1,8 @@
-"""Finds the first message of a queue that was stored at or after a moment.
+"""Finds the first message of a queue that was stored at or after a time.
 
-Brokers of 5.x answer that exactly. Those of 4.9 tell the message whose time is nearest, or any of
-several of the same millisecond, or the last one where none is that new. So a broker's answer is a
-guess: two looks prove a right one, and a wrong one is corrected by halving.
+Brokers of 5.x answer that exactly. Brokers of 4.9 return the message with the nearest time, or any
+of several of the same millisecond, or the last one if none is new enough. So a broker's answer is a
+guess: two reads confirm a right one, and a binary search corrects a wrong one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gantrymq.spark.source.planning.bounds import Bounds
 async def first_stored_at(
     moment_ms: int, has: Bounds, guess: int, stored_ms: Callable[[int], Flow[int]]
 ) -> int | None:
-    """Its offset; None where all messages are older. `stored_ms` tells an offset's time."""
+    """Return its offset; None if all messages are older. `stored_ms` returns an offset's time."""
     guess = min(max(guess, has.first), has.end)
     low, high = has.first, has.end
     if guess < has.end and await stored_ms(guess) < moment_ms:
