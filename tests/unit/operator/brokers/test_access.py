@@ -1,3 +1,5 @@
+"""Tests the credentials and certificates of the operator's clients."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -16,7 +18,7 @@ def trusted(files: AccessFiles, access: BrokerAccess) -> Path:
     return Path(tls.trust_cert_path)
 
 
-def test_a_client_of_a_secure_cluster_signs_and_checks_who_signed_the_servers_certificate() -> None:
+def test_a_client_of_a_secure_cluster_signs_requests_and_verifies_server_certificates() -> None:
     files = AccessFiles()
     keywords = files.keywords(ACCESS)
     assert keywords["access_key"] == "administrator"
@@ -24,7 +26,7 @@ def test_a_client_of_a_secure_cluster_signs_and_checks_who_signed_the_servers_ce
     assert trusted(files, ACCESS).read_text() == "authority"
 
 
-def test_another_authority_is_another_file_and_the_same_one_is_not() -> None:
+def test_each_authority_has_its_own_file() -> None:
     files = AccessFiles()
     other = BrokerAccess(ACCESS.credentials, "another authority")
     assert trusted(files, ACCESS) == trusted(files, ACCESS)
@@ -35,5 +37,5 @@ def test_only_this_process_reads_the_files() -> None:
     assert trusted(AccessFiles(), ACCESS).parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_client_of_an_open_cluster_has_neither() -> None:
+def test_a_client_of_an_open_cluster_has_no_account_and_no_tls() -> None:
     assert AccessFiles().keywords(None) == {}

@@ -1,4 +1,4 @@
-"""A broker is asked which replication secrets it has."""
+"""Tests how brokers are asked for the replication secrets that they have."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_what_a_broker_reports_is_read(tmp_path: Path) -> None:
         await broker.stop()
 
 
-async def test_a_broker_of_an_earlier_version_does_not_say() -> None:
+async def test_a_broker_of_an_earlier_version_reports_no_secrets() -> None:
     broker = HealthServer(Metrics(), Readiness())
     _, port = await broker.start("127.0.0.1", 0)
     try:
@@ -49,10 +49,10 @@ async def test_a_broker_of_an_earlier_version_does_not_say() -> None:
         await broker.stop()
 
 
-async def test_a_broker_that_does_not_answer_does_not_say() -> None:
+async def test_a_broker_that_does_not_answer_reports_no_secrets() -> None:
     assert await asked(ports.free_port()) is None
 
 
 @pytest.mark.parametrize("text", ["", "\n", "<html>", "0123456789abcdef\nready\n", "0123"])
-def test_another_answer_is_none(text: str) -> None:
+def test_an_invalid_answer_reports_no_secrets(text: str) -> None:
     assert fingerprints(text) is None

@@ -1,4 +1,4 @@
-"""A broker that is not ready is asked why."""
+"""Tests how brokers that are not ready are asked for the reason."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Tests the reports of masters about their followers."""
+
 from __future__ import annotations
 
 import pytest
@@ -84,11 +86,11 @@ def test_followers_that_are_no_pods_are_left_out() -> None:
     )
 
 
-def test_a_broker_that_is_not_master_says_nothing_about_others() -> None:
+def test_a_broker_that_is_not_master_gives_no_report() -> None:
     assert reports(HaStatus(is_master=False, log_end=0), 1, {}) is None
 
 
-async def test_a_master_that_is_not_there_gives_no_report() -> None:
+async def test_a_master_that_does_not_answer_gives_no_report() -> None:
     reader = ReplicationReader()
     try:
         assert await reader.ask("127.0.0.1:1", 1, {}) is None

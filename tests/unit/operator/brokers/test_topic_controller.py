@@ -1,4 +1,4 @@
-"""Topics of a cluster kept by the controller, against brokers and name servers of ours."""
+"""Tests the topic controller with real brokers and name servers in the process."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Stage:
             for each in found
         ]
 
-    async def by_hand(self, topic: str, queues: int, *groups: str) -> None:
+    async def change_by_hand(self, topic: str, queues: int, *groups: str) -> None:
         addresses = [self.cluster.address(group) for group in groups or self.cluster.brokers]
         config = TopicConfig(topic, read_queue_nums=queues, write_queue_nums=queues)
         (await self.admin.topics.create(addresses, config)).all()
@@ -93,7 +93,7 @@ async def test_a_run_without_a_change_writes_nothing(stage: Stage) -> None:
     assert stage.api.writes == writes
 
 
-async def test_an_operator_that_starts_anew_writes_nothing_either(stage: Stage) -> None:
+async def test_a_restarted_operator_writes_nothing(stage: Stage) -> None:
     stage.api.create("t", attributes={"message.type": "FIFO"}, deletionPolicy="Delete", order=True)
     await stage.run()
     writes = dict(stage.api.writes)
@@ -116,10 +116,10 @@ async def test_permission_attributes_and_growth_are_applied_at_once(stage: Stage
     assert stage.api.status("t")["drift"] == []
 
 
-async def test_what_was_changed_by_hand_is_repaired_and_named(stage: Stage) -> None:
+async def test_changes_by_hand_are_reverted_and_named(stage: Stage) -> None:
     stage.api.create("t")
     await stage.run()
-    await stage.by_hand("t", 2, "broker-0")
+    await stage.change_by_hand("t", 2, "broker-0")
     (await stage.admin.topics.delete("t", [stage.cluster.address("broker-1")])).all()
     await stage.run()
     assert await stage.queues("t") == [(4, 4), (4, 4)]
@@ -130,7 +130,7 @@ async def test_what_was_changed_by_hand_is_repaired_and_named(stage: Stage) -> N
 
 
 async def test_a_topic_made_by_hand_is_touched_only_when_adopted(stage: Stage) -> None:
-    await stage.by_hand("t", 2, "broker-0")
+    await stage.change_by_hand("t", 2, "broker-0")
     stage.api.create("t")
     await stage.run()
     assert await stage.queues("t") == [(2, 2), None]
@@ -143,7 +143,7 @@ async def test_a_topic_made_by_hand_is_touched_only_when_adopted(stage: Stage) -
 
 
 async def test_a_topic_made_by_hand_as_it_is_described_is_taken_over(stage: Stage) -> None:
-    await stage.by_hand("t", 4)
+    await stage.change_by_hand("t", 4)
     stage.api.create("t")
     report = await stage.run()
     assert report.topics_changed == 0
@@ -152,8 +152,8 @@ async def test_a_topic_made_by_hand_as_it_is_described_is_taken_over(stage: Stag
 
 
 async def test_topics_without_a_resource_are_reported(stage: Stage) -> None:
-    await stage.by_hand("stray", 2, "broker-1")
-    await stage.by_hand("%RETRY%payments", 1)
+    await stage.change_by_hand("stray", 2, "broker-1")
+    await stage.change_by_hand("%RETRY%payments", 1)
     report = await stage.run()
     assert report.unmanaged == ("stray",)
 
@@ -167,7 +167,7 @@ async def test_a_new_group_gets_all_topics(stage: Stage) -> None:
     assert stage.api.status("t")["drift"] == []
 
 
-async def test_a_group_without_a_master_keeps_no_other_one_waiting(stage: Stage) -> None:
+async def test_a_group_without_a_master_does_not_delay_other_groups(stage: Stage) -> None:
     stage.api.create("t")
     await stage.run(stage.cluster.target(away=("broker-1",)))
     assert await stage.queues("t") == [(4, 4), None]
@@ -186,7 +186,7 @@ async def test_a_master_that_is_away_for_a_while_changes_no_status(stage: Stage)
     assert stage.api.writes == writes
 
 
-async def test_what_brokers_refuse_holds_up_no_other_topic(stage: Stage) -> None:
+async def test_a_refused_topic_does_not_delay_other_topics(stage: Stage) -> None:
     for number in range(7):
         stage.api.create(f"t{number}")
     stage.api.create("refused", topicName=TRACES, adopt=True)
@@ -369,7 +369,7 @@ async def test_no_topic_is_made_whose_finalizer_could_not_be_written(stage: Stag
     assert await stage.queues("t") == [None, None]
 
 
-async def test_a_resource_that_is_gone_is_not_written_again_and_again(stage: Stage) -> None:
+async def test_a_deleted_resource_is_not_written_repeatedly(stage: Stage) -> None:
     stage.api.create("t")
     topics = stage.api.topics()
     stage.api.delete("t")

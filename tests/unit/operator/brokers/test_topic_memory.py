@@ -1,4 +1,4 @@
-"""What is remembered between runs until the caches show it."""
+"""Tests what is remembered between runs until the caches show it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gantrymq.operator.topics.values import DrainQuestion, GroupStatus, Refusal,
 from gantrymq.operator.topics.verdicts import ASK_AGAIN_S
 
 
-def test_what_was_written_counts_until_the_cache_shows_another_version() -> None:
+def test_a_written_resource_counts_until_the_cache_shows_another_version() -> None:
     memory, before = TopicMemory(), topic("t")
     middle = replace(before, finalizers=("f",), resource_version="2")
     after = replace(middle, status=TopicStatus(phase="Ready"), resource_version="3")
@@ -42,7 +42,7 @@ def test_resources_that_are_gone_are_forgotten() -> None:
     assert memory.resources([gone]) == (gone,)
 
 
-def test_a_resource_that_was_out_of_date_is_left_until_a_newer_one_is_seen() -> None:
+def test_a_stale_resource_is_skipped_until_a_newer_one_is_seen() -> None:
     memory, before = TopicMemory(), topic("t")
     memory.found_stale(before)
     memory.resources([before])

@@ -1,4 +1,4 @@
-"""Tables of masters, taken apart only when they changed."""
+"""Tests that tables of masters are parsed only if they have changed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_an_address_that_another_group_got_has_no_table_yet() -> None:
     assert tables.system(Master("orders", "broker-1", FIRST.address)) is None
 
 
-def test_a_table_that_is_forgotten_is_read_anew() -> None:
+def test_a_forgotten_table_is_read_again() -> None:
     tables = TopicTables()
     first = tables.read(FIRST, answer(TopicConfig("a")), frozenset({"old"}))
     tables.forget(FIRST)

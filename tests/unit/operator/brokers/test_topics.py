@@ -1,4 +1,4 @@
-"""What masters and name servers are asked about topics, where the controller does not show it."""
+"""Tests requests to masters and name servers about topics, and drained queues."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_queues_below_the_first_one_do_not_count() -> None:
     assert drain_answer(1, stats((0, 5), (0, 5)), {"a": consumed(0, 5)}).is_drained
 
 
-def test_what_expired_needs_no_reader() -> None:
+def test_expired_messages_need_no_reader() -> None:
     assert drain_answer(0, stats((5, 5)), {"a": consumed(0)}).is_drained
 
 
@@ -60,7 +60,7 @@ def test_messages_that_no_group_reads_are_not_drained() -> None:
     assert drain_answer(0, stats((0, 0)), {}).is_drained
 
 
-async def test_a_master_that_does_not_answer_is_said_and_nothing_is_raised() -> None:
+async def test_a_master_that_does_not_answer_is_reported_without_an_error() -> None:
     async with ClusterTopics((NO_SERVER,), timeout_s=1.0) as topics:
         group = await topics.read("orders", GroupView("broker-0", NO_SERVER))
         assert (group.table, group.why) == (None, "has a master that does not answer")
@@ -69,7 +69,7 @@ async def test_a_master_that_does_not_answer_is_said_and_nothing_is_raised() -> 
         assert await topics.drained(DrainQuestion("broker-0", NO_SERVER, "t", 0)) is None
 
 
-async def test_the_table_of_another_cluster_or_group_is_refused_and_said(
+async def test_the_table_of_another_cluster_or_group_is_refused_and_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with (

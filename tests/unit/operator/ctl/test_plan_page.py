@@ -1,4 +1,4 @@
-"""The page of `kubectl gantry plan`."""
+"""Tests the page of `kubectl gantry plan`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kubectl gantry rotate-secret` asks for, and when it is done."""
+"""Tests what `kubectl gantry rotate-secret` requests, and when it is done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The screen of `kubectl gantry status`."""
+"""Tests the screen of `kubectl gantry status`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_waits_and_bad_conditions_are_named_and_good_ones_are_not() -> None:
     assert "Paused" not in text
 
 
-def test_a_generation_that_the_operator_has_not_seen_is_said() -> None:
+def test_a_generation_that_the_operator_has_not_seen_is_shown() -> None:
     text = "\n".join(status_lines(cluster(phase="Running", observedGeneration=2)))
     assert "3 wanted, 2 seen by the operator" in text
 

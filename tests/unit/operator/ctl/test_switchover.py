@@ -1,4 +1,4 @@
-"""Requests for a switchover: what is written to the Lease, and when it is done."""
+"""Tests what a switchover writes to the Lease, and when it is done."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_number_of_a_request_is_above_all_earlier_ones() -> None:
         ({"in_sync": "1,2", "holder": ""}, 2, "has no master now"),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_the_reason(
+def test_impossible_switchovers_are_refused_with_the_reason(
     annotations: dict[str, str], target: int | None, words: str
 ) -> None:
     with pytest.raises(SwitchoverError, match="broker-0") as raised:
@@ -81,7 +81,7 @@ def test_it_is_given_up_when_it_was_granted_and_another_member_leads() -> None:
     assert is_given_up(read_lease(lease(in_sync="1,2", switch_number="2")), wanted)
 
 
-def test_annotations_that_make_no_sense_count_as_absent() -> None:
+def test_invalid_annotations_count_as_absent() -> None:
     found = read_lease(lease(in_sync="1,x,2", epoch="minus one", holder="somebody else"))
     assert (found.holder, found.epoch, found.in_sync) == (0, 0, frozenset({1, 2}))
 

@@ -1,4 +1,4 @@
-"""The page of `kubectl gantry topics`, and the resource that adopts a topic."""
+"""Tests the page of `kubectl gantry topics`, and the resource that adopts a topic."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from gantrymq.fakes_kube.executing import ReportedObjects
 from gantrymq.fakes_kube.server import KubeServer
 from gantrymq.operator.kube.api_config import ApiConfig
 from gantrymq.operator.kube.client import KubeClient
@@ -21,3 +22,8 @@ async def client(server: KubeServer) -> AsyncIterator[KubeClient]:
     client = KubeClient(ApiConfig(server.url))
     yield client
     await client.close()
+
+
+@pytest.fixture
+def reported(client: KubeClient) -> ReportedObjects:
+    return ReportedObjects(client)

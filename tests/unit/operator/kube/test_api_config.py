@@ -1,3 +1,5 @@
+"""Tests how the API and its credentials are found."""
+
 from __future__ import annotations
 
 import base64
@@ -53,7 +55,7 @@ def test_credentials_from_a_program_are_refused_with_a_reason(tmp_path: Path) ->
         api_config.of_kubeconfig(path)
 
 
-def test_a_certificate_that_is_none_is_told(tmp_path: Path) -> None:
+def test_an_invalid_certificate_is_an_error(tmp_path: Path) -> None:
     cluster = {
         "server": "https://127.0.0.1",
         "certificate-authority-data": base64.b64encode(b"no certificate").decode(),
@@ -72,7 +74,7 @@ def test_a_certificate_that_is_none_is_told(tmp_path: Path) -> None:
         ("current-context: gone", "no context named 'gone'"),
     ],
 )
-def test_a_kubeconfig_that_says_nothing_is_told(tmp_path: Path, text: str, words: str) -> None:
+def test_an_empty_or_invalid_kubeconfig_is_an_error(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "config").write_text(text)
 
     with pytest.raises(ConfigurationError, match=words):
@@ -84,7 +86,7 @@ def test_a_missing_kubeconfig_names_the_option(tmp_path: Path) -> None:
         api_config.load(None, {"KUBECONFIG": str(tmp_path / "none")})
 
 
-def test_a_pod_whose_account_has_no_token_is_told(tmp_path: Path) -> None:
+def test_a_pod_whose_account_has_no_token_is_an_error(tmp_path: Path) -> None:
     environment = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
 
     with pytest.raises(ConfigurationError, match="automountServiceAccountToken"):

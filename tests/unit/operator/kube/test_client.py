@@ -1,3 +1,5 @@
+"""Tests requests to the API: errors, retries, lanes and counts."""
+
 from __future__ import annotations
 
 import asyncio
@@ -20,7 +22,7 @@ from gantrymq.operator.kube.errors import (
 PATH = kinds.CONFIG_MAP.path("one", "a")
 
 
-async def test_an_object_that_is_missing_is_told_in_the_api_s_words(client: KubeClient) -> None:
+async def test_a_missing_object_raises_the_text_of_the_api(client: KubeClient) -> None:
     with pytest.raises(NotFoundError, match='configmaps "a" not found') as caught:
         await client.get(PATH)
 
@@ -55,7 +57,7 @@ async def test_a_throttled_request_is_repeated(server: KubeServer, client: KubeC
 
 
 @pytest.mark.parametrize("lane", Lane)
-async def test_throttling_that_goes_on_is_told(
+async def test_continued_throttling_is_an_error(
     server: KubeServer, client: KubeClient, lane: Lane
 ) -> None:
     server.faults.throttled = 100
@@ -76,7 +78,7 @@ async def test_a_long_pause_is_left_to_the_caller(server: KubeServer, client: Ku
     assert caught.value.retry_after_seconds == 60
 
 
-async def test_an_api_that_is_out_leaves_the_outcome_open(
+async def test_a_failing_api_leaves_the_outcome_open(
     server: KubeServer, client: KubeClient
 ) -> None:
     server.faults.is_refusing = True
@@ -96,7 +98,7 @@ async def test_an_api_that_hangs_is_given_up(server: KubeServer) -> None:
         await client.close()
 
 
-async def test_an_api_that_is_not_there_is_told() -> None:
+async def test_an_unreachable_api_is_an_error() -> None:
     client = KubeClient(ApiConfig("http://127.0.0.1:1"))
     try:
         with pytest.raises(UnavailableError):

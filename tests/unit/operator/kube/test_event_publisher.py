@@ -1,3 +1,5 @@
+"""Tests that Events are published once an hour, and dropped beyond the queue."""
+
 from __future__ import annotations
 
 import asyncio
@@ -56,7 +58,7 @@ async def test_a_note_becomes_an_event_of_its_resource(
     assert event["metadata"]["name"].startswith("orders.")
 
 
-async def test_what_was_said_is_not_repeated_within_the_hour(
+async def test_an_event_is_not_repeated_within_the_hour(
     server: KubeServer, publisher: EventPublisher, clock: Clock
 ) -> None:
     publisher.publish(RESOURCE, NOTE)
@@ -85,9 +87,7 @@ async def test_a_restarted_operator_does_not_repeat_it(
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_notes_that_nobody_sends_are_dropped_not_collected(
-    client: KubeClient, clock: Clock
-) -> None:
+async def test_notes_beyond_the_queue_are_dropped(client: KubeClient, clock: Clock) -> None:
     publisher = EventPublisher(client, "operator-1", clock)
 
     for number in range(QUEUE_MAX + 3):

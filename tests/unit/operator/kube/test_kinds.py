@@ -1,3 +1,5 @@
+"""Tests the API paths of kinds and objects."""
+
 from __future__ import annotations
 
 import pytest
@@ -24,6 +26,6 @@ def test_an_object_is_found_by_its_body_or_its_reference() -> None:
     assert kinds.path_of_ref(ObjectRef("v1", "Secret", "one", "s")) == kinds.path_of_body(body)
 
 
-def test_a_kind_that_is_not_known_is_a_bug() -> None:
+def test_an_unknown_kind_is_a_key_error() -> None:
     with pytest.raises(KeyError):
         kinds.kind_named("v1", "Deployment")

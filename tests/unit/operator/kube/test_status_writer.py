@@ -1,3 +1,5 @@
+"""Tests that a status is written only if it differs."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -35,7 +37,7 @@ async def test_a_status_is_written_once(server: KubeServer, writer: StatusWriter
     assert server.calls.writes == ["PATCH brokerclusters/status/one/orders"]
 
 
-async def test_what_goes_from_the_status_is_removed(
+async def test_fields_that_leave_the_status_are_removed(
     server: KubeServer, writer: StatusWriter
 ) -> None:
     await writer.write(resource(server), STATUS | {"maxLag": "0"})
@@ -61,7 +63,7 @@ async def test_conditions_of_other_writers_stay_and_cause_no_writes(
     assert server.calls.requests == {}
 
 
-async def test_a_status_that_was_changed_by_hand_is_put_right(
+async def test_a_status_that_was_changed_by_hand_is_written_again(
     server: KubeServer, writer: StatusWriter
 ) -> None:
     await writer.write(resource(server), STATUS)
@@ -71,7 +73,7 @@ async def test_a_status_that_was_changed_by_hand_is_put_right(
     assert resource(server)["status"] == STATUS
 
 
-async def test_a_resource_made_anew_does_not_get_the_old_status(
+async def test_a_recreated_resource_does_not_get_the_old_status(
     server: KubeServer, writer: StatusWriter
 ) -> None:
     old = resource(server)
@@ -84,7 +86,7 @@ async def test_a_resource_made_anew_does_not_get_the_old_status(
     assert "status" not in resource(server)
 
 
-async def test_a_resource_that_is_gone_is_let_be(server: KubeServer, writer: StatusWriter) -> None:
+async def test_a_deleted_resource_is_no_error(server: KubeServer, writer: StatusWriter) -> None:
     old = resource(server)
     server.delete("BrokerCluster", "one", "orders")
 

@@ -1,3 +1,5 @@
+"""Tests the rate limit of API requests."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Tests writes of single Topics, and their errors."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -26,7 +28,7 @@ def topic(server: KubeServer, *, finalizers: tuple[str, ...] = ()) -> TopicResou
     return topic_from_json(server.put("Topic", body))
 
 
-async def test_a_status_is_written_and_its_version_told(
+async def test_a_status_is_written_and_its_version_returned(
     server: KubeServer, writes: TopicWrites
 ) -> None:
     version = await writes.write_status(topic(server), STATUS)
@@ -51,7 +53,7 @@ async def test_finalizers_are_replaced_on_the_version_that_was_read(
         await writes.set_finalizers(before, ())
 
 
-async def test_a_topic_made_anew_is_another_one(server: KubeServer, writes: TopicWrites) -> None:
+async def test_a_recreated_topic_is_not_written(server: KubeServer, writes: TopicWrites) -> None:
     before = topic(server)
     server.delete("Topic", "one", "orders")
     topic(server)
@@ -60,7 +62,7 @@ async def test_a_topic_made_anew_is_another_one(server: KubeServer, writes: Topi
         await writes.write_status(before, STATUS)
 
 
-async def test_a_topic_that_is_gone_is_told(server: KubeServer, writes: TopicWrites) -> None:
+async def test_a_deleted_topic_is_reported(server: KubeServer, writes: TopicWrites) -> None:
     before = topic(server)
     server.delete("Topic", "one", "orders")
 
@@ -68,7 +70,7 @@ async def test_a_topic_that_is_gone_is_told(server: KubeServer, writes: TopicWri
         await writes.set_finalizers(before, ())
 
 
-async def test_an_api_that_is_out_may_do_it_later(server: KubeServer, writes: TopicWrites) -> None:
+async def test_a_failing_api_is_an_api_error(server: KubeServer, writes: TopicWrites) -> None:
     before = topic(server)
     server.faults.is_refusing = True
 

@@ -1,4 +1,4 @@
-"""The end of a cluster: what goes, what stays, and that nothing hangs."""
+"""Tests what the deletion of a cluster deletes and keeps, and that it always ends."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_policy_that_is_changed_to_retain_lets_the_resource_go() -> None:
 
 
 @pytest.mark.parametrize("hidden", ["objects", "pods", "volume_claims", "leases"])
-def test_data_is_not_deleted_on_a_gap_in_the_view(hidden: str) -> None:
+def test_data_is_not_deleted_with_an_incomplete_snapshot(hidden: str) -> None:
     world = running(storage=DELETE)
     world.delete_resource()
     while world.api.of_kind("StatefulSet") or world.api.of_kind("Pod"):
@@ -142,7 +142,7 @@ def test_the_slices_of_masters_go_with_their_epochs() -> None:
     assert kinds == {CLAIM, "Lease", "EndpointSlice"}
 
 
-def test_an_operator_that_is_killed_after_each_action_still_lets_the_cluster_go() -> None:
+def test_an_operator_that_is_killed_after_each_action_completes_the_deletion() -> None:
     world = running(storage=DELETE, groups=2)
     world.delete_resource()
     for _ in range(100):
@@ -197,7 +197,7 @@ def test_a_stateful_set_without_labels_is_deleted_by_what_its_pods_say() -> None
     assert "orders-namesrv" in uids
 
 
-def test_a_stateful_set_that_does_not_go_holds_the_resource_for_a_bounded_time() -> None:
+def test_a_stateful_set_that_does_not_end_holds_the_resource_for_a_bounded_time() -> None:
     world = running(storage=DELETE)
     stateful_set = world.api.get("StatefulSet", "orders-broker-0")
     assert stateful_set is not None
@@ -218,7 +218,7 @@ def test_a_stateful_set_that_does_not_go_holds_the_resource_for_a_bounded_time()
     assert "orders-broker-0" in events[-1].message
 
 
-def test_members_are_waited_for_when_the_operator_looks_late() -> None:
+def test_members_are_waited_for_after_a_late_reconciliation() -> None:
     world = running(storage=DELETE)
     world.delete_resource()
     world.api.now += MEMBERS_SECONDS + 1
@@ -227,7 +227,7 @@ def test_members_are_waited_for_when_the_operator_looks_late() -> None:
     assert kinds == {"StatefulSet"}
 
 
-def test_in_a_namespace_that_is_deleted_nothing_is_made_anew() -> None:
+def test_nothing_is_created_in_a_namespace_that_is_deleted() -> None:
     world = World({}, nodes=3)
     world.settle()
     world.api.remove("Service", "orders-broker-0")

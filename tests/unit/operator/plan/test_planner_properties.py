@@ -1,4 +1,4 @@
-"""What holds of every plan, whatever happened to the cluster before."""
+"""Tests properties of every plan, after random histories of a cluster."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_a_plan_is_the_same_for_the_same_snapshot(
 
 @SLOW
 @given(SPECS, HISTORIES, st.sampled_from(["objects", "pods", "leases", "nodes", "volume_claims"]))
-def test_nothing_disruptive_is_planned_on_a_gap_in_the_view(
+def test_nothing_disruptive_is_planned_with_an_incomplete_snapshot(
     spec: dict[str, Any], history: list[Fault], hidden: str
 ) -> None:
     world = after(spec, history)
@@ -255,7 +255,7 @@ def test_a_new_operator_restarts_nothing(spec: dict[str, Any]) -> None:
 
 @SLOW
 @given(SPECS, st.sampled_from(["preferredMasters", "paused", "storage"]))
-def test_a_field_that_pods_do_not_depend_on_takes_no_pod_away(
+def test_a_field_that_pods_do_not_depend_on_restarts_no_pod(
     spec: dict[str, Any], field: str
 ) -> None:
     world = World(spec, nodes=4)

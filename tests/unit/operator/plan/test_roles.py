@@ -1,4 +1,4 @@
-"""Requests for masters: when the operator moves one, and when it does not."""
+"""Tests when the operator requests another master, and when it does not."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def test_a_new_cluster_has_its_masters_on_all_nodes() -> None:
     assert sorted(nodes_of_masters(world)) == ["node-0", "node-0", "node-1", "node-1"]
 
 
-def test_a_group_that_has_formed_is_told_whom_to_prefer() -> None:
+def test_a_group_that_has_formed_gets_a_preferred_master() -> None:
     world = running(groups=2)
     for lease in world.api.of_kind("Lease"):
         assert read_lease(lease).preferred == read_lease(lease).holder
 
 
-def test_masters_that_crowd_are_moved_one_at_a_time() -> None:
+def test_masters_on_a_crowded_node_are_moved_one_at_a_time() -> None:
     world = running(groups=4)
     crowd(world)
     world.api.now += 100

@@ -1,4 +1,4 @@
-"""Restarts: order, and what they wait for."""
+"""Tests the order of restarts, and what they wait for."""
 
 from __future__ import annotations
 

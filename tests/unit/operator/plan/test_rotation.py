@@ -1,4 +1,4 @@
-"""A new replication secret comes in steps, each of which all members have reached."""
+"""Tests that a secret rotation takes steps, each of which all members have reached."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_step_waits_for_each_member_and_the_status_names_those_that_miss(step:
     assert rotation_of(world.settle()) == {"request": "monday", "step": "Done", "waitsFor": []}
 
 
-def test_a_member_that_cannot_be_asked_holds_a_step_up() -> None:
+def test_a_member_that_does_not_answer_delays_a_step() -> None:
     world = running()
     world.ask_for_a_new_secret("monday")
     known = world.files.known()
@@ -146,7 +146,7 @@ def test_a_paused_cluster_keeps_its_secret() -> None:
     assert lines_of(world) != before
 
 
-def test_a_request_that_is_too_long_is_told_and_changes_nothing() -> None:
+def test_a_request_that_is_too_long_is_reported_and_changes_nothing() -> None:
     world = running()
     world.ask_for_a_new_secret("x" * (REQUEST_MAX + 1))
     planned = world.plan()
@@ -175,7 +175,7 @@ def edit(world: World, text: bytes | None, step: str) -> None:
         (b"", "OldRemoved", "it has 0 lines"),
     ],
 )
-def test_a_secret_that_was_edited_during_a_change_is_told_and_left_alone(
+def test_a_secret_that_was_edited_during_a_rotation_is_reported_and_not_changed(
     text: bytes | None, step: str, told: str
 ) -> None:
     world = running()
@@ -194,7 +194,7 @@ def test_a_change_by_hand_is_left_alone() -> None:
     assert planned.waits == ()
 
 
-def test_a_secret_that_is_made_anew_is_what_was_asked_for() -> None:
+def test_a_recreated_secret_fulfils_the_request() -> None:
     world = running()
     world.ask_for_a_new_secret("monday")
     world.lose("Secret", SECRET)
@@ -203,7 +203,7 @@ def test_a_secret_that_is_made_anew_is_what_was_asked_for() -> None:
     assert rotation_of(world.plan()) == {"request": "monday", "step": "Done", "waitsFor": []}
 
 
-def test_the_new_text_is_not_in_the_words_of_a_plan() -> None:
+def test_a_plan_does_not_show_the_new_secret() -> None:
     world = running()
     world.ask_for_a_new_secret("monday")
     [change] = changes(world.plan())
@@ -249,7 +249,7 @@ def _brokers(world: World) -> list[Json]:
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(ACTS, st.integers(0, 9)), max_size=25))
-def test_members_always_believe_each_other_and_every_change_ends(
+def test_members_always_accept_each_other_and_every_rotation_ends(
     history: list[tuple[str, int]],
 ) -> None:
     world = running()

@@ -1,4 +1,4 @@
-"""The replication Secret: who owns it, and what is said and not done once it was deleted."""
+"""Tests the owner of the replication Secret, and the plans after it was deleted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ready(planned: Plan) -> Json:
     return next(each for each in conditions if each["type"] == "Ready")
 
 
-def test_the_secret_of_a_cluster_that_was_made_anew_gets_the_new_owner_and_keeps_its_data() -> None:
+def test_the_secret_of_a_recreated_cluster_gets_the_new_owner_and_keeps_its_data() -> None:
     world = running()
     secret = secret_of(world)
     data = dict(secret["data"])
@@ -57,7 +57,7 @@ def hold_kubelets(world: World) -> None:
     world.files.held.update(each["metadata"]["name"] for each in world.api.of_kind("Node"))
 
 
-def test_a_secret_that_was_deleted_is_made_anew_and_the_status_says_what_to_do() -> None:
+def test_a_deleted_secret_is_created_again_and_the_status_says_what_to_do() -> None:
     world = running()
     hold_kubelets(world)
     world.lose("Secret", SECRET)
@@ -101,7 +101,7 @@ def test_no_member_is_restarted_alone_while_the_others_know_another_secret() -> 
     assert any("replication Secret was created again" in each.why for each in planned.waits)
 
 
-def test_a_new_cluster_says_nothing_of_its_secret() -> None:
+def test_a_new_cluster_reports_nothing_about_its_secret() -> None:
     world = World({}, nodes=3)
     first = world.plan()
     assert any(isinstance(each, Apply) and each.body["kind"] == "Secret" for each in first.actions)

@@ -1,4 +1,4 @@
-"""A cluster keeps the security profile that it was created with."""
+"""Tests that a cluster keeps the security profile that it was created with."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_new_cluster_has_the_profile_of_the_installation_unless_it_names_one()
     assert profile(named.settle()) == "open"
 
 
-def test_another_default_of_the_operator_changes_no_cluster_that_is_there() -> None:
+def test_another_default_of_the_operator_changes_no_existing_cluster() -> None:
     for before, after in (
         (SecurityProfile.OPEN, SecurityProfile.SECURE),
         (SecurityProfile.SECURE, SecurityProfile.OPEN),
@@ -66,7 +66,7 @@ def test_a_cluster_of_an_earlier_version_stays_open() -> None:
     assert profile(made.plan()) == "open"
 
 
-def test_another_profile_than_the_one_at_creation_is_told_and_not_carried_out() -> None:
+def test_a_change_of_the_profile_is_reported_and_not_made() -> None:
     made = world(SecurityProfile.OPEN)
     made.settle()
     made.change(security={"profile": "secure"})
@@ -76,7 +76,7 @@ def test_another_profile_than_the_one_at_creation_is_told_and_not_carried_out() 
     assert "set it back to open" in applied(planned)["message"]
 
 
-def test_settings_that_the_default_profile_decides_are_told() -> None:
+def test_settings_that_the_default_profile_decides_are_reported() -> None:
     made = world(SecurityProfile.SECURE, config={"aclEnable": "false"}, replicationTls="accepted")
     message = applied(made.settle())["message"]
     assert "spec.config or spec.nameServerConfig has aclEnable" in message

@@ -1,4 +1,4 @@
-"""Services that others change: they keep their address, and are deleted only as a last resort."""
+"""Tests that edited Services keep their address, and are deleted only if necessary."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def deleted_services(planned: Plan) -> list[str]:
     return [each.name for each in found if each.kind == "Service"]
 
 
-def test_a_port_and_a_selector_by_hand_cost_a_group_neither_service_nor_address() -> None:
+def test_a_port_and_a_selector_added_by_hand_do_not_change_the_address_of_a_group() -> None:
     world = running()
     before = service(world)
     uid, address = before["metadata"]["uid"], before["spec"]["clusterIP"]
@@ -40,7 +40,7 @@ def test_a_port_and_a_selector_by_hand_cost_a_group_neither_service_nor_address(
     assert "selector" not in after["spec"]
 
 
-def test_a_service_is_not_made_anew_while_something_else_is_done() -> None:
+def test_a_service_is_not_recreated_while_other_actions_are_planned() -> None:
     world = running()
     service(world, f"{GROUP}-members")["spec"]["clusterIP"] = "10.96.9.9"
     world.change(config={"fileReservedTime": "48"})

@@ -1,4 +1,4 @@
-"""Spreading masters over nodes."""
+"""Tests how masters are spread over nodes."""
 
 from __future__ import annotations
 

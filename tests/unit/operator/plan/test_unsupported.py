@@ -1,4 +1,4 @@
-"""Changes that this version does not make are told, and the rest is applied."""
+"""Tests that unsupported changes are reported, and others are made."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def condition(world: World, kind: str) -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_the_condition_says_what_to_do_and_the_cluster_runs_on(
+def test_the_condition_says_what_to_do_and_the_cluster_keeps_running(
     change: dict[str, Any], words: str
 ) -> None:
     world = World({"groups": 2})

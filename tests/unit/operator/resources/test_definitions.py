@@ -1,4 +1,4 @@
-"""The generated schemas are structural, bounded, described, and refuse wrong values."""
+"""Tests that the generated schemas are structural, bounded, described, and strict."""
 
 from __future__ import annotations
 

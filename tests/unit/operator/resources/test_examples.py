@@ -1,4 +1,4 @@
-"""The example resources keep the schema, are parsed, and name settings that servers have."""
+"""Tests that the example resources are valid, and name existing settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definitions and documentation in the repository are what the model says."""
+"""Tests that the generated definitions and documents are current."""
 
 from __future__ import annotations
 

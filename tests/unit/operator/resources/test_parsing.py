@@ -1,4 +1,4 @@
-"""The parser accepts and refuses what the API server does, fills defaults, and never raises."""
+"""Tests that the parser accepts what the API server accepts, and never raises."""
 
 from __future__ import annotations
 

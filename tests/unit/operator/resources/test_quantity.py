@@ -1,4 +1,4 @@
-"""Quantities are read as Kubernetes reads them."""
+"""Tests that quantities are parsed as Kubernetes parses them."""
 
 from __future__ import annotations
 

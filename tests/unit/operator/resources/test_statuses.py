@@ -1,4 +1,4 @@
-"""Statuses become JSON that the schema allows."""
+"""Tests that statuses become JSON that the schema allows."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Tests which events of BrokerClusters count as changes."""
+
 from __future__ import annotations
 
 from typing import Any

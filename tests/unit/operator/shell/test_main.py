@@ -1,4 +1,4 @@
-"""The operator as a process of its own, with kopf, against a simulated API server."""
+"""Tests the operator as a process, with kopf and a simulated API server."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Running:
         async for line in self.process.stderr:
             self.lines.append(line.decode())
 
-    def has_said(self, words: str) -> bool:
+    def has_logged(self, words: str) -> bool:
         return any(words in line for line in self.lines)
 
-    async def until_said(self, words: str) -> str:
-        await until(lambda: self.has_said(words) or self.process.returncode is not None)
-        assert self.has_said(words), "".join(self.lines)
+    async def until_logged(self, words: str) -> str:
+        await until(lambda: self.has_logged(words) or self.process.returncode is not None)
+        assert self.has_logged(words), "".join(self.lines)
         return next(line for line in self.lines if words in line)
 
     async def end(self) -> int:
@@ -98,7 +98,7 @@ def holder(server: KubeServer) -> str:
 
 
 async def get(running: Running, path: str) -> tuple[int, str]:
-    line = await running.until_said("metrics=")
+    line = await running.until_logged("metrics=")
     address = re.search(r"metrics=(\S+)", line)
     assert address is not None
     async with (
@@ -108,9 +108,9 @@ async def get(running: Running, path: str) -> tuple[int, str]:
         return answer.status, await answer.text()
 
 
-async def test_kopf_tells_of_a_new_cluster(server: KubeServer, start: Start) -> None:
+async def test_kopf_reports_a_new_cluster(server: KubeServer, start: Start) -> None:
     running = await start()
-    await running.until_said("leading")
+    await running.until_logged("leading")
     await until(lambda: server.calls.requests["WATCH brokerclusters"])
     lists = server.calls.requests["LIST brokerclusters"]
 
@@ -137,27 +137,25 @@ async def test_probes_and_metrics_are_served(server: KubeServer, start: Start) -
     assert 'gantry_operator_cached_objects{kind="statefulsets"} 2.0' in metrics
 
 
-async def test_sigterm_hands_over_to_the_one_that_stands_by(
-    server: KubeServer, start: Start
-) -> None:
+async def test_sigterm_hands_over_to_the_standby(server: KubeServer, start: Start) -> None:
     first = await start()
-    await first.until_said("leading")
+    await first.until_logged("leading")
     second = await start()
-    await second.until_said("standing by")
+    await second.until_logged("standing by")
     leader = holder(server)
     assert await get(second, "/health/ready") == (200, "ready\n")
 
     first.process.send_signal(signal.SIGTERM)
 
     assert await first.end() == 0
-    assert first.has_said("released leadership")
-    await second.until_said("leading")
+    assert first.has_logged("released leadership")
+    await second.until_logged("leading")
     assert holder(server) not in ("", leader)
 
 
 async def test_a_lost_lease_ends_the_process(server: KubeServer, start: Start) -> None:
     running = await start()
-    await running.until_said("leading")
+    await running.until_logged("leading")
     lease = server.get(*LEASE)
     assert lease is not None
     spec: dict[str, Any] = lease["spec"] | {"holderIdentity": "another"}
@@ -165,7 +163,7 @@ async def test_a_lost_lease_ends_the_process(server: KubeServer, start: Start) -
     server.put("Lease", {"metadata": {"namespace": "system", "name": LEASE[2]}, "spec": spec})
 
     assert await running.end() == EXIT_LOST
-    assert running.has_said("lost leadership, exiting")
+    assert running.has_logged("lost leadership, exiting")
     assert holder(server) == "another"
 
 
@@ -173,14 +171,14 @@ async def test_it_waits_for_the_kinds_to_be_installed(server: KubeServer, start:
     server.faults.list_refusals["brokerclusters"] = (404, "no such resource")
     add_cluster(server)
     running = await start()
-    await running.until_said("install the CustomResourceDefinitions")
+    await running.until_logged("install the CustomResourceDefinitions")
 
     server.faults.list_refusals.clear()
 
     await until(lambda: is_quiet(server))
 
 
-async def test_a_namespace_that_may_not_be_read_stops_no_other(
+async def test_a_forbidden_namespace_does_not_affect_others(
     server: KubeServer, start: Start
 ) -> None:
     server.faults.list_refusals["*/gone"] = (403, "forbidden")
@@ -200,7 +198,7 @@ async def test_a_namespace_that_may_not_be_read_stops_no_other(
     assert running.process.returncode is None
 
 
-async def test_a_kubeconfig_that_is_missing_is_told(tmp_path: Path) -> None:
+async def test_a_missing_kubeconfig_is_an_error(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "gantrymq.operator", "--kubeconfig", str(tmp_path / "none"),
         stderr=PIPE,

@@ -1,4 +1,4 @@
-"""The operator against a simulated API server, over real sockets."""
+"""Tests the operator with a simulated API server over real sockets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def one_more(operator: Operator) -> None:
     await until(lambda: runs(operator) > before)
 
 
-async def test_a_cluster_is_made_and_said_to_be_ready(server: KubeServer) -> None:
+async def test_a_cluster_is_created_and_becomes_ready(server: KubeServer) -> None:
     add_cluster(server, groups=2)
 
     async with operating(server):
@@ -58,7 +58,7 @@ async def test_a_cluster_is_made_and_said_to_be_ready(server: KubeServer) -> Non
     assert status(server)["readyMembers"] == "4/4"
 
 
-async def test_a_second_look_writes_nothing(server: KubeServer) -> None:
+async def test_a_second_reconciliation_writes_nothing(server: KubeServer) -> None:
     add_cluster(server)
     async with operating(server) as operator:
         await until(lambda: is_quiet(server))
@@ -81,7 +81,7 @@ async def test_a_restarted_operator_changes_nothing(server: KubeServer) -> None:
     assert server.calls.writes == []
 
 
-async def test_what_is_deleted_by_hand_is_made_again(server: KubeServer) -> None:
+async def test_objects_deleted_by_hand_are_created_again(server: KubeServer) -> None:
     add_cluster(server)
     async with operating(server):
         await until(lambda: is_quiet(server))
@@ -91,7 +91,7 @@ async def test_what_is_deleted_by_hand_is_made_again(server: KubeServer) -> None
         await until(lambda: server.get("Service", "one", "orders-broker-0-members"))
 
 
-async def test_what_is_changed_by_hand_is_put_right(server: KubeServer) -> None:
+async def test_changes_by_hand_are_reverted(server: KubeServer) -> None:
     add_cluster(server)
     async with operating(server):
         await until(lambda: is_quiet(server))
@@ -138,7 +138,7 @@ async def test_a_deleted_cluster_takes_what_it_owned_along(server: KubeServer) -
     assert owned["Lease"] != []
 
 
-async def test_a_refusal_is_told_in_the_status_and_recovered_from(server: KubeServer) -> None:
+async def test_a_refusal_is_shown_in_the_status_and_recovered_from(server: KubeServer) -> None:
     server.faults.refusals["PATCH statefulsets/orders-broker-0"] = (
         422,
         "admission webhook denied the request: image is not signed",
@@ -153,7 +153,7 @@ async def test_a_refusal_is_told_in_the_status_and_recovered_from(server: KubeSe
         await until(lambda: is_quiet(server))
 
 
-async def test_too_many_requests_are_waited_out(server: KubeServer) -> None:
+async def test_throttled_requests_are_repeated(server: KubeServer) -> None:
     add_cluster(server)
     server.faults.throttled = 60
 
@@ -163,7 +163,7 @@ async def test_too_many_requests_are_waited_out(server: KubeServer) -> None:
     assert server.faults.throttled == 0
 
 
-async def test_an_api_outage_is_ridden_out(server: KubeServer) -> None:
+async def test_the_operator_recovers_after_an_api_outage(server: KubeServer) -> None:
     add_cluster(server)
     async with operating(server):
         await until(lambda: server.get("Service", "one", "orders-namesrv"))
@@ -177,7 +177,7 @@ async def test_an_api_outage_is_ridden_out(server: KubeServer) -> None:
 
 
 @pytest.mark.parametrize("lost", [1, 10, 60])
-async def test_lost_events_delay_but_do_not_prevent(server: KubeServer, lost: int) -> None:
+async def test_lost_events_only_delay_changes(server: KubeServer, lost: int) -> None:
     add_cluster(server)
     pace = Pace(backoff_seconds=0.02, relist_seconds=1.0)
     async with operating(server, pace=pace):
@@ -258,7 +258,7 @@ async def test_an_object_that_lost_its_labels_is_found_again(server: KubeServer)
         )
 
 
-async def test_a_cluster_made_anew_does_not_inherit_a_refusal(server: KubeServer) -> None:
+async def test_a_recreated_cluster_does_not_inherit_a_refusal(server: KubeServer) -> None:
     server.faults.refusals["PATCH statefulsets/orders-broker-0"] = (422, "not signed")
     add_cluster(server, paused=False)
     async with operating(server) as operator:

@@ -1,4 +1,4 @@
-"""The operator is killed after each single write, restarted, and must end at the same place."""
+"""Tests that an operator that is killed after any write ends at the same state."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def made(objects: Objects, *, kill_after: int | None, **spec: Any) -> tupl
     return server, is_killed
 
 
-async def test_every_single_write_may_be_the_last_one() -> None:
+async def test_the_operator_may_be_killed_after_each_write() -> None:
     reference, _ = await made(Objects(), kill_after=None)
     wanted, names = specs_of_owned(reference), names_of_owned(reference)
     for count in range(1, WRITES_MAX):
@@ -61,7 +61,7 @@ async def test_every_single_write_may_be_the_last_one() -> None:
     assert count > 10
 
 
-async def test_accounts_fit_together_whichever_write_was_the_last_one() -> None:
+async def test_accounts_fit_together_after_a_kill_at_any_write() -> None:
     secure = {"security": {"profile": "secure"}}
     tried = 0
     for count in range(1, WRITES_MAX):
@@ -87,7 +87,7 @@ def content(server: KubeServer, secret: str) -> dict[str, bytes]:
     return {key: base64.b64decode(text) for key, text in found["data"].items()}
 
 
-async def test_a_deletion_may_be_cut_off_after_any_write() -> None:
+async def test_a_deletion_continues_after_a_kill_at_any_write() -> None:
     for count in range(1, WRITES_MAX):
         objects = Objects()
         await made(objects, kill_after=None)

@@ -1,4 +1,4 @@
-"""Fifty clusters, one of them in a black hole: the others must not notice."""
+"""Tests that one cluster whose requests hang does not delay fifty others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def add_all(server: KubeServer, namespaces: Iterable[str]) -> None:
         add_cluster(server, namespace, nameServers=1)
 
 
-async def test_requests_that_hang_delay_their_own_cluster_alone(
+async def test_hanging_requests_delay_only_their_own_cluster(
     server: KubeServer, life: Life
 ) -> None:
     add_all(server, NAMESPACES)
@@ -38,7 +38,7 @@ async def test_requests_that_hang_delay_their_own_cluster_alone(
     del life
 
 
-async def test_a_hole_that_closes_lets_its_cluster_go_on(server: KubeServer, life: Life) -> None:
+async def test_a_cluster_continues_after_its_requests_hung(server: KubeServer, life: Life) -> None:
     add_all(server, NAMESPACES[:9])
     server.faults.black_holes.add(STUCK)
     async with operating(server, request_seconds=0.5):

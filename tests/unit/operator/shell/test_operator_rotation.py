@@ -1,4 +1,4 @@
-"""A new secret, from the command to the brokers' files: over real sockets, without Kubernetes."""
+"""Tests a secret rotation from the command to the brokers' files, over real sockets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics through the whole operator: simulated API server, real broker."""
+"""Tests topics with the whole operator, a simulated API server and a real broker."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Tests the command line and the environment of the operator."""
+
 from __future__ import annotations
 
 import pytest
@@ -34,7 +36,7 @@ def test_the_lease_of_another_release_has_another_name() -> None:
 
 
 @pytest.mark.parametrize("port", ["x", "-1", "65536", ""])
-def test_a_port_that_is_none_is_refused(port: str) -> None:
+def test_an_invalid_port_is_refused(port: str) -> None:
     with pytest.raises(ConfigurationError, match="give a port"):
         options.parse([], {"GANTRY_OPERATOR_METRICS_PORT": port})
 
@@ -51,6 +53,6 @@ def test_an_unknown_option_ends_the_program(capsys: pytest.CaptureFixture[str]) 
     ("flag", "words"),
     [("--log-level", "give DEBUG, INFO"), ("--image-pull-policy", "give Always, IfNotPresent")],
 )
-def test_a_word_that_is_none_of_the_allowed_is_refused(flag: str, words: str) -> None:
+def test_a_value_that_is_not_allowed_is_refused(flag: str, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         options.parse([flag, "Sometimes"], {})

@@ -1,3 +1,5 @@
+"""Tests when the operator counts as alive and ready."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ def test_a_silent_reflector_is_named() -> None:
     assert probes.silent_reflectors(reflectors, 191) == ("no event and no bookmark: pods for 91 s")
 
 
-def test_a_key_that_waits_for_too_long_is_told() -> None:
+def test_a_key_that_waits_for_too_long_is_reported() -> None:
     assert probes.late_keys(120) is None
     assert "has waited for 121 s" in (probes.late_keys(121) or "")
 

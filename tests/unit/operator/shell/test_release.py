@@ -1,4 +1,4 @@
-"""Which finalizers `gantry operator release` leaves."""
+"""Tests which finalizers `gantry operator release` keeps."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from gantrymq.operator.shell.release import remaining
 from gantrymq.operator.topics.values import FINALIZER as TOPIC
 
 
-def test_only_finalizers_of_gantry_are_taken_off() -> None:
+def test_only_finalizers_of_gantry_are_removed() -> None:
     assert remaining([TOPIC, "example.com/keep", CLUSTER]) == ["example.com/keep"]

@@ -1,3 +1,5 @@
+"""Tests the access to secure clusters, and the values of new Secrets."""
+
 from __future__ import annotations
 
 import base64
@@ -50,7 +52,7 @@ async def test_the_account_and_the_authority_are_those_of_the_named_secrets(
 
 
 @pytest.mark.parametrize("tools", ["", "accessKey: [", "accessKey: administrator\n"])
-async def test_secrets_that_say_nothing_usable_give_no_access(
+async def test_unusable_secrets_give_no_access(
     server: KubeServer, reader: SecurityReader, tools: str
 ) -> None:
     assert await reader.access(NAMES, NAMED) is None
@@ -94,7 +96,7 @@ async def test_the_key_of_applications_follows_from_accounts_that_are_there(
     assert again.application == first.application
 
 
-async def test_nothing_is_drawn_where_no_secret_is_missing(reader: SecurityReader) -> None:
+async def test_no_random_values_are_made_if_no_secret_is_missing(reader: SecurityReader) -> None:
     own = there("orders-accounts", "orders-client", "orders-tls")
     assert await reader.new(NAMES, SECURE, own) is None
     assert await reader.new(NAMES, NAMED, there()) is None

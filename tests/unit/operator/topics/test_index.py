@@ -1,4 +1,4 @@
-"""The index of Topics by cluster."""
+"""Tests the index of Topics by cluster."""
 
 from __future__ import annotations
 

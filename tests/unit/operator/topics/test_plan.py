@@ -1,4 +1,4 @@
-"""Single decisions of `plan_topics`."""
+"""Tests single decisions of `plan_topics`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def drained_message(resource: TopicResource) -> str:
 # ---------------------------------------------------------------------- what is said
 
 
-def test_a_group_that_is_away_is_named_and_the_others_go_on(world: TopicWorld) -> None:
+def test_an_unavailable_group_is_named_and_the_others_continue(world: TopicWorld) -> None:
     world.away = {"broker-1"}
     world.add(topic("t"))
     world.run()
@@ -64,7 +64,7 @@ def test_a_failover_changes_no_status_unless_the_spec_changed(world: TopicWorld)
     assert ready(world, "t")[:2] == (False, "MasterAway")
 
 
-def test_a_spec_that_cannot_be_used_is_said_and_recovers(world: TopicWorld) -> None:
+def test_an_invalid_spec_is_reported_and_recovers(world: TopicWorld) -> None:
     world.add(topic("t", topicName="%DLQ%payments"))
     world.run()
     assert ready(world, "t")[:2] == (False, "InvalidSpec")
@@ -93,7 +93,7 @@ def test_a_group_that_the_cluster_does_not_have_is_named(world: TopicWorld) -> N
     assert "names broker-7, which the cluster does not have" in ready(world, "t")[2]
 
 
-def test_a_paused_cluster_is_left_alone_and_said(world: TopicWorld) -> None:
+def test_a_paused_cluster_is_not_changed_and_reported(world: TopicWorld) -> None:
     world.is_paused = True
     world.add(topic("t"))
     world.run()
@@ -159,7 +159,7 @@ def test_a_loser_of_a_winner_that_made_nothing_inherits_nothing(world: TopicWorl
     assert world.tables["broker-0"]["T"] == BrokerTopic(1, 1)
 
 
-def test_what_a_spec_does_not_speak_of_stays_as_it_is(world: TopicWorld) -> None:
+def test_properties_that_the_spec_does_not_have_stay(world: TopicWorld) -> None:
     hand_made = BrokerTopic(2, 2, 7, False, (("reserve.time", "5"),), "MULTI_TAG", 1)
     world.by_hand("broker-0", "t", hand_made)
     world.add(topic("t", adopt=True, attributes={"message.type": "FIFO"}))

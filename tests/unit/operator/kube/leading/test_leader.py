@@ -1,3 +1,5 @@
+"""Tests how a process acquires, renews, loses and releases the leader Lease."""
+
 from __future__ import annotations
 
 import asyncio
@@ -37,7 +39,7 @@ async def test_the_first_candidate_leads_and_the_second_stands_by(
     assert holder(server) == "second"
 
 
-async def test_a_released_lease_names_nobody(server: KubeServer, client: KubeClient) -> None:
+async def test_a_released_lease_names_no_holder(server: KubeServer, client: KubeClient) -> None:
     leader = elector(client, "first")
     await leader.acquire()
 
@@ -63,7 +65,7 @@ async def test_a_leader_notices_that_another_one_took_the_lease(
     assert await asyncio.wait_for(leader.hold(), 20) == "b leads"
 
 
-async def test_a_deleted_lease_is_made_anew(server: KubeServer, client: KubeClient) -> None:
+async def test_a_deleted_lease_is_created_again(server: KubeServer, client: KubeClient) -> None:
     leader = elector(client, "first")
     await leader.acquire()
     server.delete("Lease", "system", "gantry-operator")
@@ -75,7 +77,7 @@ async def test_a_deleted_lease_is_made_anew(server: KubeServer, client: KubeClie
     holding.cancel()
 
 
-async def test_an_unreadable_lease_is_told(server: KubeServer, client: KubeClient) -> None:
+async def test_an_unreadable_lease_is_reported(server: KubeServer, client: KubeClient) -> None:
     leader = elector(client, "first")
     server.faults.is_refusing = True
     waiting = asyncio.create_task(leader.acquire())
@@ -88,7 +90,7 @@ async def test_an_unreadable_lease_is_told(server: KubeServer, client: KubeClien
     assert leader.last_error == ""
 
 
-async def test_a_namespace_that_does_not_exist_is_told(
+async def test_a_namespace_that_does_not_exist_is_reported(
     server: KubeServer, client: KubeClient
 ) -> None:
     leader = elector(client, "first")

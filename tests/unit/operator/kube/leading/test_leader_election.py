@@ -1,3 +1,5 @@
+"""Tests the rules of leader election without I/O."""
+
 from __future__ import annotations
 
 from hypothesis import given
@@ -34,7 +36,7 @@ def test_a_held_lease_is_taken_only_after_it_did_not_change_for_its_duration() -
     assert election.claim(100 + DURATION_SECONDS) == Claim("5", 1, "")
 
 
-def test_each_renewal_of_another_holder_begins_the_wait_anew() -> None:
+def test_each_renewal_of_another_holder_restarts_the_wait() -> None:
     election = LeaderElection("a")
     election.observe(LeaseRecord("b", "5"), 0)
     election.observe(LeaseRecord("b", "6"), 14)
@@ -72,7 +74,7 @@ def test_a_leader_that_sees_another_holder_has_lost() -> None:
     assert election.has_lost(2)
 
 
-def test_who_never_led_cannot_lose() -> None:
+def test_a_process_that_never_led_cannot_lose() -> None:
     election = LeaderElection("a")
     election.observe(LeaseRecord("b", "8"), 2)
 

@@ -1,3 +1,5 @@
+"""Tests the cache of objects by name and by cluster."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -50,7 +52,7 @@ def test_managed_fields_are_not_kept(store: ObjectStore) -> None:
     assert "managedFields" not in (store.get("one", "a") or {})["metadata"]
 
 
-def test_a_change_is_told_once(store: ObjectStore, changes: list[str]) -> None:
+def test_a_change_is_reported_once(store: ObjectStore, changes: list[str]) -> None:
     store.put(item("a", 1, size=1))
     store.put(item("a", 2, size=1))
     store.put(item("a", 3, size=2))
@@ -80,7 +82,7 @@ def test_an_object_that_changes_its_cluster_leaves_the_old_one(store: ObjectStor
     assert len(store.of_cluster("one", "other")) == 1
 
 
-def test_what_is_removed_is_told_and_forgotten(store: ObjectStore, changes: list[str]) -> None:
+def test_a_removed_object_is_reported_and_forgotten(store: ObjectStore, changes: list[str]) -> None:
     store.put(item("a", 1))
 
     store.remove(("one", "a"))

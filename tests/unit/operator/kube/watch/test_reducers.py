@@ -1,3 +1,5 @@
+"""Tests that objects are reduced to what the operator reads."""
+
 from __future__ import annotations
 
 import base64
@@ -20,7 +22,7 @@ METADATA: dict[str, Any] = {
 }
 
 
-def test_metadata_loses_what_only_its_writers_need() -> None:
+def test_metadata_is_reduced() -> None:
     metadata = reducers.whole({"metadata": METADATA, "spec": {"a": 1}})["metadata"]
 
     assert metadata == {
@@ -52,7 +54,7 @@ def test_a_secret_without_a_text_has_no_lines(content: dict[str, str]) -> None:
     assert reducers.secret({"metadata": METADATA, "data": None})["fingerprints"] == []
 
 
-def test_a_pod_keeps_what_tells_how_it_is() -> None:
+def test_a_pod_keeps_its_state() -> None:
     pod = {
         "metadata": METADATA,
         "spec": {
@@ -104,5 +106,5 @@ def test_a_heartbeat_of_a_node_is_no_change() -> None:
     assert not reducers.is_same(node("1", "10:00", "True"), node("2", "10:05", "False"))
 
 
-def test_an_object_that_lost_a_section_is_another_one() -> None:
+def test_an_object_that_lost_a_section_is_different() -> None:
     assert not reducers.is_same({"metadata": {}, "spec": {}}, {"metadata": {}})

@@ -1,3 +1,5 @@
+"""Tests that a reflector lists, watches, and recovers from failures."""
+
 from __future__ import annotations
 
 import asyncio
@@ -51,7 +53,7 @@ def value(store: ObjectStore, name: str) -> str | None:
     return None if item is None else item["data"]["key"]
 
 
-async def test_it_lists_in_pages_and_follows_changes(
+async def test_a_reflector_lists_in_pages_and_follows_changes(
     server: KubeServer, client: KubeClient
 ) -> None:
     for number in range(PAGE_OBJECTS * 2 + 1):
@@ -175,7 +177,9 @@ async def test_a_kind_that_may_not_be_listed_says_why(
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_an_api_outage_is_ridden_out(server: KubeServer, client: KubeClient) -> None:
+async def test_a_reflector_recovers_after_an_api_outage(
+    server: KubeServer, client: KubeClient
+) -> None:
     async with reflecting(client) as (_, store):
         server.faults.is_refusing = True
         server.close_watches()

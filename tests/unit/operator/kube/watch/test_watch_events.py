@@ -1,3 +1,5 @@
+"""Tests the parser of watch events."""
+
 from __future__ import annotations
 
 import itertools

@@ -1,4 +1,4 @@
-"""What brokers may do in the Kubernetes API."""
+"""Tests what the Role of brokers allows in the Kubernetes API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration files that the operator writes: the real programs have to take them."""
+"""Tests that the real programs accept the configuration files that the operator writes."""
 
 from __future__ import annotations
 

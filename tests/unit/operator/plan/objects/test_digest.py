@@ -1,4 +1,4 @@
-"""Digests of values and of fields."""
+"""Tests digests of values and of fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What counts as a difference between an object and what it should be."""
+"""Tests what counts as a difference between an object and the wanted one."""
 
 from __future__ import annotations
 

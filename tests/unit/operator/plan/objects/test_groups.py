@@ -1,4 +1,4 @@
-"""Which groups there are, with how many members: a spec alone does not take any away."""
+"""Tests which groups a cluster has, and that a spec alone removes none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_group_keeps_the_members_and_volumes_it_was_created_with() -> None:
     assert (size.members, size.storage_size) == (2, "20Gi")
 
 
-def test_what_a_lost_stateful_set_had_is_remembered_in_the_status() -> None:
+def test_the_status_remembers_a_lost_stateful_set() -> None:
     members = [{"pod": "orders-broker-0-0"}, {"pod": "orders-broker-0-1"}]
     group = {"name": "broker-0", "members": members, "address": "10.96.0.7:10911"}
     [size] = group_sizes(cluster(membersPerGroup=3), {"groups": [group]}, {})
@@ -53,6 +53,6 @@ def test_the_address_is_remembered_by_the_stateful_set() -> None:
     assert size.address == "10.96.0.7"
 
 
-def test_nonsense_in_the_annotation_does_not_count() -> None:
+def test_an_invalid_annotation_does_not_count() -> None:
     [size] = group_sizes(cluster(), {}, {"broker-0": stateful_set("many")})
     assert size.members == 2

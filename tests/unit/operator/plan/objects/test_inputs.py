@@ -1,4 +1,4 @@
-"""Inputs of the pods: what a new version of the operator must not change."""
+"""Tests that the inputs of pods do not change with the version of the operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of the objects of a cluster."""
+"""Tests the names of the objects of a cluster."""
 
 from __future__ import annotations
 

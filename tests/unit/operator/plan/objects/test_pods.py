@@ -1,4 +1,4 @@
-"""Pod templates: what the restricted Pod Security level and a broker ask of them."""
+"""Tests that pod templates satisfy the restricted Pod Security level and the brokers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_logs_are_json_where_the_resource_says_so(template: Callable[..., Json])
     assert variables() == []
 
 
-def test_name_servers_without_variables_are_as_they_always_were() -> None:
+def test_the_template_of_name_servers_without_variables_does_not_change() -> None:
     assert "env" not in name_servers()["spec"]["containers"][0]
 
 
@@ -115,12 +115,12 @@ def test_labels_of_the_user_stand_beside_those_that_select() -> None:
     assert found["team"] == "a"
 
 
-def test_what_the_user_left_out_is_left_to_the_api_server() -> None:
+def test_fields_that_the_user_left_out_are_not_set() -> None:
     pod = brokers()["spec"]
     assert not {"imagePullSecrets", "nodeSelector", "priorityClassName"} & pod.keys()
 
 
-def test_what_the_user_says_of_scheduling_is_in_the_pod() -> None:
+def test_the_scheduling_of_the_spec_is_in_the_pod() -> None:
     scheduling = {
         "nodeSelector": {"disk": "ssd"},
         "tolerations": [{"key": "dedicated", "operator": "Exists", "tolerationSeconds": 0,

@@ -1,4 +1,4 @@
-"""What is done about an object that is missing, differs, or cannot be put right."""
+"""Tests what is planned for an object that is missing, differs, or cannot be changed."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def repairs_of(*found: Json, now: float = NOW) -> Repairs:
     return Repairs(Observed({"Service": found}), now)
 
 
-def test_what_is_missing_is_made() -> None:
+def test_a_missing_object_is_created() -> None:
     repairs = repairs_of()
     assert repairs.want(SERVICE)
     assert repairs.actions == [Apply(SERVICE, "Service orders-broker-0 does not exist")]
 
 
-def test_what_is_as_it_should_be_is_left_alone() -> None:
+def test_an_object_without_drift_is_not_changed() -> None:
     repairs = repairs_of(stored(SERVICE))
     assert not repairs.want(SERVICE)
     assert repairs.actions == []
@@ -52,7 +52,7 @@ def test_an_edit_is_reverted_with_the_version_that_was_seen() -> None:
     assert action.reason == "Service orders-broker-0: spec.type is 'NodePort'"
 
 
-def test_what_is_being_deleted_is_waited_for() -> None:
+def test_an_object_that_is_being_deleted_is_waited_for() -> None:
     found = stored(SERVICE)
     found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     repairs = repairs_of(found)
@@ -61,7 +61,7 @@ def test_what_is_being_deleted_is_waited_for() -> None:
     assert "is being deleted" in repairs.waits[0].why
 
 
-def test_a_port_more_is_removed_and_the_service_keeps_its_address() -> None:
+def test_an_added_port_is_removed_and_the_service_keeps_its_address() -> None:
     found = stored(SERVICE)
     found["spec"]["ports"].append({"name": "web", "port": 80})
     repairs = repairs_of(found)
@@ -74,7 +74,7 @@ def test_a_port_more_is_removed_and_the_service_keeps_its_address() -> None:
     assert action.reason == "Service orders-broker-0: spec.ports has web 80"
 
 
-def test_a_label_more_in_a_selector_is_removed() -> None:
+def test_an_added_label_of_a_selector_is_removed() -> None:
     wanted = members_service(cluster(), "broker-0")
     found = stored(wanted)
     found["spec"]["selector"]["extra"] = "label"
@@ -109,7 +109,7 @@ def test_a_selector_of_a_group_service_goes_after_kubernetes_has_removed_its_end
     assert remove.changes == {"spec": {"selector": None}}
 
 
-def test_a_service_that_is_headless_by_mistake_is_made_anew_later() -> None:
+def test_a_service_that_is_headless_by_mistake_is_created_again_later() -> None:
     found = stored(SERVICE)
     found["spec"]["clusterIP"] = "None"
     repairs = repairs_of(found)

@@ -1,4 +1,4 @@
-"""TLS of the links comes and goes step by step: no restart cuts a member off."""
+"""Tests that TLS of links changes step by step, and that members can always connect."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ MODE = st.sampled_from(LinkTls)
 
 
 @given(MODE, MODE, st.lists(MODE, max_size=5))
-def test_what_can_connect_stays_able_to(
+def test_members_that_can_connect_can_still_connect(
     wanted: LinkTls, template: LinkTls, pods: list[LinkTls]
 ) -> None:
     running = [template, *pods]

@@ -1,4 +1,4 @@
-"""The secure profile in files and pods: the real programs have to start with them."""
+"""Tests that the real programs start with the files and pods of the secure profile."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_a_secret_that_the_operator_did_not_make_is_left_alone_and_the_wait_says
     assert not made.api.of_kind("StatefulSet")
 
 
-def test_accounts_that_were_deleted_are_made_anew_together_with_the_application() -> None:
+def test_deleted_accounts_are_created_again_together_with_the_application() -> None:
     made = world()
     made.settle()
     before = data_of(made, "orders-client")["secretKey"]

@@ -1,4 +1,4 @@
-"""What is kept, changed and reverted of a StatefulSet and its ConfigMap."""
+"""Tests what of a StatefulSet and its ConfigMap is kept, changed and reverted."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_new_configuration_stands_beside_the_one_that_pods_read() -> None:
     assert old.config_map["data"].items() <= new.config_map["data"].items()
 
 
-def test_a_configuration_that_no_pod_reads_goes() -> None:
+def test_a_configuration_that_no_pod_reads_is_removed() -> None:
     old = build()
     spec: dict[str, Any] = {"config": {"fileReservedTime": "48"}}
     new = build(old.stateful_set, old.config_map, [pod_of(old.stateful_set)], **spec)

@@ -1,4 +1,4 @@
-"""The status of a cluster: columns, conditions, and that it does not change by itself."""
+"""Tests columns and conditions of a status, and that it does not change by itself."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_unmanaged_topics_are_counted_and_some_are_named() -> None:
 
 
 @pytest.mark.parametrize("hidden", ["objects", "pods", "leases", "nodes", "volume_claims"])
-def test_a_gap_in_the_view_is_no_news(hidden: str) -> None:
+def test_an_incomplete_snapshot_keeps_the_status(hidden: str) -> None:
     world = running()
     assert world.plan(**{hidden: None}).status == world.plan().status
 
@@ -109,7 +109,7 @@ def test_a_cluster_that_was_never_read_is_unknown() -> None:
     assert conditions(status)["Ready"] == ("Unknown", "ObservationIncomplete")
 
 
-def test_an_invalid_spec_is_told_and_nothing_is_changed() -> None:
+def test_an_invalid_spec_is_reported_and_nothing_is_changed() -> None:
     world = running()
     world.change(groups=0)
     planned = world.plan()
@@ -130,7 +130,7 @@ def test_a_paused_cluster_is_only_watched() -> None:
     assert conditions(planned.status)["ConfigurationApplied"] == ("False", "PausedBySpec")
 
 
-def test_members_of_one_zone_are_told_where_there_are_more() -> None:
+def test_members_of_one_zone_are_reported_if_there_are_more_zones() -> None:
     world = World({}, nodes=4, zones=2)
     world.settle()
     assert conditions(world.plan().status)["Spread"][0] == "True"

@@ -1,4 +1,4 @@
-"""What the condition Secured says: the words that the servers log when they start."""
+"""Tests that the condition Secured has the texts that servers log at their start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a cluster is not ready: the user reads what, why and what to do."""
+"""Tests the messages that say why a cluster is not ready, and what to do."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_cause_stands_before_its_consequences(world: World) -> None:
     assert reasons == [Reason.POD_UNSCHEDULABLE, Reason.MEMBERS_NOT_READY]
 
 
-def test_what_a_missing_storage_class_entails_is_left_out(world: World) -> None:
+def test_consequences_of_a_missing_storage_class_are_left_out(world: World) -> None:
     unschedule(world)
     spec = {"storage": {"storageClassName": "fast"}}
     only(obstacles(world, spec), Reason.STORAGE_CLASS_MISSING)
@@ -181,13 +181,13 @@ def leadership(world: World, content: Json) -> str:
     return next(each.message for each in found if each.reason is Reason.NO_MASTER)
 
 
-def test_a_group_whose_whole_members_are_away_names_them(world: World) -> None:
+def test_in_sync_members_that_do_not_run_are_named(world: World) -> None:
     stop_group(world)
     message = leadership(world, lease(0, "2"))
     assert f"none of the members with every acknowledged message runs ({POD})" in message
 
 
-def test_a_lease_that_remembers_an_epoch_while_all_volumes_are_new(world: World) -> None:
+def test_a_lease_with_an_epoch_while_all_volumes_are_new(world: World) -> None:
     stop_group(world)
     content = lease(0, "1,2", epoch=9)
     content["spec"]["renewTime"] = "2020-01-01T00:00:00.000000Z"

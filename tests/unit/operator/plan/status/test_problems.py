@@ -1,4 +1,4 @@
-"""What members report, in the status of their group."""
+"""Tests the problems that members report, in the status of their group."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_pod_that_is_not_ready_says_why_in_words_that_stay_while_the_cause_doe
     assert first == again == [f"{POD} is not ready: it lacks ... bytes of the log, after ... s"]
 
 
-def test_what_the_master_reports_counts_while_the_group_has_one(world: World) -> None:
+def test_problems_of_the_master_count_while_the_group_has_a_master(world: World) -> None:
     annotate(world, problems="the Service also points elsewhere: EndpointSlice x")
     assert problems(world) == ["the Service also points elsewhere: EndpointSlice x"]
     found = world.api.get("Lease", LEASE)
@@ -53,7 +53,7 @@ def test_what_the_master_reports_counts_while_the_group_has_one(world: World) ->
     assert problems(world) == []
 
 
-def test_a_wish_that_is_left_out_is_told_where_no_master_tells_it(world: World) -> None:
+def test_an_ignored_request_is_reported_if_no_master_reports_it(world: World) -> None:
     annotate(world, preferred="broker-2")
     found = world.api.get("Lease", LEASE)
     assert found is not None

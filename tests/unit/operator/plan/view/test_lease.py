@@ -1,4 +1,4 @@
-"""How a Lease is read: leniently in its requests, strictly in what members wrote."""
+"""Tests that Leases are parsed leniently for requests, and strictly for members' fields."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_request_that_cannot_be_read_counts_as_absent(annotation: str, value: 
     assert value in found.ignored
 
 
-def test_spaces_between_fenced_members_do_no_harm() -> None:
+def test_spaces_between_fenced_members_are_ignored() -> None:
     assert read_lease(lease(fenced="1, 2")).fenced == {1, 2}
 
 
@@ -64,7 +64,7 @@ def test_a_lease_without_anything_names_no_master() -> None:
     assert (found.holder, found.epoch, found.in_sync, found.damage) == (0, 0, frozenset(), "")
 
 
-def test_problems_of_the_master_stand_one_a_line() -> None:
+def test_problems_of_the_master_have_a_line_each() -> None:
     found = read_lease(lease(problems="the Service: no\n\nanother one"))
     assert found.problems == ("the Service: no", "another one")
     assert read_lease(lease()).problems == ()

@@ -1,4 +1,4 @@
-"""Conditions keep their time while their status stays, and say nothing that changes by itself."""
+"""Tests that conditions keep their time while their status stays."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def test_other_conditions_and_their_order_stay() -> None:
     assert after[0] == kept
 
 
-def test_a_reason_that_is_not_declared_for_the_condition_is_our_mistake() -> None:
+def test_a_reason_that_is_not_declared_for_the_condition_is_a_local_error() -> None:
     with pytest.raises(LocalError, match="not in the table"):
         set_ready((), Reason.WELL_SPREAD, now=EARLY)
 
 
-def test_a_time_in_a_message_is_our_mistake() -> None:
+def test_a_time_in_a_message_is_a_local_error() -> None:
     with pytest.raises(LocalError, match="must not have a time"):
         set_ready((), Reason.NO_MASTER, now=EARLY, message=f"since {EARLY}")
 
@@ -89,5 +89,5 @@ def test_conditions_are_read_as_they_were_written() -> None:
 @pytest.mark.parametrize(
     "status", [None, {}, {"conditions": None}, {"conditions": ["odd", {}, {"status": "True"}]}]
 )
-def test_what_is_no_condition_is_dropped(status: object) -> None:
+def test_a_malformed_condition_is_dropped(status: object) -> None:
     assert read_conditions({"status": status}) == ()

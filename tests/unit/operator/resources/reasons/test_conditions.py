@@ -1,4 +1,4 @@
-"""The table of conditions is complete, and the page made from it has a section for each reason."""
+"""Tests that the table of conditions is complete, and its page has all sections."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_links_in_the_page_lead_to_its_sections() -> None:
     assert len(links) == len(CONDITIONS)
 
 
-def test_what_is_not_declared_is_our_mistake() -> None:
+def test_an_undeclared_reason_is_a_local_error() -> None:
     with pytest.raises(LocalError):
         find_row(Kind.TOPIC, ConditionType.SPREAD, Reason.WELL_SPREAD)
     with pytest.raises(LocalError):

@@ -1,4 +1,4 @@
-"""Masters that Leases name, and the pods that have their addresses."""
+"""Tests that masters of Leases are used only if their pods have the addresses."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def test_an_address_that_the_pod_has_is_used(found: dict[str, Any], address: str
         (pod("10.0.0.7", ends="2025-12-31T23:59:59Z"), "10.0.0.7:10911"),
     ],
 )
-def test_an_address_that_the_pod_has_not_or_no_more_is_not_used(
+def test_an_address_that_the_pod_does_not_have_is_not_used(
     found: dict[str, Any] | None, address: str
 ) -> None:
     assert not has_address(found, 2, address, NOW)
 
 
-def test_the_pod_of_another_member_counts_for_nothing() -> None:
+def test_the_pod_of_another_member_does_not_confirm_an_address() -> None:
     assert not has_address(pod("10.0.0.7"), 1, "10.0.0.7:10911", NOW)

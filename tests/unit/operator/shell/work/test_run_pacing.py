@@ -1,3 +1,5 @@
+"""Tests how long runs over all topics of a cluster wait."""
+
 from __future__ import annotations
 
 from gantrymq.operator.shell.work.run_pacing import SECONDS_MAX, SECONDS_PER_TOPIC, RunPacing

@@ -1,3 +1,5 @@
+"""Tests that a snapshot has all parts, and None for parts that cannot be read."""
+
 from __future__ import annotations
 
 import asyncio
@@ -259,7 +261,9 @@ async def test_brokers_are_asked_for_their_secrets_while_these_are_changed_alone
 
 
 @pytest.mark.usefixtures("made")
-async def test_a_namespace_that_is_deleted_is_told(server: KubeServer, client: KubeClient) -> None:
+async def test_a_namespace_that_is_deleted_is_reported(
+    server: KubeServer, client: KubeClient
+) -> None:
     namespace: Json = {"metadata": {"name": "one", "finalizers": ["kubernetes"]}}
     server.put("Namespace", namespace)
     server.delete("Namespace", "", "one")

@@ -1,3 +1,5 @@
+"""Tests the order, the waits and the limits of the work queue."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -38,7 +40,7 @@ def taken(work: WorkQueue, now: float) -> list[str]:
     return [name for _, _, name in work.take(now)]
 
 
-def test_a_key_that_is_put_often_is_worked_on_once() -> None:
+def test_a_key_that_is_put_often_runs_once() -> None:
     work = queue()
     for _ in range(5):
         put(work, "a")
@@ -88,7 +90,7 @@ def test_a_key_never_runs_twice_at_once_but_again_afterwards() -> None:
     assert taken(work, 1 + COALESCE_SECONDS) == ["a"]
 
 
-def test_a_key_that_is_done_for_good_is_forgotten() -> None:
+def test_a_key_without_a_next_run_is_forgotten() -> None:
     work = queue()
     put(work, "a")
     taken(work, 0)
@@ -99,7 +101,7 @@ def test_a_key_that_is_done_for_good_is_forgotten() -> None:
     assert work.next_due() is None
 
 
-def test_a_key_is_looked_at_again_when_it_asked_for_that() -> None:
+def test_a_key_runs_again_at_the_requested_time() -> None:
     work = queue()
     put(work, "a")
     taken(work, 0)
@@ -136,7 +138,7 @@ def test_success_ends_the_backoff() -> None:
     assert work.failed(key("a"), 30) == pytest.approx(0.2)
 
 
-def test_an_api_that_asks_for_a_pause_gets_it() -> None:
+def test_a_pause_that_the_api_demands_is_kept() -> None:
     work = queue()
     put(work, "a")
     taken(work, 0)

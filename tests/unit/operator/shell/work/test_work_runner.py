@@ -1,3 +1,5 @@
+"""Tests how jobs end, fail, time out and back off."""
+
 from __future__ import annotations
 
 import asyncio
@@ -88,7 +90,7 @@ async def test_conflicts_in_a_row_become_a_warning(caplog: pytest.LogCaptureFixt
     assert "another version" in warning
 
 
-async def test_a_job_that_hangs_is_cut_off_and_tried_again() -> None:
+async def test_a_job_that_hangs_is_cancelled_and_tried_again() -> None:
     runs = 0
 
     async def job(key: Key) -> float | None:
