@@ -297,7 +297,7 @@ class Broker:
                 state.quotas.gate.note_denied(request)
             return self._outcomes.counted(request, refusal, code)
         if state.identity.is_elected and code in SENDS:
-            if self._forwarder.wants(request):
+            if self._forwarder.must_forward(request):
                 return self._forwarder.take(request)
             self._senders[request.channel] = None
         admitted = self._outcomes.admitted(request, handler)

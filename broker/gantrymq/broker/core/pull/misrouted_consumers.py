@@ -53,24 +53,24 @@ class MisroutedConsumers:
         """By other connection, when it is closed."""
         self._state = state
 
-    def wants(self) -> bool:
+    def forwards_commits(self) -> bool:
         """Whether commits belong to another broker."""
         state = self._state
         identity = state.identity
         return identity.is_elected and not identity.is_master and bool(state.master_address)
 
-    def pass_on(self, request: Request) -> Task[Outcome]:
+    def forward(self, request: Request) -> Task[Outcome]:
         """Forward a commit to the master."""
-        self.note(request)
+        self.note_commit(request)
         master, command = self._state.master_address, request.command
-        passed_on = Command(command.code, ext=unsigned(command.ext), body=command.body)
-        answer = yield from tasks.ask_broker(master, passed_on, ASK_SECONDS)
+        forwarded = Command(command.code, ext=unsigned(command.ext), body=command.body)
+        answer = yield from tasks.ask_broker(master, forwarded, ASK_SECONDS)
         if isinstance(answer, Command):
             return Reply(Command(answer.code, ext=answer.ext, remark=answer.remark))
         text = f"forwarding the offset to the master {master} failed: {answer}; commit it again"
         return refused(ResponseCode.SYSTEM_BUSY, text)
 
-    def note(self, request: Request) -> None:
+    def note_commit(self, request: Request) -> None:
         """Record that this connection commits here."""
         state, channel = self._state, request.channel
         if not state.identity.group_address:
@@ -80,9 +80,9 @@ class MisroutedConsumers:
         else:
             self._closed_at.setdefault(channel, state.now + STAY_SECONDS)
 
-    def is_to_go(self, request: Request) -> bool:
+    def must_redirect(self, request: Request) -> bool:
         """Whether this pull is answered with GO_AWAY."""
-        if not self._came_at or not self.wants() or request.command.is_oneway:
+        if not self._came_at or not self.forwards_commits() or request.command.is_oneway:
             return False
         came_at = self._came_at.get(request.channel, NEVER)
         return self._state.now >= came_at + STAY_SECONDS and knows_go_away(request.command)
@@ -98,7 +98,7 @@ class MisroutedConsumers:
         late = [channel for channel, at in self._closed_at.items() if at <= now]
         for channel in late:
             del self._closed_at[channel]
-            if self.wants():
+            if self.forwards_commits():
                 self._pull_request_hold.answer(channel)
                 reason = (
                     f"this broker is not master: offsets are committed at {state.master_address}"

@@ -112,23 +112,23 @@ class SendForwarder:
     def __len__(self) -> int:
         return len(self._parked) + len(self._under_way)
 
-    def wants(self, request: Request) -> bool:
+    def must_forward(self, request: Request) -> bool:
         """Whether another broker has to carry out this send, now or soon."""
         state = self._state
         identity, is_paused = state.identity, state.is_paused
         is_ours = identity.is_master and not is_paused
         return identity.is_elected and not is_ours and request.command.code in SENDS
 
-    def holds(self, channel: Channel) -> bool:
+    def has_send_of(self, channel: Channel) -> bool:
         """Whether a send of this connection is held here; the connection is closed after it."""
         return channel in self._channels
 
-    def leads(self, channel: Channel) -> bool:
+    def can_redirect(self, channel: Channel) -> bool:
         """Whether the connection's client moves to the new master on GO_AWAY."""
         state = self._state
         client = state.clients.client_of(channel)
-        is_led = bool(state.identity.group_address)
-        return is_led and client is not None and knows_go_away(client)
+        has_group_address = bool(state.identity.group_address)
+        return has_group_address and client is not None and knows_go_away(client)
 
     def close_producers(self, channels: Iterable[Channel], *, is_handover: bool) -> None:
         """Close the connections of producers, since this broker is not master any more.
@@ -141,7 +141,7 @@ class SendForwarder:
         pending = effects.take()
         answered = {_producer_of(effect) for effect in pending}
         for channel in channels:
-            stays = self.holds(channel) or (is_handover and self.leads(channel))
+            stays = self.has_send_of(channel) or (is_handover and self.can_redirect(channel))
             if channel in answered or not stays:
                 effects.add(CloseChannel(channel, "this broker is not master any more"))
         for effect in pending:
@@ -233,8 +233,8 @@ class SendForwarder:
     def _knows_go_away(self, command: Command) -> bool:
         """Whether the client opens another connection on GO_AWAY, to an address that it does not
         choose."""
-        is_led = bool(self._state.identity.group_address)
-        return is_led and not command.is_oneway and knows_go_away(command)
+        has_group_address = bool(self._state.identity.group_address)
+        return has_group_address and not command.is_oneway and knows_go_away(command)
 
     def _leave(self, request: Request) -> bool:
         """Drop a send; return whether it was its connection's last."""

@@ -113,8 +113,8 @@ def query_correction(state: State, request: Request) -> Outcome:
 def update_offset(
     misrouted: MisroutedConsumers, state: State, request: Request
 ) -> Outcome | Task[Outcome]:
-    if misrouted.wants():
-        return misrouted.pass_on(request)
+    if misrouted.forwards_commits():
+        return misrouted.forward(request)
     header = UpdateConsumerOffsetRequest.decode(request.command.ext)
     group, topic = header.consumer_group, header.topic
     refusal = _missing(state, group, topic)

@@ -48,12 +48,12 @@ def pull_message(
     if isinstance(pull, Reply):
         return pull
     if header.sys_flag & COMMITS_OFFSET:
-        if misrouted.wants():
-            misrouted.note(request)  # the consumer commits by requests as well
+        if misrouted.forwards_commits():
+            misrouted.note_commit(request)  # the consumer commits by requests as well
         else:
             group, topic = header.consumer_group, header.topic
             commit(state, request, group, topic, header.queue_id, header.commit_offset)
-    if misrouted.is_to_go(request):
+    if misrouted.must_redirect(request):
         return Reply(going_away())
     try:
         found = pulls.begun(pulls.reading(state, pull, header.queue_offset))
