@@ -1,5 +1,4 @@
-"""Tests the distribution as users get it: wheel and sdist, compiled and pure, in clean
-environments."""
+"""Tests the distribution as users get it: wheels and sdist in clean environments."""
 
 from __future__ import annotations
 

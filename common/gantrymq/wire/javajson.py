@@ -1,7 +1,7 @@
 """Reads and writes fastjson's JSON: what Java peers write, and what they can read.
 
 Reading (`loads`) tries the standard parser, which runs at C speed and suffices for most bodies;
-what it rejects goes to the tolerant parser (javajson_reader). Bytes that are not UTF-8 become
+what it rejects goes to the tolerant parser (fastjson). Bytes that are not UTF-8 become
 U+FFFD, as in Java; half a surrogate pair becomes "?". `$ref`s stay plain objects unless the caller
 asks to resolve them: resolved, they make a small text a large value, and of all bodies that peers
 send only VIEW_BROKER_STATS_DATA has any.
@@ -25,12 +25,12 @@ from typing import Final, final
 
 from gantrymq.base.bounds import FRAME_BYTES_MAX
 from gantrymq.base.errors import LocalError, RemoteError
-from gantrymq.wire.javajson_reader import (
+from gantrymq.wire.fastjson.references import resolve_references
+from gantrymq.wire.fastjson.tolerant_reader import (
     DEPTH_MAX,
     TolerantReader,
     read_standard,
 )
-from gantrymq.wire.javajson_references import resolve_references
 from gantrymq.wire.jsonvalue import Json, JsonKey, JsonObject, ObjectKey
 
 # Bounds the cost of a document beyond that of its bytes. A frame full of topics has 1.2 million

@@ -12,8 +12,8 @@ import re
 from typing import Final
 
 from gantrymq.base.tasks import SlicedTask
+from gantrymq.wire.fastjson.tolerant_reader import STANDARD, SURROGATE_ESCAPE
 from gantrymq.wire.javajson import VALUES_MAX
-from gantrymq.wire.javajson_reader import STANDARD, SURROGATE_ESCAPE
 from gantrymq.wire.jsonvalue import JsonObject
 
 # Members that are read between two pauses, about 4 us each.

@@ -120,9 +120,13 @@ QUESTIONS: Mapping[str, Sequence[Request]] = {
     "get nothing": [Request(101), Request(101, {}), Request(101, {"namespace": "other"})],
     "list nothing": [Request(219), Request(219, {})],
     "delete nothing": [Request(102)],
-    "wipe the write permission of an unknown broker": [Request(205, {"brokerName": "nobody"})],
+    "wipe the write permission of an unknown broker": [
+        Request(205, {"brokerName": "absent-broker"})
+    ],
     "wipe the write permission without a name": [Request(205)],
-    "add the write permission of an unknown broker": [Request(327, {"brokerName": "nobody"})],
+    "add the write permission of an unknown broker": [
+        Request(327, {"brokerName": "absent-broker"})
+    ],
     "write permission": [
         REGISTER,
         Request(205, {"brokerName": "raw-broker"}),
@@ -157,7 +161,7 @@ QUESTIONS: Mapping[str, Sequence[Request]] = {
         Request(
             217,
             {"topic": "Added"},
-            b'{"brokerDatas":[],"queueDatas":[{"brokerName":"nobody","perm":6,'
+            b'{"brokerDatas":[],"queueDatas":[{"brokerName":"absent-broker","perm":6,'
             b'"readQueueNums":3,"writeQueueNums":2,"topicSysFlag":0}]}',
         ),
         Request(105, {"topic": "Added"}),
@@ -180,7 +184,7 @@ QUESTIONS: Mapping[str, Sequence[Request]] = {
         Request(322, RAW),
     ],
     "members of an unknown group": [
-        Request(901, {"clusterName": "interop", "brokerName": "nobody"}),
+        Request(901, {"clusterName": "interop", "brokerName": "absent-broker"}),
         Request(901),
     ],
     "heartbeat of an unknown broker": [Request(904, RAW)],
@@ -255,7 +259,7 @@ QUESTIONS: Mapping[str, Sequence[Request]] = {
         Request(901, {"clusterName": "raw-cluster", "brokerName": "raw-broker"}),
         Request(104, {**RAW_SLAVE, "brokerAddr": RAW["brokerAddr"]}),
     ],
-    "unregister an unknown broker": [Request(104, {**RAW, "brokerName": "nobody"})],
+    "unregister an unknown broker": [Request(104, {**RAW, "brokerName": "absent-broker"})],
     "order configuration for a broker": [
         REGISTER,
         Request(100, {"namespace": "ORDER_TOPIC_CONFIG", "key": "Raw1", "value": "raw-broker:4"}),

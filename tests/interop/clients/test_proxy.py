@@ -1,5 +1,4 @@
-"""Tests RocketMQ's proxy in cluster mode before Gantry's name server and broker, with gRPC
-clients."""
+"""Tests RocketMQ's proxy in cluster mode before Gantry's servers, with gRPC clients."""
 
 import asyncio
 import json

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.wire.fastjson.tolerant_reader import DEPTH_MAX
 from gantrymq.wire.javajson import (
     dumps_fastjson,
     loads,
 )
-from gantrymq.wire.javajson_reader import DEPTH_MAX
 from gantrymq.wire.jsonvalue import Json
 
 

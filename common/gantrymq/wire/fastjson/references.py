@@ -14,7 +14,7 @@ import re
 from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.wire.javajson_reader import DEPTH_MAX, NODES
+from gantrymq.wire.fastjson.tolerant_reader import DEPTH_MAX, NODES
 from gantrymq.wire.jsonvalue import Json
 
 # References may lead to references; a cycle of them is null.
