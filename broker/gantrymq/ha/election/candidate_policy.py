@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import final
 
 from gantrymq.base.bounds import NEVER
-from gantrymq.ha.election.election import Verdict, View, judge
+from gantrymq.ha.election.election import judge
 from gantrymq.ha.election.election_context import ElectionContext
 from gantrymq.ha.election.lease_client_state import LeaseClientState
+from gantrymq.ha.election.verdict import Verdict, View
 from gantrymq.ha.lease.lease import DURATION_SECONDS, NO_MEMBER, Lease
 from gantrymq.ha.lease.member_id import MemberId
 

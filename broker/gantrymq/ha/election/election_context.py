@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from gantrymq.ha.election.election import ReceivedReport
+from gantrymq.ha.election.verdict import ReceivedReport
 from gantrymq.ha.protocol.handshake import MemberReport
 
 

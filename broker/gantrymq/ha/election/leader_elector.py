@@ -20,7 +20,7 @@ from typing import Final, final
 from gantrymq.base.bounds import NEVER
 from gantrymq.ha.election.actions import Action, WriteLogLine
 from gantrymq.ha.election.candidate_policy import CandidatePolicy
-from gantrymq.ha.election.election import Verdict, groups_heard
+from gantrymq.ha.election.election import groups_heard
 from gantrymq.ha.election.election_context import ElectionContext
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.election.lease_client_state import LeaseClientState, Outcome
@@ -38,6 +38,7 @@ from gantrymq.ha.election.phase import (
     Phase,
 )
 from gantrymq.ha.election.switchover import Switchover
+from gantrymq.ha.election.verdict import Verdict
 from gantrymq.ha.lease.lease import (
     EPOCH_MAX,
     NO_MEMBER,

@@ -21,10 +21,10 @@ from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import Disk
 from gantrymq.ha.disk.identity import Identity
 from gantrymq.ha.election.actions import Action, Disconnect, Publish, WriteLogLine
-from gantrymq.ha.election.election import ReceivedReport
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.election.phase import Phase
+from gantrymq.ha.election.verdict import ReceivedReport
 from gantrymq.ha.lease.lease import NO_MEMBER, Lease, LeaseAnswer
 from gantrymq.ha.lease.member_id import MemberId
 from gantrymq.ha.member.incoming_link import IncomingLink

@@ -21,9 +21,10 @@ from typing import Final, final
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import DiskError
 from gantrymq.ha.election.actions import Action, Connect, Disconnect, Restart, WriteLogLine
-from gantrymq.ha.election.election import FRESH_SECONDS, UNCLEAN_SECONDS, ReceivedReport
+from gantrymq.ha.election.election import FRESH_SECONDS, UNCLEAN_SECONDS
 from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.election.phase import Phase
+from gantrymq.ha.election.verdict import ReceivedReport
 from gantrymq.ha.lease.lease import NO_MEMBER
 from gantrymq.ha.member.link_settings import LinkSettings
 from gantrymq.ha.member.member_events import HeartbeatReceived, Refused, TableReceived, Welcomed

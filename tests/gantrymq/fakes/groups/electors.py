@@ -9,10 +9,10 @@ from typing import final
 from gantrymq.fakes.groups.lease_store import LeaseStore
 from gantrymq.ha.disk.epochs import Epoch
 from gantrymq.ha.election.actions import ReadLease, WriteLease
-from gantrymq.ha.election.election import ReceivedReport
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.election.phase import Phase
+from gantrymq.ha.election.verdict import ReceivedReport
 from gantrymq.ha.lease.lease import NO_MEMBER, Lease, LeaseAnswer, OperatorRequests
 from gantrymq.ha.lease.member_id import MemberId
 from gantrymq.ha.protocol.handshake import MemberReport

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gantrymq.ha.election import election, lease_timer
-from gantrymq.ha.election.election import View
 from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.election.lease_client_state import LeaseClientState
+from gantrymq.ha.election.verdict import View
 from gantrymq.ha.lease.lease import DURATION_SECONDS, NO_MEMBER, Lease, LeaseAnswer
 from gantrymq.ha.member.member import Member
 from gantrymq.sim.group_mutations.patch import PATCH

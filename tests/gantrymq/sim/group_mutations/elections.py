@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gantrymq.ha.election import election
-from gantrymq.ha.election.election import Verdict, View, judge
+from gantrymq.ha.election.election import judge
+from gantrymq.ha.election.verdict import Verdict, View
 from gantrymq.ha.lease.lease import NO_MEMBER, Lease
 from gantrymq.ha.member.replica_state import ReplicaState
 from gantrymq.ha.protocol.handshake import MemberReport

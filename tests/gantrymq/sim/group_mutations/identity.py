@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gantrymq.ha.election import election
-from gantrymq.ha.election.election import Verdict, View
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
+from gantrymq.ha.election.verdict import Verdict, View
 from gantrymq.ha.lease.lease import Lease
 from gantrymq.ha.member.member import Member
 from gantrymq.ha.protocol.handshake import MemberReport

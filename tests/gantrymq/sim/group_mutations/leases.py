@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gantrymq.ha.election import election, lease_client_state
-from gantrymq.ha.election.election import Verdict, View
+from gantrymq.ha.election.verdict import Verdict, View
 from gantrymq.ha.lease import lease_object
 from gantrymq.ha.lease.lease import Lease
 from gantrymq.ha.lease.lease_object import LeaseObject

@@ -8,15 +8,8 @@ from dataclasses import replace
 import pytest
 
 from gantrymq.ha.disk.epochs import Epoch
-from gantrymq.ha.election.election import (
-    COURTESY_SECONDS,
-    PATIENCE_SECONDS,
-    UNCLEAN_SECONDS,
-    ReceivedReport,
-    Verdict,
-    View,
-    judge,
-)
+from gantrymq.ha.election.election import COURTESY_SECONDS, PATIENCE_SECONDS, UNCLEAN_SECONDS, judge
+from gantrymq.ha.election.verdict import ReceivedReport, Verdict, View
 from gantrymq.ha.lease.lease import DURATION_SECONDS, NO_MEMBER, Lease, Mark, OperatorRequests
 from gantrymq.ha.lease.member_id import MemberId
 from gantrymq.ha.protocol.handshake import MemberReport
