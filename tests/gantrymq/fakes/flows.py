@@ -1,4 +1,4 @@
-"""Runs flows in virtual time, one at a time, against servers of the test's own.
+"""Runs flows in virtual time, one at a time, against the test's servers.
 
 `run` drives one flow to its end, letting those that were started go on beside it; `pass_time` lets
 time pass. What is due first runs first, in the order in which it was asked for: no run differs from
@@ -49,14 +49,14 @@ class Late:
 
 
 class Held:
-    """A response that the server gives when it likes, by `give`."""
+    """A response that the server gives later, by `give`."""
 
     def __init__(self) -> None:
         self.give: Callable[[Command | Exception], None] = _unheard
 
 
 class Network(Protocol):
-    """The servers: what each makes of a request. None is silence."""
+    """The servers. The result is the response to a request; None is no response."""
 
     def __call__(
         self, address: str, command: Command, *, is_oneway: bool
@@ -64,7 +64,7 @@ class Network(Protocol):
 
 
 class Server(Protocol):
-    """One that does something by itself."""
+    """A server that acts at its deadlines."""
 
     def deadline(self) -> float: ...
 
@@ -72,7 +72,7 @@ class Server(Protocol):
 
 
 class VirtualFlow:
-    """One flow under way."""
+    """One running flow."""
 
     def __init__(
         self, flow: Coroutine[Any, Any, Any], name: str, done: Callable[[], None], owner: str
@@ -84,7 +84,7 @@ class VirtualFlow:
         self.result: Any = None
         self.error: Exception | None = None
         self.has_ended = False
-        self.turn = 0  # what was meant for an earlier step of it is ignored
+        self.turn = 0  # results for an earlier step are ignored
 
     def cancel(self) -> None:
         if not self.has_ended:
@@ -94,7 +94,7 @@ class VirtualFlow:
 
 @dataclass
 class VirtualDriver:
-    """The world of a client under test."""
+    """The environment of a client under test."""
 
     network: Network
     timeline: Timeline = field(default_factory=Timeline)
@@ -107,9 +107,9 @@ class VirtualDriver:
         self.flows: list[VirtualFlow] = []
         self._ready: deque[tuple[VirtualFlow, int, Any, Exception | None]] = deque()
         self.servers: list[Server] = []
-        """Those that do something by themselves."""
+        """Servers that act at their deadlines."""
         self.owner = ""
-        """Of the flow that runs now: the client whose flow it is, where there are several."""
+        """The client that owns the running flow, if there are several clients."""
         chance = random.Random(self.seed).randrange
         ids = (f"{n:032X}" for n in itertools.count())
 
@@ -127,7 +127,7 @@ class VirtualDriver:
         return self.timeline.clock
 
     def ports_of(self, owner: str) -> Ports:
-        """The world of one client of several: the flows it starts are its own."""
+        """Return the environment of one of several clients, which owns the flows that it starts."""
 
         def start(flow: Flow[None], name: str) -> VirtualFlow:
             return self.start(flow, name, owner)
@@ -137,7 +137,7 @@ class VirtualDriver:
     # ------------------------------------------------------------------ for tests
 
     def run(self, flow: Flow[T], *, seconds_max: float = 86_400.0, owner: str = "") -> T:
-        """What the flow returns or raises; time passes as far as it needs."""
+        """Run a flow; time passes as it needs. Returns its result or raises its error."""
         running = self._begin(flow, "test", _nothing, owner)
         end = self.clock.monotonic() + seconds_max
         while not running.has_ended:
@@ -149,7 +149,7 @@ class VirtualDriver:
         return cast("T", running.result)
 
     def pass_time(self, seconds: float) -> None:
-        """Let whatever is due until then happen."""
+        """Execute everything that is due within that time."""
         end = self.clock.monotonic() + seconds
         self.settle()
         while (due := self._next_moment()) <= end:
@@ -158,7 +158,7 @@ class VirtualDriver:
         self.timeline.go_to(end)
 
     def settle(self) -> None:
-        """Let everything happen that needs no time."""
+        """Execute everything that is due now."""
         for _ in range(STEPS_MAX):
             if not self._turn():
                 return
@@ -173,7 +173,7 @@ class VirtualDriver:
     # ------------------------------------------------------------------ inside
 
     def at(self, moment: float, action: Callable[[], None]) -> None:
-        """For servers: what they do by themselves."""
+        """Let servers act at their deadlines."""
         self._at(moment, action)
 
     def _begin(
@@ -201,7 +201,7 @@ class VirtualDriver:
             running.error = failure
             running.has_ended = True
             if running.name != "test" and running.done is _nothing:
-                raise  # nobody expects it: the test shall see it
+                raise  # unexpected: the test must see it
             running.done()
         else:
             self._carry_out(running, step)
@@ -261,7 +261,7 @@ class VirtualDriver:
             self._at(now + after_s, lambda: go_on(response))
 
     def _call(self, step: Call[Any], go_on: Callable[..., None]) -> None:
-        """A coroutine function of the test's is a flow: it may wait for steps."""
+        """Treat a coroutine function of the test as a flow, which can await steps."""
         try:
             result = step.function(*step.arguments)
         except Exception as error:
@@ -305,15 +305,15 @@ class VirtualDriver:
 
 
 def _nothing() -> None:
-    """Nobody waits for it."""
+    """Ignore the result."""
 
 
 def _unheard(answer: Command | Exception) -> None:
-    raise AssertionError(f"nobody waits for {answer!r} yet")
+    raise AssertionError(f"no request waits for {answer!r} yet")
 
 
 def fails(error: GantryError) -> Network:
-    """A network in which every request fails."""
+    """Return a network in which every request fails."""
 
     def network(address: str, command: Command, *, is_oneway: bool) -> Exception:
         del address, command, is_oneway

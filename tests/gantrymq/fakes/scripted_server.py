@@ -1,4 +1,4 @@
-"""A server on a real socket of loopback that answers each request as a function says."""
+"""Runs a server on a loopback socket that responds to each request with a function's result."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gantrymq.wire.command import FLAG_RESPONSE, Command
 from gantrymq.wire.frames import FrameReader, encode
 
 Answer = Callable[[Command], Command | None]
-"""None closes the connection instead of answering."""
+"""Returns the response; None closes the connection."""
 
 
 @final
 class ScriptedServer:
-    """By `with`, which ends its connections too. One thread serves each connection."""
+    """Use it with `with`, which also closes its connections. A thread serves each connection."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer

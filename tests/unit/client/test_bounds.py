@@ -1,4 +1,4 @@
-"""Settings that would hang, spin or fail far from here are refused where they are made."""
+"""Tests that invalid settings are refused where they are made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is asked of a broker that is gone, the answer is a ClientError."""
+"""Tests that every call to an unreachable broker raises a ClientError."""
 
 from __future__ import annotations
 

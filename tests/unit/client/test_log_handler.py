@@ -1,4 +1,4 @@
-"""Log records that become messages."""
+"""Tests log records that become messages."""
 
 from __future__ import annotations
 

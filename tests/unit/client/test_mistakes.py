@@ -1,4 +1,4 @@
-"""Mistakes of the application and of servers, which the clients get over. In virtual time."""
+"""Tests that clients survive mistakes of applications and servers, in virtual time."""
 
 from __future__ import annotations
 

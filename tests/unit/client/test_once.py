@@ -1,4 +1,4 @@
-"""A listener that is not called again for what it is done with."""
+"""Tests listeners that are not called again for processed messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be is refused by each kind of member, where it is said."""
+"""Tests that each kind of member refuses invalid arguments where they are given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A name server leaves an entry for each change, with the values before and after."""
+"""Tests that each change leaves an audit entry with the values before and after."""
 
 from __future__ import annotations
 

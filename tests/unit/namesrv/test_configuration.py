@@ -1,4 +1,4 @@
-"""What a name server starts with."""
+"""Tests the settings and tables with which a name server starts."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_listeners_by_name() -> None:
         "x:a b:1",
     ],
 )
-def test_listeners_that_are_none_are_refused_before_the_start(tmp_path: Path, listing: str) -> None:
+def test_invalid_listeners_are_refused_before_the_start(tmp_path: Path, listing: str) -> None:
     with pytest.raises(ConfigurationError, match="listeners="):
         loaded(tmp_path, listeners=listing)
 
@@ -163,7 +163,7 @@ def test_kv_that_is_more_than_can_be_served_stops_the_start(tmp_path: Path) -> N
         load_kv(file)
 
 
-def test_what_was_accepted_can_be_loaded(tmp_path: Path) -> None:
+def test_accepted_kv_configuration_can_be_loaded(tmp_path: Path) -> None:
     desk, file = Desk(), tmp_path / "kvConfig.json"
     accepted = 0
     for number in range(180):
@@ -205,12 +205,12 @@ class TestWithoutAHome:
 
         monkeypatch.setattr(Path, "home", fail)
 
-    def test_files_that_are_named_are_enough(self, tmp_path: Path) -> None:
+    def test_named_files_need_no_folder(self, tmp_path: Path) -> None:
         file = tmp_path / "my.properties"
         file.write_text("kvConfigPath=/data/kv.json\n")
         assert load(file, {}, {}).settings.kv_config_path == "/data/kv.json"
 
-    def test_it_says_what_to_give(self, tmp_path: Path) -> None:
+    def test_the_error_names_the_settings(self, tmp_path: Path) -> None:
         file = tmp_path / "my.properties"
         file.write_text("")
         for config_file in (None, file):
@@ -219,7 +219,7 @@ class TestWithoutAHome:
 
 
 @pytest.mark.parametrize("host", ["not an address", "999.1.1.1", "", "a:b", "h" * 300])
-def test_an_address_that_is_none_is_refused_before_the_start(tmp_path: Path, host: str) -> None:
+def test_an_invalid_address_is_refused_before_the_start(tmp_path: Path, host: str) -> None:
     with pytest.raises(ConfigurationError, match="bindAddress="):
         loaded(tmp_path, bindAddress=host)
 

@@ -1,4 +1,4 @@
-"""What a name server says of its ports when it starts."""
+"""Tests what a name server logs about its ports when it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The captured traffic of a real 5.3.3 name server, replayed in its order."""
+"""Replays the captured traffic of a real 5.3.3 name server in its order."""
 
 from __future__ import annotations
 

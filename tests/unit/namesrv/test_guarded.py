@@ -1,4 +1,4 @@
-"""A name server that asks who is there, which Java's never does."""
+"""Tests a name server with access control, which Java lacks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_refusals_are_counted() -> None:
     assert desk.core.counters.requests == {(105, 1): 1}
 
 
-def test_until_it_is_given_rules_it_lets_nobody_in() -> None:
+def test_without_rules_no_client_is_admitted() -> None:
     desk = Desk(NameServerSettings(acl_enable=True))
     assert ask(desk, BROKER, Code.GET_BROKER_CLUSTER_INFO, {}).code == 1
 

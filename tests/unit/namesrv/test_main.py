@@ -1,4 +1,4 @@
-"""`gantry namesrv` as its users call it."""
+"""Tests `gantry namesrv` as its users call it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_printing_shows_all_settings_in_force(
         (["--set", "listeners=here"], "write for example internal:0.0.0.0:9876"),
     ],
 )
-def test_what_cannot_be_used_is_one_clear_line(
+def test_an_invalid_setting_is_one_clear_line(
     arguments: list[str], telling: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main.run(arguments) != 0

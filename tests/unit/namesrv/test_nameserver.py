@@ -1,4 +1,4 @@
-"""What holds for every request."""
+"""Tests rules that apply to every request."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def test_a_oneway_request_is_carried_out() -> None:
 @pytest.mark.parametrize("code", sorted(SERVED))
 @pytest.mark.parametrize("ext", [None, {}, {"brokerId": "x", "bodyCrc32": "", "compressed": ""}])
 @pytest.mark.parametrize("body", [b"", b"\xff\x00", b"{", b"[]", b"null", b"\x78\x9c"])
-def test_nonsense_gets_an_answer(code: int, ext: dict[str, str] | None, body: bytes) -> None:
+def test_an_invalid_request_gets_a_response(
+    code: int, ext: dict[str, str] | None, body: bytes
+) -> None:
     desk = Desk()
     assert desk.ask(code, ext, body).code in {0, 1, 17, 22}
     desk.assert_empty()

@@ -1,4 +1,4 @@
-"""Requests a second of each address, at a name server."""
+"""Tests the limit of requests per second of each address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of a name server that are longer than clients take."""
+"""Tests responses that exceed the frame size of clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole name server over real loopback sockets and files."""
+"""Tests the whole name server over real loopback sockets and files."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ async def until(condition: Callable[[], bool]) -> None:
 # ---------------------------------------------------------------------- time
 
 
-async def test_it_is_woken_again_after_each_wake(start_host: StartHost) -> None:
+async def test_the_core_is_woken_again_after_each_wake(start_host: StartHost) -> None:
     clock = VirtualClock()
     host = await start_host(clock=clock)
     for _ in range(3):
@@ -307,7 +307,7 @@ async def test_idle_connections_end_when_the_setting_says(
 # ---------------------------------------------------------------------- bounds
 
 
-async def test_what_connections_hold_is_bounded(start_host: StartHost) -> None:
+async def test_memory_of_connections_is_bounded(start_host: StartHost) -> None:
     host = await start_host()
     host._server.memory = MemoryAccount(2000, share_min=0)
     _, writer = await asyncio.open_connection(*host.addresses["internal"])

@@ -1,4 +1,4 @@
-"""The keys are Java's."""
+"""Tests that the settings have RocketMQ's keys."""
 
 from __future__ import annotations
 

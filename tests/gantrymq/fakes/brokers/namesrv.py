@@ -1,4 +1,4 @@
-"""A name server's core with an assembly of the test's own: virtual time, obedient disk."""
+"""Runs a name server's core in virtual time, with a disk that the test controls."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FIRST_VERSION = DataVersion(timestamp_ms=1000, counter=1)
 
 @dataclass(eq=False)
 class FakeChannel:
-    """A connection: a name to tell it by, and the listener it came in on."""
+    """A connection, with its name and the listener that accepted it."""
 
     peer: str = "10.0.0.1:40000"
     listener: str = "internal"
@@ -53,7 +53,7 @@ class FakeChannel:
 
 @dataclass
 class Broker:
-    """What a broker would register with."""
+    """The registration of one broker."""
 
     name: str = "a"
     id: int = 0
@@ -89,7 +89,7 @@ class Broker:
         return RegisterBrokerBody(self.version, topics, self.filters)
 
     def but(self, **changes: object) -> Broker:
-        """The same broker with something changed, on the same connection."""
+        """Return the same broker with changed fields, on the same connection."""
         return replace(self, **changes)  # type: ignore[arg-type]  # the test names the fields
 
     def newer(self, **changes: object) -> Broker:
@@ -97,7 +97,8 @@ class Broker:
 
 
 class Desk:
-    """Asks the core and carries out its effects: writes succeed unless `disk_failure` says why."""
+    """Sends requests to the core and executes its effects. Writes succeed unless `disk_failure`
+    is set."""
 
     def __init__(
         self,
@@ -140,14 +141,14 @@ class Desk:
         return outcome.command
 
     def tell(self, code: int, ext: Mapping[str, str], body: bytes = b"") -> object:
-        """Oneway."""
+        """Send a oneway request."""
         command = Command(code, version=479, flag=FLAG_ONEWAY, ext=dict(ext), body=body)
         outcome = self.core.handle(Request(command, self.channel), self.now, WALL_MS)
         assert self.settle() == []
         return outcome
 
     def settle(self) -> list[tuple[Request, Reply]]:
-        """Carry out effects until none is left; the answers that came with finished writes."""
+        """Execute all effects; return the responses that finished writes released."""
         answers: list[tuple[Request, Reply]] = []
         while effects := self.core.take_effects():
             for effect in effects:
@@ -179,7 +180,7 @@ class Desk:
     # ------------------------------------------------------------------ time and connections
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, waking the core whenever it wants to be woken."""
+        """Let time pass and wake the core at each of its deadlines."""
         end = self.now + seconds
         while (due := self.core.deadline()) <= end:
             assert due >= self.now, "the core wants to be woken in the past"
@@ -214,7 +215,7 @@ class Desk:
     # ------------------------------------------------------------------ answers understood
 
     def route(self, topic: str, listener: str = "internal") -> TopicRouteData | None:
-        """None when there is none."""
+        """Return the route; None if there is none."""
         channel = FakeChannel(listener=listener)
         answer = self.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}, channel=channel)
         if answer.code != 0:
@@ -222,7 +223,7 @@ class Desk:
         return TopicRouteData.from_json(javajson.loads(answer.body))
 
     def addresses(self, topic: str, listener: str = "internal") -> dict[str, dict[int, str]]:
-        """broker name -> broker id -> address, as a route says."""
+        """Return broker name -> broker id -> address of the topic's route."""
         route = self.route(topic, listener)
         brokers = () if route is None else route.brokers
         return {broker.broker_name: dict(broker.addresses) for broker in brokers}
@@ -241,7 +242,7 @@ class Desk:
         return ClusterInfo.from_json(javajson.loads(answer.body))
 
     def assert_empty(self) -> None:
-        """Nothing of any broker is left anywhere."""
+        """Assert that no table has an entry of a broker."""
         routes = self.core.state.routes
         assert len(routes.topics) == 0
         assert routes.topics.placements() == set()

@@ -1,1 +1,1 @@
-"""Scenarios of our own client."""
+"""Contains the scenarios that Gantry's own client plays with brokers."""

@@ -1,4 +1,4 @@
-"""Scenarios of our push consumer: failures, order, locks, and where a group goes on."""
+"""Defines scenarios of Gantry's push consumer: failures, order, locks and start offsets."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ async def send_all(stage: OwnStage, topic: str, texts: list[str]) -> None:
 
 
 async def levels_of(stage: OwnStage, admin: Admin, text: str) -> list[int]:
-    """The delay levels at which a message was kept."""
+    """The delay levels with which a message was stored."""
     address = stage.broker.address
     found = []
     for level in LEVELS:
@@ -203,7 +203,7 @@ async def where_to_begin(stage: OwnStage) -> None:
     await producer.send(Message(topic, "late"))
     first, last, timed, moved = Inbox(), Inbox(), Inbox(), Inbox()
     await stage.consumer(topic, first)
-    # A broker that has a queue from its first message on lets every new group begin there.
+    # A broker that still has the first message of a queue starts every new group there.
     await stage.consumer(topic, last, consume_from=ConsumeFrom.LAST_OFFSET)
     await stage.consumer(
         topic, timed, consume_from=ConsumeFrom.TIMESTAMP, consume_timestamp_ms=begun_ms
@@ -238,7 +238,7 @@ async def change_filters(stage: OwnStage) -> None:
     consumer.subscribe(topic, Sql("size > 6"), inbox)
     consumer.subscribe(other, "*", inbox)
     await send("2")
-    # What a pull of before has passed over, or brings, may come now; what is wanted surely does.
+    # Messages that a pull with the old filter skipped or returned may arrive; wanted ones must.
     wanted, passed_over = {"1a", "2b", "1a2", "1b2", "2a2", "2b2"}, {"1b", "2a"}
 
     def lacking() -> str:

@@ -1,4 +1,4 @@
-"""Scenarios of traces and of administration, beside the real mqadmin."""
+"""Defines scenarios of traces and administration, compared with the real mqadmin."""
 
 import asyncio
 import re
@@ -43,7 +43,7 @@ async def traces(stage: OwnStage) -> None:
 
 
 def kinds(trace: ReceivedMessage) -> list[str]:
-    """Of the records in a message of traces."""
+    """The fields of the records in a trace message."""
     return [each.partition("\x01")[0] for each in trace.body.decode().split("\x02")]
 
 
@@ -148,7 +148,7 @@ async def seen_by_operators(stage: OwnStage) -> None:
             assert int(offset) == status.commit_offset == 2
 
 
-@ROWS.add("requests and replies: many at once, and one that nobody answers")
+@ROWS.add("requests and replies: many at once, and one without a reply")
 async def requests(stage: OwnStage) -> None:
     topic, producer = await stage.topic(), await stage.producer()
     replier = await stage.producer()

@@ -1,4 +1,4 @@
-"""Scenarios of our producer's messages that come later, or never."""
+"""Defines scenarios of delayed, recalled and transactional messages of Gantry's producer."""
 
 import asyncio
 import time
@@ -36,7 +36,7 @@ async def timers(stage: OwnStage) -> None:
         assert message.stored_ms >= due_ms[message.body.decode()] - 1000  # their precision
 
 
-@ROWS.add("a message that is not to be recalled is told so", "timers")
+@ROWS.add("a recall of a message that cannot be recalled fails", "timers")
 async def not_recalled(stage: OwnStage) -> None:
     topic, inbox, producer = await stage.topic(), Inbox(), await stage.producer()
     result = await producer.send(Message(topic, "now"))

@@ -1,4 +1,4 @@
-"""Plays scenarios of our own client against one broker, many of them at once on one event loop."""
+"""Plays scenarios of Gantry's client against one broker, many at once on one event loop."""
 
 import asyncio
 import threading
@@ -19,12 +19,12 @@ TRIES: Final = 5
 
 
 class OwnPlays:
-    """The outcome of each scenario at one broker. They begin together."""
+    """The outcome of each scenario at one broker. All scenarios start together."""
 
     def __init__(
         self, broker: Broker, mqadmin: Callable[..., str], chosen: Sequence[OwnRow]
     ) -> None:
-        """`mqadmin` takes a name server, a command and its options: what the real one prints."""
+        """`mqadmin` returns the output of the real one, for a name server, command and options."""
         self._broker = broker
         self._mqadmin = mqadmin
         self._chosen = chosen
@@ -34,7 +34,7 @@ class OwnPlays:
         self._hands = asyncio.Semaphore(AT_ONCE)
 
     def outcome(self, row: OwnRow) -> None:
-        """Wait for the end of that play; what it raised is raised here."""
+        """Wait for the end of that scenario; raises its error."""
         self._outcomes[row.feature].result()
 
     async def _play(self, row: OwnRow, name: str) -> None:
@@ -55,7 +55,7 @@ class OwnPlays:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        # Unlike those at other brokers: what broadcast groups keep is a file of this machine.
+        # Names differ by broker: broadcast groups keep their offsets in files of this machine.
         port = self._broker.address.rpartition(":")[2]
         for number, row in enumerate(self._chosen):
             play = self._play(row, f"own{port}-{number}")
@@ -77,6 +77,6 @@ class OwnPlays:
 
 
 async def _all_ended() -> None:
-    """What was cancelled says goodbye."""
+    """Cancel the scenarios and let them close their clients."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     await asyncio.gather(*others, return_exceptions=True)

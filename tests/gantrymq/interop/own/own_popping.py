@@ -1,4 +1,4 @@
-"""Scenarios of our pop consumer: what is acknowledged, and what comes again when."""
+"""Defines scenarios of Gantry's pop consumer: acknowledgements and redeliveries."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ async def send_all(stage: OwnStage, topic: str, texts: list[str], tag: str = "")
 
 
 async def pop(consumer: PopConsumer, count: int, seconds: float = 20.0) -> list[PoppedMessage]:
-    """What it gets until that many have come, or the time is over."""
+    """Return received messages: that many, or those within the time."""
     found: list[PoppedMessage] = []
     end = time.monotonic() + seconds
     while len(found) < count:
@@ -52,7 +52,7 @@ async def acknowledged(stage: OwnStage) -> None:
     assert consumer.forgotten == 0
 
 
-@ROWS.add("pop: what nobody acknowledges comes again when its time is over", "pop")
+@ROWS.add("pop: an unacknowledged message is delivered again after its invisible time", "pop")
 async def comes_again(stage: OwnStage) -> None:
     topic, group = await stage.topic(), stage.name("group")
     await send_all(stage, topic, ["kept", "acked"])
@@ -62,7 +62,7 @@ async def comes_again(stage: OwnStage) -> None:
         if popped.body == b"acked":
             await popped.ack()
         else:
-            popped.is_settled = True  # and says nothing to the broker
+            popped.is_settled = True  # without a request to the broker
     (again,) = await pop(consumer, 1, AGAIN_SECONDS)
     assert time.monotonic() - began > 5.5
     assert again.body == b"kept"
@@ -110,7 +110,9 @@ async def shared(stage: OwnStage) -> None:
         async for popped in members[number]:
             async with popped:
                 await asyncio.sleep(0.01)
-            found[number].append(popped.body.decode())  # acknowledged: who closes cuts nothing off
+            found[number].append(
+                popped.body.decode()
+            )  # acknowledged, so that the close loses nothing
 
     working = [asyncio.create_task(work(number)) for number in range(2)]
     await send_all(stage, topic, texts)

@@ -1,4 +1,4 @@
-"""Scenarios of our pull consumer: which queues, from where, and what is progress."""
+"""Defines scenarios of Gantry's pull consumer: its queues, start offsets and progress."""
 
 import asyncio
 import re
@@ -16,7 +16,7 @@ ROWS: Final = OwnRows()
 
 
 async def fill(stage: OwnStage, topic: str, count: int, first: int = 0) -> list[str]:
-    """Numbered messages, to the queues in turn."""
+    """Send numbered messages round robin to the queues."""
     producer = await stage.producer()
     queues = await producer.queues(topic)
     texts = [str(n) for n in range(first, first + count)]
@@ -27,7 +27,7 @@ async def fill(stage: OwnStage, topic: str, count: int, first: int = 0) -> list[
 
 
 async def read(consumer: PullConsumer, count: int, seconds: float = 20.0) -> list[str]:
-    """What it is handed until that many have come, or the time is over."""
+    """Return polled messages: that many, or those within the time."""
     found: list[str] = []
     end = time.monotonic() + seconds
     while len(found) < count and time.monotonic() < end:
@@ -36,7 +36,7 @@ async def read(consumer: PullConsumer, count: int, seconds: float = 20.0) -> lis
 
 
 async def read_all(consumer: PullConsumer, count: int) -> list[str]:
-    """That many, and what else is handed out in a second."""
+    """Return that many messages, and those of one more second."""
     return [*await read(consumer, count), *bodies(await consumer.poll(timeout_s=1.0))]
 
 

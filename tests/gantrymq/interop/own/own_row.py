@@ -1,4 +1,4 @@
-"""What a scenario of our own client is: a feature, what it needs of a broker, and how it is played.
+"""Defines a scenario of Gantry's client: the feature, its needs of a broker, and the code.
 
 Every broker that has what it needs must make the same of it: Java's is right by definition.
 """
@@ -22,23 +22,23 @@ LACKS: Final[dict[BrokerKind, dict[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class OwnRow:
-    """One row of the table."""
+    """One scenario, which is one row of the table in the documentation."""
 
     feature: str
     needs: frozenset[str]
     play: Play
 
     def why_not(self, kind: BrokerKind) -> str | None:
-        """What that broker lacks; None when it is to be played there."""
+        """Return what that broker lacks; None if the scenario can be played there."""
         lacks = LACKS[kind]
         return next((lacks[need] for need in sorted(self.needs) if need in lacks), None)
 
 
 class OwnRows(list[OwnRow]):
-    """Scenarios in the table's order."""
+    """The scenarios, in the order of the table."""
 
     def add(self, feature: str, *needs: str) -> Callable[[Play], Play]:
-        """Enter a function; `needs` is what not every broker has."""
+        """Add a function as a scenario; `needs` names features that some brokers lack."""
 
         def enter(play: Play) -> Play:
             self.append(OwnRow(feature, frozenset(needs), play))

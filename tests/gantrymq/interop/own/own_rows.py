@@ -1,4 +1,4 @@
-"""All scenarios of our own client, in the order of the table."""
+"""Lists all scenarios of Gantry's client, in the order of the table."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Scenarios of our producer: what is stored, where, and in which order."""
+"""Defines scenarios of Gantry's producer: which messages are stored, where and in which order."""
 
 import asyncio
 from typing import Final
@@ -118,7 +118,9 @@ async def ordered_keys(stage: OwnStage) -> None:
         assert came == sorted(came)
 
 
-@ROWS.add("compression: zlib, LZ4 and Zstandard are stored packed, and unpacked by who consumes")
+@ROWS.add(
+    "compression: zlib, LZ4 and Zstandard are stored compressed, and decompressed by the consumer"
+)
 async def compression(stage: OwnStage) -> None:
     topic, admin, inbox = await stage.topic(), await stage.admin(), Inbox()
     texts = {kind: f"{kind.name} größe " * 1000 for kind in CompressionType}
@@ -146,7 +148,7 @@ async def dead_name_server(stage: OwnStage) -> None:
     await inbox.gets_exactly(str(n) for n in range(8))
 
 
-@ROWS.add("a topic that nobody may create is refused before anything is sent")
+@ROWS.add("a topic that must not be created is refused before anything is sent")
 async def no_route(stage: OwnStage) -> None:
     producer = await stage.producer(default_topic="NoSuchDefault")
     topic = stage.name("nobody")

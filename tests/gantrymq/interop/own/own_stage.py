@@ -1,4 +1,4 @@
-"""What a scenario of our own client acts on, in this process: a broker, and members by the name.
+"""Provides a scenario of Gantry's client with a broker, topics, groups and members.
 
 Every stage has names of its own, so that scenarios run beside each other on one broker and one
 event loop; what it started ends with it.
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class Inbox:
-    """A listener: keeps what comes, and answers what it is told to."""
+    """A listener that keeps its messages and returns the outcomes that the scenario sets."""
 
     def __init__(self, outcome: Callable[[ReceivedMessage], Outcome] | None = None) -> None:
         self.messages: list[ReceivedMessage] = []
@@ -54,13 +54,13 @@ class Inbox:
         return bodies(self.messages)
 
     async def until(self, count: int) -> None:
-        """Wait until so many have come."""
+        """Wait until that many messages have arrived."""
         await until(
             lambda: len(self.messages) >= count, lambda: f"{count} messages, not {self.bodies}"
         )
 
     async def gets_exactly(self, expected: Iterable[str]) -> None:
-        """Each of them comes as often as it is named, and nothing else does."""
+        """Each body arrives as often as it is listed, and no other body arrives."""
         wanted = Counter(expected)
         await self.until(wanted.total())
         await asyncio.sleep(QUIET_SECONDS)
@@ -69,10 +69,10 @@ class Inbox:
 
 
 class OwnStage:
-    """The place of one scenario. `async with`."""
+    """The environment of one scenario; use it with `async with`."""
 
     def __init__(self, broker: Broker, name: str, mqadmin: Callable[..., Awaitable[str]]) -> None:
-        """`mqadmin` runs a command of the real one, with options: what it prints."""
+        """`mqadmin` runs a command of the real one and returns its output."""
         self.broker = broker
         self._name = name
         self.mqadmin = mqadmin
@@ -80,17 +80,17 @@ class OwnStage:
         self._members = AsyncExitStack()
 
     def name(self, what: str) -> str:
-        """A name that nobody else has."""
+        """Return a unique name."""
         return f"{what}-{self._name}-{next(self._numbers)}"
 
     async def topic(self, queues: int = 4, **options: str) -> str:
-        """A new topic's name."""
+        """Create a topic and return its name."""
         topic = self.name("topic")
         await asyncio.to_thread(lambda: self.broker.create_topic(topic, queues, **options))
         return topic
 
     def keywords(self) -> ClientKeywords:
-        """Of a client of its own, in which nobody waits for half a minute."""
+        """Keywords for a separate client, whose periodic tasks run often."""
         return ClientKeywords(
             name_servers=self.broker.name_server_addresses,
             instance_name=self.name("client"),
@@ -101,11 +101,11 @@ class OwnStage:
         )
 
     async def enter(self, member: AbstractAsyncContextManager[T]) -> T:
-        """Start it; it ends with the stage."""
+        """Start a member; it is closed with the stage."""
         return await self._members.enter_async_context(member)
 
     async def producer(self, **more: Unpack[ProducerKeywords]) -> Producer:
-        """In a group of its own."""
+        """Start a producer with a new group."""
         keywords: ProducerKeywords = {"send_timeout_s": 10.0, **self.keywords(), **more}
         return await self.enter(Producer(self.name("group"), **keywords))
 
@@ -118,7 +118,7 @@ class OwnStage:
         expression: str | Sql = "*",
         **more: Unpack[PushOptions],
     ) -> PushConsumer:
-        """From the first message on, in a group of its own unless one is given."""
+        """Start a consumer at the first message, in a new group unless one is given."""
         options: PushOptions = {"consume_from": ConsumeFrom.FIRST_OFFSET, **self.keywords(), **more}
         consumer = PushConsumer(group or self.name("group"), **options)
         consumer.subscribe(topic, expression, listener)
@@ -159,7 +159,7 @@ async def until(
     what: str | Callable[[], str],
     seconds: float = ARRIVE_SECONDS,
 ) -> None:
-    """Wait for it; TimeoutError when it does not come."""
+    """Wait for the condition; raises TimeoutError."""
     end = time.monotonic() + seconds
     while True:
         answer = condition()
@@ -172,12 +172,12 @@ async def until(
 
 
 def bodies(messages: Iterable[ReceivedMessage]) -> list[str]:
-    """What they say."""
+    """Return the bodies as text."""
     return [message.body.decode() for message in messages]
 
 
 def by_queue(messages: Iterable[ReceivedMessage]) -> dict[int, Sequence[ReceivedMessage]]:
-    """As they came, queue by queue."""
+    """Return the messages in order of arrival, by queue."""
     queues: dict[int, list[ReceivedMessage]] = {}
     for message in messages:
         queues.setdefault(message.queue.queue_id, []).append(message)
@@ -185,9 +185,9 @@ def by_queue(messages: Iterable[ReceivedMessage]) -> dict[int, Sequence[Received
 
 
 async def stored(admin: Admin, topic: str, count: int) -> list[ReceivedMessage]:
-    """All that is in a topic, queue by queue, once its queues have so many.
+    """Return all messages of a topic by queue, once its queues have that many.
 
-    What is acknowledged is in the log; Java's broker lists it in its queue a little later."""
+    An acknowledged message is in the log; Java's broker adds it to its queue a little later."""
 
     async def is_listed() -> bool:
         queues = (await admin.topics.stats(topic)).queues.values()

@@ -1,4 +1,4 @@
-"""The usual misconfigurations are found, and a sound cluster has none."""
+"""Tests that a checkup finds common misconfigurations, and none in a sound cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An administrator looks after groups, their offsets and their messages, in virtual time."""
+"""Tests administration of groups, their offsets and their messages, in virtual time."""
 
 from __future__ import annotations
 

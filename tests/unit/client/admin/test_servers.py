@@ -1,4 +1,4 @@
-"""An administrator looks after brokers and name servers, in virtual time."""
+"""Tests administration of brokers and name servers, in virtual time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An administrator makes, finds and deletes topics, in virtual time."""
+"""Tests how an administrator creates, finds and deletes topics, in virtual time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The administrator on asyncio: how its nouns are used."""
+"""Tests the asyncio administrator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever is cancelled, at whatever await, leaves nothing behind."""
+"""Tests that a cancellation at any await leaves no task, socket or buffered message behind."""
 
 from __future__ import annotations
 

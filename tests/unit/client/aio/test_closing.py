@@ -1,4 +1,4 @@
-"""How long closing takes when nobody answers any more."""
+"""Tests how long a close takes when brokers no longer answer."""
 
 from __future__ import annotations
 

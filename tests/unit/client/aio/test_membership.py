@@ -1,4 +1,4 @@
-"""Members of clients: their start, their end, and where they may be used."""
+"""Tests the start and close of members of clients, and where they can be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pop consumers on asyncio, against servers on loopback."""
+"""Tests pop consumers on asyncio, against servers on loopback."""
 
 from __future__ import annotations
 

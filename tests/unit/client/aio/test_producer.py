@@ -1,4 +1,4 @@
-"""Producers on asyncio, against a real broker on loopback."""
+"""Tests producers on asyncio, against a real broker on loopback."""
 
 from __future__ import annotations
 

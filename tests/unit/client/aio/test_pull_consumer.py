@@ -1,4 +1,4 @@
-"""Pull consumers on asyncio, against servers on loopback."""
+"""Tests pull consumers on asyncio, against servers on loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The blocking administrator: every noun of the core, waited for."""
+"""Tests that the blocking administrator has every method of the core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocking clients: a thread for the loop, and the asyncio clients in it, waited for."""
+"""Tests blocking clients: a thread runs the event loop with the asyncio clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What threads hand over to the loop."""
+"""Tests how threads pass items to the event loop."""
 
 from __future__ import annotations
 

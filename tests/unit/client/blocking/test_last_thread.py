@@ -1,4 +1,4 @@
-"""Threads until the program's end."""
+"""Tests the threads that work until the end of the program."""
 
 from __future__ import annotations
 

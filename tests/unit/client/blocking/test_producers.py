@@ -1,4 +1,4 @@
-"""Blocking producers, against servers on loopback."""
+"""Tests blocking producers, against servers on loopback."""
 
 from __future__ import annotations
 

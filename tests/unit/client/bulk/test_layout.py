@@ -17,7 +17,7 @@ def test_a_note_gives_the_same_layout() -> None:
 
 
 @pytest.mark.parametrize("note", [b"", b"[]", b'{"v": 1}', b'{"q": {"a": ["x"]}}'])
-def test_what_is_no_note_is_told(note: bytes) -> None:
+def test_an_invalid_note_is_an_error(note: bytes) -> None:
     with pytest.raises(RemoteError, match="no layout"):
         Layout.decode("T", note)
 

@@ -23,6 +23,6 @@ def test_names_and_epochs_are_not_confused() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("", "x"), ("a\x01", "x"), ("a", "x\x02")])
-def test_what_would_break_the_properties_is_refused(name: str, value: str) -> None:
+def test_separators_in_properties_are_refused(name: str, value: str) -> None:
     with pytest.raises(MessageError, match="row 9: the property"):
         property_bytes(OutgoingMessage(b"x", {name: value}), "K", 9)

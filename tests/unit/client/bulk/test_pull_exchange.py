@@ -92,7 +92,7 @@ def test_answer_says_where_the_messages_begin_that_are_left() -> None:
         Command(ResponseCode.SUCCESS, ext={}),
     ],
 )
-def test_answers_that_cannot_be_are_refused(said: Command) -> None:
+def test_impossible_responses_are_refused(said: Command) -> None:
     with pytest.raises(RemoteError):
         read(said, "b:1", 5, is_filtered=False)
 

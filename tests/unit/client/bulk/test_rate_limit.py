@@ -7,14 +7,14 @@ import pytest
 from gantrymq.client.bulk.rate_limit import BURST_SECONDS, RateLimit
 
 
-def test_so_many_messages_a_second_and_no_more() -> None:
+def test_messages_per_second_are_limited() -> None:
     limit, now = RateLimit(100), 50.0
     for _ in range(1000):
         now += limit.take(now)
     assert now - 50.0 == pytest.approx(10.0 - BURST_SECONDS)
 
 
-def test_what_was_not_sent_in_time_is_not_caught_up_with() -> None:
+def test_unused_capacity_expires() -> None:
     limit = RateLimit(100)
     limit.take(0.0)
     waits = [limit.take(1000.0) for _ in range(100)]

@@ -98,7 +98,7 @@ def test_at_least_once_stores_each_run(server: StandaloneServer, topic: str) -> 
     assert len(set(keys)) == 40
 
 
-def test_all_that_a_message_says_is_stored(server: StandaloneServer, topic: str) -> None:
+def test_all_fields_of_a_message_are_stored(server: StandaloneServer, topic: str) -> None:
     said = {"TAGS": "paid", "KEYS": "k1 k2", "__SHARDINGKEY": "a", "käse": "gut"}
     with BulkSender(settings(server), Origin("load", 0, 7)) as sender:
         queue = sender.layout(topic).queues[2]
@@ -110,7 +110,7 @@ def test_all_that_a_message_says_is_stored(server: StandaloneServer, topic: str)
     assert message.properties["UNIQ_KEY"].endswith("0000000700000000")
 
 
-def test_a_layout_that_was_pinned_stays(server: StandaloneServer, topic: str) -> None:
+def test_a_pinned_layout_stays(server: StandaloneServer, topic: str) -> None:
     run(server, topic, rows=100)
     with Admin(name_servers=server.name_servers) as admin:
         admin.create_topic(topic, queues=6)
@@ -150,7 +150,7 @@ def test_a_row_that_can_never_be_sent_is_named(
             sender.send(message, layout.queues[0])
 
 
-def test_a_topic_that_is_not_there_is_told(server: StandaloneServer) -> None:
+def test_an_unknown_topic_is_a_route_error(server: StandaloneServer) -> None:
     with (
         BulkSender(settings(server), Origin("load", 0, 0)) as sender,
         pytest.raises(RouteError, match="nowhere"),
@@ -158,7 +158,7 @@ def test_a_topic_that_is_not_there_is_told(server: StandaloneServer) -> None:
         sender.layout("nowhere")
 
 
-def test_a_queue_that_is_not_there_ends_the_sending(server: StandaloneServer, topic: str) -> None:
+def test_an_unknown_queue_is_a_send_error(server: StandaloneServer, topic: str) -> None:
     with BulkSender(settings(server), Origin("load", 0, 0)) as sender:
         queue = sender.layout(topic).queues[0]
         missing = type(queue)(topic, queue.broker_name, 99)
@@ -167,7 +167,7 @@ def test_a_queue_that_is_not_there_ends_the_sending(server: StandaloneServer, to
             sender.flush()
 
 
-def test_a_broker_that_stays_away_is_given_up(tmp_path: Path) -> None:
+def test_an_unreachable_broker_is_a_send_error(tmp_path: Path) -> None:
     with StandaloneServer(tmp_path) as server:
         with Admin(name_servers=server.name_servers) as admin:
             admin.create_topic(TOPIC, queues=4)

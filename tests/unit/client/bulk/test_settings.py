@@ -28,7 +28,7 @@ def test_settings_and_errors_survive_pickling() -> None:
         assert again.queue == queue
 
 
-def test_secret_is_in_no_text() -> None:
+def test_secrets_appear_in_no_text() -> None:
     settings = BulkSettings(name_servers=("n:9876",), group="g", credentials=KEYS)
     assert "secret of many" not in repr(settings) + str(settings)
 
@@ -48,7 +48,7 @@ def test_one_key_without_the_other_is_refused() -> None:
         SETTINGS.signs_with({"GANTRY_ACCESS_KEY": "key"})
 
 
-def test_settings_that_cannot_be_are_refused() -> None:
+def test_invalid_settings_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="no name server address"):
         BulkSettings(name_servers=(), group="g")
     with pytest.raises(ConfigurationError, match="recover_s"):

@@ -15,7 +15,7 @@ def verdict(code: int, *, is_idempotent: bool = True, is_first: bool = True) -> 
 @pytest.mark.parametrize(
     "code", [Code.FLUSH_DISK_TIMEOUT, Code.FLUSH_SLAVE_TIMEOUT, Code.SLAVE_NOT_AVAILABLE]
 )
-def test_what_is_stored_but_not_safe_is_sent_again_where_that_stores_nothing_twice(
+def test_sessions_resend_messages_that_are_not_durable(
     code: Code,
 ) -> None:
     assert verdict(code) is Verdict.AGAIN
@@ -25,20 +25,20 @@ def test_what_is_stored_but_not_safe_is_sent_again_where_that_stores_nothing_twi
 @pytest.mark.parametrize(
     "code", [Code.SYSTEM_BUSY, Code.SYSTEM_ERROR, Code.SERVICE_NOT_AVAILABLE, Code.TOPIC_NOT_EXIST]
 )
-def test_what_may_pass_is_tried_again(code: Code) -> None:
+def test_temporary_failures_are_retried(code: Code) -> None:
     assert verdict(code) is Verdict.AGAIN
 
 
 @pytest.mark.parametrize(
     "code", [Code.MESSAGE_ILLEGAL, Code.NO_PERMISSION, Code.GANTRY_SESSION_FENCED]
 )
-def test_what_stays_wrong_is_told(code: Code) -> None:
+def test_permanent_failures_are_errors(code: Code) -> None:
     assert verdict(code) is Verdict.REFUSED
 
 
-def test_a_gap_behind_a_request_that_failed_is_sent_again() -> None:
+def test_a_gap_after_a_failed_request_is_retried() -> None:
     assert verdict(Code.GANTRY_SESSION_OUT_OF_SEQUENCE, is_first=False) is Verdict.AGAIN
 
 
-def test_a_gap_behind_what_was_acknowledged_is_told() -> None:
+def test_a_gap_after_an_acknowledged_request_is_an_error() -> None:
     assert verdict(Code.GANTRY_SESSION_OUT_OF_SEQUENCE) is Verdict.REFUSED

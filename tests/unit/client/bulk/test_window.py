@@ -124,7 +124,7 @@ def test_all_is_sent_again_when_the_connection_breaks() -> None:
     assert waits == [0.05]
 
 
-def test_a_gap_is_told_where_the_request_before_was_acknowledged() -> None:
+def test_a_gap_after_an_acknowledged_request_is_an_error() -> None:
     gap: Answer = (ResponseCode.GANTRY_SESSION_OUT_OF_SEQUENCE, {})
     with (
         window(lambda number: STORED if number == 0 else gap, []) as (sender, _),
@@ -133,7 +133,7 @@ def test_a_gap_is_told_where_the_request_before_was_acknowledged() -> None:
         send(sender, 2)
 
 
-def test_a_broker_that_ignores_the_session_is_found_out() -> None:
+def test_a_broker_that_ignores_the_session_is_detected() -> None:
     with (
         window(lambda number: (ResponseCode.SUCCESS, {}), []) as (sender, _),
         pytest.raises(NotSupportedError, match="All members of a group"),

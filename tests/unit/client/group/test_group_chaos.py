@@ -1,4 +1,4 @@
-"""Groups whose members come, go, die and fail at random: every message is consumed by somebody."""
+"""Tests that every message is consumed while members join, leave, die and fail at random."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that are part of a unit of several sites say so."""
+"""Tests the unit mode flag of requests."""
 
 from __future__ import annotations
 

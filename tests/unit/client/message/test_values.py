@@ -1,4 +1,4 @@
-"""What applications keep, copy and hand to other processes: messages, and what became of them."""
+"""Tests that messages and results can be kept, copied and pickled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of all queues together may be pulled ahead."""
+"""Tests the limits of buffered messages of all queues together."""
 
 from __future__ import annotations
 

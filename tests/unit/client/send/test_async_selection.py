@@ -1,4 +1,4 @@
-"""Messages that leave soon, to queues that were chosen for them."""
+"""Tests messages of `send_async` whose queue a selector chooses."""
 
 from __future__ import annotations
 

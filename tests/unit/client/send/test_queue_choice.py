@@ -1,4 +1,4 @@
-"""Turns, and who is left alone."""
+"""Tests round robin choice of queues, and brokers that are avoided."""
 
 from __future__ import annotations
 

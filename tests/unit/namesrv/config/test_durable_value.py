@@ -43,7 +43,7 @@ def test_changes_during_a_write_go_together_into_the_next() -> None:
     assert kept.written(failed=False) == requests[1:]
 
 
-def test_what_could_not_be_written_is_forgotten_and_the_rest_goes_on_without() -> None:
+def test_a_change_that_could_not_be_written_is_discarded() -> None:
     kept = DurableValue("", append)
     kept.change(asked(), "a")
     kept.next_write()

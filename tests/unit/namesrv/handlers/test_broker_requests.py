@@ -49,7 +49,7 @@ class TestHeartbeat:
         assert desk.ask(Code.BROKER_HEARTBEAT, A.identity()).code == 0
         desk.assert_empty()
 
-    def test_of_nobody_is_refused(self) -> None:
+    def test_without_a_sender_is_refused(self) -> None:
         assert Desk().ask(Code.BROKER_HEARTBEAT).code == 1
 
 
@@ -65,7 +65,7 @@ class TestNotices:
         desk.notices.clear()
         return told
 
-    def test_when_the_lowest_leaves_those_that_stay_are_told(self) -> None:
+    def test_when_the_lowest_leaves_the_others_are_notified(self) -> None:
         desk = Desk(self.ON)
         for broker in (A, SLAVE, SECOND):
             desk.registered(broker)
@@ -78,7 +78,7 @@ class TestNotices:
         )
         assert self.notices(desk) == {SLAVE.address: header, SECOND.address: header}
 
-    def test_when_a_lower_one_comes_those_before_it_are_told(self) -> None:
+    def test_when_a_lower_one_joins_the_others_are_notified(self) -> None:
         desk = Desk(self.ON)
         for broker in (SLAVE, SECOND, A):
             desk.registered(broker)
@@ -90,7 +90,7 @@ class TestNotices:
         )
         assert self.notices(desk) == {SLAVE.address: header, SECOND.address: header}
 
-    def test_nobody_when_another_leaves_or_the_name_ends(self) -> None:
+    def test_no_notice_when_another_leaves_or_the_name_ends(self) -> None:
         desk = Desk(self.ON)
         for broker in (A, SLAVE):
             desk.registered(broker)
@@ -98,7 +98,7 @@ class TestNotices:
         desk.unregister(A)
         assert desk.notices == []
 
-    def test_nobody_when_it_is_off(self) -> None:
+    def test_no_notice_when_it_is_off(self) -> None:
         desk = Desk()
         for broker in (SLAVE, A):
             desk.registered(broker)

@@ -46,7 +46,7 @@ class TestKv:
             SaveKv(b'{"configTable":{"n":{}}}'),
         ]
 
-    def test_what_is_not_there_is_said_in_javas_words(self) -> None:
+    def test_a_missing_key_is_answered_in_javas_words(self) -> None:
         desk = Desk()
         for code, ext, remark in (
             (Code.GET_KV_CONFIG, ITEM, "No config item, Namespace: n Key: k"),
@@ -116,7 +116,7 @@ class TestKv:
         assert not put(desk, "k", "\x01" * 5)
         assert put(desk, "k", "\x01" * 4)
 
-    def test_what_waits_for_the_disk_counts(self) -> None:
+    def test_changes_that_wait_for_the_disk_count(self) -> None:
         bound = 200
         desk = Desk(limits=NameServerLimits(kv_bytes_max=bound))
         for number in range(60):
@@ -132,7 +132,7 @@ class TestKv:
         assert isinstance(last, SaveKv)
         assert bound - 40 < len(last.content) <= bound
 
-    def test_what_a_waiting_delete_gives_back_is_not_given_twice(self) -> None:
+    def test_room_that_a_waiting_delete_frees_is_not_used_twice(self) -> None:
         desk = Desk(namespaces={"n": {"k": "v" * 27}}, limits=NameServerLimits(kv_bytes_max=60))
         command = Command(Code.DELETE_KV_CONFIG, ext=ITEM)
         desk.core.handle(Request(command, desk.channel), desk.now, 0)
@@ -198,7 +198,7 @@ class TestSettings:
         assert route.order_topic_conf == "a:4"
         assert desk.writes == [SaveSettings({"orderMessageEnable": "true"})]
 
-    def test_what_was_changed_before_is_kept_too(self) -> None:
+    def test_earlier_changes_are_kept(self) -> None:
         desk = Desk()
         self.update(desk, "waitSecondsForService=1")
         self.update(desk, "clusterTest=true")
@@ -216,7 +216,7 @@ class TestSettings:
             "serverChannelMaxIdleTimeSeconds=1",
         ],
     )
-    def test_what_is_read_at_the_start_is_refused(self, text: str) -> None:
+    def test_a_setting_read_at_the_start_is_refused(self, text: str) -> None:
         desk = Desk()
         before = self.shown(desk)
         code, remark = self.update(desk, f"enableTopicList=false\n{text}")
@@ -272,7 +272,7 @@ class TestSettings:
             "scanNotActiveBrokerInterval=0",
         ],
     )
-    def test_a_value_that_cannot_be_is_refused_with_all_others(self, text: str) -> None:
+    def test_an_invalid_value_refuses_the_whole_request(self, text: str) -> None:
         desk = Desk()
         code, remark = self.update(desk, f"enableTopicList=false\n{text}\n")
         assert code == 1
@@ -280,7 +280,7 @@ class TestSettings:
         assert self.shown(desk)["enableTopicList"] == "true"
 
     @pytest.mark.parametrize("text", ["", "# nothing"])
-    def test_nothing_asked_is_nothing_changed(self, text: str) -> None:
+    def test_an_empty_request_changes_nothing(self, text: str) -> None:
         desk = Desk()
         assert self.update(desk, text) == (0, "")
         assert desk.writes == []

@@ -30,7 +30,7 @@ def desk_with_both(settings: NameServerSettings | None = None) -> Desk:
 @pytest.mark.parametrize(
     ("ext", "shown"), [({"topic": "X"}, "X"), ({"topic": ""}, ""), ({}, "null"), (None, "null")]
 )
-def test_a_topic_nobody_has_gets_the_help_text(ext: dict[str, str] | None, shown: str) -> None:
+def test_an_unknown_topic_gets_the_help_text(ext: dict[str, str] | None, shown: str) -> None:
     desk = Desk()
     answer = desk.ask(Code.GET_ROUTEINFO_BY_TOPIC, ext)
     remark = f"No topic route info in name server for the topic: {shown}{HELP}"
@@ -47,7 +47,7 @@ class TestStart:
         desk.wait(1)
         assert desk.route("T") is not None
 
-    def test_or_only_those_of_topics_unknown(self) -> None:
+    def test_only_unknown_topics_can_wait_for_the_brokers(self) -> None:
         desk = desk_with_both(NameServerSettings(warm_up_seconds=30))
         assert desk.route("T") is not None
         desk.wait(10)
@@ -111,7 +111,7 @@ class TestLists:
 
 
 class TestCluster:
-    def test_info_is_in_fastjsons_dialect_for_everybody(self) -> None:
+    def test_info_is_in_fastjsons_dialect_for_all_clients(self) -> None:
         desk = Desk()
         desk.registered(A)
         expected = (
@@ -120,7 +120,7 @@ class TestCluster:
         )
         assert desk.ask(Code.GET_BROKER_CLUSTER_INFO).body == expected
 
-    def test_info_of_nobody(self) -> None:
+    def test_info_without_brokers(self) -> None:
         body = b'{"brokerAddrTable":{},"clusterAddrTable":{}}'
         assert Desk().ask(Code.GET_BROKER_CLUSTER_INFO).body == body
 
@@ -165,7 +165,7 @@ class TestRegisteredHere:
         assert self.register(desk, "X", QueueData("a", 1, 1, 4), QueueData("b", 1, 1, 6)) == 0
         assert desk.perms("X") == {"a": 4, "b": 6}
 
-    def test_a_broker_unknown_spoils_it(self) -> None:
+    def test_an_unknown_broker_refuses_the_registration(self) -> None:
         desk = desk_with_both()
         assert self.register(desk, "X", QueueData("a", 1, 1, 4), QueueData("x", 1, 1, 6)) == 0
         assert desk.route("X") is None
@@ -182,7 +182,7 @@ class TestRegisteredHere:
         assert self.register(desk, "X", QueueData("a", 1, 1, 4)) == 1
         assert self.register(desk, "T", QueueData("a", 1, 1, 4)) == 0
 
-    def test_topics_that_all_lie_differently_are_bounded(self) -> None:
+    def test_different_routes_are_bounded(self) -> None:
         desk = Desk(limits=NameServerLimits(placed_queues_max=5))
         for broker in (A, B):  # T on a, U on both, V on b: four
             desk.registered(broker)
@@ -202,7 +202,7 @@ class TestRegisteredHere:
             QueueData("a", 1, 1, 16),
         ],
     )
-    def test_queues_that_cannot_be_are_refused(self, queue: QueueData) -> None:
+    def test_invalid_queues_are_refused(self, queue: QueueData) -> None:
         desk = desk_with_both()
         assert self.register(desk, "X", queue) == 1
         assert desk.route("X") is None
@@ -231,7 +231,7 @@ class TestWritePermission:
         assert desk.perms("T") == {"a": 6}
 
     @pytest.mark.parametrize("ext", [None, {"brokerName": "x"}])
-    def test_of_nobody(self, ext: dict[str, str] | None) -> None:
+    def test_of_an_unknown_broker(self, ext: dict[str, str] | None) -> None:
         desk = desk_with_both()
         assert desk.ask(Code.WIPE_WRITE_PERM_OF_BROKER, ext).ext == {"wipeTopicCount": "0"}
         assert desk.ask(Code.ADD_WRITE_PERM_OF_BROKER, ext).ext == {"addTopicCount": "0"}

@@ -138,7 +138,7 @@ class TestZones:
     @pytest.mark.parametrize(
         "ext", [{}, {"__ZONE_NAME": "east"}, {"__ZONE_MODE": "true", "__ZONE_NAME": " "}]
     )
-    def test_everybody_without_the_mode_or_a_name(self, ext: dict[str, str]) -> None:
+    def test_all_brokers_without_the_mode_or_a_name(self, ext: dict[str, str]) -> None:
         assert self.brokers(ext) == {"a", "b", "c"}
 
 

@@ -1,4 +1,4 @@
-"""Who is taken for dead, and when; in virtual time."""
+"""Tests when brokers count as dead, in virtual time."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class TestGrace:
         desk.wait(1)
         desk.assert_empty()
 
-    def test_a_reign_that_is_over_does_not_end_it(self) -> None:
+    def test_an_older_epoch_does_not_end_it(self) -> None:
         desk = Desk()
         desk.registered(self.MASTER)
         desk.close(self.MASTER.channel)
@@ -146,7 +146,7 @@ class TestGrace:
         desk.close(A.channel)
         desk.assert_empty()
 
-    def test_a_farewell_ends_it(self) -> None:
+    def test_an_unregistration_ends_it(self) -> None:
         desk = Desk()
         desk.registered(self.MASTER)
         desk.close(self.MASTER.channel)

@@ -77,7 +77,7 @@ def test_topics_are_chosen_by_placement() -> None:
     assert made.topics_where(lambda placement: "b" in placement) == ["T", "V"]
 
 
-def test_a_placement_nobody_has_is_forgotten() -> None:
+def test_an_unused_placement_is_forgotten() -> None:
     made = table(T=(A,))
     made.remove("T")
     assert made.placements() == set()

@@ -112,7 +112,7 @@ class TestQueuesChange:
         desk.registered(MASTER.newer())
         assert desk.perms("T") == {"a": 6}
 
-    def test_topics_no_longer_listed_stay_unless_told_otherwise(self) -> None:
+    def test_topics_no_longer_listed_stay_unless_configured_otherwise(self) -> None:
         for delete, kept in ((False, {"T", "U"}), (True, {"T"})):
             desk = Desk(NameServerSettings(delete_topic_with_broker_registration=delete))
             desk.registered(MASTER)
@@ -328,7 +328,7 @@ class TestEpochs:
         desk.wait(5)
         desk.assert_empty()
 
-    def test_an_old_reigns_farewell_is_ignored(self) -> None:
+    def test_an_unregistration_of_an_older_epoch_is_ignored(self) -> None:
         desk = Desk()
         desk.registered(self.NEW)
         assert desk.unregister(self.OLD).code == 0
@@ -344,7 +344,7 @@ class TestEpochs:
         assert desk.addresses("T") == {"a": {0: "10.0.0.8:10911"}}
 
     @pytest.mark.parametrize("number", [2**63 - 1, 1_000_000_001, 1_000_007, -1])
-    def test_nobody_locks_the_master_out_with_an_incredible_one(self, number: int) -> None:
+    def test_an_incredible_epoch_does_not_lock_the_master_out(self, number: int) -> None:
         desk = Desk()
         desk.registered(self.NEW)
         answer = desk.register(self.NEW.but(ext=epoch(number)))
@@ -409,7 +409,7 @@ class TestBounds:
         assert desk.perms("T") == {"a": 4}
 
     @pytest.mark.parametrize("field", ["brokerName", "brokerAddr", "clusterName", "brokerId"])
-    def test_who_it_is_must_be_said(self, field: str) -> None:
+    def test_a_registration_must_name_its_broker(self, field: str) -> None:
         desk = Desk()
         header = {key: value for key, value in MASTER.header().items() if key != field}
         answer = desk.ask(Code.REGISTER_BROKER, header, MASTER.body().encode())
@@ -421,7 +421,7 @@ class TestBounds:
         "external", "=h:1", "external=", "external=nowhere", "external=:", "external=h:",
         "external=:1", "external=h:0", "external=h:65536", "external=a b:1", " =h:1",
     ])  # fmt: skip
-    def test_listeners_that_lead_nowhere_are_refused(self, listeners: str) -> None:
+    def test_invalid_listeners_are_refused(self, listeners: str) -> None:
         desk = Desk()
         answer = desk.register(MASTER.but(ext={"gantryListeners": listeners}))
         assert (answer.code, "gantryListeners" in str(answer.remark)) == (1, True)

@@ -48,7 +48,7 @@ def test_the_log_says_what_java_says() -> None:
         assert line in desk.lines
 
 
-def test_what_is_not_registered_so_stays_as_it_is() -> None:
+def test_an_unregistration_with_other_names_changes_nothing() -> None:
     desk = Desk()
     desk.registered(A)
     for stranger in (A.but(name="x"), A.but(address="10.0.0.9:1"), B):

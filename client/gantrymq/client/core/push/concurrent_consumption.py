@@ -30,7 +30,7 @@ from gantrymq.client.core.push.send_back import SendBack
 from gantrymq.client.core.safe_text import text_of
 
 # How long plain listeners may block the event loop between two yields, if calls are short.
-TURN_S: Final = 0.005
+TIME_SLICE_S: Final = 0.005
 
 AGAIN_S: Final = 5.0
 
@@ -41,7 +41,7 @@ CHECKS_PER_TIMEOUT: Final = 15
 
 
 @final
-class Hand:
+class Worker:
     """The state of one worker. Hot path, hence slotted."""
 
     __slots__ = ("idle", "is_busy", "listener", "since", "slice")
@@ -75,7 +75,7 @@ class ConcurrentConsumption:
         self._stats = stats
         self._send_back = send_back
         self._work: deque[tuple[Slice, Listener]] = deque()
-        self._hands = [Hand() for _ in range(settings.consume_threads)]
+        self._workers = [Worker() for _ in range(settings.consume_threads)]
         self._idle: deque[Signal] = deque()
         self._running: list[Running] = []
         self._is_stopping = False
@@ -85,7 +85,8 @@ class ConcurrentConsumption:
     def start(self) -> None:
         start = self._ports.start
         self._running = [
-            start(self._run(hand), f"consume {number}") for number, hand in enumerate(self._hands)
+            start(self._run(worker), f"consume {number}")
+            for number, worker in enumerate(self._workers)
         ]
         self._running.append(start(self._watch(), "consume timeouts"))
 
@@ -111,8 +112,8 @@ class ConcurrentConsumption:
         """Start no more slices, and wait until `until` for running listeners."""
         self._is_stopping = True
         self._work.clear()
-        while any(hand.is_busy for hand in self._hands) and self._clock.monotonic() < until:
-            await Wait(min(until, self._clock.monotonic() + TURN_S))
+        while any(worker.is_busy for worker in self._workers) and self._clock.monotonic() < until:
+            await Wait(min(until, self._clock.monotonic() + TIME_SLICE_S))
         for running in self._running:
             running.cancel()
 
@@ -122,52 +123,52 @@ class ConcurrentConsumption:
         if self._idle and self._work:
             self._idle.popleft().fire()
 
-    async def _run(self, hand: Hand) -> None:
+    async def _run(self, worker: Worker) -> None:
         clock = self._clock
-        turn_end = clock.monotonic() + TURN_S
+        yield_at = clock.monotonic() + TIME_SLICE_S
         while True:
             if not self._work or self._is_stopping:
-                self._idle.append(hand.idle)
-                await Wait(signal=hand.idle)
-                turn_end = clock.monotonic() + TURN_S
+                self._idle.append(worker.idle)
+                await Wait(signal=worker.idle)
+                yield_at = clock.monotonic() + TIME_SLICE_S
                 continue
-            hand.is_busy = True
+            worker.is_busy = True
             try:
-                await self._next(hand, turn_end)
+                await self._next(worker, yield_at)
             except Exception as failure:  # a worker must not end unnoticed
                 self._ports.log(
                     f"the listener's outcome could not be applied error={text_of(failure)}", failure
                 )
             finally:
-                hand.is_busy = False
-            if clock.monotonic() >= turn_end:
+                worker.is_busy = False
+            if clock.monotonic() >= yield_at:
                 await Wait(clock.monotonic())
-                turn_end = clock.monotonic() + TURN_S
+                yield_at = clock.monotonic() + TIME_SLICE_S
 
-    async def _next(self, hand: Hand, turn_end: float) -> None:
+    async def _next(self, worker: Worker, yield_at: float) -> None:
         error: Exception | None = None
         outcome: object = None
         try:
-            outcome = await Call(self._go_through, hand, turn_end)
+            outcome = await Call(self._go_through, worker, yield_at)
         except Exception as raised:
             error = raised
-        held, hand.slice = hand.slice, None
+        held, worker.slice = worker.slice, None
         if held is not None:
             later = self._later(held, outcome, error)
-            await self._carry_out(held, hand.listener, later)
+            await self._carry_out(held, worker.listener, later)
 
-    def _go_through(self, hand: Hand, turn_end: float) -> object:
+    def _go_through(self, worker: Worker, yield_at: float) -> object:
         """Call the listener for the first waiting slice, until it ends, fails, awaits or exceeds
-        its turn; returns the last result of the listener. Hot path: one iteration per call of a
-        listener."""
+        its time slice; returns the last result of the listener. Hot path: one iteration per call
+        of a listener."""
         work, listener = self._work[0]
         batch = work.batch
         owner, messages, end = batch.owner, batch.messages, work.end
         count = self._settings.consume_batch
         clock = self._clock
         begun = start = work.start
-        now = hand.since = clock.monotonic()
-        hand.slice = None
+        now = worker.since = clock.monotonic()
+        worker.slice = None
         outcome: object = None
         try:
             while start < end and not owner.is_dropped:
@@ -179,7 +180,7 @@ class ConcurrentConsumption:
                     break
                 start = next_start
                 now = clock.monotonic()
-                if now >= turn_end:
+                if now >= yield_at:
                     break
             else:
                 work.start = end  # the queue was dropped
@@ -188,7 +189,7 @@ class ConcurrentConsumption:
                 owner.settle(batch, begun, start, now)
                 self._stats.consumed += start - begun
             if start < work.start and not owner.is_dropped:
-                hand.slice, hand.listener = Slice(batch, start, work.start), listener
+                worker.slice, worker.listener = Slice(batch, start, work.start), listener
             if work.start == end:
                 self._work.popleft()
             if start < work.start:
@@ -269,11 +270,11 @@ class ConcurrentConsumption:
     async def expire(self, before: float) -> None:
         """Send back the messages that listeners have held since before `before`. The listeners
         continue, but their outcomes are ignored."""
-        for hand in self._hands:
-            held = hand.slice
-            if held is None or hand.since > before:
+        for worker in self._workers:
+            held = worker.slice
+            if held is None or worker.since > before:
                 continue
-            hand.slice = None
+            worker.slice = None
             for message in held.messages:
                 self._ports.log(f"send expire msg back, {message!r}")
-            await self._carry_out(held, hand.listener, Later(TIMEOUT_LEVEL))
+            await self._carry_out(held, worker.listener, Later(TIMEOUT_LEVEL))

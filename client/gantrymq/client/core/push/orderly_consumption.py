@@ -31,7 +31,7 @@ from gantrymq.client.core.push.send_back import FIRST_LEVEL, SendBack
 from gantrymq.client.core.safe_text import text_of
 
 # A busy queue yields to other flows as often as a concurrent worker does.
-TURN_S: Final = 0.005
+TIME_SLICE_S: Final = 0.005
 
 # Java's maximum continuous consumption of one queue, and the pause after it.
 CONTINUOUS_S: Final = 60.0
@@ -136,7 +136,7 @@ class OrderlyConsumption:
             now = self._clock.monotonic()
             if now >= until:
                 break
-            await Wait(min(until, now + TURN_S))
+            await Wait(min(until, now + TIME_SLICE_S))
         for running in self._running.values():
             running.cancel()
         self._lines.clear()
@@ -146,21 +146,21 @@ class OrderlyConsumption:
     async def _run(self, line: Line) -> None:
         clock = self._clock
         process_queue = line.process_queue
-        begun = turn = clock.monotonic()
+        begun = slice_began = clock.monotonic()
         while not process_queue.is_dropped:
             now = clock.monotonic()
             if not line.slices:
                 await Wait(signal=line.arrived)
-                begun = turn = clock.monotonic()
+                begun = slice_began = clock.monotonic()
             elif self._send_back is not None and not process_queue.is_locked(now):
                 await Wait(now + UNLOCKED_PAUSE_S)
             elif now - begun > CONTINUOUS_S:
                 await Wait(now + YIELD_S)
-                begun = turn = clock.monotonic()
+                begun = slice_began = clock.monotonic()
             else:
-                if now - turn > TURN_S:
+                if now - slice_began > TIME_SLICE_S:
                     await Wait(now)
-                    turn = clock.monotonic()
+                    slice_began = clock.monotonic()
                 pause_s = await self._next(line)
                 if pause_s is not None:
                     await Wait(clock.monotonic() + pause_s)
