@@ -117,7 +117,7 @@ def test_sizes_come_from_the_brokers_file(store: Path, tmp_path: Path) -> None:
     conf.write_text("mappedFileSizeCommitLog=65536\nbrokerName=b\n")
     done = gantry("check", store, "-c", conf, "--set", "maxIndexNum=100")
     assert done.returncode == 0
-    assert "mappedFileSizeCommitLog=65536: as said" in done.stdout
+    assert "mappedFileSizeCommitLog=65536: as given" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_missing_log_is_reported_as_not_mounted(
     assert (done.returncode, done.stderr) == (1, "")
     assert "ERROR  missing log: 1" in done.stdout
     assert text in done.stdout
-    assert "is its disk mounted?" in done.stdout
+    assert "mount its disk" in done.stdout
     assert "next start takes them away" not in done.stdout
     for options in ([], ["--rebuild", "all"], ["--keep", "newer"]):
         plan = gantry("repair", store, "--yes", *options)
@@ -225,7 +225,9 @@ def test_repair_leaves_a_dangling_link(store: Path) -> None:
     unlink(store)
     done = gantry("repair", store, "--keep", "older", "--yes")
     assert done.returncode == 1
-    assert "left as it is: commitlog is a link to /nowhere/commitlog: make a folder" in done.stdout
+    assert (
+        "left as it is: commitlog is a link to /nowhere/commitlog: create a folder" in done.stdout
+    )
     for command in ("stats", "dump"):
         refused = gantry(command, store)
         assert refused.returncode == 2

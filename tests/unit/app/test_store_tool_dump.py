@@ -125,7 +125,7 @@ def test_repair_leaves_an_interrupted_log_without_keep_option(store: Path) -> No
     damage(store, LOG, 497 + 90)
     done = gantry("repair", store, "--yes")
     assert done.returncode == 1
-    assert "say --keep older or --keep newer" in done.stdout
+    assert "choose --keep older or --keep newer" in done.stdout
 
 
 def test_rebuilt_queues_equal_those_of_java(store: Path) -> None:

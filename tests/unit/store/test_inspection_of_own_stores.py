@@ -75,7 +75,7 @@ def test_store_without_messages_lacks_nothing() -> None:
 def test_missing_log_is_detected_by_queues_index_and_checkpoint() -> None:
     disk = written(Storage(), is_stopped=True)
     remove_tree(disk, "commitlog")
-    known = "the queues (2), the index (11), the checkpoint, the marks"
+    known = "the queues (2), the index (11), the checkpoint, the flush positions"
     assert inspect(disk).missing == f"is not there, but messages are known to {known}"
 
 

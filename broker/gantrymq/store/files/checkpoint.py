@@ -12,9 +12,9 @@ A file of 4096 bytes, the rest of it zeros:
 A missing or short file, or a number that is not a time, reads as 0: recovery then goes further
 back.
 
-The slots show which program wrote last. Java does not touch them. If no slot has the numbers in the file's
-header, Java has written the store since, and guarantees that only our stores give do not hold any
-more.
+The slots show which program wrote last. Java does not touch them. If no slot has the numbers in the
+file's header, Java has written the store since, and guarantees that only our stores give do not
+hold any more.
 
 The numbers are overwritten in place, as Java does, and a power cut may tear that write anywhere.
 Torn numbers must not look like Java's. Therefore the numbers are first written into a slot and

@@ -75,7 +75,7 @@ def read_row(
             findings.error(Kind.FOREIGN, path, _why_foreign(entry, start, file_bytes))
         elif entry.size == 0 and entry is entries[-1]:
             foreign.append(path)
-            text = "the last file has no bytes: a crash left it; RocketMQ 4.9 refuses to load it"
+            text = "the last file is empty, because of a crash; RocketMQ 4.9 refuses to load it"
             findings.warn(kind, path, text)
         else:
             files.append(RowFile(start, entry.size, path))
@@ -107,6 +107,8 @@ def _judge_length(
         return
     text = f"has {file.size} bytes, the others {file_bytes}"
     if is_last and file.size < file_bytes:
-        findings.warn(kind, file.path, f"{text}: it was cut short; Java refuses to load it")
+        findings.warn(
+            kind, file.path, f"{text}: the file was shortened; RocketMQ refuses to load it"
+        )
     else:
         findings.error(kind, file.path, text)

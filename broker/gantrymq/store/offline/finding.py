@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final, final
 
-# Enough to see what they have in common; a million of them would say nothing more.
+# Enough to see what the findings have in common; more would add nothing.
 KEPT_OF_A_KIND: Final = 20
 
 
@@ -33,27 +33,30 @@ class Kind(Enum):
     """What was found, and what to do about it."""
 
     ABORT = ("abort file", "nothing: the next start recovers the store")
-    LOCK = ("lock", "stop the broker and look again: what it writes meanwhile may show here")
-    SIZES = ("sizes", "say them: -c broker.conf, or --set KEY=VALUE")
+    LOCK = (
+        "lock",
+        "stop the broker and check again: its writes during the check may cause findings",
+    )
+    SIZES = ("sizes", "give them: -c broker.conf, or --set KEY=VALUE")
     FOREIGN = ("foreign file", "move it out of the store, or: gantry store repair")
     LENGTH = ("file length", "restore the file, or: gantry store repair")
     LOG_MISSING = (
         "missing log",
-        "is its disk mounted? mount it, or restore it; to begin an empty one: repair --keep older",
+        "mount its disk, or restore the log; to start an empty log: repair --keep older",
     )
     FILE_MISSING = ("missing file", "restore the file, or give up a side of the gap: repair --keep")
     LOG_DAMAGE = (
         "damaged log",
-        "restore the file: a broker that recovers may drop all that follows; or: repair --keep",
+        "restore the file, because recovery may drop all later records; or: repair --keep",
     )
-    LOG_TORN = ("torn record", "nothing: the next start cuts it; or: gantry store repair")
-    LOG_LEFTOVER = ("leftover bytes", "nothing: they are written over")
+    LOG_TORN = ("torn record", "nothing: the next start truncates it; or: gantry store repair")
+    LOG_LEFTOVER = ("leftover bytes", "nothing: they will be overwritten")
     LOG_LOST = ("lost records", "restore the log from a replica or a backup")
-    LOG_TIME = ("store time", "nothing; searches by time may be off here")
+    LOG_TIME = ("store time", "nothing; searches by time may be inexact here")
     QUEUE_GAP = ("queue offsets missing", "restore the log from a replica or a backup")
-    QUEUE_ANEW = ("queue begun anew", "nothing: its topic was deleted, and made again")
+    QUEUE_ANEW = ("queue begun anew", "nothing: its topic was deleted and created again")
     QUEUE_DELETED = ("queue of a deleted topic", "nothing: the next start removes it")
-    QUEUE_TWICE = ("queue offset twice", "nothing can be done: the second message stays unseen")
+    QUEUE_TWICE = ("queue offset twice", "nothing can be done: the second message stays invisible")
     QUEUE_FILES = ("queue files", "gantry store repair --rebuild queues")
     UNIT_PENDING = ("units to come", "nothing: the next start adds them")
     UNIT_MISSING = ("missing units", "gantry store repair --rebuild queues")
@@ -61,19 +64,19 @@ class Kind(Enum):
     UNIT_TAGS = ("wrong tags code", "gantry store repair --rebuild queues")
     UNIT_DELAY = (
         "delivery time",
-        "say messageDelayLevel: -c broker.conf; else repair --rebuild queues",
+        "give messageDelayLevel by -c broker.conf; else repair --rebuild queues",
     )
     UNIT_AHEAD = (
         "units ahead of the log",
-        "restore what the log lost; after a crash: nothing, the next start takes them away",
+        "restore the lost part of the log; after a crash: nothing, the next start removes them",
     )
     INDEX_FILE = ("index file", "gantry store repair --rebuild index")
     INDEX_CHAIN = ("index chain", "gantry store repair --rebuild index")
     INDEX_WRONG = ("wrong index entry", "gantry store repair --rebuild index")
     INDEX_MISSING = ("keys not indexed", "gantry store repair --rebuild index")
     INDEX_PENDING = ("keys to come", "nothing: the next start adds them")
-    CHECKPOINT = ("checkpoint", "nothing; without it recovery looks at the whole log")
-    MARKS = ("marks", "nothing: they are void, and recovery looks at more of the log")
+    CHECKPOINT = ("checkpoint", "nothing; without it recovery reads the whole log")
+    MARKS = ("marks", "nothing: they are void, and recovery reads more of the log")
 
     def __init__(self, title: str, todo: str) -> None:
         self.title = title

@@ -177,7 +177,7 @@ class IndexInspection:
             entry = next(self._entries, None)
         if ahead:
             severity = Severity.WARNING if log.is_crashed else Severity.ERROR
-            text = f"{ahead} entries are of records behind the log's end, {log.end}"
+            text = f"{ahead} entries name records behind the log's end, {log.end}"
             self._findings.add(Finding(severity, Kind.INDEX_WRONG, INDEX, text, log.end))
             self.is_damaged = True
         if self._behind:
@@ -190,7 +190,7 @@ class IndexInspection:
 
     def _compare(self, entry: IndexEntry, hashes: Sequence[int], store_ms: int) -> None:
         if entry.key_hash not in hashes:
-            text = f"hash {entry.key_hash} is of no key of the message at {entry.offset}"
+            text = f"hash {entry.key_hash} belongs to no key of the message at {entry.offset}"
             self._wrong(entry.place, text, entry.offset)
         begin_ms = entry.head.begin_ms
         due = max(0, min((store_ms - begin_ms) // 1000, SECONDS_MAX)) if begin_ms > 0 else 0
@@ -223,11 +223,11 @@ class IndexInspection:
             for entry, previous in self._file_entries(head):
                 slot = entry.key_hash % self._sizes.slots
                 if entry.key_hash < 0 or previous != newest[slot]:
-                    text = f"names entry {previous} as the one before, but that is {newest[slot]}"
+                    text = f"names entry {previous} as its predecessor, which is {newest[slot]}"
                     self._chain(entry.place, text)
                 newest[slot] = entry.number
                 if entry.offset < before:
-                    text = f"says {entry.offset} of the log, which is below the entry before it"
+                    text = f"names log position {entry.offset}, below that of the previous entry"
                     self._wrong(entry.place, text, entry.offset)
                 before = max(before, entry.offset)
                 self.entries += 1
@@ -261,7 +261,7 @@ class IndexInspection:
                 pairs = zip(page, newest[first : first + count], strict=True)
                 wrong += sum(self._counted(head, entry) != due for entry, due in pairs)
         if wrong:
-            self._chain(head.path, f"{wrong} slots do not name their newest entry")
+            self._chain(head.path, f"{wrong} slots do not point to their newest entry")
         used = self._sizes.slots - newest.count(0)
         if used != head.used_slots:
             self._head(head, f"hashSlotCount {head.used_slots}, but {used} slots are in use")

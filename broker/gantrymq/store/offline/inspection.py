@@ -159,13 +159,13 @@ class Inspection:
         if self.queues.begun_anew:
             self._begin(self.queues.begun_anew)
             for (topic, queue_id), position in self.begun_anew.items():
-                text = f"the message at {position} is its first; those before were deleted"
+                text = f"the message at {position} is its first; earlier ones were deleted"
                 self.findings.note(Kind.QUEUE_ANEW, f"{topic}/{queue_id}", text, position)
             yield from self._look()
 
     def _look(self) -> ProgressTask[None]:
         if self.is_crashed:
-            text = "the last writer was stopped in the middle, or is running"
+            text = "the last broker was killed, or is still running"
             self.findings.note(Kind.ABORT, ABORT, text)
         self.queues.load()
         self._read_checkpoint()
@@ -250,7 +250,9 @@ class Inspection:
         file."""
         known, past = self.queues.known_end, self.row.past
         if known > past and not self.is_crashed:
-            self.missing = f"has files up to {past} only, but queues know of messages up to {known}"
+            self.missing = (
+                f"has files up to {past} only, but the queues have messages up to {known}"
+            )
             self.findings.error(Kind.FILE_MISSING, COMMIT_LOG, self.missing, past)
 
     def _judge_break(self, event: Break) -> None:
@@ -263,10 +265,10 @@ class Inspection:
                 text = f"{between} are no records ({event.reason}), and newer ones follow"
                 self.findings.error(Kind.LOG_DAMAGE, COMMIT_LOG, text, event.position)
             case Cause.TORN:
-                text = f"the last record was not written whole: {event.reason}"
+                text = f"the last record is incomplete: {event.reason}"
                 self.findings.warn(Kind.LOG_TORN, COMMIT_LOG, text, event.position)
             case Cause.LEFTOVER:
-                text = f"the log ends at {event.position}; behind it {between} are of no use"
+                text = f"the log ends at {event.position}; {between} behind it are unused"
                 self.findings.note(Kind.LOG_LEFTOVER, COMMIT_LOG, text, event.position)
             case Cause.END | Cause.MISSING:
                 pass  # not a fault, or reported with the files
@@ -288,10 +290,12 @@ class Inspection:
 
     def _judge_checkpoint(self) -> None:
         if CHECKPOINT not in self.vouchers and self.log.records:
-            text = "is missing: after a crash recovery looks at the whole log"
+            text = "is missing: after a crash recovery reads the whole log"
             self.findings.note(Kind.CHECKPOINT, CHECKPOINT, text)
         if self.checkpoint.log_ms > self.log.last_ms:
-            text = f"says the log reached {self.checkpoint.log_ms}, it ends at {self.log.last_ms}"
+            text = (
+                f"has the log time {self.checkpoint.log_ms}, but the log ends at {self.log.last_ms}"
+            )
             self.findings.warn(Kind.CHECKPOINT, CHECKPOINT, f"{text}: records may be lost")
 
     def _judge_marks(self) -> None:
@@ -300,7 +304,7 @@ class Inspection:
             text = f"the log was on disk up to {mark.position}, but ends at {end}"
             self.findings.error(Kind.LOG_LOST, MARKS_PATH, text, end)
         elif mark != LogPosition() and not self._mark_seen and mark.position > self.row.first:
-            text = f"no record ends at {mark.position} as they say: another broker wrote since"
+            text = f"no record ends at position {mark.position}: another broker has written since"
             self.findings.note(Kind.MARKS, MARKS_PATH, text, mark.position)
 
 

@@ -44,4 +44,4 @@ def witnesses(
     if saved.log_ms:
         yield "the checkpoint"
     if mark.position > 0:
-        yield "the marks"
+        yield "the flush positions"

@@ -166,9 +166,9 @@ class QueueInspection:
         """Why a log that ends at `log_end` cannot restore this queue; "" if it can."""
         cursor = self._cursors[key]
         if cursor.first < 0 or (cursor.first > 0 and cursor.first_position >= log_end):
-            return "the log has none of its messages, and its next offset would be lost"
+            return "the log has none of its messages, so its next offset would be lost"
         if 0 <= cursor.gap_at < log_end:
-            return "the log misses some of its messages, and the later ones would change offsets"
+            return "the log lacks some of its messages, so later ones would get other offsets"
         return ""
 
     def seen(self) -> Iterator[tuple[str, int]]:
@@ -191,7 +191,7 @@ class QueueInspection:
             cursor.first_position = due[0]
             cursor.agrees, cursor.gap_at, cursor.missing_from = True, -1, -1
         if offset < cursor.next:
-            text = f"the message at {due[0]} has queue offset {offset}, as an earlier one has"
+            text = f"the message at {due[0]} has queue offset {offset}, like an earlier message"
             self._findings.warn(Kind.QUEUE_TWICE, _name(key), text, due[0])
             return
         if offset > cursor.next:
@@ -306,7 +306,7 @@ class QueueInspection:
                 stray = True
         if ahead:
             severity = Severity.WARNING if log.is_crashed else Severity.ERROR
-            text = f"{ahead} units are of records behind the log's end, {log.end}"
+            text = f"{ahead} units name records behind the log's end, {log.end}"
             finding = Finding(severity, Kind.UNIT_AHEAD, _name(key), text, log.end)
             self._findings.add(finding)
 

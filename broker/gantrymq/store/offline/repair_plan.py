@@ -86,7 +86,7 @@ class RepairPlan:
 def make_plan(seen: Inspection, options: RepairOptions) -> RepairPlan:
     """Make a plan from a check that has been run to its end."""
     if seen.missing and options.keep is not Side.OLDER:
-        todo = "mount its disk, or restore it; --keep older gives up what is not there"
+        todo = "mount its disk, or restore it; --keep older gives up the missing part"
         return RepairPlan((), (f"{COMMIT_LOG} {seen.missing}: {todo}",), seen.row.past)
     if seen.missing and not seen.row.files:
         return _empty_log(seen)
@@ -104,23 +104,23 @@ def make_plan(seen: Inspection, options: RepairOptions) -> RepairPlan:
 
 def _empty_log(seen: Inspection) -> RepairPlan:
     """Give up all messages, and what was derived from them."""
-    reason = "--keep older gives up the log, of which nothing is there; offsets begin at 0 again"
+    reason = "--keep older gives up the whole log, which is missing; offsets begin at 0 again"
     moved = [RepairStep(Action.MOVE, path, reason) for path in seen.derived]
-    link = f"{COMMIT_LOG} is a link to {seen.log_link}: make a folder there, or remove the link"
+    link = f"{COMMIT_LOG} is a link to {seen.log_link}: create a folder there, or remove the link"
     left = (link,) if seen.log_link else ()
     return RepairPlan((*_void(seen), *_foreign(seen), *moved), left, 0)
 
 
 def _foreign(seen: Inspection) -> Iterator[RepairStep]:
     for path in seen.row.foreign:
-        yield RepairStep(Action.MOVE, path, "it is no file of the log")
+        yield RepairStep(Action.MOVE, path, "it is not a file of the log")
 
 
 def _log(seen: Inspection, options: RepairOptions, left: list[str]) -> Iterator[RepairStep]:
     holes = [each for each in seen.breaks if each.cause in HOLES]
     if holes and options.keep is None:
         left.append(
-            f"the log is interrupted at {holes[0].position}: say --keep older or --keep newer"
+            f"the log is interrupted at {holes[0].position}: choose --keep older or --keep newer"
         )
         return
     steps = list(_log_ends(seen, options, holes, left))
@@ -131,7 +131,9 @@ def _log(seen: Inspection, options: RepairOptions, left: list[str]) -> Iterator[
         if file.size < length and file.path not in treated:
             yield _extend(file.path, length)
         elif file.size > length and file.path not in treated:
-            yield RepairStep(Action.CUT, file.path, "the file is longer than a log's", length)
+            yield RepairStep(
+                Action.CUT, file.path, "the file is longer than a file of the log", length
+            )
 
 
 def _log_ends(
@@ -145,7 +147,7 @@ def _log_ends(
         yield from _drop_older(seen, holes[-1], left)
     last = seen.breaks[-1] if seen.breaks else None
     if last is not None and last.cause is Cause.TORN:
-        yield from _cut(seen, last.position, f"a record that was not written whole: {last.reason}")
+        yield from _cut(seen, last.position, f"an incomplete record: {last.reason}")
 
 
 def _cut(seen: Inspection, position: int, reason: str) -> Iterator[RepairStep]:
@@ -171,7 +173,7 @@ def _drop_older(seen: Inspection, hole: Break, left: list[str]) -> Iterator[Repa
 
 
 def _extend(path: str, size: int) -> RepairStep:
-    return RepairStep(Action.EXTEND, path, "the file was cut short", size)
+    return RepairStep(Action.EXTEND, path, "the file was shortened", size)
 
 
 def _queues(
@@ -194,7 +196,7 @@ def _queues(
         yield RepairStep(Action.REBUILD_QUEUE, queues.folder(key), reason, queue=key)
     for path in queues.foreign:
         if path.rpartition("/")[0] not in moved:
-            yield RepairStep(Action.MOVE, path, "it is no file of a queue")
+            yield RepairStep(Action.MOVE, path, "it is not a file of a queue")
 
 
 def _index(
@@ -212,16 +214,16 @@ def _index(
         yield RepairStep(Action.REBUILD_INDEX, "index", reason)
         return
     for path in seen.index.foreign:
-        yield RepairStep(Action.MOVE, path, "it is no file of the index")
+        yield RepairStep(Action.MOVE, path, "it is not a file of the index")
 
 
 def _void(seen: Inspection) -> Iterator[RepairStep]:
     for path in seen.vouchers:
-        yield RepairStep(Action.MOVE, path, "the next start is to look at the log itself")
+        yield RepairStep(Action.MOVE, path, "the next start must read the log itself")
 
 
 def is_refused(seen: Inspection) -> str:
     """Why no plan can be made; "" if one can."""
     if seen.findings.has(Kind.SIZES, Severity.ERROR):
-        return "the sizes of the store's files are not known: say them by -c broker.conf or --set"
+        return "the sizes of the store's files are unknown: give them by -c broker.conf or --set"
     return ""

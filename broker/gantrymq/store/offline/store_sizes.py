@@ -111,15 +111,15 @@ def _row_size(
 ) -> tuple[int, str]:
     if key not in said:
         return (
-            (seen, f"{key}={seen}: as its files are")
+            (seen, f"{key}={seen}: from its files")
             if seen
             else (default, f"{key}={default}: by default")
         )
     if seen and seen != said[key]:
-        text = f"{key}={said[key]} was said, but the files have {seen} bytes; {seen} is taken"
+        text = f"{key}={said[key]} was given, but the files have {seen} bytes; {seen} is used"
         findings.error(Kind.SIZES, key, text)
         return seen, text
-    return said[key], f"{key}={said[key]}: as said"
+    return said[key], f"{key}={said[key]}: as given"
 
 
 def _queue_file_bytes(disk: Disk) -> int:
@@ -145,12 +145,12 @@ def _index_sizes(disk: Disk, said: Mapping[str, int], findings: Findings) -> tup
     for entry in files:
         found = _solve(disk, entry, wanted)
         if found is not None:
-            return found, f"{_text(found)}: as the entries of {entry.name} lie"
+            return found, f"{_text(found)}: from the entries of {entry.name}"
     if any(each.size == wanted.file_bytes for each in files):
-        return wanted, f"{_text(wanted)}: taken for true, no index file has entries to tell it by"
+        return wanted, f"{_text(wanted)}: assumed, because no index file has entries"
     size = usual_index_size(files)
     text = f"no {SLOTS_KEY} and {ENTRIES_KEY} are found that make a file of {size} bytes"
-    findings.error(Kind.SIZES, INDEX, f"{text}; it is not looked at")
+    findings.error(Kind.SIZES, INDEX, f"{text}; it is not checked")
     return wanted, text
 
 

@@ -29,7 +29,7 @@ def queue(size: int) -> MemoryDisk:
         (queue(20), EMPTY, Checkpoint(), LogPosition(), ["the queues (1)"]),
         (queue(0), USED, Checkpoint(), LogPosition(), ["the index (1)"]),
         (queue(0), EMPTY, Checkpoint(log_ms=1), LogPosition(), ["the checkpoint"]),
-        (queue(0), EMPTY, Checkpoint(), LogPosition(1, 0, 1), ["the marks"]),
+        (queue(0), EMPTY, Checkpoint(), LogPosition(1, 0, 1), ["the flush positions"]),
     ],
 )
 def test_each_witness_proves_a_missing_log(
@@ -44,6 +44,6 @@ def test_log_without_files_and_witnesses_is_new() -> None:
 
 def test_empty_folder_is_told_apart_from_a_missing_one() -> None:
     disk = MemoryDisk()
-    assert missing_log(disk, "", ["the marks"]).startswith("is not there")
+    assert missing_log(disk, "", ["the flush positions"]).startswith("is not there")
     disk.make_folder("commitlog")
-    assert missing_log(disk, "", ["the marks"]).startswith("has no file")
+    assert missing_log(disk, "", ["the flush positions"]).startswith("has no file")

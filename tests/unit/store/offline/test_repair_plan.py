@@ -103,7 +103,7 @@ def test_missing_newest_files_wait_for_a_decision(disk: MemoryDisk) -> None:
     for options in (RepairOptions(), RepairOptions(Side.NEWER, rebuild_queues=True)):
         made = plan(disk, options)
         assert made.steps == ()
-        known = "files up to 65536 only, but queues know of messages up to 88539: mount its disk"
+        known = "files up to 65536 only, but the queues have messages up to 88539: mount its disk"
         assert made.left[0].startswith(f"commitlog has {known}")
     assert (Action.CUT_QUEUES, "consumequeue") in steps(plan(disk, RepairOptions(Side.OLDER)))
 
