@@ -1,4 +1,4 @@
-"""The Helm chart: lint, values schema, and what its templates give. Needs helm, no cluster."""
+"""Tests the Helm chart: lint, values schema and rendered templates. Needs helm, no cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_lint_finds_nothing() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_definitions_come_with_the_chart_and_stay_when_it_goes() -> None:
+def test_definitions_are_installed_with_the_chart_and_kept_by_an_uninstall() -> None:
     definitions = [x for x in rendered() if x["kind"] == "CustomResourceDefinition"]
     assert {each["spec"]["names"]["kind"] for each in definitions} == {"BrokerCluster", "Topic"}
     for each in definitions:
@@ -63,7 +63,7 @@ def test_pods_pass_the_restricted_security_level() -> None:
             assert context["capabilities"] == {"drop": ["ALL"]}
 
 
-def test_no_rule_has_a_wildcard_and_none_lets_run_commands_in_pods() -> None:
+def test_no_rule_has_a_wildcard_or_allows_commands_in_pods() -> None:
     for each in rendered():
         for rule in each.get("rules", []):
             granted = [*rule.get("apiGroups", []), *rule["resources"], *rule["verbs"]]
@@ -71,7 +71,7 @@ def test_no_rule_has_a_wildcard_and_none_lets_run_commands_in_pods() -> None:
             assert "pods/exec" not in granted
 
 
-def test_secrets_are_read_by_name_alone() -> None:
+def test_secrets_are_only_read_by_name() -> None:
     rules = only(rendered(), "ClusterRole", "gantry-operator")["rules"]
     verbs = {v for rule in rules if "secrets" in rule["resources"] for v in rule["verbs"]}
     assert not verbs & {"list", "watch", "delete"}
@@ -122,17 +122,17 @@ def test_two_releases_share_neither_lease_nor_rights(release: str, namespace: st
     assert lease != ("gantry-system", "gantry-operator")
 
 
-WISHES = {
+REQUESTS = {
     f"{PREFIX}{each}"
     for each in ("fenced", "preferred", "switch-to", "switch-number", "allow-unclean")
 }
 
 
 def annotations_of_members() -> set[str]:
-    """All that a member writes into a Lease but the wishes."""
+    """All annotations that a member writes into a Lease, without the users' requests."""
     lease = Lease(epoch=1, in_sync=frozenset({1}), group="0" * 32)
     content = json.loads(encode(lease, None, ObjectName("mq", "orders-broker-0"), 0))
-    return {*content["metadata"]["annotations"], OWNER, PROBLEMS} - WISHES
+    return {*content["metadata"]["annotations"], OWNER, PROBLEMS} - REQUESTS
 
 
 def test_leases_are_protected_unless_that_is_turned_off() -> None:
@@ -146,20 +146,20 @@ def test_leases_are_protected_unless_that_is_turned_off() -> None:
     assert not [each for each in without if each["kind"].startswith("ValidatingAdmission")]
 
 
-def test_an_api_server_without_policies_gets_none() -> None:
+def test_an_api_server_without_admission_policies_gets_none() -> None:
     done = run("template", "gantry", str(CHART), "--kube-version", "1.29.0")
     assert done.returncode == 0, done.stderr
     assert "ValidatingAdmissionPolicy" not in done.stdout
 
 
-def test_the_policy_names_what_members_write_and_leaves_wishes_alone() -> None:
+def test_the_policy_guards_annotations_of_members_but_not_requests() -> None:
     policy = only(rendered(), "ValidatingAdmissionPolicy")
     expressions = {each["name"]: each["expression"] for each in policy["spec"]["variables"]}
     found = set(re.findall(r"'([a-z0-9-]+)'", expressions["ofMembers"].partition("].map")[0]))
     assert {f"gantrymq.dev/{each}" for each in found} == annotations_of_members()
 
 
-def test_the_policy_knows_the_operator_by_its_account() -> None:
+def test_the_policy_recognises_the_operator_by_its_account() -> None:
     objects = rendered("serviceAccount.name=other", namespace="elsewhere")
     policy = only(objects, "ValidatingAdmissionPolicy")
     expressions = {each["name"]: each["expression"] for each in policy["spec"]["variables"]}
@@ -168,7 +168,7 @@ def test_the_policy_knows_the_operator_by_its_account() -> None:
     assert expressions["isOperator"].endswith(wanted)
 
 
-def test_the_policy_looks_at_served_namespaces_alone() -> None:
+def test_the_policy_only_covers_served_namespaces() -> None:
     policy = only(rendered("watchNamespaces={shop,bank}"), "ValidatingAdmissionPolicy")
     [served, system] = policy["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"]
     assert served["values"] == ["shop", "bank"]

@@ -1,4 +1,4 @@
-"""spark.jobs of the Helm chart: what each kind of job becomes, and what is refused. Needs helm."""
+"""Tests the objects that spark.jobs of the Helm chart becomes, and refused jobs. Needs helm."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_schedule_never_runs_two_drivers_at_once() -> None:
     assert job["spec"]["jobTemplate"]["spec"]["podReplacementPolicy"] == "Failed"
 
 
-def test_wrong_arguments_are_not_tried_again() -> None:
+def test_a_job_with_wrong_arguments_is_not_retried() -> None:
     spec = only(rendered(ONCE), "Job")["spec"]
     [rule] = spec["podFailurePolicy"]["rules"]
     assert rule["action"] == "FailJob"
@@ -154,7 +154,7 @@ def test_executors_belong_to_the_pod_of_the_driver() -> None:
     assert variables == {"POD_NAME": "metadata.name", "POD_IP": "status.podIP"}
 
 
-def test_the_driver_may_make_and_remove_executors_in_its_namespace_alone() -> None:
+def test_the_driver_may_only_manage_executors_in_its_namespace() -> None:
     objects = rendered({**STREAM, "namespace": "shop"})
     role = only(objects, "Role")
     assert role["metadata"]["namespace"] == "shop"
@@ -225,7 +225,7 @@ def test_a_schedule_mounts_its_new_volume_at_once() -> None:
         assert not [each for each in rendered({**hourly, **storage}) if each["kind"] == "Job"]
 
 
-def test_a_claim_that_exists_is_not_made() -> None:
+def test_an_existing_claim_is_not_created() -> None:
     objects = rendered({**ONCE, "storage": {"claim": "mine"}})
     assert not [each for each in objects if each["kind"] == "PersistentVolumeClaim"]
     volumes = driver_of(only(objects, "Job"))["volumes"]
@@ -241,7 +241,7 @@ def test_keys_are_files_that_no_argument_shows() -> None:
         assert secrets == ["keys"]
 
 
-def test_a_program_of_ones_own_gets_its_arguments_and_the_same_session() -> None:
+def test_a_user_program_gets_its_arguments_and_the_same_session() -> None:
     objects = rendered({"name": "mine", "job": "/opt/mine.py", "args": ["a b"], "env": [
         {"name": "COLOUR", "value": "red"}], "nameServers": "x:9876"})  # fmt: skip
     [driver] = driver_of(only(objects, "Job"))["containers"]
@@ -253,7 +253,7 @@ def test_a_program_of_ones_own_gets_its_arguments_and_the_same_session() -> None
     assert all(found[each.name] == each.value for each in CONFIGURATION)
 
 
-def test_settings_of_the_job_win() -> None:
+def test_settings_of_the_job_override_defaults() -> None:
     conf = {"spark.sql.shuffle.partitions": "3", "spark.app.name": "other"}
     found = settings(rendered({**ONCE, "conf": conf}))
     assert conf.items() <= found.items()
@@ -274,7 +274,7 @@ def test_settings_of_the_job_win() -> None:
         ({"engine": "kubeflow"}, "install the Spark operator of Kubeflow first"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(change: Json, words: str) -> None:
+def test_invalid_jobs_are_refused(change: Json, words: str) -> None:
     assert words in refusal({**ONCE, **change})
 
 

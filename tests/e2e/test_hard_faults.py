@@ -53,7 +53,7 @@ def scene(operator: Operator, java_image: str, namespace: Namespace) -> Iterator
 
 
 @pytest.mark.timeout(900)
-def test_a_lease_that_people_touch_edit_restore_and_delete(scene: Scene, figures: Figures) -> None:
+def test_a_lease_that_users_edit_restore_and_delete(scene: Scene, figures: Figures) -> None:
     cluster = scene.cluster
     cluster.allow_lease_edits()
     saved = _lease(cluster)
@@ -70,7 +70,7 @@ def test_a_lease_that_people_touch_edit_restore_and_delete(scene: Scene, figures
 
 
 @pytest.mark.timeout(900)
-def test_a_slow_api_and_a_slice_that_people_delete(scene: Scene, figures: Figures) -> None:
+def test_a_slow_api_server_and_a_deleted_endpoint_slice(scene: Scene, figures: Figures) -> None:
     cluster = scene.cluster
     scene.strike("EndpointSlice deleted", lambda _: _delete_slice(cluster), moves=False)
     control("api", "slow", str(LATENCY_MS))
@@ -130,7 +130,7 @@ def _restore(cluster: BrokerCluster, saved: Json) -> None:
 
 
 def _edit(cluster: BrokerCluster) -> None:
-    """The set, an epoch of nine digits, and wishes with typos."""
+    """Changes the in-sync set and the epoch (nine digits), and adds requests with typos."""
     annotations = {
         f"{PREFIX}in-sync": "1",
         f"{PREFIX}epoch": "999999999",
@@ -146,8 +146,8 @@ def _edit(cluster: BrokerCluster) -> None:
         return bool(found[f"{PREFIX}epoch"] == before[f"{PREFIX}epoch"])
 
     wait_until(is_mended, "the master writes the Lease anew", 30.0)
-    wishes: Json = {f"{PREFIX}preferred": None, f"{PREFIX}fenced": None}
-    cluster.namespace.patch("lease", name, {"metadata": {"annotations": wishes}})
+    requests: Json = {f"{PREFIX}preferred": None, f"{PREFIX}fenced": None}
+    cluster.namespace.patch("lease", name, {"metadata": {"annotations": requests}})
 
 
 def _delete_lease(cluster: BrokerCluster) -> None:

@@ -1,4 +1,4 @@
-"""The chart's admission policy: people write wishes into a Lease, and the members the rest."""
+"""Tests the chart's admission policy: users annotate only requests of a Lease, members the rest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_refused(write: Callable[[], object]) -> bool:
 
 @pytest.mark.e2e
 @pytest.mark.timeout(300)
-def test_people_write_wishes_and_repair_a_lease_only_where_that_is_allowed(
+def test_users_annotate_requests_but_repair_a_lease_only_when_allowed(
     operator: Operator, namespace: Namespace
 ) -> None:
     del operator

@@ -20,7 +20,7 @@ SECOND = QueueKey("orders", "broker-a", 1)
 BILLS = QueueKey("bills", "broker-b", 0)
 
 
-def test_a_record_comes_back_as_it_was() -> None:
+def test_a_record_that_is_written_is_read_back_unchanged() -> None:
     record = Record("q", 7, 30, 3000, {FIRST: 12, BILLS: 18})
     assert decode(encode(record), "path") == record
 
@@ -35,17 +35,17 @@ def test_an_empty_batch_counts_as_archived() -> None:
     assert Record("q", 3, 5).after(4, []).batch == 4
 
 
-def test_a_new_query_goes_on_where_the_furthest_one_is() -> None:
+def test_a_new_query_starts_at_the_furthest_recorded_offsets() -> None:
     records = [Record("a", 1, 0, 0, {FIRST: 9, BILLS: 3}), Record("b", 1, 0, 0, {FIRST: 4})]
     assert furthest(records, ()) == {FIRST: 9, BILLS: 3}
     assert furthest(records, ("bills",)) == {BILLS: 3}
 
 
-def test_offsets_are_nested_as_options_write_them() -> None:
+def test_offsets_are_nested_like_the_starting_offsets_option() -> None:
     assert nested({SECOND: 2, FIRST: 1}) == {"orders": {"broker-a": {"0": 1, "1": 2}}}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"v":2}', '{"v":1,"query":"q","batch":"x"}'])
-def test_what_is_no_record_is_refused_with_its_path(text: str) -> None:
+def test_a_file_that_is_not_a_record_is_refused_with_its_path(text: str) -> None:
     with pytest.raises(JobError, match="s3a://archive/record"):
         decode(text, "s3a://archive/record")

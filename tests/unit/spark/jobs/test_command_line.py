@@ -35,7 +35,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     return capsys.readouterr().err
 
 
-def test_an_archive_ends_with_what_is_there_and_keeps_its_checkpoint_beside_its_rows() -> None:
+def test_an_archive_ends_at_the_latest_message_and_keeps_its_checkpoint_beside_its_rows() -> None:
     job = parse("archive", *SERVER, "-t", "orders,bills", "--path", "/data/archive/")
     assert isinstance(job, ArchiveArguments)
     assert job.path == "/data/archive"
@@ -104,7 +104,7 @@ def test_traces_are_read_from_their_topic_and_told_of_others() -> None:
     assert (job.topics, job.grace_s) == (("orders",), 5)
 
 
-def test_settings_of_spark_are_taken_as_spark_submit_takes_them() -> None:
+def test_spark_settings_have_the_syntax_of_spark_submit() -> None:
     flags = ("--master", "local[3]", "--conf", "spark.a=b=c", "--conf", "spark.d=e", "--json")
     session, _ = command_line.parse(["dlq", *SERVER, *flags], NOW_MS)
     assert session.master == "local[3]"
@@ -138,7 +138,7 @@ def test_settings_of_spark_are_taken_as_spark_submit_takes_them() -> None:
         ((), "JOB"),
     ],
 )
-def test_arguments_that_cannot_be_meant_are_refused(
+def test_invalid_arguments_are_refused(
     capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], words: str
 ) -> None:
     told = refusal(capsys, *argv)

@@ -12,7 +12,7 @@ def batches(*sizes: tuple[int, ...]) -> list[Batch]:
     return [Batch(f"batch={number}", each) for number, each in enumerate(sizes)]
 
 
-def test_small_files_become_as_few_as_hold_them() -> None:
+def test_small_files_are_merged_into_the_fewest_files() -> None:
     rewrite = plan(batches((100, 100), (300,), (400, 200)), TARGET)
     assert rewrite is not None
     assert len(rewrite.batches) == 3
@@ -25,12 +25,12 @@ def test_large_files_are_left_alone() -> None:
     assert [each.folder for each in rewrite.batches] == ["batch=1", "batch=2"]
 
 
-def test_one_small_file_is_not_worth_it() -> None:
+def test_a_single_small_file_is_not_rewritten() -> None:
     assert plan(batches((900,), (10,)), TARGET) is None
     assert plan([], TARGET) is None
 
 
-def test_what_was_compacted_is_not_compacted_again_without_need() -> None:
+def test_compacted_files_are_not_compacted_again() -> None:
     assert plan(batches((700, 600)), TARGET) is None
 
 

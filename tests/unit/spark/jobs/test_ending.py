@@ -11,13 +11,13 @@ from gantrymq.spark.jobs.ending import Ending
 from gantrymq.spark.jobs.failures import INTERRUPTED, TERMINATED, JobEndedError
 
 
-def test_a_bounded_job_is_broken_off() -> None:
+def test_a_bounded_job_is_interrupted_at_once() -> None:
     with pytest.raises(JobEndedError) as ended, Ending(is_stream=False):
         os.kill(os.getpid(), signal.SIGTERM)
     assert ended.value.exit_code == TERMINATED
 
 
-def test_a_stream_is_asked_first_and_broken_off_by_the_second_signal() -> None:
+def test_the_first_signal_asks_a_stream_to_stop_and_the_second_interrupts_it() -> None:
     with Ending(is_stream=True) as ending:
         os.kill(os.getpid(), signal.SIGINT)
         assert ending.exit_code == INTERRUPTED
@@ -26,7 +26,7 @@ def test_a_stream_is_asked_first_and_broken_off_by_the_second_signal() -> None:
     assert ending.exit_code == TERMINATED
 
 
-def test_handlers_are_put_back() -> None:
+def test_previous_signal_handlers_are_restored() -> None:
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     with Ending(is_stream=True):
         assert signal.getsignal(signal.SIGTERM) != before[0]

@@ -39,12 +39,12 @@ def test_json_has_facts_and_rows_by_name() -> None:
     }
 
 
-def test_a_message_cannot_write_to_the_terminal() -> None:
+def test_control_characters_of_a_message_are_escaped() -> None:
     text = as_text(Summary("dlq", {}, [Table("samples", ("body",), [("\x1b[2Jgone\nä",)])]))
     assert "\\x1b[2Jgone\\nä" in text
 
 
-def test_a_long_table_says_how_much_is_hidden() -> None:
+def test_a_long_table_says_how_many_rows_are_hidden() -> None:
     table = Table("many", ("n",), [(number,) for number in range(SHOWN_MAX + 7)])
     text = as_text(Summary("stats", {}, [table]))
     assert text.endswith("… and 7 more (--json shows all)")

@@ -32,7 +32,7 @@ def shown(queries: StreamingQueries, name: str, **labels: str) -> float | None:
     return registry.get_sample_value(f"gantry_spark_{name}", {"query": "billing", **labels})
 
 
-def test_micro_batches_add_up_and_the_last_one_stands_beside() -> None:
+def test_micro_batches_are_summed_and_the_last_one_is_shown_too() -> None:
     queries = StreamingQueries()
     queries.started("billing")
     queries.advanced(progress(rows=10), now=100.0)
@@ -60,7 +60,7 @@ def test_a_run_that_fails_is_counted_and_the_next_run_goes_on_counting() -> None
     assert shown(queries, "rows_total") == 20
 
 
-def test_a_query_without_a_micro_batch_has_no_time_of_one() -> None:
+def test_a_query_without_a_micro_batch_shows_no_batch_time() -> None:
     queries = StreamingQueries()
     queries.started("billing")
     assert shown(queries, "query_active") == 1

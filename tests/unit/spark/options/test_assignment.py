@@ -18,7 +18,7 @@ from gantrymq.spark.options.assignment import (
 NAMES = st.text(min_size=1, max_size=8)
 
 
-def test_offsets_are_words_or_numbers_by_queue() -> None:
+def test_offsets_are_a_word_or_one_number_per_queue() -> None:
     assert parse_offsets("Earliest") == "earliest"
     assert parse_offsets('{"t":{"b":{"0":23,"1":-1},"c":{"0":-2}}}') == {
         QueueKey("t", "b", 0): 23,
@@ -56,7 +56,7 @@ def test_offsets_written_as_json_are_read_back(
         '{"t":{"b":{"2147483648":0}}}',
     ],
 )
-def test_offsets_that_mean_nothing_are_refused(text: str) -> None:
+def test_invalid_offsets_are_refused(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the texts are json's own, too
         parse_offsets(text)
 

@@ -22,7 +22,7 @@ from gantrymq.spark.options.read_options import (
 LEAST = {"nameServer": "n:9876", "topic": "orders"}
 
 
-def test_a_batch_reads_all_there_is_by_default() -> None:
+def test_a_batch_reads_all_messages_by_default() -> None:
     options = batch_options(LEAST, {})
     assert (options.starting, options.ending) == (ByOffset(EARLIEST), ByOffset(LATEST))
     assert options.read.selection.topics == ("orders",)
@@ -58,7 +58,7 @@ def test_the_environment_names_the_name_servers_where_no_option_does() -> None:
     assert options.read.connection.name_servers == ("n1:9876", "n2:9876")
 
 
-def test_a_place_is_a_group_or_a_time() -> None:
+def test_a_position_is_given_by_a_group_or_a_timestamp() -> None:
     by_group = batch_options({**LEAST, "startingOffsets": "group", "group": "g"}, {})
     assert by_group.starting == ByGroup("g")
     by_time = batch_options(
@@ -92,12 +92,12 @@ def test_an_sql_expression_is_marked_as_one() -> None:
         ({**LEAST, "secretKey": "x"}, "put accessKey and secretKey into a file"),
     ],
 )
-def test_a_batch_refuses(texts: dict[str, str], text: str) -> None:
+def test_a_batch_refuses_invalid_options(texts: dict[str, str], text: str) -> None:
     with pytest.raises(RocketMQOptionError, match=text):
         batch_options(texts, {})
 
 
-def test_a_stream_refuses_a_least_above_the_most() -> None:
+def test_a_stream_refuses_a_minimum_above_the_maximum() -> None:
     texts = {**LEAST, "minOffsetsPerTrigger": "10", "maxOffsetsPerTrigger": "5"}
     with pytest.raises(RocketMQOptionError, match="minOffsetsPerTrigger=10 is above"):
         stream_options(texts, {})

@@ -9,7 +9,7 @@ from gantrymq.spark.options.table import OPTIONS, Use
 from gantrymq.spark.options.values import OptionValues
 
 
-def test_names_count_in_any_case_and_by_their_aliases() -> None:
+def test_option_names_ignore_case_and_have_aliases() -> None:
     assert OptionValues({"NAMESERVER": "n:1"}).get(table.NAME_SERVER) == ("n:1",)
     assert OptionValues({"namesrvaddr": "n:1"}).get(table.NAME_SERVER) == ("n:1",)
     assert OptionValues({"topics": "a,b"}).get(table.TOPIC) == ("a", "b")
@@ -22,7 +22,7 @@ def test_two_names_of_one_option_must_agree() -> None:
         OptionValues({"topic": "a", "topics": "b"}).get(table.TOPIC)
 
 
-def test_a_default_counts_where_nothing_is_given() -> None:
+def test_a_missing_option_has_its_default() -> None:
     values = OptionValues({})
     assert values.get(table.SUB_EXPRESSION) == "*"
     assert values.find(table.MIN_PARTITIONS) is None
@@ -30,7 +30,7 @@ def test_a_default_counts_where_nothing_is_given() -> None:
         values.get(table.TOPIC)
 
 
-def test_a_wrong_value_is_named_with_what_is_allowed() -> None:
+def test_an_invalid_value_is_reported_with_the_allowed_values() -> None:
     with pytest.raises(RocketMQOptionError) as raised:
         OptionValues({"pullbytes": "8g"}).get(table.PULL_BYTES)
     text = str(raised.value)
@@ -50,7 +50,7 @@ def test_a_misspelt_option_is_refused() -> None:
         OptionValues({"startingoffset": "earliest"})
 
 
-def test_what_spark_adds_to_the_options_of_a_table_is_ignored() -> None:
+def test_options_that_spark_adds_for_tables_are_ignored() -> None:
     OptionValues({"owner": "root", "provider": "rocketmq", "option.topic": "a", "path": "/x"})
 
 
@@ -68,6 +68,6 @@ def test_every_default_is_allowed_and_every_name_is_its_own() -> None:
             option.kind.parse(option.default)
 
 
-def test_every_use_has_its_words() -> None:
+def test_every_use_has_a_description() -> None:
     assert {option.use.text for option in OPTIONS} >= {"all", "read", "stream read", "write"}
     assert Use.BATCH_WRITE.text == "batch write"

@@ -22,7 +22,7 @@ def schema(*fields: StructField) -> StructType:
     return StructType(list(fields))
 
 
-def test_columns_are_found_whatever_their_case() -> None:
+def test_column_names_ignore_case() -> None:
     found = row_columns(schema(StructField("TAGS", StringType()), BODY), "T")
     assert found == {"tags": 0, "body": 1}
 

@@ -15,7 +15,7 @@ def rows(**columns: pa.Array[Any]) -> list[Row]:  # Any: each column has a type 
     return list(rows_of(batch, {name: place for place, name in enumerate(columns)}))
 
 
-def test_columns_become_what_the_message_says() -> None:
+def test_columns_become_fields_of_the_message() -> None:
     due = datetime(2026, 11, 28, 12, 0, 0, 5000, UTC)
     (row,) = rows(
         body=pa.array([b"x"]),
@@ -38,7 +38,7 @@ def test_columns_become_what_the_message_says() -> None:
     assert row.sharding_key == "c"
 
 
-def test_what_is_null_says_nothing() -> None:
+def test_null_columns_set_no_property() -> None:
     nothing = pa.array([None], pa.string())
     (row,) = rows(
         body=pa.array(["ä"]),
@@ -53,7 +53,7 @@ def test_what_is_null_says_nothing() -> None:
     assert row.queue_id is None
 
 
-def test_of_the_map_all_counts_but_what_brokers_say() -> None:
+def test_properties_are_taken_from_the_map_except_those_of_brokers() -> None:
     entries = [("a", "b"), ("KEYS", "k"), ("UNIQ_KEY", "u"), ("GANTRY_SESSION", "s"), ("c", "")]
     (row,) = rows(
         body=pa.array([b"x"]),
@@ -62,6 +62,6 @@ def test_of_the_map_all_counts_but_what_brokers_say() -> None:
     assert row.message.properties == {"a": "b", "KEYS": "k"}
 
 
-def test_a_null_body_is_an_empty_one_for_the_sender_to_refuse() -> None:
+def test_a_null_body_becomes_empty_and_the_sender_refuses_it() -> None:
     (row,) = rows(body=pa.array([None], pa.binary()))
     assert row.message.body == b""

@@ -41,6 +41,6 @@ def test_the_options_travel() -> None:
         ({"maxInFlight": "0"}, "option maxInFlight='0'"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(given: dict[str, str], text: str) -> None:
+def test_invalid_write_options_are_refused(given: dict[str, str], text: str) -> None:
     with pytest.raises(RocketMQOptionError, match=text):
         write_options({**GIVEN, **given}, is_stream=False, environment={})

@@ -82,14 +82,14 @@ def test_times_say_where_a_batch_begins_and_ends(topic: TopicOfTest) -> None:
     assert len(batch(by_queue)) == len(topic.sent) - 2
 
 
-def test_a_time_without_messages_fails_where_that_is_wanted(topic: TopicOfTest) -> None:
+def test_a_time_without_messages_fails_with_the_error_strategy(topic: TopicOfTest) -> None:
     topic.send(8)
     late = {"startingTimestamp": next_millisecond(), "startingTimestampStrategy": "error"}
     with pytest.raises(RocketMQOptionError, match="no message was stored at or after"):
         batch(topic.options(startingOffsets=None, **late))
 
 
-def test_a_batch_goes_on_where_a_group_is(topic: TopicOfTest) -> None:
+def test_a_batch_continues_at_the_offsets_of_a_group(topic: TopicOfTest) -> None:
     topic.send(40)
     with Admin(name_servers=topic.server.name_servers) as admin:
         admin.groups.create([topic.server.broker], GroupConfig(group_name="consumers")).all()
@@ -99,7 +99,7 @@ def test_a_batch_goes_on_where_a_group_is(topic: TopicOfTest) -> None:
     assert [task.value.start for task in tasks] == [7, 0, 0, 0]
 
 
-def test_a_group_that_never_was_there_begins_at_the_earliest(topic: TopicOfTest) -> None:
+def test_a_group_without_offsets_begins_at_the_earliest(topic: TopicOfTest) -> None:
     topic.send(8)
     unknown = topic.options(startingOffsets="group", group="never-seen")
     assert batch(unknown) == sorted(topic.sent)

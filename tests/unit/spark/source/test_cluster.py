@@ -67,7 +67,7 @@ def test_reads_sign_with_the_keys_of_the_file(
     assert batch(topic.options()) == sorted(topic.sent)
 
 
-def test_reads_without_rights_say_what_is_missing(
+def test_reads_without_rights_report_what_is_missing(
     guarded: StandaloneServer, tmp_path: Path
 ) -> None:
     topic = TopicOfTest(guarded, access_key="administrator", secret_key=SECRET)

@@ -8,7 +8,7 @@ from gantrymq.spark.source.progress import STORE_SECONDS, Progress, in_turns
 A, B = QueueKey("t", "b", 0), QueueKey("t", "b", 1)
 
 
-def test_progress_is_due_at_once_and_then_once_in_a_while() -> None:
+def test_progress_is_due_at_once_and_then_at_intervals() -> None:
     progress = Progress()
     progress.advance({A: 5})
     assert progress.due(0.0) == {A: 5}
@@ -27,7 +27,7 @@ def test_progress_never_goes_back() -> None:
     assert progress.due(0.0) == {A: 5}
 
 
-def test_what_a_broker_did_not_take_is_due_again() -> None:
+def test_progress_that_a_broker_did_not_store_is_due_again() -> None:
     progress = Progress()
     progress.advance({A: 5, B: 7})
     progress.asked(0.0)
@@ -43,7 +43,7 @@ def test_progress_that_is_stored_is_not_due() -> None:
     assert progress.due(9.0) == {}
 
 
-def test_one_queue_of_each_topic_at_each_broker_is_told_before_the_others() -> None:
+def test_one_queue_of_each_topic_and_broker_is_reported_before_the_others() -> None:
     """A Java broker loses offsets of a new group whose queues come at once."""
     elsewhere, other_topic = QueueKey("t", "c", 0), QueueKey("u", "b", 0)
     first, then = in_turns([A, B, elsewhere, other_topic])

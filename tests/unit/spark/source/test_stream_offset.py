@@ -61,6 +61,6 @@ def test_a_later_batch_begins_at_the_end_of_the_one_before() -> None:
     "value",
     [{}, {"v": 2, "q": {}}, {"v": 1}, {"v": 1, "q": 5}, {"v": 1, "q": {"t": {"b": {"x": 1}}}}],
 )
-def test_offsets_of_others_are_refused(value: dict[str, object]) -> None:
+def test_offsets_of_other_sources_are_refused(value: dict[str, object]) -> None:
     with pytest.raises(StreamOffsetError, match="the checkpoint has an offset"):
         StreamOffset.from_json(value)

@@ -49,7 +49,7 @@ def read(reader: StreamReader, start: Json, end: Json) -> list[str]:
     return bodies(reader, reader.partitions(start, end))
 
 
-def test_a_stream_reads_what_comes_and_then_nothing(topic: TopicOfTest) -> None:
+def test_a_stream_reads_new_messages_once(topic: TopicOfTest) -> None:
     first = topic.send(10)
     reader = opened(topic.options())
     start = reader.initialOffset()
@@ -88,7 +88,7 @@ def test_a_first_batch_that_is_run_again_reads_the_same(topic: TopicOfTest) -> N
     assert len(read(after, logged, rest)) == 7
 
 
-def test_limits_take_a_part_of_what_waits(topic: TopicOfTest) -> None:
+def test_limits_take_a_part_of_the_backlog(topic: TopicOfTest) -> None:
     topic.send(40)
     reader = opened(topic.options(maxOffsetsPerTrigger=15))
     limit = reader.getDefaultReadLimit()
@@ -124,7 +124,7 @@ def test_a_batch_waits_for_enough_messages_and_no_longer_than_it_may(topic: Topi
     assert waiting(moved(impatient, start)) == 5
 
 
-def test_available_now_reads_what_was_there_and_ends(topic: TopicOfTest) -> None:
+def test_available_now_reads_the_backlog_of_its_start_and_ends(topic: TopicOfTest) -> None:
     topic.send(10)
     options = topic.options(
         maxOffsetsPerTrigger=4, minOffsetsPerTrigger=4, group="now", pollWaitMs=10
@@ -174,7 +174,7 @@ def test_a_group_in_use_is_refused_unless_it_may_be_shared(
     opened({**options, "commitprogress": "false"}).initialOffset()
 
 
-def test_a_group_that_is_being_left_is_waited_for(topic: TopicOfTest) -> None:
+def test_a_stream_waits_for_the_last_member_of_its_group_to_leave(topic: TopicOfTest) -> None:
     options = topic.options(group="handed-over")
     first = opened(options)
     first.initialOffset()
@@ -182,7 +182,7 @@ def test_a_group_that_is_being_left_is_waited_for(topic: TopicOfTest) -> None:
     opened(options).initialOffset()
 
 
-def test_queues_and_topics_that_are_made_meanwhile_are_read_from_their_beginning(
+def test_queues_and_topics_that_appear_later_are_read_from_their_beginning(
     gantry_server: StandaloneServer,
 ) -> None:
     one = TopicOfTest(gantry_server, queues=1, name="grown-one")
@@ -199,7 +199,7 @@ def test_queues_and_topics_that_are_made_meanwhile_are_read_from_their_beginning
     assert read(reader, end, wait_for_end(reader, end, 4)) == sorted(new)
 
 
-def test_a_broker_that_is_down_keeps_its_queues_where_they_are(
+def test_queues_of_a_broker_that_is_down_keep_their_positions(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     with StandaloneServer(tmp_path_factory.mktemp("stopped")) as server:
@@ -214,7 +214,7 @@ def test_a_broker_that_is_down_keeps_its_queues_where_they_are(
         server.start()
 
 
-def test_a_topic_that_was_made_anew_is_a_loss(topic: TopicOfTest) -> None:
+def test_a_topic_that_was_created_again_is_a_loss(topic: TopicOfTest) -> None:
     topic.send(20)
     failing = opened(topic.options(pollWaitMs=20))
     skipping = opened(topic.options(pollWaitMs=20, failOnDataLoss=False))

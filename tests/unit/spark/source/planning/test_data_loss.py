@@ -29,11 +29,11 @@ def test_expired_and_truncated_messages_are_found_with_their_offsets() -> None:
     assert lost_messages(losses) == 7
 
 
-def test_a_queue_that_is_away_and_a_slave_that_lags_lose_nothing() -> None:
+def test_an_unreachable_queue_or_a_lagging_slave_is_not_a_loss() -> None:
     assert find_losses({A: 9, B: 9}, {A: Bounds(0, 5, is_of_master=False)}) == ()
 
 
-def test_the_error_names_queues_offsets_and_what_to_do() -> None:
+def test_the_error_names_queues_offsets_and_the_remedy() -> None:
     text = str(DataLossError([Loss(A, 3, 10, Cause.EXPIRED)]))
     assert "queue t b 0: offsets 3 to 9 were deleted before they were read" in text
     assert "failOnDataLoss=false" in text

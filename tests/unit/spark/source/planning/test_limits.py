@@ -24,7 +24,7 @@ def test_shares_add_up_and_stay_within_the_backlog(
 
 
 @given(BACKLOGS, st.integers(1, 10**10), st.integers(0, 10**6))
-def test_each_queue_gets_something_where_there_is_enough_for_all(
+def test_each_queue_gets_a_share_when_the_limit_allows(
     backlog: dict[QueueKey, int], rows: int, turn: int
 ) -> None:
     waiting = {queue for queue, count in backlog.items() if count}
@@ -33,7 +33,7 @@ def test_each_queue_gets_something_where_there_is_enough_for_all(
 
 
 @given(st.integers(1, 3))
-def test_each_queue_has_its_turn_where_there_is_not(rows: int) -> None:
+def test_queues_take_turns_when_the_limit_is_below_their_number(rows: int) -> None:
     """The turn grows with what was read, as a stream's does."""
     backlog = dict.fromkeys([A, B, C], 100)
     backlog[QueueKey("t", "b", 3)] = 1
@@ -59,12 +59,12 @@ def test_rows_are_limited_by_number_and_by_bytes() -> None:
     assert rows_allowed(backlog, TriggerLimits(rows_max=50, bytes_max=40_000), sizes) == 50
 
 
-def test_one_message_is_taken_however_large_it_is() -> None:
+def test_a_message_above_the_byte_limit_is_still_taken() -> None:
     assert rows_allowed({A: 5}, TriggerLimits(bytes_max=10), {A: 1e6}) == 1
     assert rows_allowed({A: 0}, TriggerLimits(bytes_max=10), {A: 1e6}) == 0
 
 
-def test_a_batch_waits_for_enough_messages_but_not_for_ever() -> None:
+def test_a_batch_waits_for_enough_messages_up_to_a_maximum_delay() -> None:
     limits = TriggerLimits(rows_min=10, delay_s=60)
     assert must_wait(9, limits, 59)
     assert not must_wait(10, limits, 0)

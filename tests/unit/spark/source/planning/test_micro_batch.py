@@ -14,14 +14,14 @@ from gantrymq.spark.source.stream_offset import StreamOffset
 A, B = QueueKey("t", "b", 0), QueueKey("t", "b", 1)
 
 
-def test_nothing_new_is_the_same_offset() -> None:
+def test_the_offset_is_unchanged_without_new_messages() -> None:
     start = StreamOffset({A: 5}, {A: 2}, lost=1)
     waiting = pending(start, {A: Bounds(0, 5)})
     assert waiting.waiting == 0
     assert waiting.end(100) is start
 
 
-def test_the_first_batch_writes_down_where_it_begins() -> None:
+def test_the_first_batch_records_its_start() -> None:
     start = StreamOffset({A: 5, B: 0}, is_initial=True)
     end = pending(start, {A: Bounds(0, 9), B: Bounds(0, 0)}).end(100)
     assert end == StreamOffset({A: 9, B: 0}, {A: 5, B: 0})
@@ -34,7 +34,7 @@ def test_a_batch_without_data_reads_nothing() -> None:
     assert spans_between(offset, offset) == []
 
 
-def test_later_batches_write_ends_alone() -> None:
+def test_later_batches_record_only_their_ends() -> None:
     start = StreamOffset({A: 5}, {A: 0})
     assert pending(start, {A: Bounds(0, 9)}).end(2) == StreamOffset({A: 7})
 
@@ -46,20 +46,20 @@ def test_a_new_queue_begins_at_its_earliest_message() -> None:
     assert spans_between(start, end) == [QueueSpan(B, 3, 8)]
 
 
-def test_a_queue_that_is_away_waits_where_it_is() -> None:
+def test_an_unreachable_queue_keeps_its_position() -> None:
     start = StreamOffset({A: 5, B: 2})
     end = pending(start, {A: Bounds(0, 9)}).end(100)
     assert end == StreamOffset({A: 9, B: 2})
 
 
-def test_what_expired_is_skipped_counted_and_written_down() -> None:
+def test_expired_messages_are_skipped_counted_and_recorded() -> None:
     start = StreamOffset({A: 5}, lost=1)
     waiting = pending(start, {A: Bounds(8, 20)})
     assert waiting.losses == (Loss(A, 5, 8, Cause.EXPIRED),)
     assert waiting.end(4) == StreamOffset({A: 12}, {A: 8}, lost=4)
 
 
-def test_a_truncated_queue_goes_on_at_its_new_end() -> None:
+def test_a_truncated_queue_continues_at_its_new_end() -> None:
     start = StreamOffset({A: 50})
     end = pending(start, {A: Bounds(0, 10)}).end(100)
     assert end == StreamOffset({A: 10}, {A: 10})
@@ -67,7 +67,7 @@ def test_a_truncated_queue_goes_on_at_its_new_end() -> None:
     assert pending(end, {A: Bounds(0, 12)}).end(100) == StreamOffset({A: 12})
 
 
-def test_a_plan_leaves_out_what_expired_since_and_no_more() -> None:
+def test_a_plan_leaves_out_only_messages_that_have_expired() -> None:
     spans = [QueueSpan(A, 0, 10), QueueSpan(B, 0, 10)]
     kept, losses = clamp(spans, {A: Bounds(4, 99), B: Bounds(20, 99)})
     assert kept == [QueueSpan(A, 4, 10), QueueSpan(B, 10, 10)]

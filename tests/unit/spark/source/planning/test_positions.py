@@ -24,7 +24,7 @@ def test_earliest_and_latest_are_the_bounds() -> None:
     assert ending_positions(ByOffset(LATEST), BOUNDS, {}) == {A: 50, B: 0}
 
 
-def test_named_offsets_count_and_the_others_begin_at_the_earliest() -> None:
+def test_queues_without_a_given_offset_begin_at_the_earliest() -> None:
     assert starting_positions(ByOffset(EARLIEST, {A: 23}), BOUNDS, {}) == {A: 23, B: 0}
     assert starting_positions(ByOffset(EARLIEST, {A: LATEST}), BOUNDS, {}) == {A: 50, B: 0}
     assert ending_positions(ByOffset(LATEST, {A: 23}), BOUNDS, {}) == {A: 23, B: 0}
@@ -34,14 +34,14 @@ def test_an_offset_that_expired_stays_for_the_check_of_losses() -> None:
     assert starting_positions(ByOffset(EARLIEST, {A: 3}), BOUNDS, {})[A] == 3
 
 
-def test_an_offset_behind_the_end_is_refused_but_where_a_slave_may_lag() -> None:
+def test_an_offset_past_the_end_is_refused_unless_a_slave_was_read() -> None:
     with pytest.raises(RocketMQOptionError, match="offset 51 of queue t b 0 is behind its end"):
         starting_positions(ByOffset(EARLIEST, {A: 51}), BOUNDS, {})
     lagging = {A: Bounds(10, 50, is_of_master=False)}
     assert starting_positions(ByOffset(EARLIEST, {A: 51}), lagging, {}) == {A: 51}
 
 
-def test_an_unknown_queue_is_refused_with_those_there_are() -> None:
+def test_an_unknown_queue_is_refused_with_the_known_ones() -> None:
     unknown = QueueKey("u", "b", 0)
     with pytest.raises(RocketMQOptionError, match="not read: u b 0; those that are read: t b 0"):
         starting_positions(ByOffset(EARLIEST, {unknown: 1}), BOUNDS, {})
@@ -49,11 +49,11 @@ def test_an_unknown_queue_is_refused_with_those_there_are() -> None:
         ending_positions(ByTimestamp(None, {unknown: 1}), BOUNDS, {})
 
 
-def test_a_group_goes_on_where_it_is_and_begins_where_it_never_was() -> None:
+def test_a_group_continues_at_its_offset_and_begins_queues_without_one() -> None:
     assert starting_positions(ByGroup("g"), BOUNDS, {A: 40, B: None}) == {A: 40, B: 0}
 
 
-def test_a_time_is_asked_of_all_queues_or_of_the_named() -> None:
+def test_a_time_is_looked_up_for_all_queues_or_the_given_ones() -> None:
     assert moments_wanted(ByTimestamp(7), BOUNDS) == {A: 7, B: 7}
     assert moments_wanted(ByTimestamp(None, {A: 9}), BOUNDS) == {A: 9}
     assert moments_wanted(ByOffset(LATEST), BOUNDS) == {}

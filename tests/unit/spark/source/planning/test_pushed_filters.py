@@ -28,7 +28,7 @@ def kept(*filters: Filter) -> list[QueueSpan]:
     return list(PushedFilters.of(filters).kept(SPANS))
 
 
-def test_filters_on_queues_and_topics_keep_theirs() -> None:
+def test_filters_on_queues_and_topics_keep_only_matching_ranges() -> None:
     assert [span.queue for span in kept(EqualTo(QUEUE, 1), EqualTo(TOPIC, "t"))] == [
         QueueKey("t", "b", 1)
     ]
@@ -46,7 +46,7 @@ def test_filters_on_offsets_cut_the_ranges() -> None:
     assert kept(GreaterThanOrEqual(OFFSET, 10)) == []
 
 
-def test_other_filters_leave_out_nothing() -> None:
+def test_other_filters_leave_out_no_range() -> None:
     others = [IsNotNull(TOPIC), StringStartsWith(TOPIC, "t"), EqualTo(("tags",), "paid")]
     assert kept(*others) == SPANS
 

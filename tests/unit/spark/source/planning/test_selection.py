@@ -33,12 +33,12 @@ def test_topics_are_named_directly_or_by_their_queues() -> None:
     assert named_topics(Selection(pattern=re.compile("x"))) == ()
 
 
-def test_an_assignment_takes_its_queues_alone() -> None:
+def test_an_assignment_selects_only_its_queues() -> None:
     assert wanted_queues(Selection(queues=frozenset({A})), [A, B]) == {A}
     assert wanted_queues(Selection(("t",)), [A, B]) == {A, B}
 
 
-def test_what_is_named_must_exist() -> None:
+def test_topics_and_queues_given_by_name_must_exist() -> None:
     must_exist(Selection(("t",)), ["t"], [A])
     with pytest.raises(RocketMQOptionError, match="no name server knows u; check the name"):
         must_exist(Selection(("t", "u")), ["t"], [A])

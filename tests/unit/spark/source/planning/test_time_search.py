@@ -36,11 +36,11 @@ def test_the_first_message_that_is_new_enough_is_found(
     assert found == (wanted[0] if wanted else None)
 
 
-def test_a_right_guess_costs_two_looks() -> None:
+def test_a_right_guess_costs_two_reads() -> None:
     assert search([1, 2, 3, 5, 5, 9], 10, 5, 13) == (13, 2)
 
 
-def test_a_wrong_guess_costs_few() -> None:
+def test_a_wrong_guess_costs_few_reads() -> None:
     found, looks = search(list(range(1000)), 0, 700, 0)
     assert found == 700
     assert looks <= 12
