@@ -231,7 +231,7 @@ def place_in_checkout(root: Path) -> list[Path]:
         try:
             made = compile_into(root, Path(folder))
         finally:
-            remove_stale(root)  # late, so that who runs meanwhile misses the libraries but briefly
+            remove_stale(root)  # late, so that other processes miss the libraries only briefly
         for library, inside in made.items():
             target = root / _home(inside, sources) / inside
             shutil.copy2(library, target)

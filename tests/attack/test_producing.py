@@ -202,7 +202,7 @@ def test_sends_to_topics_that_do_not_exist_create_none(attack: Trial, open_site:
         "topics", "sends to names with paths, controls, 64 KB; topics that do not exist"
     ) as it:
         tried = [(SEND, requests.send(name), b"x") for name in names]
-        tried += [(SEND, requests.send(f"nobody-made-{number}"), b"x") for number in range(2_000)]
+        tried += [(SEND, requests.send(f"absent-topic-{number}"), b"x") for number in range(2_000)]
         answers = ask_each(open_site.broker, tried)
         assert not answers.counts["code 0"]
         assert open_site.broker_child is not None

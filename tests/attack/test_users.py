@@ -164,7 +164,7 @@ def test_certificate_maps_only_to_its_own_account(
     """`CN:team-*=*` maps a name to the account that the * stands for, among names signed by the
     authority."""
     foreign = Authority(tmp_path)
-    names = ("root", "team-", "team-nobody", "sender\u200b", "SENDER", "other-server")
+    names = ("root", "team-", "team-absent", "sender\u200b", "SENDER", "other-server")
     identities = [foreign.identity(name) for name in ("sender", "root", "team-root")]
     identities += [users_site.signed(name) for name in names]
     message = requests.send(TOPIC)

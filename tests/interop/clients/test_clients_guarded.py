@@ -47,7 +47,7 @@ PAIRS = [
 ]
 STRANGERS = {
     "a wrong secret": {"account": "orders", "secret": "not-its-secret"},
-    "a user that is not there": {"account": "nobody", "secret": users.SECRETS["orders"]},
+    "a user that is not there": {"account": "absent", "secret": users.SECRETS["orders"]},
     "no signature": {},
     "a user that may only receive": {"account": "reader", "secret": users.SECRETS["reader"]},
 }

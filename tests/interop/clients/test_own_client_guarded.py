@@ -148,7 +148,7 @@ def test_other_clients_are_refused(guarded: Guarded) -> None:
         topic = await guarded.topic(stage)
         strangers: list[ClientKeywords] = [
             guarded.keywords("sender-of-all", signed_with="87654321"),
-            guarded.keywords("nobody-known", signed_with="87654321"),
+            guarded.keywords("unknown-client", signed_with="87654321"),
             ClientKeywords(tls=guarded.tls),
         ]
         if guarded.kind is not BrokerKind.JAVA:

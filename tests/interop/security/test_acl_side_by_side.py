@@ -87,7 +87,7 @@ accounts:
 """
 ACCOUNTS = (
     *("nothing-at-all", "sender-of-A", "receiver-of-A", "everything", "administrator"),
-    *("bound-administrator", "sloppy-rights", "nobody-known"),
+    *("bound-administrator", "sloppy-rights", "unknown-client"),
 )
 
 

@@ -148,7 +148,7 @@ def test_users_are_created_changed_shown_and_deleted(pair: Pair) -> None:
         (3001, {"username": "one"}, {}),
         (3002, {"username": ""}, {"password": "p"}),
         (3004, {"username": ""}, None),
-        (3006, {"subject": "User:nobody"}, acl("nobody", policy("Topic:A", "Pub"))),
+        (3006, {"subject": "User:absent"}, acl("absent", policy("Topic:A", "Pub"))),
         (3006, {"subject": "User:root"}, acl("root", policy("Queue:A", "Pub"))),
         (3006, {"subject": "User:root"}, acl("root", policy("Topic:A"))),
         (3006, {"subject": "User:root"}, acl("root", policy("Topic:A", "Any"))),
@@ -157,9 +157,9 @@ def test_users_are_created_changed_shown_and_deleted(pair: Pair) -> None:
         (3006, {"subject": "User:root"}, acl("root", policy("Topic:A", "Pub", sourceIps=["x"]))),
         (3006, {"subject": "User:root"}, acl("root")),
         (3006, {"subject": "User:root"}, {"subject": "User:root", "policies": []}),
-        (3008, {"subject": "User:nobody"}, None),
+        (3008, {"subject": "User:absent"}, None),
         (3008, {"subject": "User:root"}, None),
-        (3009, {"subject": "User:nobody"}, None),
+        (3009, {"subject": "User:absent"}, None),
         (3009, {"subject": "User:root"}, None),
     ],
 )
@@ -208,7 +208,7 @@ def test_only_a_super_user_creates_or_changes_users(pair: Pair) -> None:
 
 def test_signatures_are_checked_alike(pair: Pair) -> None:
     make(pair, "bare")
-    for by, secret in (("", ""), ("nobody", "x"), ("bare", "wrong"), ("root", "wrong")):
+    for by, secret in (("", ""), ("absent", "x"), ("bare", "wrong"), ("root", "wrong")):
         java, ours = pair.ask(30, {"topic": "A", "queueId": "0"}, None, by, secret)
         assert (ours.code, java.code) == (NO_PERMISSION, NO_PERMISSION)
         assert (ours.remark or "").startswith((java.remark or "").rstrip("."))

@@ -161,7 +161,7 @@ def test_failures_are_counted_by_their_kind() -> None:
     site = Site()
     site.fail("c", FREE_FAILURES + 1)
     site.ask("c", now=FREE_FAILURES * LONGEST_SECONDS)
-    site.ask("d", account="nobody")
+    site.ask("d", account="absent")
     unsigned = Command(RequestCode.GET_BROKER_RUNTIME_INFO)
     site.throttle.check(site.guard, unsigned, "d", Caller(HERE), 0.0)
     assert site.throttle.counts == {

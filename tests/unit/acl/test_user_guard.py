@@ -82,7 +82,7 @@ def asked(
     ("key", "secret", "words"),
     [
         (None, "", "username cannot be null."),
-        ("nobody", SECRET, "User:nobody is not found."),
+        ("absent", SECRET, "User:absent is not found."),
         ("off", SECRET, "User:off is disabled."),
         ("sender", "87654321", "check signature failed."),
     ],

@@ -177,7 +177,7 @@ accounts:
 @pytest.mark.parametrize("until", ["tomorrow", "2023-11-15", "2023-11-15T00:00:00"])
 def test_invalid_time_is_refused(until: str) -> None:
     content = (
-        "accounts: [{accessKey: somebody, secretKey: 12345678, oldSecretKey: 87654321,"
+        "accounts: [{accessKey: someuser, secretKey: 12345678, oldSecretKey: 87654321,"
         f" oldSecretKeyUntil: '{until}'}}]"
     )
     with pytest.raises(ConfigurationError, match="oldSecretKeyUntil"):
