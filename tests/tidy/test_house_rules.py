@@ -40,7 +40,7 @@ FULL_FOLDERS: Final = {
 LONG_FILES: Final = {
     "broker": 15,
     "client": 4,
-    "common": 5,
+    "common": 3,
     "namesrv": 2,
     "operator": 1,
     "tests": 42,

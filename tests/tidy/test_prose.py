@@ -32,23 +32,19 @@ REMAINING: Final = {
     "examples": 17,
     "namesrv/gantrymq/namesrv": 5,
     "spark/gantrymq/spark": 4,
-    "tests/attack": 2,
     "tests/chart": 1,
     "tests/e2e": 3,
     "tests/gantrymq/fakes": 13,
     "tests/gantrymq/fakes_kube": 1,
     "tests/gantrymq/interop": 11,
     "tests/gantrymq/operator_model": 2,
-    "tests/interop": 12,
     "tests/tidy": 1,
-    "tests/unit/acl": 5,
     "tests/unit/broker": 48,
     "tests/unit/cli": 8,
     "tests/unit/client": 83,
     "tests/unit/ha": 1,
     "tests/unit/namesrv": 15,
     "tests/unit/operator": 10,
-    "tools": 1,
 }
 
 
