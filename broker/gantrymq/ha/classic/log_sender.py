@@ -179,13 +179,15 @@ class LogSender:
         """Process the first report, which says where to begin."""
         log = self._log
         if position < 0:
-            return self._end(Ending.GARBAGE, f"it is no slave: its first bytes say {position}")
+            return self._end(
+                Ending.GARBAGE, f"the peer is not a slave: its first report is {position}"
+            )
         if position > self._handed_out:
             return self._end(
                 Ending.AHEAD,
-                f"its log ends at {position}, but ours ends at {log.end} and was handed out up to "
-                f"{self._handed_out} only: it has followed another master, or we have lost what "
-                "it has; empty its store once its messages are not needed",
+                f"the slave's log ends at {position}, but this log ends at {log.end} and was sent"
+                f" only up to {self._handed_out}: the slave has followed another master, or this"
+                " master has lost records. Empty the slave's store if its messages are not needed.",
             )
         if 0 < position < log.start:
             return self._end(

@@ -66,13 +66,13 @@ class SlaveHandshake:
 
     def begin(self) -> bytes:
         """The first bytes to send."""
-        return OPENING + _handshake_frame(Kind.HELLO, _introduction(self._me))
+        return OPENING + _handshake_frame(Kind.HELLO, _introduction_fields(self._me))
 
     def receive(self, data: bytes) -> bytes:
         """The bytes to send in response. Raises RemoteError."""
-        said = b"".join(map(self._take, _handshake_frames(self._reader, data)))
+        fields = b"".join(map(self._take, _handshake_frames(self._reader, data)))
         _check_no_failure(self._reader)
-        return said
+        return fields
 
     def _take(self, frame: HandshakeFrame) -> bytes:
         self.is_answered = True
@@ -80,12 +80,12 @@ class SlaveHandshake:
             self._reader.expect()
             self.is_done = True
             return b""
-        said, me = _read(frame), self._me
-        master, nonce = _introduced(said, me.group)
+        fields, me = _read(frame), self._me
+        master, nonce = _parse_introduction(fields, me.group)
         if master != MASTER_ID:
             raise RemoteError(f"the peer has brokerId {master}, and a master has {MASTER_ID}")
         nonces = me.nonce + nonce
-        proof = bytes.fromhex(hexadecimal(said, "proof"))
+        proof = bytes.fromhex(hexadecimal(fields, "proof"))
         proven = _statement(_MASTER, me, me.broker_id, nonces)
         me.secret.must_have_made(proof, proven, "the master")
         self._reader.expect(Kind.WELCOME)
@@ -109,9 +109,9 @@ class MasterHandshake:
 
     def receive(self, data: bytes) -> bytes:
         """The bytes to send in response. Raises RemoteError."""
-        said = b"".join(map(self._take, _handshake_frames(self._reader, data)))
+        fields = b"".join(map(self._take, _handshake_frames(self._reader, data)))
         _check_no_failure(self._reader)
-        return said
+        return fields
 
     def _take(self, frame: HandshakeFrame) -> bytes:
         me = self._me
@@ -121,7 +121,7 @@ class MasterHandshake:
             self._reader.expect()
             self.is_done = True
             return _handshake_frame(Kind.WELCOME, {})
-        self._slave, nonce = _introduced(_read(frame), me.group)
+        self._slave, nonce = _parse_introduction(_read(frame), me.group)
         if self._slave == MASTER_ID:
             raise RemoteError(
                 f"the peer has brokerId {MASTER_ID}, which is the id of a master, not of a slave"
@@ -129,7 +129,7 @@ class MasterHandshake:
         self._nonces = nonce + me.nonce
         self._reader.expect(Kind.PROOF)
         proof = me.secret.prove(_statement(_MASTER, me, self._slave, self._nonces))
-        introduction = _introduction(me) | {"proof": proof.hex()}
+        introduction = _introduction_fields(me) | {"proof": proof.hex()}
         return OPENING + _handshake_frame(Kind.CHALLENGE, introduction)
 
 
@@ -147,7 +147,7 @@ def _handshake_frames(reader: MemberReader, data: bytes) -> list[HandshakeFrame]
     answer."""
     frames = []
     for frame in reader.feed(data):
-        assert isinstance(frame, HandshakeFrame), "the reader was not told to expect anything else"
+        assert isinstance(frame, HandshakeFrame), "the reader expects nothing else"
         frames.append(frame)
         reader.expect()
     return frames
@@ -158,27 +158,27 @@ def _check_no_failure(reader: MemberReader) -> None:
         raise RemoteError(reader.failure)
 
 
-def _handshake_frame(kind: Kind, said: JsonObject) -> bytes:
-    return encode(HandshakeFrame(kind, javajson.dumps_standard(said)))
+def _handshake_frame(kind: Kind, fields: JsonObject) -> bytes:
+    return encode(HandshakeFrame(kind, javajson.dumps_standard(fields)))
 
 
 def _read(frame: HandshakeFrame) -> JsonObject:
     return object_of(javajson.loads(frame.body), f"a {frame.kind.name.lower()}")
 
 
-def _introduction(me: Broker) -> JsonObject:
+def _introduction_fields(me: Broker) -> JsonObject:
     return {"group": _shown(me.group), "broker": me.broker_id, "nonce": me.nonce.hex()}
 
 
-def _introduced(said: JsonObject, group: str) -> tuple[int, bytes]:
+def _parse_introduction(fields: JsonObject, group: str) -> tuple[int, bytes]:
     """The broker's id and its nonce. Raises RemoteError unless it is of the same group."""
-    theirs = required_text_field(said, "group")
+    theirs = required_text_field(fields, "group")
     if theirs != _shown(group):
         raise RemoteError(f"the peer belongs to {theirs!r}, and this broker to {_shown(group)!r}")
-    broker_id = long_field(said, "broker", -1)
+    broker_id = long_field(fields, "broker", -1)
     if not MASTER_ID <= broker_id <= LONG_MAX:
         raise RemoteError(f"the peer has the invalid brokerId {broker_id}")
-    return broker_id, nonce_of(said)
+    return broker_id, nonce_of(fields)
 
 
 def _shown(group: str) -> str:

@@ -7,7 +7,7 @@ discovery.k8s.io/v1:
     metadata.labels  kubernetes.io/service-name  the Service
     metadata.annotations  gantrymq.dev/epoch     the epoch of the master that wrote it
     addressType                                  IPv4 or IPv6; immutable, so for another kind of
-                                                 address the object is deleted and created anew
+                                                 address the object is deleted and created again
     endpoints                                    only the master's address; with nodeName, for
                                                  routing by topology, and the pod, where known
     ports                                        broker, fast, ha: kube-proxy compares these with

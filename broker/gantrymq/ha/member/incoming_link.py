@@ -54,7 +54,7 @@ COLD_BYTES: Final = 1 << 20
 
 # Consumers at slaves wait for the safe position, at most this long: the master does not send it for
 # each message separately.
-NEWS_SECONDS: Final = 0.02
+SAFE_SECONDS: Final = 0.02
 
 # Beside other output a heartbeat costs no extra write, but not every write needs one.
 BESIDE_SECONDS: Final = 0.005
@@ -82,15 +82,15 @@ class IncomingLink:
 
     __slots__ = (
         "_handshake",
-        "_has_beat",
+        "_has_heartbeat",
         "_heard_at",
-        "_last_beat",
+        "_last_heartbeat",
         "_last_table",
-        "_news_at",
         "_output",
         "_output_bytes",
         "_rate",
         "_reader",
+        "_safe_due_at",
         "_store",
         "_unsent",
         "_unstored",
@@ -129,21 +129,21 @@ class IncomingLink:
         self.member_report: MemberReport | None = None
         """What the follower reported about its log in the handshake."""
         self.stream = LogStream(number, store.log, store.log_reader, COLD_BYTES)
-        self._has_beat = False
-        """Whether the output contains a beat that was not taken yet."""
+        self._has_heartbeat = False
+        """Whether the output contains a heartbeat that was not taken yet."""
         self._heard_at = now
         self._last_table = 0
         self._handshake = peer_handshake
-        self._news_at = NEVER
-        """When a beat with news is due."""
+        self._safe_due_at = NEVER
+        """When a heartbeat with a new safe position is due."""
         self._output: list[bytes] = []
         self._output_bytes = 0
         self._unsent: dict[str, _UnsentTable] = {}
         self._rate = Rate(now)
         self._reader = MemberReader(Kind.HELLO)
         self._store = store
-        self._last_beat: tuple[Heartbeat, float] | None = None
-        """The last beat, and when it was made."""
+        self._last_heartbeat: tuple[Heartbeat, float] | None = None
+        """The last heartbeat, and when it was made."""
         self._unstored: deque[tuple[int, int]] = deque()
         """Of each table that was sent and not stored: its number on this link, and the owner's
         number of its first unsent change."""
@@ -171,7 +171,7 @@ class IncomingLink:
             if isinstance(frame, HandshakeFrame):
                 events += self._take_handshake(frame)
             else:
-                assert isinstance(frame, Report), "the reader was not told to expect it"
+                assert isinstance(frame, Report), "the reader does not expect it"
                 events += self._take_report(frame)
             if events and isinstance(events[-1], Ended):
                 return events[-1:]
@@ -196,31 +196,31 @@ class IncomingLink:
         self.log_start = begins if theirs.is_empty else theirs.start
         self.report = Report(0 if theirs.is_empty else theirs.sure_end, 0)
 
-    def refuse(self, reason: str, words: str, member_report: MemberReport) -> None:
+    def refuse(self, reason: str, text: str, member_report: MemberReport) -> None:
         """Refuse the follower. The link ends once the network has accepted the refusal: the owner
         closes the connection and does not abort it."""
         self._enter(REFUSE)
         self._reader.expect()
-        self._output.append(handshake.refusal(reason, words, member_report))
+        self._output.append(handshake.refusal(reason, text, member_report))
 
     def take_output(self) -> Sequence[bytes]:
         """The bytes to send. The caller takes them only when it can send them."""
         output, self._output, self._output_bytes = self._output, [], 0
-        self._has_beat = False
+        self._has_heartbeat = False
         if self.phase is LinkPhase.REFUSED:
             self._enter(SEND_REFUSAL)
         return output
 
     def deadline(self) -> float:
-        """When `expire` or `beat` has something to do."""
+        """When `expire` or `send_heartbeat` has something to do."""
         silent = self._heard_at + SILENCE_SECONDS
         if self.phase is LinkPhase.REFUSAL_SENT:
             return float("-inf")
-        if not self.is_following or self._cannot_beat:
+        if not self.is_following or self._cannot_send_heartbeat:
             return silent
-        if self._last_beat is None:
+        if self._last_heartbeat is None:
             return float("-inf")
-        return min(silent, self._last_beat[1] + HEARTBEAT_SECONDS, self._news_at)
+        return min(silent, self._last_heartbeat[1] + HEARTBEAT_SECONDS, self._safe_due_at)
 
     def expire(self, now: float) -> Sequence[IncomingLinkEvent]:
         """End the link if it is silent, or its refusal was sent."""
@@ -265,9 +265,9 @@ class IncomingLink:
         return self.is_held_up or self._output_bytes >= OUTPUT_BYTES_MAX
 
     @property
-    def _cannot_beat(self) -> bool:
-        """A beat may exceed the output bound, but there is at most one in the output."""
-        return self.is_held_up or self._has_beat
+    def _cannot_send_heartbeat(self) -> bool:
+        """A heartbeat may exceed the output bound, but there is at most one in the output."""
+        return self.is_held_up or self._has_heartbeat
 
     @property
     def _has_table_to_send(self) -> bool:
@@ -287,25 +287,25 @@ class IncomingLink:
             return ()
         return [self.end(*self.stream.failure)]
 
-    def beat(self, epoch: int, safe: int, asked: int, now: float) -> None:
+    def send_heartbeat(self, epoch: int, safe: int, asked: int, now: float) -> None:
         """Send a heartbeat if one is due; called each turn after `fill`. It is due each
         HEARTBEAT_SECONDS, at once with a new question, and soon after the safe position has moved,
         sooner beside other output."""
-        if not self.is_following or self._cannot_beat:
+        if not self.is_following or self._cannot_send_heartbeat:
             return
-        if self._last_beat is not None:
-            last, at = self._last_beat
+        if self._last_heartbeat is not None:
+            last, at = self._last_heartbeat
             due_at = at + HEARTBEAT_SECONDS
             if safe > last.safe:
-                self._news_at = at + NEWS_SECONDS
-                due_at = at + (BESIDE_SECONDS if self._output else NEWS_SECONDS)
+                self._safe_due_at = at + SAFE_SECONDS
+                due_at = at + (BESIDE_SECONDS if self._output else SAFE_SECONDS)
             if now < due_at and asked <= last.asked:
                 return
-        beat = Heartbeat(epoch, self._store.log.end, safe, asked)
-        self._last_beat = beat, now
-        self._news_at = NEVER
-        self._has_beat = True
-        self._put((encode(beat),))
+        heartbeat = Heartbeat(epoch, self._store.log.end, safe, asked)
+        self._last_heartbeat = heartbeat, now
+        self._safe_due_at = NEVER
+        self._has_heartbeat = True
+        self._put((encode(heartbeat),))
 
     def table(self, number: int, name: str, content: bytes) -> None:
         """Replace the table of this name; the owner's numbers rise with each change."""
@@ -344,11 +344,11 @@ class IncomingLink:
 
     def _take_handshake(self, frame: HandshakeFrame) -> Sequence[IncomingLinkEvent]:
         try:
-            said, member_report = self._handshake.take(frame)
+            output, member_report = self._handshake.take(frame)
         except RemoteError as error:
             return [self.end(Ending.GARBAGE, str(error))]
-        if said:
-            self._output.append(said)
+        if output:
+            self._output.append(output)
         if member_report is None:
             self._reader.expect(_NEXT[frame.kind])
             return ()
@@ -362,7 +362,7 @@ class IncomingLink:
         counts."""
         if not self.stream.is_open:
             return ()
-        last, asked = self.report, self._last_beat[0].asked if self._last_beat else 0
+        last, asked = self.report, self._last_heartbeat[0].asked if self._last_heartbeat else 0
         if not (
             last.received <= report.received <= self.stream.sent
             and last.flushed <= report.flushed <= report.received

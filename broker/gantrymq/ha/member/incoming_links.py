@@ -365,7 +365,7 @@ class IncomingLinks:
             events = link.expire(now)
             if led is not None and link.is_following:
                 events = link.fill(now)
-                link.beat(led.epoch, led.safe, led.asked, now)
+                link.send_heartbeat(led.epoch, led.safe, led.asked, now)
             for event in events:
                 assert isinstance(event, Ended)
                 self._lose(link)
@@ -416,7 +416,7 @@ class IncomingLinks:
         led.asked = number
         led.questions.append((number, now))
         for link in self._current.values():
-            link.beat(led.epoch, led.safe, number, now)
+            link.send_heartbeat(led.epoch, led.safe, number, now)
 
     def promised_since(self, members: AbstractSet[int]) -> float | None:
         """When the last question was sent that all of these members have answered; None if there is

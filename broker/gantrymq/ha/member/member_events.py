@@ -43,8 +43,8 @@ class NewerEpoch:
 class Welcomed:
     """This master accepts this member as a follower. `divergence`: both logs are equal up to here,
     None if no common epoch is known. `begins`: where the master's bytes continue this log; None
-    if the master sends none, because this log first has to be truncated at `divergence`, or begun
-    anew."""
+    if the master sends none, because this log first has to be truncated at `divergence`, or
+    copied again."""
 
     master: Member
     member_report: MemberReport
@@ -59,7 +59,7 @@ class Refused:
 
     member: Member
     reason: str
-    words: str
+    text: str
     member_report: MemberReport
 
 
@@ -68,7 +68,7 @@ class Refused:
 class HeartbeatReceived:
     """A heartbeat of the master; the last of several that arrived together."""
 
-    beat: Heartbeat
+    heartbeat: Heartbeat
 
 
 @final

@@ -55,11 +55,11 @@ class OutgoingLink:
     """The protocol state of one link: bytes and time go in, events and output come out."""
 
     __slots__ = (
-        "_beat",
         "_expected",
         "_handshake",
         "_has_copied",
         "_heard_at",
+        "_heartbeat",
         "_is_due",
         "_member_report",
         "_output",
@@ -79,7 +79,7 @@ class OutgoingLink:
         """`nonce` is used for this connection only. This log must not change before the welcome."""
         self.is_over = False
         self.is_welcome = False
-        self._beat: Heartbeat | None = None
+        self._heartbeat: Heartbeat | None = None
         self._expected = 0
         """The position of the next bytes of the log."""
         self._has_copied = False
@@ -114,9 +114,9 @@ class OutgoingLink:
             self._end(Ending.GARBAGE, f"the peer is not a member: {self._reader.failure}", events)
             return events
         self._flush_pieces(events, now)
-        if self._beat is not None:
-            events.append(HeartbeatReceived(self._beat))
-            self._beat = None
+        if self._heartbeat is not None:
+            events.append(HeartbeatReceived(self._heartbeat))
+            self._heartbeat = None
         return events
 
     def take_output(self) -> Sequence[bytes]:
@@ -193,7 +193,7 @@ class OutgoingLink:
             case Data(position, data):
                 self._copy(position, data, events, now)
             case Heartbeat():
-                self._beat = frame
+                self._heartbeat = frame
             case Table(number, name, content):
                 self._flush_pieces(events, now)
                 if number == self._table + 1:
@@ -203,7 +203,7 @@ class OutgoingLink:
                     text = f"table {number} does not follow table {self._table}"
                     self._end(Ending.GARBAGE, text, events)
             case _:
-                assert isinstance(frame, HandshakeFrame), "the reader was not told to expect it"
+                assert isinstance(frame, HandshakeFrame), "the reader does not expect it"
                 self._take_handshake(frame, events, now)
 
     def _take_handshake(
@@ -211,7 +211,7 @@ class OutgoingLink:
     ) -> None:
         peer_handshake = self._handshake
         try:
-            said, member_report = peer_handshake.take(frame)
+            output, member_report = peer_handshake.take(frame)
         except RefusedError as refused:
             self._close()
             events.append(
@@ -221,7 +221,7 @@ class OutgoingLink:
             self._end(Ending.GARBAGE, str(error), events)
         else:
             if member_report is None:
-                self._output.append(said)
+                self._output.append(output)
                 self._reader.expect(Kind.WELCOME, Kind.REFUSAL)
             else:
                 self._enter(peer_handshake.master, member_report, events, now)

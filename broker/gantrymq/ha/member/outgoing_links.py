@@ -7,9 +7,9 @@
                      ENQUIRY_SECONDS, stores its report, and closes the link
 
 If the master's log does not continue this member's log, the latter is truncated where the two
-diverge, or copied anew; both take a restart. A part of the log that may be damaged is received
-again and compared. An in-sync member does not copy its log anew: it is first removed from the set,
-because a member that is elected has to have everything.
+diverge, or copied again as a whole; both take a restart. A part of the log that may be damaged is
+received again and compared. An in-sync member does not copy its log again: it is first removed from
+the set, because a member that is elected has to have everything.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class OutgoingLinks:
         self._elector = elector
         self._replica_state = replica_state
         self._goal: int | None = None
-        """The end of the master's log in its first beat on this link: once this member's log
+        """The end of the master's log in its first heartbeat on this link: once this member's log
         reaches it, it has what was acknowledged without it."""
         self._last_number = -1
         self._links: dict[int, _Connection] = {}
@@ -332,19 +332,19 @@ class OutgoingLinks:
             match event:
                 case Copied(position, data):
                     self._copy(number, position, data, now)
-                case HeartbeatReceived(beat):
-                    self._heartbeat(number, beat, now)
+                case HeartbeatReceived(heartbeat):
+                    self._take_heartbeat(number, heartbeat, now)
                 case TableReceived(table, name, content):
                     self._roles.take_table(name, content, now, self.wall_ms)
                     self._unconfirmed_tables.append((table, name))
                 case Welcomed():
                     self._welcomed(number, connection, event, now)
-                case Refused(member, reason, words, member_report):
+                case Refused(member, reason, text, member_report):
                     self.record_report(member.number, member_report, now)
                     if reason in LOGGED_REASONS:
                         if connection.member == self._master:
-                            self.refusal = words
-                        self._say(words)
+                            self.refusal = text
+                        self._say(text)
                     self._disconnect(number, "received the peer's report")
                 case Ended(_, text):
                     self._disconnect(number, text)
@@ -356,36 +356,38 @@ class OutgoingLinks:
             self._last_text = text
             self._actions.append(WriteLogLine(text, is_warning=True))
 
-    def _welcomed(self, number: int, connection: _Connection, said: Welcomed, now: float) -> None:
+    def _welcomed(
+        self, number: int, connection: _Connection, welcomed: Welcomed, now: float
+    ) -> None:
         """Follow the master that accepted this member. That needs no readable lease, unless this
         member knows a newer epoch: the master's own clock limits what it may still acknowledge."""
-        if said.member_report.epoch < max(self._replica_state.epoch, self._elector.lease_epoch):
+        if welcomed.member_report.epoch < max(self._replica_state.epoch, self._elector.lease_epoch):
             self._elector.look(now)
             self._disconnect(
                 number,
-                f"this master has epoch {said.member_report.epoch}, and there is a newer epoch",
+                f"this master has epoch {welcomed.member_report.epoch}, and there is a newer epoch",
             )
             return
-        group, theirs = self._replica_state.identity.group, said.member_report.group
+        group, theirs = self._replica_state.identity.group, welcomed.member_report.group
         if group and theirs and group != theirs:
             self._disconnect(
                 number, f"this master belongs to the group {theirs}, and this disk to {group}"
             )
             return
-        self._replica_state.see(said.member_report.epoch)
+        self._replica_state.see(welcomed.member_report.epoch)
         self._last_text = ""
         if self.follows_master:
             self._disconnect(number, "another master has accepted this member")
             return
-        if said.begins is not None:
-            self._replica_state.adopt(said.member_report.epochs)
+        if welcomed.begins is not None:
+            self._replica_state.adopt(welcomed.member_report.epochs)
             self._store.begin_copy()
             connection.is_welcome = True
             self.refusal = ""
-            if said.member_report.epoch > self._elector.lease_epoch:
+            if welcomed.member_report.epoch > self._elector.lease_epoch:
                 self._elector.look(now)  # the lease says where this master accepts requests
             return
-        self._resolve_divergence(said.divergence, said.member_report, now)
+        self._resolve_divergence(welcomed.divergence, welcomed.member_report, now)
         self._disconnect(number, "the logs diverge")
 
     def _resolve_divergence(self, divergence: int | None, master: MemberReport, now: float) -> None:
@@ -402,7 +404,7 @@ class OutgoingLinks:
             text = "the log is copied again once this member has left the in-sync set"
             self._actions.append(WriteLogLine(text, is_warning=True))
             return
-        self._replica_state.copy_anew(divergence or 0)
+        self._replica_state.copy_again(divergence or 0)
         self._actions.append(
             Restart(
                 f"copying the whole log again: this log ends at {log.end}, and the master's log,"
@@ -448,21 +450,21 @@ class OutgoingLinks:
             self._disconnect(number, refused.text)
             self._next[self._master] = now + 1.0
 
-    def _heartbeat(self, number: int, beat: Heartbeat, now: float) -> None:
-        if beat.epoch < self._replica_state.epoch:
+    def _take_heartbeat(self, number: int, heartbeat: Heartbeat, now: float) -> None:
+        if heartbeat.epoch < self._replica_state.epoch:
             self._disconnect(
                 number,
-                f"this master has epoch {beat.epoch}, and this member has seen a newer epoch",
+                f"this master has epoch {heartbeat.epoch}, and this member has seen a newer epoch",
             )
             return
         store, end = self._store, self._replica_state.sure_end
-        store.safe = max(store.safe or 0, min(beat.safe, end))
+        store.safe = max(store.safe or 0, min(heartbeat.safe, end))
         if self._goal is None:
-            self._goal = beat.end
+            self._goal = heartbeat.end
         if self._goal <= end == store.log.end:  # counted by the master from here on
             self._replica_state.caught_up()
-        if beat.asked > self._promised and self._elector.promise(beat.epoch, now):
-            self._promised = beat.asked
+        if heartbeat.asked > self._promised and self._elector.promise(heartbeat.epoch, now):
+            self._promised = heartbeat.asked
 
 
 def _common(one: bytes, other: bytes) -> int:

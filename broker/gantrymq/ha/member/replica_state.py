@@ -4,7 +4,7 @@
                    log is a prefix of the master's: each applies once the log has reached its start
     highest epoch  seen anywhere; nothing is appended in a lower one
     completeness   acknowledged messages may be missing until this member has caught up with a
-                   master if its log is being copied anew, its machine crashed, or its disk knew no
+                   master if its log is being copied again, its machine crashed, or its disk knew no
                    epoch when other members did. Bytes that were not known to be on the disk at a
                    machine crash are compared with the master's log; if this member becomes master,
                    its epoch begins with them
@@ -219,8 +219,8 @@ class ReplicaState:
         continues."""
         self._save(log_truncation.request, TruncationRequest(position, epoch=self.epoch))
 
-    def copy_anew(self, shared: int) -> None:
-        """Have the next start begin the log anew. At most the part below `shared` equals the
+    def copy_again(self, shared: int) -> None:
+        """Have the next start begin an empty log. At most the part below `shared` equals the
         master's log, and the master no longer has the part that follows."""
         self._keep(replace(self._kept, is_partial=True))
         self._write(())

@@ -107,10 +107,10 @@ def resume_position(follower: MemberReport, master: MemberReport) -> int | None:
 class RefusedError(RemoteError):
     """The peer is not a master for this follower; `reason` is one word, for programs."""
 
-    def __init__(self, reason: str, words: str, member_report: MemberReport) -> None:
+    def __init__(self, reason: str, text: str, member_report: MemberReport) -> None:
         self.reason = reason
         self.member_report = member_report
-        super().__init__(words)
+        super().__init__(text)
 
 
 @final
@@ -136,15 +136,15 @@ class OutgoingHandshake:
 
     def begin(self) -> bytes:
         """The first bytes to send."""
-        return OPENING + _handshake_frame(Kind.HELLO, _introduction(self._me, self._nonce))
+        return OPENING + _handshake_frame(Kind.HELLO, _introduction_fields(self._me, self._nonce))
 
     def take(self, frame: HandshakeFrame) -> tuple[bytes, MemberReport | None]:
         """The bytes to send, and the master's standing once it is known. Raises RemoteError."""
-        said = _read(frame)
+        fields = _read(frame)
         if frame.kind is Kind.CHALLENGE and self._master is None:
-            master, nonce = _introduced(said, self._me.group)
+            master, nonce = _parse_introduction(fields, self._me.group)
             nonces = self._nonce + nonce
-            proof = bytes.fromhex(hexadecimal(said, "proof"))
+            proof = bytes.fromhex(hexadecimal(fields, "proof"))
             proven = _statement(_MASTER, self._me, master, nonces)
             self._secret.must_have_made(proof, proven, "the master")
             self._master = master
@@ -152,10 +152,10 @@ class OutgoingHandshake:
             joining = _handshake_frame(Kind.JOINING, _report_fields(self._member_report))
             return encode(HandshakeFrame(Kind.PROOF, proof)) + joining, None
         if frame.kind is Kind.WELCOME and self._master is not None:
-            return b"", _member_report(said)
+            return b"", _member_report(fields)
         if frame.kind is Kind.REFUSAL and self._master is not None:
-            words = required_text_field(said, "text")
-            raise RefusedError(required_text_field(said, "reason"), words, _member_report(said))
+            text = required_text_field(fields, "text")
+            raise RefusedError(required_text_field(fields, "reason"), text, _member_report(fields))
         raise _unexpected(frame)
 
 
@@ -193,8 +193,8 @@ class IncomingHandshake:
             return b"", _member_report(_read(frame))
         raise _unexpected(frame)
 
-    def _challenge(self, said: JsonObject) -> bytes:
-        follower, nonce = _introduced(said, self._me.group)
+    def _challenge(self, fields: JsonObject) -> bytes:
+        follower, nonce = _parse_introduction(fields, self._me.group)
         if follower.number == self._me.number:
             raise RemoteError(
                 f"the peer claims to be member {follower.number}, which is this member"
@@ -202,7 +202,7 @@ class IncomingHandshake:
         self._follower = follower
         self._nonces = nonce + self._nonce
         proof = self._secret.prove(_statement(_MASTER, follower, self._me, self._nonces))
-        introduction = _introduction(self._me, self._nonce) | {"proof": proof.hex()}
+        introduction = _introduction_fields(self._me, self._nonce) | {"proof": proof.hex()}
         return OPENING + _handshake_frame(Kind.CHALLENGE, introduction)
 
 
@@ -211,9 +211,9 @@ def welcome(member_report: MemberReport) -> bytes:
     return _handshake_frame(Kind.WELCOME, _report_fields(member_report))
 
 
-def refusal(reason: str, words: str, member_report: MemberReport) -> bytes:
+def refusal(reason: str, text: str, member_report: MemberReport) -> bytes:
     return _handshake_frame(
-        Kind.REFUSAL, _report_fields(member_report) | {"reason": reason, "text": words}
+        Kind.REFUSAL, _report_fields(member_report) | {"reason": reason, "text": text}
     )
 
 
@@ -230,15 +230,15 @@ def _statement(side: str, follower: Member, master: Member, nonces: bytes) -> by
 # ---------------------------------------------------------------------- letters
 
 
-def _handshake_frame(kind: Kind, said: JsonObject) -> bytes:
-    return encode(HandshakeFrame(kind, javajson.dumps_standard(said)))
+def _handshake_frame(kind: Kind, fields: JsonObject) -> bytes:
+    return encode(HandshakeFrame(kind, javajson.dumps_standard(fields)))
 
 
 def _read(frame: HandshakeFrame) -> JsonObject:
     return object_of(javajson.loads(frame.body), f"a {frame.kind.name.lower()}")
 
 
-def _introduction(member: Member, nonce: bytes) -> JsonObject:
+def _introduction_fields(member: Member, nonce: bytes) -> JsonObject:
     return {
         "group": member.group,
         "member": member.number,
@@ -247,37 +247,37 @@ def _introduction(member: Member, nonce: bytes) -> JsonObject:
     }
 
 
-def _introduced(said: JsonObject, group: str) -> tuple[Member, bytes]:
+def _parse_introduction(fields: JsonObject, group: str) -> tuple[Member, bytes]:
     """The peer's identity and nonce. Raises RemoteError unless the peer is of the same group."""
-    theirs = required_text_field(said, "group")
+    theirs = required_text_field(fields, "group")
     if theirs != group:
         raise RemoteError(f"the peer belongs to the group {theirs!r}, and this member to {group!r}")
-    nonce = nonce_of(said)
-    number = long_field(said, "member", -1)
+    nonce = nonce_of(fields)
+    number = long_field(fields, "member", -1)
     if number < 1:
         raise RemoteError(f"the peer claims to be member {number}, and members are counted from 1")
-    return Member(theirs, number, required_text_field(said, "boot")), nonce
+    return Member(theirs, number, required_text_field(fields, "boot")), nonce
 
 
-def nonce_of(said: JsonObject) -> bytes:
+def nonce_of(fields: JsonObject) -> bytes:
     """The bytes that make one introduction differ from all others."""
-    nonce = bytes.fromhex(hexadecimal(said, "nonce"))
+    nonce = bytes.fromhex(hexadecimal(fields, "nonce"))
     if len(nonce) != NONCE_BYTES:
         raise RemoteError(f"the nonce has {len(nonce)} bytes and must have {NONCE_BYTES}")
     return nonce
 
 
-def hexadecimal(said: JsonObject, name: str) -> str:
+def hexadecimal(fields: JsonObject, name: str) -> str:
     """A field with bytes as lower-case hexadecimal digits. Raises RemoteError for any other
     text."""
-    value = required_text_field(said, name)
+    value = required_text_field(fields, name)
     if len(value) % 2 or not set(value) <= set("0123456789abcdef"):
         raise RemoteError(f"{name} is not a hexadecimal number")
     return value
 
 
 def _report_fields(member_report: MemberReport) -> JsonObject:
-    said: JsonObject = {
+    fields: JsonObject = {
         "epoch": member_report.epoch,
         "epochs": [[each.number, each.start] for each in member_report.epochs],
         "start": member_report.start,
@@ -287,12 +287,12 @@ def _report_fields(member_report: MemberReport) -> JsonObject:
         "groupId": member_report.group,
         "mark": list(member_report.mark),
     }
-    return said if member_report.sure_to is None else said | {"sureTo": member_report.sure_to}
+    return fields if member_report.sure_to is None else fields | {"sureTo": member_report.sure_to}
 
 
-def _member_report(said: JsonObject) -> MemberReport:
+def _member_report(fields: JsonObject) -> MemberReport:
     epochs = []
-    for each in list_of(said.get("epochs"), "epochs"):
+    for each in list_of(fields.get("epochs"), "epochs"):
         numbers = [long_of(number, "epochs") for number in list_of(each, "epochs")]
         if len(numbers) != 2:
             raise RemoteError("an epoch is a number and a position")
@@ -301,15 +301,15 @@ def _member_report(said: JsonObject) -> MemberReport:
         if before.number >= after.number or before.start >= after.start:
             raise RemoteError(f"{after} behind {before}: numbers and positions rise")
     member_report = MemberReport(
-        long_field(said, "epoch", -1),
+        long_field(fields, "epoch", -1),
         tuple(epochs),
-        long_field(said, "start", -1),
-        long_field(said, "end", -1),
-        bool_field(said, "electable"),
-        long_field(said, "sureTo") if "sureTo" in said else None,
-        _identity(said, "disk"),
-        _identity(said, "groupId"),
-        _mark(said),
+        long_field(fields, "start", -1),
+        long_field(fields, "end", -1),
+        bool_field(fields, "electable"),
+        long_field(fields, "sureTo") if "sureTo" in fields else None,
+        _identity(fields, "disk"),
+        _identity(fields, "groupId"),
+        _mark(fields),
     )
     if member_report.sure_to is not None and not 0 <= member_report.sure_to <= member_report.end:
         raise RemoteError(
@@ -324,16 +324,16 @@ def _member_report(said: JsonObject) -> MemberReport:
     return member_report
 
 
-def _identity(said: JsonObject, name: str) -> str:
+def _identity(fields: JsonObject, name: str) -> str:
     """A UUID; "" if there is none, as from an older version."""
-    text = text_field(said, name) or ""
+    text = text_field(fields, name) or ""
     if text and not is_uuid(text):
         raise RemoteError(f"{name} is no UUID")
     return text
 
 
-def _mark(said: JsonObject) -> Mark:
-    numbers = [long_of(each, "mark") for each in list_of(said.get("mark") or [0, 0], "mark")]
+def _mark(fields: JsonObject) -> Mark:
+    numbers = [long_of(each, "mark") for each in list_of(fields.get("mark") or [0, 0], "mark")]
     if len(numbers) != 2 or min(numbers) < 0:
         raise RemoteError("a mark is an epoch and a renewal")
     return Mark(*numbers)

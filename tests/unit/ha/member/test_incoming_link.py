@@ -230,7 +230,7 @@ def test_output_is_bounded_and_none_is_made_for_a_peer_that_does_not_read() -> N
     met = Met2(master=master).welcome()
     for _ in range(5):
         met.link.fill(0.0)
-        met.link.beat(1, 0, 0, 0.0)
+        met.link.send_heartbeat(1, 0, 0, 0.0)
     sent = met.frames()
     held = sum(len(each.data) for each in sent if isinstance(each, Data))
     assert OUTPUT_BYTES_MAX - 1000 <= held <= OUTPUT_BYTES_MAX
@@ -239,7 +239,7 @@ def test_output_is_bounded_and_none_is_made_for_a_peer_that_does_not_read() -> N
     ]
     met.link.is_held_up = True
     met.link.fill(1.0)
-    met.link.beat(1, 0, 0, 1.0)
+    met.link.send_heartbeat(1, 0, 0, 1.0)
     met.link.table(1, "offsets", b"x")
     assert not met.link.take_output()
     assert met.link.deadline() == 3.0, "nothing to do before the silence is too long"
@@ -254,7 +254,7 @@ def settled() -> Met2:
     """It has everything, and was told so."""
     met = Met2(MemberReport(1, (Epoch(1, 0),), 0, END)).welcome()
     assert met.link.deadline() < 0, "the first beat leaves at once"
-    met.link.beat(1, 100, 0, 0.0)
+    met.link.send_heartbeat(1, 100, 0, 0.0)
     assert met.frames()[-1] == Heartbeat(1, END, 100, 0)
     return met
 
@@ -262,9 +262,9 @@ def settled() -> Met2:
 def test_a_beat_leaves_every_half_second() -> None:
     met = settled()
     assert met.link.deadline() == 0.5
-    met.link.beat(1, 100, 0, 0.4)
+    met.link.send_heartbeat(1, 100, 0, 0.4)
     assert not met.frames()
-    met.link.beat(1, 100, 0, 0.5)
+    met.link.send_heartbeat(1, 100, 0, 0.5)
     assert met.frames() == [Heartbeat(1, END, 100, 0)]
     assert met.link.deadline() == 1.0
 
@@ -272,10 +272,10 @@ def test_a_beat_leaves_every_half_second() -> None:
 def test_safe_position_is_sent_soon_and_not_for_each_change() -> None:
     met = settled()
     for milliseconds in range(1, 20):
-        met.link.beat(1, 100 + milliseconds, 0, milliseconds / 1000)
+        met.link.send_heartbeat(1, 100 + milliseconds, 0, milliseconds / 1000)
     assert not met.frames()
     assert met.link.deadline() == 0.02
-    met.link.beat(1, 130, 0, 0.02)
+    met.link.send_heartbeat(1, 130, 0, 0.02)
     assert met.frames() == [Heartbeat(1, END, 130, 0)]
 
 
@@ -285,14 +285,14 @@ def test_a_safe_mark_leaves_sooner_beside_other_output_and_not_beside_each() -> 
     for number, milliseconds in enumerate((4, 6, 10, 12), start=1):
         met.link.table(number, "offsets", b"{}")
         met.link.fill(milliseconds / 1000)
-        met.link.beat(1, 100 + milliseconds, 0, milliseconds / 1000)
+        met.link.send_heartbeat(1, 100 + milliseconds, 0, milliseconds / 1000)
         told.append(met.frames()[1:])
     assert told == [[], [Heartbeat(1, END, 106, 0)], [], [Heartbeat(1, END, 112, 0)]]
 
 
 def test_question_for_a_promise_is_sent_at_once() -> None:
     met = settled()
-    met.link.beat(1, 100, 7, 0.001)
+    met.link.send_heartbeat(1, 100, 7, 0.001)
     assert met.frames() == [Heartbeat(1, END, 100, 7)]
     answer = Report(END, 0, promised=7)
     assert met.say(encode(answer)) == [Reported(answer)]

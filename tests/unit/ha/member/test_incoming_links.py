@@ -438,7 +438,7 @@ def test_a_safe_mark_leaves_soon_after_the_acknowledgement() -> None:
     pipe.down()
     (beaten,) = pipe.told_follower
     assert isinstance(beaten, HeartbeatReceived)
-    assert beaten.beat.safe == master.store.log.end
+    assert beaten.heartbeat.safe == master.store.log.end
 
 
 # ---------------------------------------------------------------------- promises
