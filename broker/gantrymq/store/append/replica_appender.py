@@ -23,7 +23,7 @@ from gantrymq.store.read.readable_store import RECORD_BYTES_MAX
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.store.record.put import Refused
-from gantrymq.store.record.walk import Found, Step
+from gantrymq.store.record.walk import Found, LogItem
 from gantrymq.store.recovery.persistence import Persistence
 
 
@@ -154,7 +154,7 @@ class ReplicaAppender:
         self._torn = [rest] if rest else []
         self._wanted = 1
 
-    def _stopped(self, stop: Step) -> CopyRefused | None:
+    def _stopped(self, stop: LogItem) -> CopyRefused | None:
         """Handle what follows the whole records: a blank, an incomplete record, or foreign
         bytes."""
         if stop.found is Found.BLANK:

@@ -20,7 +20,7 @@ from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.dispatch_entry import DispatchEntry, tags_code
 from gantrymq.store.record.property_scan import PropertyScan
-from gantrymq.store.record.walk import Found, Step, has_hole, look
+from gantrymq.store.record.walk import Found, LogItem, has_hole, look
 
 _MAGIC_V1: Final = -626843481
 _MAGIC_V2: Final = -626843477
@@ -33,11 +33,11 @@ class LogEntries:
 
     __slots__ = ("end", "found", "stop")
 
-    def __init__(self, found: list[DispatchEntry], end: int, stop: Step | None) -> None:
+    def __init__(self, found: list[DispatchEntry], end: int, stop: LogItem | None) -> None:
         self.found: list[DispatchEntry] = found
         self.end: int = end
         """The end of the last record: where to continue, unless `stop` says otherwise."""
-        self.stop: Step | None = stop
+        self.stop: LogItem | None = stop
         """What follows if it is not a record; None if the data end where a record ends."""
 
 
@@ -75,9 +75,9 @@ class EntryReader:
             at += entry.size
         return LogEntries(found, int(start + at), None)
 
-    def _judge(self, data: bytes, at: i64, position: i64, flushed: i64) -> Step:
+    def _judge(self, data: bytes, at: i64, position: i64, flushed: i64) -> LogItem:
         """What lies at `data[at]`, where the quick reader found no record."""
-        step = look(
+        item = look(
             data,
             int(at),
             int(position),
@@ -85,8 +85,8 @@ class EntryReader:
             flushed=int(flushed),
             verify_body=self._verify_body,
         )
-        assert step.found is not Found.RECORD, "a sound record was rejected"
-        return step
+        assert item.found is not Found.RECORD, "a sound record was rejected"
+        return item
 
     def _entry(self, data: bytes, at: i64, position: i64, flushed: i64) -> DispatchEntry | None:
         """The entry of a sound record at `data[at]`, or None."""

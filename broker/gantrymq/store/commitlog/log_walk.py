@@ -15,7 +15,7 @@ from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.files.segments import Segments
 from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.record.dispatch_entry import DispatchEntry
-from gantrymq.store.record.walk import Found, Step
+from gantrymq.store.record.walk import Found, LogItem
 
 CHUNK_BYTES: Final = 1 << 20
 
@@ -53,7 +53,7 @@ class LogWalk:
         """The last sound record before the last chunk."""
         self.mark = mark
         self.position = mark.position
-        self.stop: Step | None = None
+        self.stop: LogItem | None = None
 
     def chunks(self) -> Iterator[Sequence[DispatchEntry]]:
         """The records, as many at a time as one read from the disk contains."""
@@ -73,13 +73,13 @@ class LogWalk:
         after all."""
         self.mark = _behind(entries[at - 1]) if at else self._before
         self.position = int(entries[at].physical_offset)
-        self.stop = Step(Found.NOTHING, self.position, 0, reason=reason)
+        self.stop = LogItem(Found.NOTHING, self.position, 0, reason=reason)
 
     @property
     def _past(self) -> int:
         return min(self._segments.past, self._until)
 
-    def _go_on(self, stop: Step | None) -> int:
+    def _go_on(self, stop: LogItem | None) -> int:
         """Continue behind a chunk; return how many bytes to read next."""
         if stop is None:
             return CHUNK_BYTES

@@ -19,7 +19,7 @@ from gantrymq.store.files.checkpoint import Checkpoint
 from gantrymq.store.files.flush_positions import FlushPositions, LogPosition
 from gantrymq.store.files.segments import Segments
 from gantrymq.store.layout import POSITION_MAX
-from gantrymq.store.record.walk import Found, Step, look
+from gantrymq.store.record.walk import Found, LogItem, look
 from gantrymq.wire.message.record import RECORD_BYTES_MIN
 
 
@@ -36,14 +36,14 @@ class Start:
     """A record above may have lost sectors even if the CRC of its body is right."""
 
 
-def record_at(segments: Segments, position: int) -> Step | None:
+def record_at(segments: Segments, position: int) -> LogItem | None:
     """What lies at this position, or None if there is no file; waits for the disk."""
     if not segments.first <= position < segments.past:
         return None
-    step = look(segments.read(position, RECORD_BYTES_MIN), 0, position, segments.file_bytes)
-    if step.found is Found.MORE:
-        step = look(segments.read(position, step.size), 0, position, segments.file_bytes)
-    return step
+    item = look(segments.read(position, RECORD_BYTES_MIN), 0, position, segments.file_bytes)
+    if item.found is Found.MORE:
+        item = look(segments.read(position, item.size), 0, position, segments.file_bytes)
+    return item
 
 
 def are_valid(positions: FlushPositions, segments: Segments) -> bool:
@@ -51,11 +51,11 @@ def are_valid(positions: FlushPositions, segments: Segments) -> bool:
     log = positions.log
     if log == LogPosition(log.position):  # the log was empty
         return segments.first == log.position
-    step = record_at(segments, log.record_start)
-    if step is None or step.record is None:
+    item = record_at(segments, log.record_start)
+    if item is None or item.record is None:
         return False
-    ends_there = log.record_start + step.size == log.position
-    return ends_there and step.record.store_timestamp_ms == log.store_timestamp_ms
+    ends_there = log.record_start + item.size == log.position
+    return ends_there and item.record.store_timestamp_ms == log.store_timestamp_ms
 
 
 def start_by_flush_positions(positions: FlushPositions, first: int, redone_from: int) -> Start:
@@ -76,8 +76,8 @@ def start_after_javas_crash(segments: Segments, checkpoint: Checkpoint, *, safe:
     limit_ms = checkpoint.recovery_ms(with_index=safe)
     position = segments.past - segments.file_bytes
     while position > segments.first:
-        step = record_at(segments, position)
-        if step and step.record and 0 < step.record.store_timestamp_ms <= limit_ms:
+        item = record_at(segments, position)
+        if item and item.record and 0 < item.record.store_timestamp_ms <= limit_ms:
             break
         position -= segments.file_bytes
     position = max(position, segments.first)

@@ -101,8 +101,8 @@ class Deletions:
         if queue.end == queue.start:
             return True
         position = queue.unit(queue.end - 1)[0]
-        step = record_at(self._log.segments, position)
-        record = None if step is None else step.record
+        item = record_at(self._log.segments, position)
+        record = None if item is None else item.record
         return record is None or deleted.covers(position, record.store_timestamp_ms)
 
     def settle(self) -> None:

@@ -28,7 +28,7 @@ from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.offline.file_row import FileRow, RowFile
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.dispatch_entry import DispatchEntry
-from gantrymq.store.record.walk import Found, Step, look
+from gantrymq.store.record.walk import Found, LogItem, look
 from gantrymq.wire.message.record import (
     MAGIC_POSITION,
     MAGIC_V1,
@@ -130,14 +130,14 @@ class LogReader:
         file = next(file for file in self._row.files if position < file.start + file.size)
         return decode(self._read(file, position, int(entry.size)))
 
-    def _sound(self, file: RowFile, position: int) -> Generator[DispatchEntry, None, Step]:
-        """The records from here on in this file; returns the step that ended them."""
+    def _sound(self, file: RowFile, position: int) -> Generator[DispatchEntry, None, LogItem]:
+        """The records from here on in this file; returns the item that ended them."""
         size = READ_BYTES
         while True:
             self.position = position
             data = self._read(file, position, size)
             if not data:
-                return Step(Found.NOTHING, position, 0, reason="the file ends here")
+                return LogItem(Found.NOTHING, position, 0, reason="the file ends here")
             is_end = len(data) < size
             entries = self._entries.read(data, position, flushed=self._flushed)
             yield from entries.found
@@ -149,7 +149,7 @@ class LogReader:
             if stop.found is not Found.MORE:
                 return stop
             if is_end:
-                return Step(Found.NOTHING, position, 0, reason="the file ends within a record")
+                return LogItem(Found.NOTHING, position, 0, reason="the file ends within a record")
             size = max(READ_BYTES, stop.size)
 
     def _read(self, file: RowFile, position: int, size: int) -> bytes:
@@ -164,8 +164,8 @@ class LogReader:
         for number, file in enumerate(self._row.files[index:], index):
             for start in self._magics(file, max(position, file.start)):
                 self.position = start
-                step = self._look(file, start)
-                if step.record and step.record.store_timestamp_ms >= self._last_ms:
+                item = self._look(file, start)
+                if item.record and item.record.store_timestamp_ms >= self._last_ms:
                     return number, start
         return None
 
@@ -180,15 +180,15 @@ class LogReader:
             is_last = position + len(data) >= end
             position = end if is_last else position + len(data) - MAGIC_POSITION - 3
 
-    def _look(self, file: RowFile, position: int) -> Step:
+    def _look(self, file: RowFile, position: int) -> LogItem:
         data = self._read(file, position, RECORD_BYTES_MIN)
-        step = look(data, 0, position, self._row.file_bytes)
-        if step.found is Found.MORE:
-            data = self._read(file, position, step.size)
-            step = look(data, 0, position, self._row.file_bytes)
-        return step
+        item = look(data, 0, position, self._row.file_bytes)
+        if item.found is Found.MORE:
+            data = self._read(file, position, item.size)
+            item = look(data, 0, position, self._row.file_bytes)
+        return item
 
-    def _end(self, index: int, stop: Step) -> Break:
+    def _end(self, index: int, stop: LogItem) -> Break:
         """The break at the end of the log, with its cause."""
         position, last = stop.position, self._last_byte(index, stop.position)
         if last < position:

@@ -174,13 +174,13 @@ def _sound_message(store: ReadableStore, position: int) -> ReadTask[StoredMessag
     data = yield from log_bytes(log, position, FIRST_BYTES)
     if not data:
         return None
-    step = look(data, 0, position, file_bytes)
-    if step.found is Found.MORE and step.size <= RECORD_BYTES_MAX:
-        data = yield from log_bytes(log, position, step.size)
-        step = look(data, 0, position, file_bytes)
-    if step.record is None:
+    item = look(data, 0, position, file_bytes)
+    if item.found is Found.MORE and item.size <= RECORD_BYTES_MAX:
+        data = yield from log_bytes(log, position, item.size)
+        item = look(data, 0, position, file_bytes)
+    if item.record is None:
         return None
-    return StoredMessage(step.record, data[: step.size])
+    return StoredMessage(item.record, data[: item.size])
 
 
 def _is_listed(store: ReadableStore, record: Record) -> ReadTask[bool]:

@@ -1,6 +1,6 @@
-"""Decodes a part of the log step by step, for dispatch, recovery and checks.
+"""Decodes a part of the log item by item, for dispatch, recovery and checks.
 
-A step is what lies at a position: a sound record, the blank that ends a file, or neither. A record
+An item is what lies at a position: a sound record, the blank that ends a file, or neither. A record
 is sound if its magic is known, its size fits into the file, its parts add up to the size, its body
 matches the CRC, and it names its own position. Java writes the position but does not check it. We
 do, because the remains of an earlier write may look like a record.
@@ -46,7 +46,7 @@ class Found(Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Step:
+class LogItem:
     """What lies at `position`. If it is nothing, `reason` says why."""
 
     found: Found
@@ -69,18 +69,18 @@ def walk(
     *,
     flushed: int = POSITION_MAX,
     verify_body: bool = True,
-) -> Iterator[Step]:
-    """Yield the steps through `data`, which lies at `position`. The first non-record is the last.
+) -> Iterator[LogItem]:
+    """Yield the items in `data`, which lies at `position`. The first non-record is the last.
 
     Records below `flushed` cannot have been torn.
     """
     at = 0
     while at < len(data):
-        step = look(data, at, position + at, file_bytes, flushed=flushed, verify_body=verify_body)
-        yield step
-        if step.found is not Found.RECORD:
+        item = look(data, at, position + at, file_bytes, flushed=flushed, verify_body=verify_body)
+        yield item
+        if item.found is not Found.RECORD:
             return
-        at += step.size
+        at += item.size
 
 
 def look(
@@ -91,32 +91,32 @@ def look(
     *,
     flushed: int = POSITION_MAX,
     verify_body: bool = True,
-) -> Step:
-    """The step at `data[at]`, whose log position is `position`."""
+) -> LogItem:
+    """The item at `data[at]`, whose log position is `position`."""
     left = file_bytes - position % file_bytes
     if left < BLANK_BYTES:
-        return Step(Found.NOTHING, position, 0, reason=f"only {left} bytes are left in the file")
+        return LogItem(Found.NOTHING, position, 0, reason=f"only {left} bytes are left in the file")
     sight, size = scan(data, at, len(data))
     if sight is Sight.NOTHING:
-        return Step(Found.NOTHING, position, 0, reason="no record begins here")
+        return LogItem(Found.NOTHING, position, 0, reason="no record begins here")
     if sight is Sight.BLANK:
         if size == left:
-            return Step(Found.BLANK, position, size)
+            return LogItem(Found.BLANK, position, size)
         reason = f"a blank record of {size} bytes, but {left} are left in the file"
-        return Step(Found.NOTHING, position, 0, reason=reason)
+        return LogItem(Found.NOTHING, position, 0, reason=reason)
     if size > left:
         reason = f"a record of {size} bytes, but {left} are left in the file"
-        return Step(Found.NOTHING, position, 0, reason=reason)
+        return LogItem(Found.NOTHING, position, 0, reason=reason)
     if sight is Sight.TORN:
-        return Step(Found.MORE, position, max(size, min(RECORD_BYTES_MIN, left)))
+        return LogItem(Found.MORE, position, max(size, min(RECORD_BYTES_MIN, left)))
     try:
         record = decode(data, at, verify_body=verify_body or position + size > flushed)
     except CorruptionError as error:
-        return Step(Found.NOTHING, position, 0, reason=str(error))
+        return LogItem(Found.NOTHING, position, 0, reason=str(error))
     if record.physical_offset != position:
         reason = f"a record that says it lies at {record.physical_offset}"
-        return Step(Found.NOTHING, position, 0, reason=reason)
+        return LogItem(Found.NOTHING, position, 0, reason=reason)
     if position + size > flushed and has_hole(record.topic, record.properties):
         reason = "a record that was torn: its topic or properties end in zeros"
-        return Step(Found.NOTHING, position, 0, reason=reason)
-    return Step(Found.RECORD, position, size, record)
+        return LogItem(Found.NOTHING, position, 0, reason=reason)
+    return LogItem(Found.RECORD, position, size, record)

@@ -184,8 +184,8 @@ class Recovery:
         segments = self._parts.log.segments
         position = segments.start_of(end) + segments.file_bytes
         while position < segments.past:
-            step = record_at(segments, position)
-            if step is not None and step.record is not None:
+            item = record_at(segments, position)
+            if item is not None and item.record is not None:
                 return position
             position += segments.file_bytes
         return 0

@@ -168,10 +168,10 @@ class RecoveryState:
         segments = self.parts.log.segments
         if physical_offset < segments.first:
             return True
-        step = record_at(segments, physical_offset)
-        if step is None or step.record is None or step.size != size:
+        item = record_at(segments, physical_offset)
+        if item is None or item.record is None or item.size != size:
             return False
-        record = step.record
+        record = item.record
         found = (java_string.utf8_text(record.topic), record.queue_id, record.queue_offset)
         return found == (topic, queue_id, offset)
 

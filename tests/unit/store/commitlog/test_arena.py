@@ -36,9 +36,9 @@ def java_log(store: str) -> list[bytes]:
 def java_records(files: list[bytes]) -> list[Record]:
     records: list[Record] = []
     for number, data in enumerate(files):
-        steps = list(walk(data, number * FILE_BYTES, FILE_BYTES))
-        records += [step.record for step in steps if step.record is not None]
-        if steps[-1].found is not Found.BLANK:
+        items = list(walk(data, number * FILE_BYTES, FILE_BYTES))
+        records += [item.record for item in items if item.record is not None]
+        if items[-1].found is not Found.BLANK:
             break
     return records
 

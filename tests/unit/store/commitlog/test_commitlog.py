@@ -15,7 +15,7 @@ from gantrymq.store.commitlog.log_blocks import LOOKS_MIN
 from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.files.segments import FULL_RETRY_SECONDS, SyncFailedError
 from gantrymq.store.record.put import PutStatus, Refused
-from gantrymq.store.record.walk import Found, Step, walk
+from gantrymq.store.record.walk import Found, LogItem, walk
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_background import MemoryBackground
@@ -49,9 +49,9 @@ class Opened:
         segments = self.log.segments
         found: list[bytes] = []
         for start in range(segments.first, segments.past, FILE_BYTES):
-            steps = list(walk(segments.read(start, FILE_BYTES), start, FILE_BYTES))
-            found += [step.record.body for step in steps if step.record is not None]
-            if steps[-1].found is not Found.BLANK:
+            items = list(walk(segments.read(start, FILE_BYTES), start, FILE_BYTES))
+            found += [item.record.body for item in items if item.record is not None]
+            if items[-1].found is not Found.BLANK:
                 break
         return found
 
@@ -71,7 +71,7 @@ def test_a_group_is_read_back_where_its_records_say() -> None:
     assert opened.log.end == 300
     data = opened.log.read(0, 300)
     assert data is not None
-    assert [step.record for step in walk(data, 0, FILE_BYTES)] == messages
+    assert [item.record for item in walk(data, 0, FILE_BYTES)] == messages
     assert {each.store_timestamp_ms for each in messages} == {77}
 
 
@@ -86,19 +86,19 @@ def test_log_of_java_is_opened_and_continued(store: str) -> None:
     log = CommitLog(disk, MemoryBackground(disk), StoreSettings(mapped_file_size_commit_log=65536))
     log.load()
     segments = log.segments
-    steps: list[Step] = []
+    items: list[LogItem] = []
     position = 0
-    while not steps or steps[-1].found is Found.BLANK:
-        steps += walk(segments.read(position, 65536), position, 65536, flushed=0)
+    while not items or items[-1].found is Found.BLANK:
+        items += walk(segments.read(position, 65536), position, 65536, flushed=0)
         position += 65536
-    last = steps[-2].record
+    last = items[-2].record
     assert last is not None
-    segments.truncate(steps[-1].position)
-    log.resume(LogPosition(steps[-1].position, last.physical_offset, last.store_timestamp_ms))
+    segments.truncate(items[-1].position)
+    log.resume(LogPosition(items[-1].position, last.physical_offset, last.store_timestamp_ms))
     arena = log.start_group(0)
     arena.add(last)
     assert log.write(arena, 0.0) is None
-    assert last.physical_offset == steps[-1].position
+    assert last.physical_offset == items[-1].position
     (again,) = walk(log.read(last.physical_offset, 9999) or b"", last.physical_offset, 65536)
     assert again.record == last
 

@@ -110,9 +110,9 @@ def recovered(disk: FaultyDisk) -> tuple[list[Record], LogPosition | None]:
     records: list[Record] = []
     segments = log.segments
     for start in range(segments.first, segments.past, FILE_BYTES):
-        steps = list(walk(segments.read(start, FILE_BYTES), start, FILE_BYTES, flushed=flushed))
-        records += [step.record for step in steps if step.record is not None]
-        if steps[-1].found is not Found.BLANK:
+        items = list(walk(segments.read(start, FILE_BYTES), start, FILE_BYTES, flushed=flushed))
+        records += [item.record for item in items if item.record is not None]
+        if items[-1].found is not Found.BLANK:
             break
     return records, mark
 
@@ -162,7 +162,7 @@ def test_every_byte_is_read_back_at_its_position(groups: list[list[int]], tail_b
         assert end % FILE_BYTES + record.size + 8 > FILE_BYTES or record.physical_offset == end
         data = history.log.read(record.physical_offset, record.size)
         assert data is not None
-        (step,) = walk(data, record.physical_offset, FILE_BYTES)
-        assert step.record == record
+        (item,) = walk(data, record.physical_offset, FILE_BYTES)
+        assert item.record == record
         end = record.physical_offset + record.size
     assert end == history.log.end

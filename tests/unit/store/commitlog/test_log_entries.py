@@ -13,7 +13,7 @@ from gantrymq.store.commitlog.log_entries import EntryReader
 from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.dispatch_entry import DispatchEntry
-from gantrymq.store.record.walk import Found, Step, walk
+from gantrymq.store.record.walk import Found, LogItem, walk
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.message import properties, tags
 from gantrymq.wire.message.record import Record, encode_blank
@@ -82,13 +82,13 @@ def texts(entry: DispatchEntry) -> tuple[str, str]:
 
 def assert_same(
     data: bytes, start: int, flushed: int = POSITION_MAX, *, verify_body: bool = True
-) -> Step | None:
+) -> LogItem | None:
     """Compare both readers item by item; return the last item if it is no record."""
     reader = EntryReader(FILE_BYTES, LEVELS, verify_body=verify_body)
     entries = reader.read(data, start, flushed=flushed)
-    steps = list(walk(data, start, FILE_BYTES, flushed=flushed, verify_body=verify_body))
-    records = [(step.record, step.size) for step in steps if step.record is not None]
-    last = steps[-1] if steps and steps[-1].record is None else None
+    items = list(walk(data, start, FILE_BYTES, flushed=flushed, verify_body=verify_body))
+    records = [(item.record, item.size) for item in items if item.record is not None]
+    last = items[-1] if items and items[-1].record is None else None
     assert len(entries.found) == len(records)
     for entry, (record, size) in zip(entries.found, records, strict=True):
         wanted = expected(record, size)
@@ -164,11 +164,11 @@ def test_java_stores_are_read_like_by_the_walk(
     for name, data in _log_files(disk):
         reader = EntryReader(len(data), LEVELS)
         entries = reader.read(data, int(name))
-        steps = list(walk(data, int(name), len(data)))
+        items = list(walk(data, int(name), len(data)))
         assert [entry.physical_offset for entry in entries.found] == [
-            step.position for step in steps if step.record is not None
+            item.position for item in items if item.record is not None
         ]
-        assert entries.stop == (None if steps[-1].record else steps[-1])
+        assert entries.stop == (None if items[-1].record else items[-1])
 
 
 def _log_files(disk: MemoryDisk) -> Iterator[tuple[str, bytes]]:

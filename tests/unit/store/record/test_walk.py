@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.store.commitlog.arena import Arena
-from gantrymq.store.record.walk import Found, Step, look, walk
+from gantrymq.store.record.walk import Found, LogItem, look, walk
 from gantrymq.wire.message.record import Record, encode_blank
 
 HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
@@ -20,19 +20,19 @@ def log(bodies: int, start: int = START) -> bytes:
     return b"".join(run.data for run in arena.runs())
 
 
-def steps(data: bytes, position: int = START) -> list[Step]:
+def items(data: bytes, position: int = START) -> list[LogItem]:
     return list(walk(data, position, FILE_BYTES))
 
 
 def test_records_up_to_the_last_byte() -> None:
-    found = steps(log(3))
-    assert [step.found for step in found] == [Found.RECORD] * 3
-    assert [step.record.body for step in found if step.record] == [b"000", b"001", b"002"]
-    assert [step.position for step in found] == [START, START + 95, START + 190]
+    found = items(log(3))
+    assert [item.found for item in found] == [Found.RECORD] * 3
+    assert [item.record.body for item in found if item.record] == [b"000", b"001", b"002"]
+    assert [item.position for item in found] == [START, START + 95, START + 190]
 
 
 def test_zeros_end_the_log() -> None:
-    last = steps(log(2) + bytes(100))[-1]
+    last = items(log(2) + bytes(100))[-1]
     assert (last.found, last.position, last.reason) == (
         Found.NOTHING,
         START + 190,
@@ -41,13 +41,13 @@ def test_zeros_end_the_log() -> None:
 
 
 def test_a_blank_ends_the_file() -> None:
-    last = steps(log(2) + encode_blank(FILE_BYTES - 190) + b"garbage")[-1]
+    last = items(log(2) + encode_blank(FILE_BYTES - 190) + b"garbage")[-1]
     assert (last.found, last.position, last.size) == (Found.BLANK, START + 190, FILE_BYTES - 190)
 
 
 @pytest.mark.parametrize("size", [8, FILE_BYTES - 191, FILE_BYTES - 189])
 def test_blank_that_does_not_reach_the_end_of_the_file_is_invalid(size: int) -> None:
-    last = steps(log(2) + encode_blank(size))[-1]
+    last = items(log(2) + encode_blank(size))[-1]
     assert last.found is Found.NOTHING
     assert "810 are left" in last.reason
 
@@ -55,39 +55,39 @@ def test_blank_that_does_not_reach_the_end_of_the_file_is_invalid(size: int) -> 
 def test_incomplete_bytes_need_more_or_are_nothing() -> None:
     data = log(1)
     for size in range(1, len(data)):
-        (step,) = steps(data[:size])
-        assert step.found is Found.MORE
-        assert size < step.size <= len(data)
-        assert steps(data[: step.size])[0].found in {Found.RECORD, Found.MORE}
+        (item,) = items(data[:size])
+        assert item.found is Found.MORE
+        assert size < item.size <= len(data)
+        assert items(data[: item.size])[0].found in {Found.RECORD, Found.MORE}
 
 
 def test_every_damaged_byte_before_the_properties_is_detected_or_harmless() -> None:
     data = log(1)
-    good = steps(data)[0].record
+    good = items(data)[0].record
     for at in range(len(data)):
         damaged = data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :]
-        step = look(damaged, 0, START, FILE_BYTES)
-        if step.found is Found.RECORD:
-            assert step.record != good  # a field that no CRC covers, in Java's format as well
+        item = look(damaged, 0, START, FILE_BYTES)
+        if item.found is Found.RECORD:
+            assert item.record != good  # a field that no CRC covers, in Java's format as well
             assert at not in range(12)
             assert at not in range(28, 36)
             assert at not in range(84, 91)
 
 
 def test_record_of_another_position_is_invalid() -> None:
-    step = look(log(1, start=0), 0, START, FILE_BYTES)
-    assert (step.found, step.reason) == (Found.NOTHING, "a record that says it lies at 0")
+    item = look(log(1, start=0), 0, START, FILE_BYTES)
+    assert (item.found, item.reason) == (Found.NOTHING, "a record that says it lies at 0")
 
 
 def test_a_record_cannot_pass_the_end_of_its_file() -> None:
-    step = look(log(1), 0, START + FILE_BYTES - 94, FILE_BYTES)
-    assert step.found is Found.NOTHING
-    assert "94 are left in the file" in step.reason
+    item = look(log(1), 0, START + FILE_BYTES - 94, FILE_BYTES)
+    assert item.found is Found.NOTHING
+    assert "94 are left in the file" in item.reason
 
 
 def test_nothing_begins_in_the_last_seven_bytes() -> None:
-    step = look(bytes(7), 0, START + FILE_BYTES - 7, FILE_BYTES)
-    assert (step.found, step.reason) == (Found.NOTHING, "only 7 bytes are left in the file")
+    item = look(bytes(7), 0, START + FILE_BYTES - 7, FILE_BYTES)
+    assert (item.found, item.reason) == (Found.NOTHING, "only 7 bytes are left in the file")
 
 
 def test_wrong_body_passes_only_without_verification() -> None:
@@ -103,9 +103,9 @@ def test_torn_record_is_detected_above_the_flush_position_only() -> None:
     for lost in (1, 2, 3, 4):
         torn = run.data[:-lost] + bytes(lost)
         assert look(torn, 0, START, FILE_BYTES).found is Found.RECORD
-        step = look(torn, 0, START, FILE_BYTES, flushed=arena.end - 1)
-        assert step.found is Found.NOTHING
-        assert "torn" in step.reason
+        item = look(torn, 0, START, FILE_BYTES, flushed=arena.end - 1)
+        assert item.found is Found.NOTHING
+        assert "torn" in item.reason
         assert look(torn, 0, START, FILE_BYTES, flushed=arena.end).found is Found.RECORD
 
 

@@ -211,7 +211,7 @@ def test_a_queue_that_begins_anew_waits_for_the_removal_of_the_old_ones_file() -
     kept.begin(1000)
     assert kept.turn() == ["consumequeue/A/0/00000000000000000000"]
     kept.queues.delete_topic("A")
-    with pytest.raises(DiskError, match="it is being removed already"):
+    with pytest.raises(DiskError, match="the file is being removed already"):
         kept.queues.append("A", 0, 0, 5000, 100, 0)
     kept.queues.append("A", 1, 0, 5100, 100, 0)  # this one has a folder of its own
     kept.complete()
