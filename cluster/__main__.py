@@ -159,7 +159,7 @@ def latencies(options: argparse.Namespace) -> tuple[int, int]:
     if options.action != "slow":
         return 0, 0
     if options.milliseconds is None:
-        raise ClusterError("say by how many milliseconds: python -m cluster api slow 1000")
+        raise ClusterError("give the latency in milliseconds: python -m cluster api slow 1000")
     total = int(options.milliseconds)
     halves = (total // 2, total - total // 2)
     return {"both": halves, "request": (total, 0), "response": (0, total)}[options.direction]
@@ -180,11 +180,11 @@ def parser() -> argparse.ArgumentParser:
     verbs = found.add_subparsers(required=True, metavar="VERB")
     for name, action, text in (
         ("up", up, "bring the cluster up; heals and reuses one that runs"),
-        ("down", down, "take it down and leave nothing but the cache"),
-        ("status", status, "tell how it is; exit code 0 if all is well"),
+        ("down", down, "take it down and remove everything except the cache"),
+        ("status", status, "print its state; exit code 0 if all parts are healthy"),
         ("bits", bits, "build the binaries and the base image into the cache"),
         ("base-image", make_base_image, "make the base image and print its archive"),
-        ("smoke", smoke_test, "prove that a running local cluster does what tests need of it"),
+        ("smoke", smoke_test, "check that a running local cluster does what the tests need"),
         ("env", show_environment, "print shell commands that set KUBECONFIG and PATH"),
     ):
         verbs.add_parser(name, help=text).set_defaults(run=action)
@@ -215,7 +215,7 @@ def main() -> int:
         print(f"cluster: {error}", file=sys.stderr)
         return 1
     except PermissionError as error:
-        print(f"cluster: {error}: the local cluster is root's; use sudo", file=sys.stderr)
+        print(f"cluster: {error}: the local cluster belongs to root; use sudo", file=sys.stderr)
         return 1
 
 

@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument(
         "verb", nargs="?", default="all", choices=["all", "build", "sizes", "load"],
-        help="each builds what is missing, and prints names, sizes, or loads; all is the default",
+        help="each builds missing images, then prints names or sizes, or loads; default: all",
     )  # fmt: skip
     verb = parser.parse_args(arguments).verb
     try:

@@ -75,7 +75,7 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     ),
     "sim-short": Entry("a few histories of crashing stores and of groups with faults"),
     "sim": Entry("histories of crashing stores and of groups with faults, new ones a commit"),
-    "mutants": Entry("stores and groups that are broken on purpose: the histories notice"),
+    "mutants": Entry("mutated stores and groups, whose defects the histories must find"),
     "examples": Entry("every example, twice, against a real server"),
     "build-short": Entry("a pure wheel, and the README's first minute with it"),
     "build": Entry("compiled and pure wheels, from the tree and from the sdist, by pip"),
@@ -101,12 +101,12 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
         "SPARK",
     ),
     "interop-clients": Entry(
-        "real RocketMQ clients, mqadmin and a proxy, and ours, at real brokers and at ours",
+        "RocketMQ's clients, mqadmin and proxy, and Gantry's client, at both brokers",
         REAL,
         "INTEROP",
     ),
     "interop-servers": Entry(
-        "real RocketMQ servers beside ours: replication, stores, TLS, accounts", REAL, "INTEROP"
+        "RocketMQ's servers and Gantry's: replication, stores, TLS, accounts", REAL, "INTEROP"
     ),
 }
 

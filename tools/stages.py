@@ -238,7 +238,7 @@ def main(arguments: Sequence[str]) -> int:
     for verb, why in missing.items():
         print(f"stage {verb} cannot run: {why}", flush=True)
     if missing and os.environ.get("GANTRY_STRICT") == "1":
-        print("GANTRY_STRICT=1: every stage has to run; nothing was started")
+        print("GANTRY_STRICT=1: every stage must run; no stage was started")
         return 2
     run = Run()
     run.run(_without(asked.verbs, missing), _without(asked.beside, missing))

@@ -17,8 +17,8 @@ log: Final = logging.getLogger("gantrymq.testing")
 STALL_SECONDS: Final = 5.0
 
 _ADVICE: Final = (
-    "virtual time has stood still at %g s for %g real seconds while a client waits for it: let it"
-    " pass by `await broker.advance(...)`, or `await broker.run(...)` around what needs it"
+    "virtual time has stood still at %g s for %g real seconds while a client waits for it: move"
+    " it with `await broker.advance(...)`, or `await broker.run(...)` around the call that waits"
 )
 
 

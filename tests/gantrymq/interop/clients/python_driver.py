@@ -1,7 +1,7 @@
 """Drives Gantry's client by orders, of which many are in progress at once; the scenario judges.
 
-    in:  {"id": 7, "do": "send", "as": "name of the client object", ...}
-    out: {"id": 7, "answer": ...} or {"id": 7, "error": "..."}
+in:  {"id": 7, "do": "send", "as": "name of the client object", ...}
+out: {"id": 7, "answer": ...} or {"id": 7, "error": "..."}
 """
 
 import asyncio
