@@ -30,7 +30,6 @@ MODULE_NAMES_REFUSED: Final = {"utils", "util", "helpers", "helper", "manager", 
 # Folders with more modules, and why. `__init__.py` does not count.
 FULL_FOLDERS: Final = {
     "examples": "readers go through the numbered scripts in one list",
-    "client/gantrymq/client/core/admin": "is being divided by subject",
     "operator/gantrymq/operator/plan/objects": "is being divided by subject",
     "tests/sim/group": "is being divided by subject",
     "tests/unit/broker": "is being divided by subject",
@@ -39,9 +38,9 @@ FULL_FOLDERS: Final = {
 # How many longer files each folder still has. A number may only go down.
 LONG_FILES: Final = {
     "broker": 15,
-    "client": 4,
+    "client": 2,
     "common": 3,
-    "namesrv": 2,
+    "namesrv": 1,
     "operator": 1,
     "tests": 42,
 }

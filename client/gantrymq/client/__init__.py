@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from gantrymq.client.core.message.results import SendResult, SendStatus
     from gantrymq.client.core.producer.transactions import TransactionResult, TransactionState
     from gantrymq.client.core.push.listeners import Listener
-    from gantrymq.client.core.push.push_consumer import QueueStatus
+    from gantrymq.client.core.push.queue_status import QueueStatus
     from gantrymq.client.core.send.batch_results import SendResults, SomeUnsentError
     from gantrymq.client.core.send.batches import split
     from gantrymq.client.core.send.record_accumulator import WaitingFullError
@@ -161,7 +161,7 @@ _HOMES: Final = {
         "SUSPEND",
         "Suspend",
     ),
-    "gantrymq.client.core.push.push_consumer": ("QueueStatus",),
+    "gantrymq.client.core.push.queue_status": ("QueueStatus",),
     "gantrymq.client.core.message.received": ("ReceivedMessage",),
     "gantrymq.client.core.instance.replies": ("NoReplyError", "reply"),
     "gantrymq.client.core.message.results": ("SendResult", "SendStatus"),

@@ -14,7 +14,7 @@ from gantrymq.cli.frame.line_output import DescriptorOutput, LineOutput
 from gantrymq.client.aio.admin import Admin
 from gantrymq.client.aio.machinery.environment import REAL, Environment
 from gantrymq.client.aio.producer import Producer
-from gantrymq.client.core.admin.pace import SILENT, Pace
+from gantrymq.client.core.pace import SILENT, Pace
 
 WAITING_BYTES_MAX: Final = 8 << 20
 """The limit of messages that no broker has acknowledged. At the limit, reading the input pauses."""

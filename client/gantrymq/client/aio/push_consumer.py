@@ -26,6 +26,7 @@ from gantrymq.client.aio.machinery.process import offsets_folder
 from gantrymq.client.aio.membership import Membership, Startable
 from gantrymq.client.aio.subscribing import must_be_possible
 from gantrymq.client.core.group.allocation import Allocate
+from gantrymq.client.core.group.group_name import check_group
 from gantrymq.client.core.group.start_offset import ConsumeFrom
 from gantrymq.client.core.group.subscriptions import Expression
 from gantrymq.client.core.instance.hooks import ConsumeHook
@@ -33,7 +34,8 @@ from gantrymq.client.core.instance.instance import Instance
 from gantrymq.client.core.pull.consume_stats import ConsumeStats
 from gantrymq.client.core.push.consume_settings import ConsumeSettings
 from gantrymq.client.core.push.listeners import Listener
-from gantrymq.client.core.push.push_consumer import PushGroupMember, QueueStatus, check_group
+from gantrymq.client.core.push.push_consumer import PushGroupMember
+from gantrymq.client.core.push.queue_status import QueueStatus
 
 
 class ConsumeOptions(TypedDict, total=False):

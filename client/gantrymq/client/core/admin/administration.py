@@ -13,13 +13,13 @@ from gantrymq.client.core.admin.groups import Groups
 from gantrymq.client.core.admin.messages import Messages
 from gantrymq.client.core.admin.name_servers import NameServerOrders
 from gantrymq.client.core.admin.offsets import Offsets
-from gantrymq.client.core.admin.pace import Pace
 from gantrymq.client.core.admin.quotas import Quotas
 from gantrymq.client.core.admin.topics import Topics
 from gantrymq.client.core.admin.tracks import Tracks
 from gantrymq.client.core.admin.users import Policies, Users
 from gantrymq.client.core.instance.instance import Instance
 from gantrymq.client.core.instance.routes import MASTER_ID
+from gantrymq.client.core.pace import Pace
 from gantrymq.wire.bodies.shared import TopicConfig
 
 TIMEOUT_S: Final = 5.0

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar, final
 
-from gantrymq.client.core.admin.pace import SILENT, Pace
 from gantrymq.client.core.flow.answers import accepted
 from gantrymq.client.core.flow.flow_steps import All, Ask, Flow
 from gantrymq.client.core.instance.instance import Instance
+from gantrymq.client.core.pace import SILENT, Pace
 from gantrymq.wire import javajson
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command

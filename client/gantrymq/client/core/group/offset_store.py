@@ -36,7 +36,7 @@ from gantrymq.wire.headers.offset import (
 OFFSET_TIMEOUT_S: Final = 5.0
 
 # How often unchanged offsets are sent to brokers. Pull requests carry them as well.
-TELL_AGAIN_S: Final = 30.0
+RESEND_S: Final = 30.0
 
 FILE: Final = "offsets.json"
 BACKUP: Final = ".bak"
@@ -105,11 +105,11 @@ class RemoteOffsets(Known):
         self._instance = instance
         self._group = group
         self._clock = instance.ports.clock
-        self._told: dict[MessageQueue, tuple[int, float]] = {}
+        self._sent: dict[MessageQueue, tuple[int, float]] = {}
 
     def forget(self, queue: MessageQueue) -> None:
         super().forget(queue)
-        self._told.pop(queue, None)
+        self._sent.pop(queue, None)
 
     async def load(self) -> None:
         """Do nothing: offsets are read when needed."""
@@ -158,7 +158,7 @@ class RemoteOffsets(Known):
             if offset is None or not (confirm or self._is_news(queue, offset)):
                 continue
             try:
-                await self._tell(queue, offset, confirm=confirm)
+                await self._send(queue, offset, confirm=confirm)
             except (BrokerError, RequestError, RouteError) as error:
                 failure = error
                 confirm = confirm and isinstance(error, BrokerError)
@@ -166,12 +166,12 @@ class RemoteOffsets(Known):
             raise failure
 
     def _is_news(self, queue: MessageQueue, offset: int) -> bool:
-        """Tell whether to send the offset: it changed, or TELL_AGAIN_S passed, because oneway
+        """Tell whether to send the offset: it changed, or RESEND_S passed, because oneway
         requests are not confirmed and may be lost."""
-        known, at = self._told.get(queue, (-1, 0.0))
-        return known != offset or self._clock.monotonic() - at >= TELL_AGAIN_S
+        known, at = self._sent.get(queue, (-1, 0.0))
+        return known != offset or self._clock.monotonic() - at >= RESEND_S
 
-    async def _tell(self, queue: MessageQueue, offset: int, *, confirm: bool) -> None:
+    async def _send(self, queue: MessageQueue, offset: int, *, confirm: bool) -> None:
         header = UpdateConsumerOffsetRequest(
             consumer_group=self._group,
             topic=queue.topic,
@@ -183,7 +183,7 @@ class RemoteOffsets(Known):
         code = RequestCode.UPDATE_CONSUMER_OFFSET
         if not confirm:
             await Tell(address, Command(code, flag=FLAG_ONEWAY, ext=header.encode()))
-            self._told[queue] = (offset, self._clock.monotonic())
+            self._sent[queue] = (offset, self._clock.monotonic())
             return
         await success(address, Command(code, ext=header.encode()), OFFSET_TIMEOUT_S)
 

@@ -1,10 +1,11 @@
 """Tracks a consumer's subscriptions, and which of them brokers have received by heartbeats.
 
-    subscribe ──> wanted ── heartbeat ──> told      pulls use what is both wanted and told
+    subscribe ──> wanted ── heartbeat ──> announced      pulls use subscriptions that are both
     a renewal: the same subscription with a higher version, which brokers take as the group's
 
-Heartbeats may be answered in another order than they were sent. Invariants: what counts as told
-never returns to the content of an earlier heartbeat; each version is higher than all before it.
+Heartbeats may be answered in another order than they were sent. Invariants: the announced
+subscriptions never return to the content of an earlier heartbeat; each version is higher than all
+before it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Subscriptions:
     def __init__(self) -> None:
         self._versions = Versions()
         self._wanted: dict[str, Subscription] = {}
-        self._told: dict[str, Subscription] = {}
+        self._announced: dict[str, Subscription] = {}
         self._sent = self._answered = 0
 
     @property
@@ -56,20 +57,20 @@ class Subscriptions:
     def find(self, topic: str) -> Subscription | None:
         """Return the subscription as brokers know it; None if it is not the wanted one, because a
         broker refuses pulls of a subscription that it does not know."""
-        told, wanted = self._told.get(topic), self._wanted.get(topic)
-        if told is None or wanted is None or told.subscribed_version != wanted.subscribed_version:
+        announced, wanted = self._announced.get(topic), self._wanted.get(topic)
+        if announced is None or wanted is None:
             return None
-        return told
+        return announced if announced.subscribed_version == wanted.subscribed_version else None
 
     @property
-    def told(self) -> Iterable[str]:
+    def announced(self) -> Iterable[str]:
         """The topics that can be pulled."""
-        return [topic for topic in self._wanted if topic in self._told]
+        return [topic for topic in self._wanted if topic in self._announced]
 
-    async def tell(self, heartbeat: Flow[None]) -> None:
-        """Await the heartbeat, then count the current subscriptions as told."""
+    async def announce(self, heartbeat: Flow[None]) -> None:
+        """Await the heartbeat, then count the current subscriptions as announced."""
         self._sent = number = self._sent + 1
-        said = dict(self._wanted)
+        current = dict(self._wanted)
         await heartbeat
         if number > self._answered:
-            self._answered, self._told = number, said
+            self._answered, self._announced = number, current

@@ -106,7 +106,7 @@ class Instance:
         """Handlers of single consumer groups, by request code and group."""
         self.rebalance_wanted = Signal()
         self._running: list[Running] = []
-        self._told: dict[str, set[str]] = {}
+        self._heard_by: dict[str, set[str]] = {}
 
     # ------------------------------------------------------------------ lifecycle
 
@@ -177,7 +177,7 @@ class Instance:
             client_id=self.client_id, producer_group=producer_group, consumer_group=consumer_group
         )
         group = producer_group or consumer_group or ""
-        addresses = self._told.pop(group, set())
+        addresses = self._heard_by.pop(group, set())
         timeout_s = self.settings.api_timeout_s
         # A broker that cannot be reached removes the client by itself after missing heartbeats.
         await All(
@@ -304,7 +304,7 @@ class Instance:
         for address, answer in zip(addresses, await All(asked), strict=True):
             if isinstance(answer, Command) and answer.code == ResponseCode.SUCCESS:
                 for group in groups:
-                    self._told.setdefault(group, set()).add(address)
+                    self._heard_by.setdefault(group, set()).add(address)
             else:
                 cause = answer.remark if isinstance(answer, Command) else answer
                 self.ports.log(f"heartbeat failed address={address} error={cause}")
@@ -312,9 +312,9 @@ class Instance:
     def is_known_to_one_of(self, route: Route, group: str) -> bool:
         """Tell whether a master of the route has received a heartbeat with the group. A master that
         the client learned of only now, through a new topic, has not."""
-        told = self._told.get(group, set())
+        heard_by = self._heard_by.get(group, set())
         masters = (self.routes.master(broker.broker_name) for broker in route.data.brokers)
-        return any(address in told for address in masters)
+        return any(address in heard_by for address in masters)
 
     # ------------------------------------------------------------------ offsets and queues
 

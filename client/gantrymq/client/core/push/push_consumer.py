@@ -10,7 +10,6 @@ again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, final
 
@@ -18,6 +17,7 @@ from gantrymq.base.errors import GantryError
 from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.flow.flow_steps import Call
 from gantrymq.client.core.flow.lifecycle import Lifecycle, State
+from gantrymq.client.core.group.group_name import check_group
 from gantrymq.client.core.group.offset_store import offset_store
 from gantrymq.client.core.group.process_queue import Limits, ProcessQueue, Slice
 from gantrymq.client.core.group.queue_locks import RENEWAL_S, QueueLocks
@@ -32,7 +32,6 @@ from gantrymq.client.core.group.subscriptions import (
 )
 from gantrymq.client.core.instance.hooks import ConsumeHook
 from gantrymq.client.core.instance.instance import Instance
-from gantrymq.client.core.message.message import GROUP_CHARACTERS_MAX, name_fault
 from gantrymq.client.core.message.namespace import retry_topic, unwrap, wrap
 from gantrymq.client.core.message.received import ReceivedMessage
 from gantrymq.client.core.ports import Running
@@ -46,31 +45,15 @@ from gantrymq.client.core.push.consume_settings import ConsumeSettings
 from gantrymq.client.core.push.hooked_listener import hooked
 from gantrymq.client.core.push.listeners import Listener, Listeners
 from gantrymq.client.core.push.orderly_consumption import OrderlyConsumption
+from gantrymq.client.core.push.queue_status import QueueStatus
 from gantrymq.client.core.push.send_back import MAX_CONCURRENT, MAX_ORDERLY, SendBack
 from gantrymq.client.core.trace.tracer import Tracer
 from gantrymq.wire.bodies.heartbeat import BROADCASTING, CLUSTERING, ConsumerData
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.jsonvalue import JsonObject
 
-DEFAULT_CONSUMER: Final = "DEFAULT_CONSUMER"
-
 # Minimum pause between heartbeats on request of pulls, for brokers that forgot this member.
 HEARTBEAT_PAUSE_S: Final = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class QueueStatus:
-    """The state of one queue of a consumer."""
-
-    queue: MessageQueue
-    commit_offset: int | None
-    """The offset up to which everything is consumed; None before the first pull."""
-    cached: int
-    """Number of buffered messages that are not consumed yet."""
-    is_locked: bool
-    """Whether this consumer holds the queue's lock, which an orderly consumer needs."""
-    trouble: str | None
-    """Why the queue is stalled, as text for operators."""
 
 
 @final
@@ -185,10 +168,9 @@ class PushGroupMember:
         self.lifecycle.began()
 
     async def _heartbeat(self) -> None:
-        """Send a heartbeat and record what it told; then wake pulls that wait for brokers to know
-        the subscription."""
+        """Announce the subscriptions by a heartbeat; then wake pulls that wait for that."""
         self._heartbeat_at = self._instance.ports.clock.monotonic()
-        await self._subscriptions.tell(self._instance.heartbeat())
+        await self._subscriptions.announce(self._instance.heartbeat())
         for process_queue in self._rebalance.queues.values():
             process_queue.changed.fire()
 
@@ -299,7 +281,7 @@ class PushGroupMember:
     async def _round(self) -> bool:
         changed: list[str] = []
         # Queues of a topic whose subscription no broker knows yet could not be pulled.
-        is_balanced = await self._rebalance.round(self._subscriptions.told, changed.append)
+        is_balanced = await self._rebalance.round(self._subscriptions.announced, changed.append)
         for topic in changed:  # brokers use the subscription with the highest version
             self._subscriptions.renew(topic, self._now_ms())
         if changed:
@@ -340,8 +322,7 @@ class PushGroupMember:
         return self._rebalance.holds(process_queue)
 
     def committed(self, process_queue: ProcessQueue) -> int | None:
-        """Return the offset to commit; None for a broadcasting group, whose offsets are in a
-        file."""
+        """Return the offset to commit; None for a broadcasting group, which uses a file."""
         return None if self.settings.broadcasting else self._rebalance.committed(process_queue)
 
     # ------------------------------------------------------------------ as operators see it
@@ -416,12 +397,3 @@ class PushGroupMember:
 
     def _now_ms(self) -> int:
         return self._instance.ports.clock.wall_ms()
-
-
-def check_group(group: str) -> None:
-    """Raise StateError if the name is not valid for a consumer group."""
-    fault = name_fault("group", group, GROUP_CHARACTERS_MAX)
-    if fault is not None:
-        raise StateError(fault)
-    if group == DEFAULT_CONSUMER:
-        raise StateError(f"consumerGroup can not equal {DEFAULT_CONSUMER}, please specify another")

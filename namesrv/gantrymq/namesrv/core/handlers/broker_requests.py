@@ -20,7 +20,7 @@ from gantrymq.namesrv.core.messages import Outcome, Request, Working
 from gantrymq.namesrv.core.responses import done, refused
 from gantrymq.namesrv.core.routing.brokers import Member
 from gantrymq.namesrv.core.routing.notices import lowest_id_appeared, lowest_id_left
-from gantrymq.namesrv.core.routing.registration import Refused, Registered, Registration
+from gantrymq.namesrv.core.routing.registration_request import Refused, Registered, Registration
 from gantrymq.namesrv.core.routing.routes import named
 from gantrymq.namesrv.core.state import Handler, State
 from gantrymq.wire import javajson

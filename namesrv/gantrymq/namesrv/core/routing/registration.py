@@ -24,16 +24,15 @@ brokers send the same body every 30 s.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.base.tasks import SlicedTask
 from gantrymq.namesrv.core.limits import NameServerLimits
-from gantrymq.namesrv.core.messages import Channel, Effects
+from gantrymq.namesrv.core.messages import Effects
 from gantrymq.namesrv.core.routing.brokers import MASTER_ID, Group, Member
 from gantrymq.namesrv.core.routing.placement import Placement
+from gantrymq.namesrv.core.routing.registration_request import Refused, Registered, Registration
 from gantrymq.namesrv.core.routing.route_memory import Queues, RouteMemory
 from gantrymq.namesrv.core.routing.routes import Routes, named, some, without_write_permission
 from gantrymq.wire.bodies.registration import RegisterBrokerBody, fingerprint
@@ -41,43 +40,6 @@ from gantrymq.wire.bodies.route import QueueData
 
 # New or changed topics of one registration that get a log line each; the rest are counted.
 TOPIC_LINES_MAX: Final = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Registration:
-    """A REGISTER_BROKER request with its header decoded and its body not yet."""
-
-    cluster: str
-    address: str
-    broker_name: str
-    broker_id: int
-    ha_address: str
-    timeout_seconds: float
-    enable_acting_master: bool | None
-    zone_name: str | None
-    listeners: Mapping[str, str]
-    epoch: int
-    body: bytes
-    compressed: bool
-    version: int
-    channel: Channel
-
-
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """Accepted, or ignored by rule 2. The addresses are for slaves; None if there is no master."""
-
-    master_address: str | None = None
-    master_ha_address: str | None = None
-    unchanged: bool = False
-    lowest_id_changed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The registration is refused, for this cause."""
-
-    cause: str
 
 
 class Registrar:
