@@ -42,9 +42,7 @@ DISTURBED_SHARE = 0.05
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument(
-        "--quick", action="store_true", help="shorter, noisier; saves nothing"
-    )
+    parser.add_argument("--quick", action="store_true", help="shorter, noisier; saves nothing")
     parser.add_argument(
         "parts",
         nargs="*",
@@ -115,9 +113,7 @@ def _name_servers(facts: dict[str, str], *, quick: bool) -> None:
             rows += measured
     judged = targets.judge(rows)
     report.print_targets(
-        "targets (Java is cold in a quick run: ratios favour Gantry)"
-        if quick
-        else "targets",
+        "targets (Java is cold in a quick run: ratios favour Gantry)" if quick else "targets",
         judged,
     )
     facts = facts | _disturbed_by(disturbance)

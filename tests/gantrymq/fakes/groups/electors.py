@@ -1,4 +1,4 @@
-"""A member's agent, with all that is around it, in virtual time."""
+"""Drives one leader elector in virtual time, with the answers of its member set by the test."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from gantrymq.ha.protocol.member_frames import Report
 ALL = frozenset({1, 2, 3})
 STEP = 0.05
 BEHIND = MemberReport(4, (Epoch(4, 0),), 0, 400, is_electable=True)
-PLACE = MemberId(1, ALL, "m1:10911", "m1:10912", process="71" * 16)
+MEMBER_ID = MemberId(1, ALL, "m1:10911", "m1:10912", process="71" * 16)
 ALONE = Lease("1", holder=NO_MEMBER, epoch=4, in_sync=frozenset({1}))
 
 
 @final
 class FakeContext:
-    """The rest of the member."""
+    """What a leader elector asks of its member, set by the test."""
 
     def __init__(self, *, end: int = 500) -> None:
         self.end = end
@@ -40,7 +40,7 @@ class FakeContext:
         self.promised: float | None = None
         self.seen_epoch = 4
         self.stuck: str | None = None
-        self.takers: set[int] = set()
+        self.able: set[int] = set()
         self.now = 0.0
 
     def member_report(self) -> MemberReport:
@@ -66,7 +66,7 @@ class FakeContext:
         return self.is_on_disk
 
     def has_able_successor(self) -> bool:
-        return bool(self.takers)
+        return bool(self.able)
 
     def follows_master(self) -> bool:
         return self.is_following
@@ -81,8 +81,8 @@ class FakeContext:
 
 
 @final
-class Life:
-    """One agent, turned each STEP."""
+class ElectorDriver:
+    """Drives one leader elector: a turn each STEP."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Life:
         context: FakeContext,
         *,
         is_new: bool = False,
-        place: MemberId = PLACE,
+        place: MemberId = MEMBER_ID,
     ) -> None:
         self.elector = LeaderElector(place, 0.0, is_new=is_new)
         self.context = context
@@ -144,45 +144,45 @@ class Life:
         return self.now < self.elector.lease_deadline(self.context, self.now)
 
 
-def leading(lease: Lease = ALONE) -> Life:
+def leading(lease: Lease = ALONE) -> ElectorDriver:
     """A master."""
-    life = Life(LeaseStore(lease), FakeContext())
-    life.run(1.0)
-    assert life.is_in(Phase.LEADING)
-    return life
+    driver = ElectorDriver(LeaseStore(lease), FakeContext())
+    driver.run(1.0)
+    assert driver.is_in(Phase.LEADING)
+    return driver
 
 
-def pair() -> Life:
+def pair() -> ElectorDriver:
     """A master whose set has member 2 as well."""
-    life = leading()
-    joined(life, 2)
-    life.run(STEP)
-    return life
+    driver = leading()
+    joined(driver, 2)
+    driver.run(STEP)
+    return driver
 
 
-def switch(life: Life, member: int, number: int = 1) -> None:
-    lease = life.store.lease
+def switch(driver: ElectorDriver, member: int, number: int = 1) -> None:
+    lease = driver.store.lease
     assert lease is not None
-    life.store.edit(
+    driver.store.edit(
         replace(lease, operator_requests=OperatorRequests(switch_to=member, number=number))
     )
 
 
-def joined(life: Life, member: int) -> None:
-    in_sync = life.elector.in_sync
+def joined(driver: ElectorDriver, member: int) -> None:
+    in_sync = driver.elector.in_sync
     assert in_sync is not None
-    in_sync.reported(member, Report(500, 500), 500, life.now)
+    in_sync.reported(member, Report(500, 500), 500, driver.now)
 
 
-def runs_beside_2(life: Life, seconds: float) -> None:
+def runs_beside_2(driver: ElectorDriver, seconds: float) -> None:
     """Member 2 has everything all the time."""
     for _ in range(round(seconds / STEP)):
-        if life.elector.in_sync is not None:
-            joined(life, 2)
-        life.run(STEP)
+        if driver.elector.in_sync is not None:
+            joined(driver, 2)
+        driver.run(STEP)
 
 
-def by_promises(life: Life, seconds: float) -> None:
+def by_promises(driver: ElectorDriver, seconds: float) -> None:
     for _ in range(int(seconds / STEP)):
-        life.context.promised = life.now
-        runs_beside_2(life, STEP)
+        driver.context.promised = driver.now
+        runs_beside_2(driver, STEP)

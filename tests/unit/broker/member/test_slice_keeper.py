@@ -25,7 +25,7 @@ ENDPOINT = Endpoint(5, "10.0.0.2", PORTS, node="node-1")
 WAIT_SECONDS = 30.0
 
 
-class Reign:
+class KeeperBench:
     """A master with a keeper, and the API."""
 
     def __init__(self, api: LeaseApi, http: KubeApi) -> None:
@@ -54,7 +54,7 @@ class Reign:
 
 
 @pytest.fixture
-async def reign(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Reign]:
+async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[KeeperBench]:
     """With a keeper that looks often, so that nothing is waited for."""
     monkeypatch.setattr(kube_api, "REQUEST_SECONDS", 60.0)
     for name in ("LOOK_SECONDS", "AGAIN_SECONDS", "SURVEY_SECONDS"):
@@ -62,10 +62,10 @@ async def reign(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Reign]:
     api = LeaseApi()
     [url] = await api.start()
     http = KubeApi(ApiPlace(url), OBJECT_BYTES_MAX)
-    reign = Reign(api, http)
-    keeping = asyncio.create_task(reign.keeper.keep(ENDPOINT, reign.note))
-    yield reign
-    reign.epoch = 0
+    bench = KeeperBench(api, http)
+    keeping = asyncio.create_task(bench.keeper.keep(ENDPOINT, bench.note))
+    yield bench
+    bench.epoch = 0
     async with asyncio.timeout(WAIT_SECONDS):
         await keeping  # it ends with the epoch
     await http.close()
@@ -78,12 +78,12 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-async def test_a_slice_that_is_deleted_is_made_anew(reign: Reign) -> None:
+async def test_a_slice_that_is_deleted_is_made_anew(bench: KeeperBench) -> None:
     for _ in range(3):
-        await until(lambda: reign.addresses == ["10.0.0.2"])
-        reign.api.objects.delete(KEY)
-    await until(lambda: reign.addresses == ["10.0.0.2"])
-    assert reign.published[0]
+        await until(lambda: bench.addresses == ["10.0.0.2"])
+        bench.api.objects.delete(KEY)
+    await until(lambda: bench.addresses == ["10.0.0.2"])
+    assert bench.published[0]
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,16 @@ async def test_a_slice_that_is_deleted_is_made_anew(reign: Reign) -> None:
         {"metadata": {"annotations": {"gantrymq.dev/epoch": None}}},
     ],
 )
-async def test_a_slice_that_is_edited_is_put_right(reign: Reign, edit: dict[str, object]) -> None:
-    await until(lambda: reign.addresses == ["10.0.0.2"])
-    right = reign.api.objects.objects[KEY]
-    reign.api.objects.patch(KEY, edit)
-    wrong = reign.api.objects.objects[KEY]["metadata"]["resourceVersion"]
+async def test_a_slice_that_is_edited_is_put_right(
+    bench: KeeperBench, edit: dict[str, object]
+) -> None:
+    await until(lambda: bench.addresses == ["10.0.0.2"])
+    right = bench.api.objects.objects[KEY]
+    bench.api.objects.patch(KEY, edit)
+    wrong = bench.api.objects.objects[KEY]["metadata"]["resourceVersion"]
 
     def is_right() -> bool:
-        now = dict(reign.api.objects.objects[KEY])
+        now = dict(bench.api.objects.objects[KEY])
         is_written = now["metadata"]["resourceVersion"] != wrong
         said = ("endpoints", "ports", "addressType")
         notes = ("labels", "annotations")
@@ -115,66 +117,66 @@ async def test_a_slice_that_is_edited_is_put_right(reign: Reign, edit: dict[str,
     await until(is_right)
 
 
-async def test_a_slice_of_the_other_address_type_is_replaced(reign: Reign) -> None:
-    await until(lambda: reign.addresses == ["10.0.0.2"])
-    reign.api.objects.delete(KEY)
+async def test_a_slice_of_the_other_address_type_is_replaced(bench: KeeperBench) -> None:
+    await until(lambda: bench.addresses == ["10.0.0.2"])
+    bench.api.objects.delete(KEY)
     six = {
         "kind": "EndpointSlice", "metadata": {"name": KEY[2], "namespace": "mq"},
         "addressType": "IPv6", "endpoints": [{"addresses": ["fd00::9"]}],
     }  # fmt: skip
-    reign.api.objects.post(KEY, six)
-    await until(lambda: reign.addresses == ["10.0.0.2"])
-    assert reign.api.objects.objects[KEY]["addressType"] == "IPv4"
+    bench.api.objects.post(KEY, six)
+    await until(lambda: bench.addresses == ["10.0.0.2"])
+    assert bench.api.objects.objects[KEY]["addressType"] == "IPv4"
 
 
 async def test_an_epoch_that_was_edited_in_is_overruled_once_the_lease_was_renewed(
-    reign: Reign, caplog: pytest.LogCaptureFixture
+    bench: KeeperBench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await until(lambda: reign.addresses == ["10.0.0.2"])
+    await until(lambda: bench.addresses == ["10.0.0.2"])
     edit = {
         "metadata": {"annotations": {"gantrymq.dev/epoch": "99"}},
         "endpoints": [{"addresses": ["10.9.9.9"]}],
     }
-    reign.api.objects.patch(KEY, edit)
-    await until(lambda: reign.published[-2:] == [False, False])
-    assert reign.addresses == ["10.9.9.9"], "it could be a newer master's"
-    assert any("of epoch 99" in each for each in reign.keeper.problems)
-    reign.renewed_at = asyncio.get_running_loop().time()
-    await until(lambda: reign.addresses == ["10.0.0.2"])
-    await until(lambda: not reign.keeper.problems)
+    bench.api.objects.patch(KEY, edit)
+    await until(lambda: bench.published[-2:] == [False, False])
+    assert bench.addresses == ["10.9.9.9"], "it could be a newer master's"
+    assert any("of epoch 99" in each for each in bench.keeper.problems)
+    bench.renewed_at = asyncio.get_running_loop().time()
+    await until(lambda: bench.addresses == ["10.0.0.2"])
+    await until(lambda: not bench.keeper.problems)
     assert caplog.text.count("publishing master address failed") == 1
 
 
 async def test_foreign_slices_are_reported_once_until_they_are_gone(
-    reign: Reign, caplog: pytest.LogCaptureFixture
+    bench: KeeperBench, caplog: pytest.LogCaptureFixture
 ) -> None:
     key = ("endpointslices", "mq", "by-hand")
     content = {
         "kind": "EndpointSlice", "addressType": "IPv4",
         "metadata": {"name": "by-hand", "labels": {"kubernetes.io/service-name": "broker-a"}},
     }  # fmt: skip
-    reign.api.objects.post(("endpointslices", "mq", ""), content)
+    bench.api.objects.post(("endpointslices", "mq", ""), content)
     with caplog.at_level(logging.INFO):
-        await until(lambda: bool(reign.keeper.problems))
-        surveys = reign.api.ports[0].asked.count("LIST ")
-        await until(lambda: reign.api.ports[0].asked.count("LIST ") > surveys + 2)
+        await until(lambda: bool(bench.keeper.problems))
+        surveys = bench.api.ports[0].asked.count("LIST ")
+        await until(lambda: bench.api.ports[0].asked.count("LIST ") > surveys + 2)
         assert caplog.text.count("other EndpointSlices of the Service") == 1
-        [problem] = reign.keeper.problems
+        [problem] = bench.keeper.problems
         assert "kubectl delete endpointslice by-hand" in problem
-        reign.api.objects.delete(key)
-        await until(lambda: not reign.keeper.problems)
+        bench.api.objects.delete(key)
+        await until(lambda: not bench.keeper.problems)
     assert "other EndpointSlices of the Service found=none" in caplog.text
 
 
 async def test_a_right_that_is_missing_is_reported_as_that(
-    reign: Reign, caplog: pytest.LogCaptureFixture
+    bench: KeeperBench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    reign.fault(Fault.FORBID)
-    await until(lambda: len(reign.keeper.problems) == 2)
-    unpublished, unknown = reign.keeper.problems
+    bench.fault(Fault.FORBID)
+    await until(lambda: len(bench.keeper.problems) == 2)
+    unpublished, unknown = bench.keeper.problems
     assert "the Service: the API answers 403" in unpublished
     assert "other EndpointSlices of the Service cannot be listed: the API answers 403" in unknown
-    await until(lambda: len(reign.published) > 3)
+    await until(lambda: len(bench.published) > 3)
     assert caplog.text.count("cannot list other EndpointSlices of the Service") == 1
-    reign.fault(Fault.NONE)
-    await until(lambda: not reign.keeper.problems)
+    bench.fault(Fault.NONE)
+    await until(lambda: not bench.keeper.problems)

@@ -12,8 +12,8 @@ from gantrymq.fakes.brokers.pops import PoppedBroker
 from gantrymq.fakes.brokers.pulls import bodies, pull
 from gantrymq.fakes.brokers.sends import add_topic, message
 from gantrymq.fakes.brokers.transactions import COMMIT, Transactions, asked
+from gantrymq.fakes.groups.led_members import SEND, SUCCESS, WAITS, fed, grouped, led, pause
 from gantrymq.fakes.groups.members import Member, change_places, pair
-from gantrymq.fakes.groups.reigns import SEND, SUCCESS, WAITS, fed, grouped, led, pause
 from gantrymq.wire.codes import RequestCode, ResponseCode
 
 # ---------------------------------------------------------------------- who it is

@@ -12,8 +12,8 @@ from gantrymq.fakes.brokers.broker import FakeChannel
 from gantrymq.fakes.brokers.heartbeats import beat
 from gantrymq.fakes.brokers.pulls import pull
 from gantrymq.fakes.brokers.sends import add_topic, message
+from gantrymq.fakes.groups.led_members import SEND, SYNC, fed, led, pause
 from gantrymq.fakes.groups.members import Member
-from gantrymq.fakes.groups.reigns import SEND, SYNC, fed, led, pause
 from gantrymq.wire import frames
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command

@@ -32,7 +32,7 @@ LEASE = Lease(
     disks={1: "01" * 16, 2: "02" * 16},
     writer="71" * 16,
 )
-PLACE = MemberId(1, frozenset({1, 2}), LEASE.address, LEASE.ha_address, LEASE.writer)
+MEMBER_ID = MemberId(1, frozenset({1, 2}), LEASE.address, LEASE.ha_address, LEASE.writer)
 
 
 def read(lease_state: LeaseClientState, answer: LeaseAnswer, now: float) -> Lease | None:
@@ -164,7 +164,7 @@ def test_lease_written_after_an_untrusted_one_is_trusted() -> None:
     lease_state = knowing()
     lease = read(lease_state, Found(replace(LEASE, version="8", renewals=49)), 2.0)
     assert lease is not None
-    lease_state.write(lease.renewed(PLACE, lease.in_sync, 0, lease.disks), 2.0)
+    lease_state.write(lease.renewed(MEMBER_ID, lease.in_sync, 0, lease.disks), 2.0)
     (asked,) = lease_state.take_actions()
     assert lease_state.answered(asked.number, Written("9"), 2.1) is Outcome.WRITTEN
     assert lease_state.lease == replace(LEASE, version="9", renewals=51)
@@ -173,12 +173,12 @@ def test_lease_written_after_an_untrusted_one_is_trusted() -> None:
 def test_mark_of_an_undone_write_is_not_used_again() -> None:
     """An earlier Lease is restored over it; other members have seen it, and wait for a renewal."""
     lease_state = knowing()
-    lease_state.write(LEASE.renewed(PLACE, LEASE.in_sync, 0, LEASE.disks), 2.0)
+    lease_state.write(LEASE.renewed(MEMBER_ID, LEASE.in_sync, 0, LEASE.disks), 2.0)
     (first,) = lease_state.take_actions()
     lease_state.answered(first.number, Unanswered("no answer in time"), 3.0)
     lease = read(lease_state, Found(replace(LEASE, version="9", renewals=20)), 3.0)
     assert lease is not None
-    lease_state.write(lease.renewed(PLACE, lease.in_sync, 0, lease.disks), 3.1)
+    lease_state.write(lease.renewed(MEMBER_ID, lease.in_sync, 0, lease.disks), 3.1)
     (second,) = lease_state.take_actions()
     assert isinstance(first, WriteLease)
     assert isinstance(second, WriteLease)
@@ -201,7 +201,7 @@ def test_lease_without_members_does_not_name_an_isr() -> None:
 
 def test_a_refused_write_is_read_again_at_once() -> None:
     lease_state = knowing()
-    lease_state.write(LEASE.renewed(PLACE, LEASE.in_sync, 0), 2.0)
+    lease_state.write(LEASE.renewed(MEMBER_ID, LEASE.in_sync, 0), 2.0)
     (asked,) = lease_state.take_actions()
     assert lease_state.answered(asked.number, Conflict(), 2.1) is Outcome.FAILED
     assert lease_state.is_stale

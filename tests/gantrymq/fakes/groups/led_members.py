@@ -1,4 +1,4 @@
-"""Members in the middle of a reign: one that leads, with a follower or without, and its pauses."""
+"""Provides members that are master, with a follower or without, and their pauses."""
 
 from __future__ import annotations
 

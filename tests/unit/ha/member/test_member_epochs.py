@@ -1,4 +1,4 @@
-"""Whole members: what ends no reign, and what must."""
+"""Tests which events end the epoch of a master, with whole members."""
 
 from __future__ import annotations
 
