@@ -71,7 +71,8 @@ def test_clusters_alone_are_scraped_with_their_token() -> None:
     }
     token = {"credentials": {"name": "o-accounts", "key": "metrics.token"}}
     assert endpoints["gantry-clusters"]["authorization"] == token
-    assert all("authorization" not in endpoints[f"gantry-{who}"] for who in ("operator", "spark"))
+    for name in ("gantry-operator", "gantry-spark"):
+        assert "authorization" not in endpoints[name]
 
 
 def test_the_pods_of_a_stream_are_chosen() -> None:

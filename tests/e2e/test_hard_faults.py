@@ -173,7 +173,7 @@ def _wait_until_believed(cluster: BrokerCluster, saved_renewals: str) -> None:
 
 @contextmanager
 def _touched(cluster: BrokerCluster) -> Iterator[None]:
-    """Somebody changes the Lease's metadata every second meanwhile."""
+    """Changes the Lease's metadata every second in the meantime."""
     name = _lease(cluster)["metadata"]["name"]
     is_over = threading.Event()
 
@@ -202,7 +202,7 @@ def _kill(cluster: BrokerCluster, member: int) -> None:
 
 
 def _lead_away_from_the_clients(scene: Scene) -> None:
-    """No client is told anything while its own node is away, whoever leads."""
+    """Moves the master off the clients' node, whose loss would cut the clients off as well."""
     cluster = scene.cluster
     while _master_node(cluster) == scene.load.node():
         cluster.wait_until_whole()

@@ -90,7 +90,7 @@ def _require_tls(cluster: BrokerCluster) -> None:
 
 
 def _identities(cluster: BrokerCluster) -> Json:
-    """Which pods and containers run, and who leads in which epoch."""
+    """The running pods and containers, the master and its epoch."""
     lease = cluster.lease(GROUP)
     assert lease is not None
     found: Json = {"epoch": lease["metadata"]["annotations"]["gantrymq.dev/epoch"]}

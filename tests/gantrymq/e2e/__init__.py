@@ -1,1 +1,1 @@
-"""What the tests on a real Kubernetes share: kubectl, installations, load, faults and the audit."""
+"""Helpers of the tests on a real Kubernetes: kubectl, installations, load, faults and the audit."""

@@ -1,4 +1,4 @@
-"""One BrokerCluster under test: made of a few lines, waited for, looked into, struck by faults."""
+"""Creates, awaits, inspects and faults one BrokerCluster under test."""
 
 from __future__ import annotations
 

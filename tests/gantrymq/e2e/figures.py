@@ -1,4 +1,4 @@
-"""Figures that tests measure: shown as they come, and kept as lines of JSON.
+"""Prints the figures that tests measure, and keeps them as lines of JSON.
 
 GANTRY_E2E_FIGURES names the file; build/e2e-figures.jsonl of the checkout unless set.
 """
@@ -19,7 +19,7 @@ DEFAULT: Final = Path(__file__).resolve().parents[3] / "build" / "e2e-figures.js
 
 @final
 class Figures:
-    """Of one test."""
+    """The figures of one test."""
 
     def __init__(self, test: str, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys

@@ -1,6 +1,6 @@
-"""The image with RocketMQ's own Java clients, and the pod that runs them under load.
+"""Builds the image with RocketMQ's own Java clients, and runs them under load in a pod.
 
-What the clients were told lies in files of the pod, as the failover tests have them
+The clients record their results in files of the pod, as the failover tests have them
 (gantrymq.cycles.records): times are of the machine's monotonic clock.
 """
 
@@ -113,7 +113,7 @@ class JavaLoad:
         return 'Exception in thread "main"' in self.words()
 
     def fetch(self) -> None:
-        """Copy what the clients were told so far."""
+        """Copy the results that the clients have recorded so far."""
         for stream in STREAMS:
             file = f"{stream}.records"
             self._namespace.run("cp", f"{self._name}:/records/{file}", str(self._folder / file))

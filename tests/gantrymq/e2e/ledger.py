@@ -1,7 +1,7 @@
-"""What Java's clients were told during a test, and the audit of it against the master's queues.
+"""Audits the results of Java's clients against the queues of the master.
 
-Every message that was answered SEND_OK is at the very offset that was answered; no offset was
-promised twice; the push consumer was given every one of them.
+Every message that was answered SEND_OK is stored at the answered offset; no offset was answered
+twice; the push consumer received every one of them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ CONSUME_SECONDS: Final = 60.0
 
 @final
 @dataclass(slots=True)
-class Told:
-    """Everything that was told so far; `take` adds what is new."""
+class ClientResults:
+    """All sends and deliveries that the clients recorded so far; `take` adds the new ones."""
 
     queues: int
     ledger: Ledger = field(init=False)
@@ -84,15 +84,15 @@ class Effect:
     has_moved: bool
 
 
-def effect(strike: Strike, told: Told) -> Effect:
+def effect(strike: Strike, results: ClientResults) -> Effect:
     """The gaps and failures of one fault."""
     began, ended = strike.began_ns, strike.ended_ns
     return Effect(
         strike.kind,
-        rate_before(told.acknowledged_ns, began),
-        longest_seconds(told.acknowledged_ns, began, ended),
-        longest_seconds(told.delivered_ns, began, ended),
-        sum(began <= each <= ended + SECOND_NS for each in told.failed_ns),
+        rate_before(results.acknowledged_ns, began),
+        longest_seconds(results.acknowledged_ns, began, ended),
+        longest_seconds(results.delivered_ns, began, ended),
+        sum(began <= each <= ended + SECOND_NS for each in results.failed_ns),
         strike.has_moved,
     )
 
@@ -114,28 +114,28 @@ def table(effects: Sequence[Effect]) -> str:
     return "\n".join(lines)
 
 
-def audit(told: Told, load: JavaLoad, master: str, topic: str) -> list[str]:
-    """What is wrong; empty when every acknowledged message is where it was promised. Producers
-    have stopped."""
-    stored = Places(told.queues)
+def audit(results: ClientResults, load: JavaLoad, master: str, topic: str) -> list[str]:
+    """The faults found; none when every acknowledged message is stored at its answered offset.
+    Producers have stopped."""
+    stored = Places(results.queues)
     faults: list[str] = []
     with connect(master) as connection:
-        for queue in range(told.queues):
+        for queue in range(results.queues):
             faults += read_queue(connection, topic, queue, stored)
-    _wait_for_the_consumer(told, load)
-    faults += [f"acknowledged twice: {each}" for each in islice(told.ledger.doubles, SHOWN_MAX)]
-    for place, words in ((stored, "lost"), (told.ledger.given[CONSUMER], "not delivered")):
-        lacking = list(told.ledger.acknowledged.missing(place))
+    _wait_for_the_consumer(results, load)
+    faults += [f"acknowledged twice: {each}" for each in islice(results.ledger.doubles, SHOWN_MAX)]
+    for place, words in ((stored, "lost"), (results.ledger.given[CONSUMER], "not delivered")):
+        lacking = list(results.ledger.acknowledged.missing(place))
         faults += [f"{words}, one of {len(lacking)}: {each}" for each in lacking[:SHOWN_MAX]]
     return faults
 
 
-def _wait_for_the_consumer(told: Told, load: JavaLoad) -> None:
-    """Until it was given everything, or its time is over; the audit then says what it lacks."""
+def _wait_for_the_consumer(results: ClientResults, load: JavaLoad) -> None:
+    """Waits until the consumer has received all, or CONSUME_SECONDS; the audit names the rest."""
 
     def has_all() -> bool:
-        told.take(load)
-        return not any(told.ledger.acknowledged.missing(told.ledger.given[CONSUMER]))
+        results.take(load)
+        return not any(results.ledger.acknowledged.missing(results.ledger.given[CONSUMER]))
 
     try:
         wait_until(has_all, "the consumer has all", CONSUME_SECONDS)

@@ -1,4 +1,4 @@
-"""One cluster under the load of Java's clients, the faults that strike it, and their audit."""
+"""Runs one cluster under the load of Java's clients, applies faults to it, and audits them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gantrymq.e2e.broker_cluster import BrokerCluster, topic, wait_for_topics
 from gantrymq.e2e.figures import Figures
 from gantrymq.e2e.java_client import JavaLoad
 from gantrymq.e2e.kubectl import KubectlError, Namespace, tool, wait_until
-from gantrymq.e2e.ledger import Effect, Strike, Told, audit, effect, table
+from gantrymq.e2e.ledger import ClientResults, Effect, Strike, audit, effect, table
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 TOPIC: Final = "Failover"
@@ -37,7 +37,7 @@ class Scene:
         self.cluster = cluster
         self.load = load
         self.strikes: list[Strike] = []
-        self.told = Told(QUEUES)
+        self.results = ClientResults(QUEUES)
 
     def strike(self, kind: str, fault: Callable[[int], None], moves: bool = True) -> None:
         """Let one fault happen to the master, and wait until the cluster is whole again."""
@@ -60,7 +60,7 @@ class Scene:
             return  # the same member may come back first; the table says so
 
     def effects(self) -> list[Effect]:
-        return [effect(each, self.told) for each in self.strikes]
+        return [effect(each, self.results) for each in self.strikes]
 
 
 @contextmanager
@@ -82,16 +82,16 @@ def check(scene: Scene, figures: Figures) -> list[Effect]:
     """Stop the sends and audit every acknowledged message; the effects of all faults."""
     scene.cluster.wait_until_whole()
     scene.load.stop_sending()
-    scene.told.take(scene.load)
-    faults = audit(scene.told, scene.load, scene.cluster.master_address(GROUP), TOPIC)
+    scene.results.take(scene.load)
+    faults = audit(scene.results, scene.load, scene.cluster.master_address(GROUP), TOPIC)
     effects = scene.effects()
-    count, other = scene.told.ledger.count, dict(scene.told.other)
+    count, other = scene.results.ledger.count, dict(scene.results.other)
     figures.keep(
         f"{count} acknowledged, other statuses {other}, faults {faults}\n{table(effects)}",
         acknowledged=count, other=other, faults=faults, effects=[asdict(e) for e in effects],
     )  # fmt: skip
     assert not faults
-    assert scene.told.ledger.count > 0
+    assert scene.results.ledger.count > 0
     assert all(each.gap < BROKEN_SECONDS for each in effects)
     return effects
 

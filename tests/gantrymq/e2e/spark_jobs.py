@@ -1,4 +1,4 @@
-"""Jobs of the chart's spark.jobs on the cluster under test: installed, watched, looked into."""
+"""Installs and watches jobs of the chart's spark.jobs on the cluster under test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of the simulated API server, which tests switch on and off while it runs."""
+"""Makes the simulated API server fail, as a test switches faults on and off while it runs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a real cluster does with the operator's objects: pods start, volumes bind, members elect.
+"""Simulates what a cluster does with the operator's objects: pods start, volumes bind.
 
 It reacts to writes at the simulated API server, at once and without fail, unless a test says
-otherwise. Members of a group take part by their Lease: the first one becomes master, everybody is
-in sync, and a switchover that is asked for is done.
+otherwise. It writes the Lease for the members of a group: the first one becomes master, all are
+in sync, and a requested switchover is done.
 """
 
 from __future__ import annotations

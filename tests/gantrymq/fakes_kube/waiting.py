@@ -1,4 +1,4 @@
-"""Waits in real time for what happens in other tasks, threads or processes."""
+"""Waits in real time for conditions that other tasks, threads or processes bring about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects as an API server keeps them: versions, uids, defaults, server-side apply.
+"""Models the objects of an API server: versions, uids, defaults, server-side apply.
 
 Apply merges maps, takes lists as they come, and removes what the one manager set before and does
 not set any more. Everything is deterministic.

@@ -1,4 +1,4 @@
-"""StatefulSet controller, scheduler and kubelet of the model, one step at a time."""
+"""Models the StatefulSet controller, the scheduler and the kubelet, one step at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kubelets do with the replication Secret: its files in pods are of some moment ago.
+"""Models how kubelets bring a changed replication Secret to its files in pods after a delay.
 
 A new pod gets the Secret as it is. Later a kubelet brings a change when it comes to it: in each
 step the kubelets of all nodes but one, in turn, and none on a node that is down or held.

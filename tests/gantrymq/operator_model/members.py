@@ -1,4 +1,4 @@
-"""Brokers of the model: they elect their master by the Lease, and follow it.
+"""Models the brokers of a group, which elect their master by the Lease and follow it.
 
 One election, one promotion into the in-sync set, or one switchover in a step. A member is ready
 when it is in the set. A member that holds the lease and does not run is replaced by one of the set;
@@ -90,7 +90,7 @@ def _lead(api: Api, content: Json, alive: set[int]) -> None:
 
 
 def _set(lease: GroupLease, alive: set[int], holder: int) -> frozenset[int]:
-    """Who is gone leaves the set; one member that is back joins it."""
+    """A member that does not run leaves the set; one member that is back joins it."""
     kept = frozenset(lease.in_sync & alive) | {holder}
     back = sorted(alive - kept)
     return kept | frozenset(back[:1])

@@ -1,4 +1,4 @@
-"""One cluster on the model: snapshots for the plan, steps of time, faults, and invariants."""
+"""Runs one cluster on the model: snapshots for the plan, steps of time, faults, invariants."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class World:
             self.api.remove("BrokerCluster", NAME)
 
     def lose(self, kind: str, name: str) -> None:
-        """Somebody deletes an object."""
+        """A user deletes an object."""
         found = self.api.get(kind, name)
         if found is None:
             return

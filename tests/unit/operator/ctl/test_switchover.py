@@ -82,7 +82,7 @@ def test_it_is_given_up_when_it_was_granted_and_another_member_leads() -> None:
 
 
 def test_invalid_annotations_count_as_absent() -> None:
-    found = read_lease(lease(in_sync="1,x,2", epoch="minus one", holder="somebody else"))
+    found = read_lease(lease(in_sync="1,x,2", epoch="minus one", holder="another program"))
     assert (found.holder, found.epoch, found.in_sync) == (0, 0, frozenset({1, 2}))
 
 

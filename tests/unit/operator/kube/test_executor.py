@@ -100,7 +100,7 @@ async def test_an_object_that_lost_its_labels_gets_them_back(
 
     execution = await reported.run(Apply(owned("2"), "missing"))
 
-    # The plan was made without it: the next one sees it and decides what is to be changed.
+    # The plan did not know this object; the next plan sees it and decides what to change.
     assert isinstance(execution.error, ConflictError)
     assert labels(server) == {"more": "x"} | LABELS
     assert data(server) == {"key": "1"}

@@ -60,7 +60,7 @@ def lose(kind: str, number: int) -> Fault:
 
 
 def edit(what: str, number: int) -> Fault:
-    """Somebody changes a field that the operator owns."""
+    """A user changes a field that the operator owns."""
 
     def act(world: World) -> None:
         kind = "StatefulSet" if what in ("replicas", "image") else what

@@ -92,7 +92,8 @@ def test_a_process_that_never_led_cannot_lose() -> None:
     )
 )
 def test_two_candidates_never_lead_at_once(steps: list[tuple[str, float, bool]]) -> None:
-    """Each step: who looks, after how long, and whether the answer to its write is lost."""
+    """Each step: a candidate, the pause before it looks, and whether the answer to its write is
+    lost."""
     elections = {name: LeaderElection(name) for name in "ab"}
     stored: LeaseRecord | None = None
     now, version = 0.0, 0
