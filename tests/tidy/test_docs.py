@@ -106,7 +106,7 @@ def test_each_file_of_a_store_has_a_page() -> None:
     assert [name for name in config if f"`{name}`" not in index] == []
 
 
-def test_each_page_of_a_format_says_who_writes_it_and_what_damage_does() -> None:
+def test_each_page_of_a_format_names_its_writer_and_what_damage_does() -> None:
     pages = {page.stem: page.read_text().lower() for page in FORMAT_PAGES if page.stem != "README"}
     for word in ("writer", "damage", "limits", "compatibility"):
         assert [name for name, text in pages.items() if word not in text] == [], word

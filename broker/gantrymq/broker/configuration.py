@@ -228,7 +228,9 @@ def _in_group(
             f" id is 0, and this broker's is {group.number} while it is not"
         )
     if settings.ha_master_address:
-        told.append("haMasterAddress does not count: a member follows whom its group elects")
+        told.append(
+            "haMasterAddress does not count: a member follows the master that its group elects"
+        )
     return replace(settings, broker_id=group.number), tuple(told)
 
 
@@ -305,7 +307,7 @@ def _warnings(bound: Bound[BrokerSettings], client_tls: ClientTls | None) -> tup
     if client_tls is not None and not client_tls.checks_server:
         told.append(
             "name servers and brokers are dialled by TLS, and their certificates are not checked;"
-            " tls.client.trustCertPath says who must have signed them"
+            " tls.client.trustCertPath names the certificates that must have signed them"
         )
     return tuple(told)
 

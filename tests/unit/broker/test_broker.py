@@ -137,7 +137,7 @@ def test_task_that_resumes_makes_the_core_ask_its_services() -> None:
     assert service.count > 0
 
 
-def test_what_arrives_is_given_in_the_same_turn_to_who_waits_for_it() -> None:
+def test_arriving_message_answers_a_held_pull_in_the_same_turn() -> None:
     broker = OpenedBroker()
     add_topic(broker)
     broker.ask(SEND, message(), b"first")

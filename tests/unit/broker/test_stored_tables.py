@@ -1,4 +1,4 @@
-"""A master's tables at who follows it, where the disk takes them late, or refuses them."""
+"""Tests a master's tables at a follower whose disk takes them late or refuses them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def refuse_all(member: Member, seconds: int) -> None:
         member.pass_time(1.0)
 
 
-def test_who_waits_for_offsets_that_wait_is_told_that_the_disk_is_full() -> None:
+def test_waiter_for_offsets_learns_that_the_disk_is_full() -> None:
     master, follower = stuck_pair()
     consume(master, follower, 1)
     follower.lead(2)

@@ -1,4 +1,4 @@
-"""Who gives a dead broker's lease away, and when."""
+"""Tests when the supervisor releases the lease of a dead broker."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def setup(flags: dict[str, str], tmp_path: Path) -> Setup:
 
 
 class Doubting:
-    """The client of a Lease that somebody edited."""
+    """The client of a Lease that was edited by hand."""
 
     def __init__(self, lease: Lease) -> None:
         self.lease = lease
@@ -133,11 +133,14 @@ async def test_the_lease_of_a_process_with_another_disk_is_left_alone(client: Le
 async def test_untrusted_lease_is_not_sealed_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    doubted = replace(LEASE, untrusted_reason="somebody has edited it")
+    doubted = replace(LEASE, untrusted_reason="it was edited by hand")
     client = Doubting(doubted)
     assert await release_lease(client, 1, ADDRESS)
     assert client.written == []
-    assert "the lease is not trusted, so it is left to expire: somebody" in capsys.readouterr().err
+    assert (
+        "the lease is not trusted, so it is left to expire: it was edited"
+        in capsys.readouterr().err
+    )
 
 
 async def test_missing_lease_is_not_released(client: LeaseClient) -> None:

@@ -44,7 +44,7 @@ class FakeRoles:
         self.is_paused = False
         self.master = ""
         self.parked: list[int] = []
-        """Messages that wait until somebody leads, and are written at once when we do."""
+        """Messages that wait for a master, and are written at once when this member leads."""
         self.told: list[PutAnswer] = []
         self.taken: dict[str, bytes] = {}
         self.said: dict[str, bytes] = {}
@@ -224,7 +224,7 @@ class Group:
         self.settings = settings
         self.waits = waits
         self.write_answers_late = 0.0
-        """Seconds after the lease was written until whoever wrote it hears so."""
+        """Seconds after the lease was written until its writer hears so."""
         self._answers: deque[tuple[float, Member, int, LeaseAnswer]] = deque()
         self._pipes: dict[tuple[int, int], tuple[int, int]] = {}
         """(member, its link) to the other end."""

@@ -134,7 +134,7 @@ class ElectorDriver:
 
     @property
     def promisers(self) -> frozenset[int]:
-        """Who has to promise."""
+        """The members that have to promise."""
         members = self.elector.must_promise()
         assert members is not None
         return members

@@ -1,4 +1,4 @@
-"""Objects as a Kubernetes API server keeps them: versions, conflicts, and who may make what how.
+"""Keeps objects as a Kubernetes API server does: versions, conflicts, and rights.
 
 What a real one does, as far as a lease needs it:
 
@@ -29,7 +29,7 @@ KINDS: Final = {LEASES: "Lease", SLICES: "EndpointSlice", SERVICES: "Service"}
 
 _MICRO_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
-# Any: JSON of whoever asks; what is wrong with it is the point of this server.
+# Any: JSON of any client; what is wrong with it is the point of this server.
 Object = dict[str, Any]
 Key = tuple[str, str, str]  # plural, namespace, name
 

@@ -7,9 +7,9 @@ It runs in the event loop of a test or as a process:
 `--service` leads to the endpoint that a master has written, `--host` is where all ports listen, and
 `--unix` is a path that leads to the same objects whatever becomes of the network.
 
-Several ports serve the same objects, each with faults of its own: who is to be cut off alone gets a
-port alone. POST /control on a port sets its fault, {"fault": "lose", "seconds": 1, "methods":
-["PUT"], "plurals": ["leases"]}; without plurals it is for all kinds. GET /control says what was
+Several ports serve the same objects, each with faults of its own: a client that is cut off alone
+gets a port alone. POST /control on a port sets its fault, {"fault": "lose", "seconds": 1,
+"methods": ["PUT"], "plurals": ["leases"]}; without plurals it is for all kinds. GET /control says what was
 asked there.
 
     none      as it should be                 hang      never answered, not carried out
@@ -195,7 +195,7 @@ async def _run(numbers: Sequence[int], service: int, host: str, path: str) -> No
     if path:
         await api.start_unix(path)
     for url in await api.start(numbers, host):
-        print(url, flush=True)  # noqa: T201 - whoever started it waits for this
+        print(url, flush=True)  # noqa: T201 - the parent process waits for this
     await asyncio.Event().wait()
 
 

@@ -18,7 +18,7 @@ SECRET = b"sixteen bytes and more"
 
 
 class FakeMembers:
-    """Says who lacks the tables, and remembers that they were spread."""
+    """Says which members lack the tables, and remembers that they were spread."""
 
     def __init__(self, *lacking: str) -> None:
         self.missing: list[str] = list(lacking)
@@ -60,7 +60,7 @@ class Member(OpenedBroker):
         self.settle()
 
     def follow(self, address: str = "") -> None:
-        """Not master any more; and who is."""
+        """Not master any more; and the present master."""
         self.broker.follow(self.now, self.wall_ms)
         self.settle()
         self.master_is(address)

@@ -15,7 +15,7 @@ PIECE_BYTES = 1 << 16
 
 CONNECT_SECONDS = 3.0
 """Longer no client waits for a connection. What is sent meanwhile must not arrive minutes later,
-when whoever sent it has long given up."""
+when its sender has long given up."""
 
 
 class ServiceProxy:

@@ -97,8 +97,8 @@ def test_send_back_needs_the_right_to_consume_the_message(transactions: Transact
 def test_a_group_sends_back_what_it_had_again(transactions: Transactions) -> None:
     place = stored(transactions, "%RETRY%G")
     header = ConsumerSendMsgBackRequest(offset=place.position, group="G", delay_level=-1)
-    everybody = set(RULES.accounts)
-    assert let_in(transactions, RequestCode.CONSUMER_SEND_MSG_BACK, header) == everybody
+    all_accounts = set(RULES.accounts)
+    assert let_in(transactions, RequestCode.CONSUMER_SEND_MSG_BACK, header) == all_accounts
 
 
 def test_direct_consumption_needs_the_right_to_consume_the_message(

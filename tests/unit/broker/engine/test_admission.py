@@ -46,7 +46,7 @@ class Busy:
 def test_sends_that_all_wait_too_long_keep_others_out() -> None:
     broker = Busy()
     broker.slow_down(1.5)
-    assert broker.send() is None  # nobody waits: it shows whether things are better
+    assert broker.send() is None  # no send waits: it shows whether the load has fallen
     refused = broker.send()
     assert refused is not None
     assert refused.code == ResponseCode.SYSTEM_BUSY

@@ -60,7 +60,7 @@ async def bench_of() -> AsyncIterator[Bench]:
 
 @pytest.fixture
 async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
-    """Who waits for answers that come, however late a busy machine gives them."""
+    """A client that waits for answers, however late a busy machine gives them."""
     monkeypatch.setattr(kube_api, "REQUEST_SECONDS", 60.0)
     async with bench_of() as bench:
         yield bench
@@ -68,7 +68,7 @@ async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
 
 @pytest.fixture
 async def hasty() -> AsyncIterator[Bench]:
-    """Who waits no longer than in production."""
+    """A client that waits no longer than in production."""
     async with bench_of() as bench:
         yield bench
 

@@ -445,7 +445,7 @@ def test_locks_are_the_masters_to_give() -> None:
         assert master.address in remark
 
 
-# ---------------------------------------------------------------------- who may lead
+# ---------------------------------------------------------------------- eligibility
 
 
 def test_a_member_whose_log_was_cut_needs_the_masters_tables() -> None:

@@ -16,7 +16,7 @@ from gantrymq.fakes.groups.led_members import SEND, SUCCESS, WAITS, fed, grouped
 from gantrymq.fakes.groups.members import Member, change_places, pair
 from gantrymq.wire.codes import RequestCode, ResponseCode
 
-# ---------------------------------------------------------------------- who it is
+# ---------------------------------------------------------------------- identity
 
 
 def test_new_master_accepts_messages_and_registers() -> None:

@@ -149,7 +149,7 @@ def test_client_that_cannot_be_redirected_is_closed(
     is_paused: bool, have_one_address: bool
 ) -> None:
     if is_paused and have_one_address:
-        member, channel = led(), FakeChannel()  # it never said who it is
+        member, channel = led(), FakeChannel()  # it sent no heartbeat
         sending(member)
         member.broker.feed(channel, fed(), 0, member.now, member.wall_ms)
         member.settle()

@@ -31,7 +31,7 @@ def verdict(age_ms: int = 0, stored_ms: int = 60_000, lacks: str = "", **held: s
         (0, Verdict.WAIT),
         (5_999, Verdict.WAIT),
         (6_000, Verdict.CHECK),
-        (-1, Verdict.CHECK),  # the clock went back: nobody knows how old it is
+        (-1, Verdict.CHECK),  # the clock went back: its age is unknown
     ],
 )
 def test_age_is_that_in_the_store(stored_ms: int, expected: Verdict) -> None:

@@ -39,4 +39,4 @@ def test_fenced_master_hands_over_to_any_member() -> None:
     fenced = replace(LEASE, fenced=frozenset({1, 2}))
     switch = Switchover(1)
     assert switch.successor(fenced, {1, 2, 3}, 0.0) == NO_MEMBER
-    assert switch.successor(fenced, {1, 2}, 0.0) is None, "nobody else may"
+    assert switch.successor(fenced, {1, 2}, 0.0) is None, "no other member may"

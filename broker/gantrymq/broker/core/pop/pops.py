@@ -136,7 +136,7 @@ class Pops:
         if self._orders_due_ms <= self._state.wall_ms:
             self._free_orders()
         self.waiting.begin_turn()
-        self.waiting.expire(now)  # first, since late requests are answered for good and wakes recur
+        self.waiting.expire(now)  # first, since late requests end here and wakes recur
         wakes, self._wakes = self._wakes, {}
         for place, messages in wakes.items():
             if not self.waiting.wake(place, messages):

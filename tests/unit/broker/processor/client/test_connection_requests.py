@@ -47,7 +47,7 @@ def assert_refused(answer: Command | None, code: ResponseCode, start: str) -> No
     assert answer.remark.startswith(start)
 
 
-# ---------------------------------------------------------------------- who is connected
+# ---------------------------------------------------------------------- connections
 
 
 def test_consumers_of_a_group_are_listed() -> None:

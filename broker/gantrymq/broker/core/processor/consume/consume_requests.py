@@ -133,7 +133,7 @@ def _no_topic(topic: str) -> Reply:
 # ---------------------------------------------------------------------- subscriptions
 
 
-def who_consumes(state: State, request: Request) -> Outcome:
+def groups_of_topic(state: State, request: Request) -> Outcome:
     topic = QueryTopicConsumeByWhoRequest.decode(request.command.ext).topic
     return done_json(GroupList(tuple(subscribers(state, topic))).to_json())
 
@@ -156,7 +156,7 @@ HANDLERS: Final[Handlers] = {
     RequestCode.GET_CONSUME_STATS: consume_stats,
     RequestCode.GET_BROKER_CONSUME_STATS: broker_consume_stats,
     RequestCode.QUERY_CONSUME_TIME_SPAN: consume_time_span,
-    RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: who_consumes,
+    RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: groups_of_topic,
     RequestCode.QUERY_TOPICS_BY_CONSUMER: topics_of_group,
     RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER: subscription_of_group,
 }
