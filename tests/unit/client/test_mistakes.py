@@ -287,7 +287,7 @@ async def test_a_close_that_is_cancelled_leaves_no_member_in_a_client_that_is_sh
     await consumer.start()
     client = consumer._membership._client
     assert client is not None
-    client.enter()  # for somebody else
+    client.enter()  # for another owner
     await broker.advance(5)
     close = asyncio.create_task(consumer.close())
     await broker.advance(1)

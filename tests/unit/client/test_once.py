@@ -311,7 +311,7 @@ async def test_each_delivery_claims_for_itself(store: OnceStore, clock: Clock) -
 
 
 class Pauses:
-    """Virtual time of the stores: passes while somebody waits, for as long as is asked."""
+    """Virtual time of the stores: passes while a caller waits, for as long as is asked."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock = clock
@@ -319,7 +319,7 @@ class Pauses:
         self.is_over = asyncio.Event()
 
     async def sleep(self, seconds: float) -> None:
-        """Of the only one who waits."""
+        """The time of the only waiting caller."""
         self._clock.now_ms += round(seconds * 1000)
         if self._clock() >= self._end_ms:
             self.is_over.set()

@@ -214,7 +214,7 @@ class Lives(RuleBasedStateMachine):
 
 
 TestLives = Lives.TestCase
-# Not shrunk: that takes minutes, and a failure is to be told within one.
+# Not shrunk: that takes minutes, and a failure must be reported within one.
 TestLives.settings = settings(
     max_examples=60,
     stateful_step_count=40,

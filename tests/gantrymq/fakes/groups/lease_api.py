@@ -9,8 +9,8 @@ It runs in the event loop of a test or as a process:
 
 Several ports serve the same objects, each with faults of its own: a client that is cut off alone
 gets a port alone. POST /control on a port sets its fault, {"fault": "lose", "seconds": 1,
-"methods": ["PUT"], "plurals": ["leases"]}; without plurals it is for all kinds. GET /control says what was
-asked there.
+"methods": ["PUT"], "plurals": ["leases"]}; without plurals it is for all kinds. GET /control says
+what was asked there.
 
     none      as it should be                 hang      never answered, not carried out
     refuse    the connection is cut at once   fail      500, not carried out

@@ -1,4 +1,4 @@
-"""The skins of replication on real sockets: a master and its slave, and who else connects."""
+"""Tests replication on real sockets: a master, its slave, and strangers that connect."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ async def until_told(group: HostGroup, number: int, status: int, text: str) -> N
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Nobody tells us: the lease is another program's."""
+    """No notice comes: the lease is another program's."""
     async with asyncio.timeout(WAIT_SECONDS):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
@@ -208,7 +208,7 @@ class AskedMachine:
         raise AssertionError(f"nothing is due, and less so at {now}")
 
     def closed(self, channel: Channel) -> None:
-        """Nobody of ours."""
+        """Not a member of the group."""
 
 
 async def test_copies_and_reports_ask_no_machine(tmp_path: Path) -> None:

@@ -92,13 +92,13 @@ def test_accounts_that_come_from_elsewhere_are_not_the_masters() -> None:
 def test_accounts_are_the_masters() -> None:
     settings = BrokerSettings(acl_enable=True, acl_file="plain_acl.yml")
     master, follower = Member(1, settings), Member(2, settings)
-    rules = plain_acl.read(b"accounts:\n- accessKey: somebody\n  secretKey: secret-of-somebody\n")
+    rules = plain_acl.read(b"accounts:\n- accessKey: a-client\n  secretKey: secret-of-a-client\n")
     master.state.access.replace(rules)
     take(follower, ACCOUNTS, master.broker.tables()[ACCOUNTS])
     guard = follower.state.access.guard
     assert guard is not None
-    assert "somebody" in guard.rules.accounts
-    assert b"somebody" in follower.saved[File.ACL]
+    assert "a-client" in guard.rules.accounts
+    assert b"a-client" in follower.saved[File.ACL]
     assert ACCOUNTS not in Member(3).broker.tables()
 
 

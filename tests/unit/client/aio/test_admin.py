@@ -26,7 +26,7 @@ async def test_an_error_is_raised_where_the_call_is_awaited(
 async def test_flows_that_were_cancelled_before_they_began_are_closed(
     recwarn: pytest.WarningsRecorder,
 ) -> None:
-    """Python would warn of them, where Ctrl-C is to be silent."""
+    """Python would warn of them, but Ctrl-C must be silent."""
 
     async def inner() -> None:
         await Wait()

@@ -60,7 +60,7 @@ class Seen:
         self.fields.append(dict(command.ext or {}))
 
     def after_response(self, address: str, command: Command, response: Command) -> None:
-        """Nothing is to be done."""
+        """Does nothing."""
 
 
 async def test_every_request_has_the_namespace_fields_of_5x() -> None:

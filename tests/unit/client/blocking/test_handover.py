@@ -101,7 +101,7 @@ def test_items_without_room_are_received_when_the_loop_ends() -> None:
 
 
 def test_a_call_after_the_end_of_the_thread_is_refused() -> None:
-    """Nobody waits for it: neither a caller nor the end of the program."""
+    """Neither a caller nor the end of the program waits for it."""
     thread = loop_thread.join()
     thread.leave()
     with pytest.raises(StateError, match="The client's thread has ended"):

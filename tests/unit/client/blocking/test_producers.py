@@ -63,7 +63,7 @@ def test_a_failed_send_async_is_raised_by_its_future(running: Servers) -> None:
 def test_unobserved_failures_are_counted_in_the_log(
     running: Servers, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Fire and forget: nobody would know."""
+    """Fire and forget: no caller would know."""
     with Producer("P", name_servers="127.0.0.1:1") as nowhere:
         for number in range(3):
             nowhere.send_async(Message("T", b"%d" % number))

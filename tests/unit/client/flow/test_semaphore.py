@@ -59,7 +59,7 @@ def test_a_cancelled_waiter_gives_up_its_slot(*, is_given: bool) -> None:
     flows = [scene.driver.start(scene.work(number), "work") for number in range(3)]
     scene.driver.settle()
     if is_given:
-        scene.turns.give_back()  # it is the second one's, who does not know yet
+        scene.turns.give_back()  # it belongs to the second one, which does not know yet
         flows[1].cancel()
         scene.driver.settle()
         assert scene.working == [0, 2]

@@ -127,7 +127,7 @@ class Machine:
     """One with a disk, and no network."""
 
     def __init__(self) -> None:
-        self.driver = VirtualDriver(_nobody)
+        self.driver = VirtualDriver(_no_broker)
 
     def opened(self) -> LocalOffsets:
         offsets = LocalOffsets("/home/.rocketmq_offsets", "me@1", "G")
@@ -135,7 +135,7 @@ class Machine:
         return offsets
 
 
-def _nobody(address: str, command: Command, *, is_oneway: bool) -> Exception:
+def _no_broker(address: str, command: Command, *, is_oneway: bool) -> Exception:
     raise AssertionError("a broadcast group asks no broker")
 
 

@@ -44,7 +44,7 @@ class World:
         del is_oneway
         self.heard.append((address, command))
         if address in self.dead:
-            return ConnectError("nobody is there")
+            return ConnectError("connection refused")
         if command.code != RequestCode.GET_ROUTEINFO_BY_TOPIC:
             return Command(ResponseCode.SUCCESS)
         route = self.topics.get((command.ext or {})["topic"])
@@ -102,7 +102,7 @@ def test_unknown_routes_raise_route_error() -> None:
     with pytest.raises(RouteError, match="No route info of this topic: other"):
         world.driver.run(world.instance.route("other"))
     world.dead = {"n1:1", "n2:1"}
-    with pytest.raises(RouteError, match=r"n1:1: nobody is there; n2:1: nobody is there"):
+    with pytest.raises(RouteError, match=r"n1:1: connection refused; n2:1: connection refused"):
         world.driver.run(world.instance.route("other"))
 
 
@@ -120,7 +120,7 @@ def test_routes_and_heartbeats_are_repeated() -> None:
 
 
 class Consumer:
-    """A member to which something happens that nobody foresaw."""
+    """A member to which something happens that was not foreseen."""
 
     topics: Iterable[str] = ()
 

@@ -45,7 +45,7 @@ def master_at_old(cluster: Cluster) -> None:
 
 
 def master_moves(cluster: Cluster, old: Fault, after_s: float = 0.0) -> None:
-    """Nobody answers at its old address any more; name servers know its new one a little later."""
+    """Its old address does not answer any more; name servers know its new one a little later."""
     cluster.faults[OLD] = old
 
     def known() -> None:
@@ -110,7 +110,7 @@ def test_a_slow_broker_has_the_time_it_needs() -> None:
     assert seconds_until_sent(cluster, sender) < 12.0
     before = sends(cluster)
     assert seconds_until_sent(cluster, sender) == pytest.approx(1.5)
-    assert sends(cluster) == before + 1, "whom we have heard is waited for as ever"
+    assert sends(cluster) == before + 1, "a broker that has answered is waited for as before"
 
 
 def test_a_route_is_refreshed_once_a_second_for_a_limited_time() -> None:

@@ -190,7 +190,7 @@ def retried(
 ) -> Record | Refusal:
     """Return a message sent to a retry topic, either for a retry or as a dead letter.
 
-    An orderly group retries locally; a message that it sends has failed for good.
+    An orderly group retries locally; a message that it sends is not tried again.
     """
     name = header.topic.removeprefix(RETRY_PREFIX)
     group = ensure_group(state, name)
