@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tidy.source_files import PRODUCT_FILES, PYTHON_FILES, ROOT, name, text, tree
+from tidy.source_files import PRODUCT_FILES, PYTHON_FILES, name, text, tree
 
 WORDS_MIN: Final = 4
 _DOCSTRING: Final = re.compile(r'\A(?:#.*\n)*r?"""(?P<first>.*)')
@@ -26,21 +25,6 @@ BANNED: Final = re.compile(
     re.IGNORECASE,
 )
 NOT_SEARCHED: Final = {"tests/tidy/test_prose.py"}  # its cases use the constructions
-
-# How many of them each folder still has. A number may only go down, and a line goes with it.
-REMAINING: Final = {
-    "broker/gantrymq/broker": 1,
-    "tests/unit/broker": 1,
-    "tests/unit/cli": 2,
-}
-
-
-def area(path: Path) -> str:
-    """The folder that counts a file: `broker/gantrymq/store`, `tests/unit/wire`, `bench`."""
-    folders = path.relative_to(ROOT).parts[:-1]
-    if "gantrymq" in folders[:2] or "unit" in folders[:2]:
-        return "/".join(folders[:3])
-    return "/".join(folders[:2] if folders[:1] == ("tests",) else folders[:1])
 
 
 def first_line_fault(content: str) -> str:
@@ -81,16 +65,6 @@ def test_docstrings_of_classes_begin_with_a_noun() -> None:
     ] == []
 
 
-def banned_lines() -> Mapping[str, list[str]]:
-    """The lines with a banned construction, by the folder that they are counted for."""
-    lines = defaultdict(list)
-    for path in PYTHON_FILES:
-        if name(path) not in NOT_SEARCHED:
-            for number, line in matches(text(path)):
-                lines[area(path)].append(f"{name(path)}:{number} {line}")
-    return lines
-
-
 def matches(content: str) -> Iterator[tuple[int, str]]:
     """The number and text of each line with a banned construction."""
     if BANNED.search(content):
@@ -100,12 +74,12 @@ def matches(content: str) -> Iterator[tuple[int, str]]:
 
 
 def test_sentences_name_their_actors() -> None:
-    more = {
-        folder: [f"{len(lines)} lines; allowed are {REMAINING.get(folder, 0)}", *lines]
-        for folder, lines in banned_lines().items()
-        if len(lines) > REMAINING.get(folder, 0)
-    }
-    assert more == {}
+    assert [
+        f"{name(path)}:{number} {line}"
+        for path in PYTHON_FILES
+        if name(path) not in NOT_SEARCHED
+        for number, line in matches(text(path))
+    ] == []
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,8 @@ async def traces(stage: OwnStage) -> None:
 
     await until(are_stored, "both have told")
     printed = await stage.mqadmin("queryMsgTraceById", "-i", result.message_id)
-    for kind, who in (("Pub", producer.group), ("Sub", group)):
-        assert re.search(rf"^{kind} +{who} .* success\s*$", printed, re.MULTILINE), printed
+    for kind, name in (("Pub", producer.group), ("Sub", group)):
+        assert re.search(rf"^{kind} +{name} .* success\s*$", printed, re.MULTILINE), printed
 
 
 def kinds(trace: ReceivedMessage) -> list[str]:

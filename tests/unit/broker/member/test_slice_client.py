@@ -147,12 +147,12 @@ async def test_slices_of_the_same_service_are_found_beside_the_masters(bench: Be
     mirrored, mend = "main-broker-0-x7k2p", "kubectl delete endpoints main-broker-0"
     for content in (
         foreign_slice(mirrored, mirror),
-        foreign_slice("by-hand", "somebody"),
+        foreign_slice("by-hand", "another-tool"),
         foreign_slice("other-master", "gantrymq.dev", "other"),
     ):
         bench.api.objects.post(("endpointslices", "mq", ""), content)
     assert (await bench.slices.survey(PORTS)).foreign == (
-        "EndpointSlice by-hand of somebody: kubectl delete endpointslice by-hand",
+        "EndpointSlice by-hand of another-tool: kubectl delete endpointslice by-hand",
         f"EndpointSlice {mirrored} mirrors the Endpoints {SERVICE.name}: {mend}",
     )
 

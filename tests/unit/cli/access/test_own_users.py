@@ -158,7 +158,7 @@ def test_administrator_is_a_super_user(cluster: Cluster) -> None:
 
 
 def test_role_for_an_unknown_user_shows_the_broker_s_refusal(cluster: Cluster) -> None:
-    failures = page_of(cluster, "acl grant nobody --role observer").failures
+    failures = page_of(cluster, "acl grant missing --role observer").failures
     assert len(failures) == 2
     assert "The subject is not exist" in str(failures[0])
 

@@ -23,13 +23,13 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 def asked(cluster: Cluster, line: str) -> dict[str, str]:
-    printed(cluster, f"updateAclConfig -b {{broker}} -a somebody {line}")
+    printed(cluster, f"updateAclConfig -b {{broker}} -a a-client {line}")
     return dict(cluster.asked_of(CODE)[-1].ext or {})
 
 
 def test_secret_key_is_read_from_the_command_line(cluster: Cluster) -> None:
     assert asked(cluster, "-s 12345678 -m true") == {
-        "accessKey": "somebody",
+        "accessKey": "a-client",
         "secretKey": "12345678",
         "admin": "true",
     }
@@ -48,6 +48,6 @@ def test_previous_key_stays_valid_until_it_is_removed(cluster: Cluster) -> None:
     rotated = asked(cluster, "-s 12345678 --oldSecretSeconds -1")
     assert (rotated["secretKey"], rotated["oldSecretSeconds"]) == ("12345678", "-1")
     assert asked(cluster, "--oldSecretSeconds 0") == {
-        "accessKey": "somebody",
+        "accessKey": "a-client",
         "oldSecretSeconds": "0",
     }

@@ -158,7 +158,7 @@ async def in_transaction(broker: EmbeddedBroker) -> None:
         await producer.send_in_transaction(Message("T", b"x"), work)
 
 
-async def to_nobody(broker: EmbeddedBroker) -> None:
+async def to_no_consumer(broker: EmbeddedBroker) -> None:
     async with Producer("G", environment=broker, name_servers=broker.name_servers) as producer:
         await producer.queues("T")
         with broker.unreachable():
@@ -235,7 +235,7 @@ async def cancelled_at(scene: Scene, place: int) -> bool:
     try:
         await broker.run(_awaited(work), seconds_max=600.0)
     except asyncio.CancelledError:
-        assert work.is_cancelled, "somebody else cancelled it"
+        assert work.is_cancelled, "another caller cancelled it"
     await broker.settle()
     assert traces.all() == before, f"left behind when it is cancelled at await {place}"
     return work.is_cancelled
@@ -257,7 +257,7 @@ async def stored(broker: EmbeddedBroker) -> None:
         producing,
         traced,
         in_transaction,
-        to_nobody,
+        to_no_consumer,
         pushing(orderly=False),
         pushing(orderly=True),
         polling,

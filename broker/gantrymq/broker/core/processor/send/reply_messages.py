@@ -93,8 +93,8 @@ def _push(state: State, request: Request, header: SendHeader, record: Record) ->
     client_id = codec.get(record.properties, property_names.REPLY_TO_CLIENT)
     if client_id is None:
         return (
-            f"reply message properties[{property_names.REPLY_TO_CLIENT}] is null: nobody can be"
-            " found to push the reply to; make replies with createReplyMessage"
+            f"reply message properties[{property_names.REPLY_TO_CLIENT}] is null: no client can"
+            " be found to push the reply to; make replies with createReplyMessage"
         )
     channel = _channel_of(state, client_id)
     if channel is None:
