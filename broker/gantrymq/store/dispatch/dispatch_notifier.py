@@ -33,7 +33,7 @@ UNTOLD_MAX: Final = 1024
 
 @final
 class DispatchNotifier:
-    """The arrivals of one store, which owns it."""
+    """Dispatches the records of one store, which owns it, and reports the arrivals."""
 
     __slots__ = (
         "_dispatcher",

@@ -1,4 +1,4 @@
-"""Reads bytes of the log and the queues for readings, from memory or with a `Wanted`.
+"""Reads bytes of the log and the queues for read tasks, from memory or with a `Wanted`.
 
 Consumers see only what lies below `readable`: with SYNC_FLUSH no message is visible before it is on
 disk. Units at or above it are treated as if they did not exist yet.
@@ -25,7 +25,7 @@ RECORD_BYTES_MAX: Final = FRAME_BYTES_MAX
 
 
 class ReadableStore(Protocol):
-    """The part of a store that readings need; `Store` implements it."""
+    """The part of a store that read tasks need; `Store` implements it."""
 
     @property
     def log(self) -> CommitLog: ...

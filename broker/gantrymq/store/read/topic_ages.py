@@ -3,7 +3,7 @@
     keep("T", 3_600_000)     consumers find what was stored in the last hour
     keep("T", None)          all that there is
 
-Each cleanResourceInterval, and soon after a change, readings check the queues of such topics, few
+Each cleanResourceInterval, and soon after a change, read tasks check the queues of such topics, few
 at a time. The first message that is young enough becomes the queue's `floor`, and the queue's
 minimum is not below it. Nothing is deleted: hidden messages are deleted with the log's files, and
 until then a longer age shows them again, after the next check.

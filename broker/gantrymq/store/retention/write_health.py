@@ -35,7 +35,7 @@ NOT_OPEN: Final = Refused(
 
 @final
 class WriteHealth:
-    """The obstacles of one store, which owns it. At first the store is not open."""
+    """The state of one store's writes; the store owns it. At first the store is not open."""
 
     __slots__ = (
         "_deletions",
@@ -129,7 +129,7 @@ class WriteHealth:
         self._log_refusal.note(None, now)
 
     def turn(self, now: float, *, is_copy: bool) -> None:
-        """Check whether obstacles are gone. Call it after everything that the turn writes."""
+        """Check whether writes can resume. Call it after everything that the turn writes."""
         if self._lacks_space():
             self._watch.out_of_space()
         self._watch.turn(now)
