@@ -24,6 +24,7 @@ class TransactionState(Enum):
 
 
 _S: Final = TransactionState
+_GIVE_UP: Final = "copy in TRANS_CHECK_MAX_TIME_TOPIC, and an op message"
 _NEW: Final = "a new transaction begins"
 
 TRANSACTION: Final = Transitions(
@@ -33,12 +34,12 @@ TRANSACTION: Final = Transitions(
         Transition(_S.OPEN, "commit", _S.COMMITTED, "final message and op message in one write"),
         Transition(_S.OPEN, "roll back", _S.ROLLED_BACK, "op message"),
         Transition(_S.OPEN, "check", _S.COPIED, "copy and op message; the producer is asked"),
-        Transition(_S.OPEN, "check after the last try", _S.GIVEN_UP, "copy there, op message"),
+        Transition(_S.OPEN, "check after the last try", _S.GIVEN_UP, _GIVE_UP),
         Transition(_S.OPEN, "resume", _S.COPIED, "a copy without checks, and an op message"),
         Transition(_S.COPIED, "commit", _S.COMMITTED, "final message and op message in one write"),
         Transition(_S.COPIED, "roll back", _S.ROLLED_BACK, "op message"),
         Transition(_S.COPIED, "check", _S.COPIED, "copy and op message; the producer is asked"),
-        Transition(_S.COPIED, "check after the last try", _S.GIVEN_UP, "copy there, op message"),
+        Transition(_S.COPIED, "check after the last try", _S.GIVEN_UP, _GIVE_UP),
         Transition(_S.COPIED, "resume", _S.COPIED, "a copy without checks, and an op message"),
         Transition(_S.GIVEN_UP, "resume", _S.OPEN, _NEW),
     ],
