@@ -18,7 +18,7 @@ from gantrymq.wire.frames import FrameReader
 from gantrymq.wire.message import properties
 from gantrymq.wire.message.record import Record
 
-VECTORS = Path(__file__).parents[2] / "vectors"
+VECTORS = Path(__file__).parents[3] / "vectors"
 JAVA = replace(IDENTITY, name="broker-v", cluster="VecCluster", address="127.0.0.1:20911")
 SENDS = (RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
 

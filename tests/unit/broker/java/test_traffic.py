@@ -30,7 +30,7 @@ from gantrymq.wire.javajson import loads
 from gantrymq.wire.message import properties
 from gantrymq.wire.message.record import Record
 
-VECTORS: Final = Path(__file__).parents[2] / "vectors"
+VECTORS: Final = Path(__file__).parents[3] / "vectors"
 MASTER: Final = ("127.0.0.1:20911", "127.0.0.1:20909")
 JAVA: Final = replace(IDENTITY, name="broker-v", cluster="VecCluster", address=MASTER[0])
 

@@ -14,7 +14,7 @@ from gantrymq.broker.core.tables.groups import Groups
 from gantrymq.broker.core.tables.offsets import Offsets
 from gantrymq.broker.core.tables.topics import Topics
 
-VECTORS = Path(__file__).parents[2] / "vectors"
+VECTORS = Path(__file__).parents[3] / "vectors"
 
 
 class Table(Protocol):

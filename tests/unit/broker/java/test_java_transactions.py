@@ -14,7 +14,7 @@ from gantrymq.fakes.brokers.transactions import COMMIT, ROLLBACK
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.message import offset_id
 
-TRAFFIC = Path(__file__).resolve().parents[2] / "vectors" / "traffic-5.3.3.json"
+TRAFFIC = Path(__file__).resolve().parents[3] / "vectors" / "traffic-5.3.3.json"
 
 
 def captured(code: RequestCode, needle: str) -> dict[str, Any]:
