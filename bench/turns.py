@@ -31,7 +31,7 @@ class Party(Protocol):
 
 @contextmanager
 def alone(parties: Iterable[Party], others: Iterable[Party]) -> Iterator[None]:
-    """Of all these parties, only `parties` run inside the context."""
+    """Let only `parties` run inside the context; `others` are stopped."""
     running = {process_id for party in parties for process_id in party.process_ids()}
     stopped = [
         process_id

@@ -1,4 +1,4 @@
-"""Clusters, specs and pods for tests of single modules of the plan."""
+"""Makes clusters, specs and pods for tests of single modules of the plan."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from gantrymq.base.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """With a field."""
+    """A base class with a field."""
 
     first: int
 

@@ -32,7 +32,7 @@ def broker() -> EmbeddedBroker:
 
 
 def links(broker: EmbeddedBroker, heard: list[Command] | None = None) -> MemoryLinks:
-    """Of a client that notes what brokers say."""
+    """The links of a client that records the broker's requests."""
 
     def serve(address: str, command: Command, respond: object) -> None:
         del address, respond
@@ -49,7 +49,7 @@ async def send(link: Link, topic: str, body: bytes, **properties: str) -> Comman
 
 
 async def join_group(link: Link, client_id: str) -> None:
-    """By the heartbeat of a consumer of group G."""
+    """Join by the heartbeat of a consumer of group G."""
     beat = HeartbeatData(client_id=client_id, consumers=(heartbeats.consumer("G"),))
     command = Command(RequestCode.HEART_BEAT, body=javajson.dumps_fastjson(beat.to_json()))
     assert (await link.request(command, 3.0)).code == ResponseCode.SUCCESS
@@ -62,7 +62,7 @@ def pull(topic: str, *, seconds: float) -> Command:
         queue_id=0,
         queue_offset=0,
         max_msg_nums=32,
-        sys_flag=2 | 4,  # it may wait, and brings its filter
+        sys_flag=2 | 4,  # the pull may wait, and carries its filter
         commit_offset=0,
         suspend_timeout_millis=round(seconds * 1000),
         subscription="*",
@@ -251,7 +251,7 @@ async def test_test_that_waits_for_time_that_does_not_pass_is_warned(
 def test_settling_waits_for_chains_of_wakeups(
     broker: EmbeddedBroker, new_loop: Callable[[], asyncio.AbstractEventLoop]
 ) -> None:
-    """Gathers, shields and groups of them take rounds of the loop in which no task can go on."""
+    """Gathers, shields and groups of them need rounds of the loop in which no task can go on."""
     done = []
 
     async def deep(depth: int) -> None:
@@ -280,7 +280,7 @@ def test_invalid_topic_is_refused(broker: EmbeddedBroker) -> None:
 
 
 def test_every_loop_may_use_it(broker: EmbeddedBroker) -> None:
-    """A test without a plugin for asyncio."""
+    """A test may run without a plugin for asyncio."""
 
     async def scenario(body: bytes) -> None:
         own = links(broker)

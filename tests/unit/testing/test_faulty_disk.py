@@ -38,7 +38,7 @@ def names(disk: FaultyDisk, folder: str = "") -> list[str]:
 
 
 def outcomes(history: Callable[[FaultyDisk], object]) -> set[bytes]:
-    """What is left of the synced file when `history` is cut off, over many seeds."""
+    """The contents of the synced file after a power cut during `history`, over many seeds."""
     left = set()
     for seed in SEEDS:
         disk = synced(random.Random(seed).randrange)

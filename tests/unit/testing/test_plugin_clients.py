@@ -98,7 +98,7 @@ async def test_broadcast_offsets_are_kept_in_the_environment(gantry_broker: Embe
 
 
 async def history(broker: EmbeddedBroker) -> list[tuple[float, bytes, int, int]]:
-    """What a consumer hears, when, from where."""
+    """The received messages, with their times and queues."""
     heard: list[tuple[float, bytes, int, int]] = []
 
     def listen(messages: list[ReceivedMessage]) -> None:
@@ -122,7 +122,7 @@ async def test_every_run_is_the_same() -> None:
 async def test_consumer_started_before_its_topic_gets_it_at_the_next_rebalance(
     gantry_broker: EmbeddedBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The broker of a topic that is new hears of the group before it is asked for its members."""
+    """The broker of a new topic learns of the group before a client asks for its members."""
     settings = ClientSettings()
     bodies: list[bytes] = []
     consumer = PushConsumer("readers", **client_keywords(gantry_broker))

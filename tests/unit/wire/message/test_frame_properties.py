@@ -34,7 +34,7 @@ def ints_of(data: bytes) -> list[int]:
 
 
 def maps_of(properties: list[bytes]) -> list[dict[str, str]]:
-    """By way of `property_entries`."""
+    """The properties, read with `property_entries`."""
     buffer = buffer_of(properties)
     entries = property_entries(buffer, walk(buffer, 0, len(properties)))
     places = ints_of(entries.positions)
@@ -54,7 +54,7 @@ def maps_of(properties: list[bytes]) -> list[dict[str, str]]:
 
 
 def values_of(properties: list[bytes], name: str) -> list[str | None]:
-    """By way of `value_positions`."""
+    """The properties, read with `value_positions`."""
     buffer = buffer_of(properties)
     places = ints_of(value_positions(buffer, walk(buffer, 0, len(properties)), name))
     assert places == sorted(places)

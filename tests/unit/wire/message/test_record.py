@@ -43,7 +43,7 @@ def log_files(store: str) -> dict[int, bytes]:
 
 
 class Stored(TypedDict):
-    """What contents.json says of a record, as far as tests compare it."""
+    """The values that contents.json has of a record, as far as tests compare them."""
 
     topic: str
     queueId: int
