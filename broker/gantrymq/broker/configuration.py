@@ -213,7 +213,7 @@ def _in_role(settings: BrokerSettings) -> tuple[BrokerSettings, tuple[str, ...]]
     if broker_id == 0:
         return settings, ()
     return replace(settings, broker_id=0), (
-        f"brokerId={broker_id} does not count: a master's is 0, and brokerRole is {role}",
+        f"brokerId={broker_id} is ignored: a master has brokerId 0, and brokerRole is {role}",
     )
 
 
@@ -224,13 +224,11 @@ def _in_group(
     told = []
     if settings.broker_id not in (0, group.number):
         told.append(
-            f"brokerId={settings.broker_id} does not count: groupMembers elect their master, whose"
-            f" id is 0, and this broker's is {group.number} while it is not"
+            f"brokerId={settings.broker_id} is ignored: groupMembers elect their master, which has"
+            f" brokerId 0, and this broker has {group.number} while it is not master"
         )
     if settings.ha_master_address:
-        told.append(
-            "haMasterAddress does not count: a member follows the master that its group elects"
-        )
+        told.append("haMasterAddress is ignored: a member follows the master that its group elects")
     return replace(settings, broker_id=group.number), tuple(told)
 
 
@@ -251,7 +249,7 @@ def _ip_address(broker: Bound[BrokerSettings], *, has_group: bool) -> str:
         raise broker.refusal("brokerIP1", "must be an IP address where groupMembers elect")
     address = resolve_address(host)
     if address is None:
-        what = "has no address on this machine, and each message holds one: give it one in DNS or"
+        what = "has no address on this machine, and each message contains one: add it to DNS or"
         raise broker.refusal("brokerIP1", f"{what} /etc/hosts, or write the address")
     return _with_port(address, broker.settings.listen_port)
 
@@ -306,8 +304,8 @@ def _warnings(bound: Bound[BrokerSettings], client_tls: ClientTls | None) -> tup
         told.append(f"these keys of Java's broker have no effect here: {', '.join(ineffective)}")
     if client_tls is not None and not client_tls.checks_server:
         told.append(
-            "name servers and brokers are dialled by TLS, and their certificates are not checked;"
-            " tls.client.trustCertPath names the certificates that must have signed them"
+            "the broker connects to name servers and brokers by TLS without checking certificates:"
+            " set tls.client.trustCertPath to the authorities that sign them"
         )
     return tuple(told)
 
@@ -353,7 +351,7 @@ def _root(layers: Iterable[Layer], data: Path | None) -> Path:
         return ((data or Path.home()) / "store").absolute()
     except RuntimeError as error:
         raise ConfigurationError(
-            "there is no home folder for the store; set HOME, or give --data FOLDER"
+            "there is no home folder for the store: set HOME, or give --data FOLDER"
         ) from error
 
 

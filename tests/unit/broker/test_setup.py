@@ -33,7 +33,7 @@ def test_a_masters_id_is_zero_whatever_is_said(tmp_path: Path, role: str) -> Non
     chosen = setup(tmp_path, brokerRole=role, brokerId="3")
     assert (chosen.identity.broker_id, chosen.settings.broker_id) == (0, 0)
     assert chosen.warnings == (
-        f"brokerId=3 does not count: a master's is 0, and brokerRole is {role}",
+        f"brokerId=3 is ignored: a master has brokerId 0, and brokerRole is {role}",
     )
 
 

@@ -57,8 +57,8 @@ class Disconnect:
 @final
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """Stop this process at once and start it again. The next start truncates the log, or begins it
-    anew, as requested in the store's directory."""
+    """Stop this process at once and start it again. The next start truncates the log, or begins an
+    empty one, as requested in the store's directory."""
 
     reason: str
 
