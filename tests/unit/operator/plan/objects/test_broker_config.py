@@ -90,7 +90,7 @@ def test_a_broker_reads_the_mode_of_its_links(
 def test_a_group_of_one_acknowledges_alone(tmp_path: Path) -> None:
     text = broker_config(cluster(membersPerGroup=1), "broker-0", 1, "10.96.0.7", PLAIN)
     assert parse_properties(text)["minInSyncReplicas"] == "1"
-    with pytest.raises(Exception, match="groupMembers has 1 alone"):
+    with pytest.raises(Exception, match="groupMembers only has 1"):
         setup_of(tmp_path, text)  # the pod of member 2 does not belong here
 
 
