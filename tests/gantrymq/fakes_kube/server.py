@@ -19,6 +19,15 @@ from typing import Any, Final, Self, final
 
 from aiohttp import web
 
+from gantrymq.fakes_kube.api_paths import (
+    BY_NAME,
+    BY_PLURAL,
+    discovery,
+    parse_path,
+    selector,
+    status_response,
+    with_kind,
+)
 from gantrymq.fakes_kube.faults import Calls, Faults
 from gantrymq.fakes_kube.objects import (
     Event,
@@ -29,18 +38,6 @@ from gantrymq.fakes_kube.objects import (
     json_patch,
     merge_patch,
 )
-from gantrymq.operator.kube import kinds
-from gantrymq.operator.kube.kinds import Kind
-
-KINDS: Final[tuple[Kind, ...]] = (
-    kinds.BROKER_CLUSTER, kinds.CONFIG_MAP, kinds.CRD, kinds.ENDPOINT_SLICE, kinds.EVENT,
-    kinds.LEASE, kinds.NAMESPACE, kinds.NODE, kinds.PERSISTENT_VOLUME_CLAIM, kinds.POD,
-    kinds.POD_DISRUPTION_BUDGET, kinds.ROLE, kinds.ROLE_BINDING, kinds.SECRET, kinds.SERVICE,
-    kinds.SERVICE_ACCOUNT, kinds.STATEFUL_SET, kinds.STORAGE_CLASS, kinds.TOPIC,
-)  # fmt: skip
-KUBE_PLURALS: Final = tuple(kind.plural for kind in KINDS)
-_BY_PLURAL: Final = {(kind.api_version, kind.plural): kind for kind in KINDS}
-_BY_NAME: Final = {kind.name: kind for kind in KINDS}
 
 BOOKMARK_SECONDS: Final = 0.2
 
@@ -84,7 +81,7 @@ class KubeServer:
         """Create the object, or change what is in its body."""
         place = self._place(kind, body)
         if place not in self.objects.items:
-            return self.objects.create(place, _with_kind(_BY_NAME[kind], body))
+            return self.objects.create(place, with_kind(BY_NAME[kind], body))
         old = self.objects.get(place)
         new = merge_patch(old, {key: body[key] for key in body if key != "status"})
         if "status" in body:
@@ -100,7 +97,7 @@ class KubeServer:
         return self.objects.items.get(self.place(kind, namespace, name))
 
     def all(self, kind: str, namespace: str = "") -> list[Json]:
-        known = _BY_NAME[kind]
+        known = BY_NAME[kind]
         place = Place(known.api_version, known.plural, namespace)
         return self.objects.select(place, lambda item: True)
 
@@ -108,7 +105,7 @@ class KubeServer:
         self.objects.delete(self.place(kind, namespace, name), {})
 
     def place(self, kind: str, namespace: str, name: str) -> Place:
-        known = _BY_NAME[kind]
+        known = BY_NAME[kind]
         return Place(
             known.api_version, known.plural, namespace if known.is_namespaced else "", name
         )
@@ -133,22 +130,22 @@ class KubeServer:
             if self.faults.killed.is_set():
                 await self._hang()
             if self.faults.is_refusing:
-                return _status(503, "ServiceUnavailable", "the server is out")
-            discovery = _discovery(request.path)
-            if discovery is not None:
-                return web.json_response(discovery)
-            place, subresource = _parse(request.path)
+                return status_response(503, "ServiceUnavailable", "the server is out")
+            kinds = discovery(request.path)
+            if kinds is not None:
+                return web.json_response(kinds)
+            place, subresource = parse_path(request.path)
             if place.namespace in self.faults.black_holes:
                 self.calls.swallowed += 1
                 await self._hang()
             if self.faults.throttled > 0:
                 self.faults.throttled -= 1
-                return _status(
+                return status_response(
                     429, "TooManyRequests", "slow down", {"Retry-After": self.faults.retry_after}
                 )
             return await self._answer(request, place, subresource)
         except Refusal as refusal:
-            return _status(refusal.code, refusal.reason, refusal.message)
+            return status_response(refusal.code, refusal.reason, refusal.message)
 
     async def _hang(self) -> None:
         """Answer nothing, for as long as the server runs."""
@@ -196,18 +193,18 @@ class KubeServer:
 
     def _written(self, request: web.Request, place: Place, body: Any, *, is_status: bool) -> Json:
         manager = request.query.get("fieldManager", "")
-        kind = _BY_PLURAL[(place.api, place.plural)]
+        kind = BY_PLURAL[(place.api, place.plural)]
         if request.method == "POST":
-            return self.objects.create(place, _with_kind(kind, body), manager)
+            return self.objects.create(place, with_kind(kind, body), manager)
         if request.method == "PUT":
-            return self.objects.replace(place, _with_kind(kind, body), status=is_status)
+            return self.objects.replace(place, with_kind(kind, body), status=is_status)
         if request.method == "DELETE":
             return self.objects.delete(place, body)
         content_type = request.content_type
         if content_type == "application/apply-patch+yaml":
             if not manager:
                 raise Refusal(400, "BadRequest", "fieldManager is required for apply patch")
-            return self.objects.apply(place, _with_kind(kind, body), manager, status=is_status)
+            return self.objects.apply(place, with_kind(kind, body), manager, status=is_status)
         old = self.objects.get(place)
         if content_type == "application/json-patch+json":
             return self.objects.replace(place, json_patch(old, body), status=is_status)
@@ -234,13 +231,13 @@ class KubeServer:
         if place.plural in self.faults.stale_lists and self.objects.frozen is not None:
             self.faults.stale_lists.discard(place.plural)
             items, version = self.objects.frozen
-        found = self.objects.select(place, _selected(request), items)
+        found = self.objects.select(place, selector(request), items)
         start = int(request.query.get("continue", "0"))
         limit = int(request.query.get("limit", "0")) or len(found)
         metadata: Json = {"resourceVersion": str(version)}
         if start + limit < len(found):
             metadata["continue"] = str(start + limit)
-        kind = _BY_PLURAL[(place.api, place.plural)]
+        kind = BY_PLURAL[(place.api, place.plural)]
         # The items of a real list of built-in kinds do not say what they are.
         bare = [
             {key: value for key, value in item.items() if key not in ("apiVersion", "kind")}
@@ -256,7 +253,7 @@ class KubeServer:
         }
 
     async def _watch(self, request: web.Request, place: Place) -> web.StreamResponse:
-        matches = _selected(request)
+        matches = selector(request)
         since = int(request.query.get("resourceVersion", "0"))
         missed = self.objects.since(since)
         queue: asyncio.Queue[Event] = asyncio.Queue()
@@ -316,95 +313,3 @@ _END: Final = Event(0, "END", Place("", "", ""), {})
 
 async def _line(response: web.StreamResponse, kind: str, item: Json) -> None:
     await response.write(json.dumps({"type": kind, "object": item}).encode() + b"\n")
-
-
-def _with_kind(kind: Kind, body: Json) -> Json:
-    return {**body, "apiVersion": kind.api_version, "kind": kind.name}
-
-
-def _parse(path: str) -> tuple[Place, str]:
-    parts = path.strip("/").split("/")
-    if parts[0] == "api":
-        api, rest = parts[1], parts[2:]
-    elif parts[0] == "apis" and len(parts) > 2:
-        api, rest = f"{parts[1]}/{parts[2]}", parts[3:]
-    else:
-        raise Refusal(404, "NotFound", f"no such path: {path}")
-    namespace = ""
-    if len(rest) > 2 and rest[0] == "namespaces":
-        namespace, rest = rest[1], rest[2:]
-    if not rest or (api, rest[0]) not in _BY_PLURAL:
-        raise Refusal(404, "NotFound", "the server could not find the requested resource")
-    plural, name = rest[0], rest[1] if len(rest) > 1 else ""
-    return Place(api, plural, namespace, name), rest[2] if len(rest) > 2 else ""
-
-
-def _selected(request: web.Request) -> Callable[[Json], bool]:
-    labels = _pairs(request.query.get("labelSelector", ""))
-    fields = _pairs(request.query.get("fieldSelector", ""))
-
-    def matches(item: Json) -> bool:
-        own = item["metadata"].get("labels") or {}
-        return all(own.get(key) == value for key, value in labels) and all(
-            _field(item, key) == value for key, value in fields
-        )
-
-    return matches
-
-
-def _pairs(selector: str) -> list[tuple[str, str]]:
-    parts = (part.partition("=") for part in selector.split(",") if part)
-    return [(key, value) for key, _, value in parts]
-
-
-def _field(item: Json, path: str) -> Any:
-    value: Any = item
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def _status(
-    code: int, reason: str, message: str, headers: dict[str, str] | None = None
-) -> web.Response:
-    body = {"kind": "Status", "code": code, "reason": reason, "message": message}
-    return web.json_response(body, status=code, headers=headers)
-
-
-def _discovery(path: str) -> Json | None:
-    """What tells a client which kinds there are."""
-    groups = sorted({kind.api_version for kind in KINDS if "/" in kind.api_version})
-    if path == "/version":
-        return {"major": "1", "minor": "34"}
-    if path == "/api":
-        return {"kind": "APIVersions", "versions": ["v1"]}
-    if path == "/apis":
-        return {
-            "kind": "APIGroupList",
-            "groups": [
-                {
-                    "name": group.partition("/")[0],
-                    "versions": [{"version": group.partition("/")[2]}],
-                    "preferredVersion": {"version": group.partition("/")[2]},
-                }
-                for group in groups
-            ],
-        }
-    version = path.removeprefix("/apis/") if path.startswith("/apis/") else path[len("/api/") :]
-    if version not in groups and version != "v1":
-        return None
-    return {
-        "kind": "APIResourceList",
-        "groupVersion": version,
-        "resources": [
-            {
-                "name": kind.plural,
-                "singularName": kind.name.lower(),
-                "kind": kind.name,
-                "namespaced": kind.is_namespaced,
-                "verbs": ["get", "list", "watch", "create", "update", "patch", "delete"],
-            }
-            for kind in KINDS
-            if kind.api_version == version
-        ],
-    }

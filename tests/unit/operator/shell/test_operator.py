@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from gantrymq.fakes_kube.api_paths import KUBE_PLURALS
 from gantrymq.fakes_kube.life import Life
 from gantrymq.fakes_kube.operating import (
     OWNED,
@@ -16,7 +17,7 @@ from gantrymq.fakes_kube.operating import (
     operating,
     status,
 )
-from gantrymq.fakes_kube.server import KUBE_PLURALS, KubeServer
+from gantrymq.fakes_kube.server import KubeServer
 from gantrymq.fakes_kube.waiting import until
 from gantrymq.operator.kube.watch.reflector import Pace
 from gantrymq.operator.shell.assembly import Operator
