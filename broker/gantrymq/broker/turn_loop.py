@@ -64,7 +64,7 @@ class TurnLoop:
     ) -> None:
         """`carry_out` executes all effects other than responses; `fail` is called when the core
         cannot continue, and stops the loop; `after_turn` runs after each turn's responses, and
-        returns whether it has more to do. Without an `lease_deadline` there is no acknowledgement
+        returns whether it has more to do. Without a `lease_deadline` there is no acknowledgement
         deadline."""
         self._after_turn: Callable[[float], bool] = after_turn
         self._lease_deadline: LeaseDeadline = lease_deadline or LeaseDeadline()

@@ -30,7 +30,8 @@ from gantrymq.ha.election.follower_state import FollowerState
 from gantrymq.ha.lease.lease import NO_DISKS
 from gantrymq.ha.protocol.member_frames import Report
 
-# A member that is behind and has made no progress for this long is removed from the set.
+# A member that has made no progress for this long is removed from the set. A report is progress if
+# the member's position advanced, or if the member has the whole log.
 PROGRESS_SECONDS: Final = 1.5
 
 # If a member has made no progress for this long, the master begins to flush its own log. Before a
@@ -218,7 +219,7 @@ class InSyncReplicas:
         return due
 
     def has_late_member(self, now: float) -> bool:
-        """Whether a member of the set has made no progress for MISSED_SECONDS."""
+        """Whether a member of the set has made no progress for LATE_SECONDS."""
         return now >= self.member_late_at()
 
     def prepare(self, wanted: frozenset[int] | None) -> None:

@@ -1,8 +1,9 @@
 """Computes until when a master may acknowledge after it renewed its lease.
 
-A renewal extends the deadline to AUTHORITY_SECONDS after the moment at which the renewal was
+A renewal extends the deadline to LEASE_DEADLINE_SECONDS after the moment at which the renewal was
 *sent*. While the lease cannot be reached, promises extend it: if all members that could be elected
-promise not to seek the lease, the deadline is AUTHORITY_SECONDS after the question was sent.
+promise not to seek the lease, the deadline is LEASE_DEADLINE_SECONDS after the question was
+sent.
 """
 
 from __future__ import annotations

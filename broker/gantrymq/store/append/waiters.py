@@ -1,7 +1,8 @@
 """Answers sends that wait for the disk, for a follower, or for both.
 
-flush.py reports what is on disk. `replicated` reports the log position up to which at least one
-other member has the log. If there is no member to wait for, `missing` says why, and new sends are
+flush.py reports what is on disk. `replicated` reports the log position up to which the log is
+replicated: with fixed roles one slave has it, in an elected group all members of the in-sync set
+have it. If there is no member to wait for, `missing` says why, and new sends are
 answered SLAVE_NOT_AVAILABLE with that text. Sends that already wait continue to, because a member
 may come back in time, unless `miss` says that there is none for them either. A send that waits
 longer than slaveTimeout is answered FLUSH_SLAVE_TIMEOUT. If both the disk and the members fail, the
@@ -118,7 +119,7 @@ class Waiters:
         self._one_less(released.waiter, waiting)
 
     def replicated(self, position: int) -> None:
-        """Note that some other member has the log up to this position."""
+        """Note that the log is replicated up to this position."""
         if position <= self._replicated:
             return
         self._replicated = position

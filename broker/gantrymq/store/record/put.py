@@ -139,8 +139,9 @@ def check_batch(messages: Sequence[Record], settings: StoreSettings) -> Refused 
 
 
 def check_batch_body(body_bytes: int, settings: StoreSettings) -> Refused | None:
-    """Why a batch may not have a body of that size, or None. Like RocketMQ 5, this compares the
-    body of the request, not the size of its records in the log."""
+    """Why a batch may not have a body of that size, or None. Like RocketMQ 5, this compares
+    bodies, not the size of the records in the log: the body of the request where the batch came
+    as one, otherwise the sum of its messages' bodies."""
     if body_bytes <= settings.max_message_size:
         return None
     return illegal(

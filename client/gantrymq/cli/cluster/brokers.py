@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Upkeep: TypeAlias = "Callable[[Brokers, str], Flow[None]]"
 
 _BROKER: Final = Option("b", "brokerAddr", "this broker")
-_CLUSTER: Final = Option("c", "clusterName", "every master of this cluster")
+_CLUSTER: Final = Option("c", "clusterName", "every broker of this cluster")
 
 
 async def broker_status(admin: Administration, options: Options) -> Page:

@@ -5,8 +5,8 @@
     PULL_RETRY_IMMEDIATELY  the filter matches nothing, or the log lost it: continue after it
     PULL_OFFSET_MOVED       the queue begins later or ends before: continue at the given offset
 
-A slave never answers PULL_OFFSET_MOVED: messages that it lacks may be at its master, or still on
-the way to it.
+A slave does not answer PULL_OFFSET_MOVED, unless offsetCheckInSlave is set: messages that it lacks
+may be at its master, or still on the way to it.
 
 Each answer has the offset to continue from; its remark is the name of the store's pull status.
 """
@@ -77,7 +77,8 @@ class Pull:
 
 
 def checked(state: State, request: Request, header: PullMessageRequest) -> Pull | Reply:
-    """Return the validated pull, or its refusal; the checks are in Java's order."""
+    """Return the validated pull, or the answer instead: a refusal, or the offset to which an
+    administrator reset the group. The checks are in Java's order."""
     refusal = broker_refusal(state)
     if refusal is not None:
         return refusal
