@@ -5,9 +5,9 @@
 
 One call takes a run of whole frames. It stops at the first frame that is not a send, not whole, or
 not entirely plain: a topic that is not `served`, the first message of a queue, a transaction, a
-delay, a property that the store or the broker acts on, a body over maxMessageSize, a frame over 256 KiB, or malformed bytes. The
-broker decodes such a frame into a command and takes the general path, which checks, refuses and
-explains.
+delay, a property that the store or the broker acts on, a body over maxMessageSize, a frame over 256
+KiB, or malformed bytes. The broker decodes such a frame into a command and takes the general path,
+which checks, refuses and explains.
 
 Invariant: the general path would accept every message that the kernel takes, and would write the
 same bytes to the log. The stored properties are the producer's, followed by the broker's. For a
