@@ -67,7 +67,8 @@ def requests_page() -> str:
     lines = [
         "# Requests to a broker",
         _MADE,
-        "What is not served is answered REQUEST_CODE_NOT_SUPPORTED with the reason below.",
+        "A broker answers a request that it does not serve with REQUEST_CODE_NOT_SUPPORTED.",
+        "The last column has the reason that it gives.",
         "",
         "| code | name | a broker | why not |",
         "|---|---|---|---|",
@@ -89,7 +90,8 @@ def _header(header: type[Header] | None) -> str:
 def name_server_settings_page() -> str:
     """Every key of namesrv.properties."""
     about = (
-        "Keys of a properties file; as a variable `listenPort` is `GANTRY_LISTEN_PORT`.\n\n"
+        "Keys of a properties file. The environment variable of `listenPort` is\n"
+        "`GANTRY_LISTEN_PORT`, and so on.\n\n"
         f"{_changes_text('name server', 'UPDATE_NAMESRV_CONFIG', 'updateNamesrvConfig')}"
     )
     return _settings_page("the name server", about, NameServerSettings)
@@ -98,8 +100,9 @@ def name_server_settings_page() -> str:
 def broker_settings_page() -> str:
     """Every key of broker.conf but the store's."""
     about = (
-        "Keys of `broker.conf`, in the properties format; as a variable `listenPort` is\n"
-        "`GANTRY_LISTEN_PORT`. The store's keys stand in the same file: store-settings.md.\n\n"
+        "Keys of `broker.conf`, in the properties format. The environment variable of\n"
+        "`listenPort` is `GANTRY_LISTEN_PORT`, and so on. The\n"
+        "[settings of the store](store-settings.md) are in the same file.\n\n"
         f"{_CHANGES}"
     )
     return _settings_page("the broker", about, BrokerSettings)
@@ -115,8 +118,8 @@ def _changes_text(server: str, request: str, command: str) -> str:
     return (
         f"An administrator may change keys that change *at once* while the {server} runs, by\n"
         f"{request} (`mqadmin {command}`). All others are read when it starts, and\n"
-        "requests to change them are refused: those marked *never by request* with code 16, as\n"
-        "RocketMQ's black list is. A *secret* is shown as `***`."
+        "requests to change them are refused. Those marked *never by request* are refused with\n"
+        "code 16, as RocketMQ refuses the keys of its black list. A *secret* is shown as `***`."
     )
 
 

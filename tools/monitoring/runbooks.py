@@ -27,8 +27,8 @@ def index(groups: Iterable[Group]) -> str:
         "# Alerts",
         MADE,
         "Rules of the chart (`monitoring.alerts`) and of `charts/gantry/alerts/gantry.yaml` for a",
-        "Prometheus elsewhere. *critical*: look at once; *warning*: look today; *info*: explains",
-        "other signs. [Monitoring](../monitoring.md) says how to install them.",
+        "Prometheus elsewhere. *critical*: act at once; *warning*: act today; *info*: helps to",
+        "explain other alerts. [Monitoring](../monitoring.md) says how to install them.",
         "",
         "| alert | severity | fires when |",
         "|---|---|---|",
@@ -42,7 +42,7 @@ def index(groups: Iterable[Group]) -> str:
 
 def _section(alert: Alert) -> Iterator[str]:
     held = _words(alert.held_seconds)
-    after = f"After {held}" if held else "At once"
+    after = f"has held for {held}" if held else "holds"
     yield f"## {alert.name}"
     yield ""
     yield f"{alert.means} *{alert.severity.value}*"
@@ -50,7 +50,7 @@ def _section(alert: Alert) -> Iterator[str]:
     yield from _list("Causes", alert.causes)
     yield from _list("How to see it", alert.look)
     yield from _list("What to do", alert.act)
-    yield f"{after} of:"
+    yield f"The alert fires when this expression {after}:"
     yield ""
     yield f"    {alert.rule_expression()}"
 

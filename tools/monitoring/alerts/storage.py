@@ -9,8 +9,9 @@ from tools.monitoring.alert import Alert, Group, Severity
 _FREE: Final = "gantry_broker_disk_free_bytes / gantry_broker_disk_size_bytes"
 _MORE_SPACE: Final = (
     (
-        "Make the volume larger: on Kubernetes `spec.storage.size` of the BrokerCluster, where the"
-        " storage class allows it."
+        "Make the volume larger. On Kubernetes change the volume claims with `kubectl patch pvc`,"
+        " where the storage class allows it; `spec.storage.size` of the BrokerCluster cannot be"
+        " changed."
     ),
     (
         "Keep messages for a shorter time: `fileReservedTime`, in hours, takes effect at once"

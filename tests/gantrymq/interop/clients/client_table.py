@@ -20,21 +20,22 @@ ABOUT: Final = f"""\
 # Clients and features
 <!-- Made by tests/gantrymq/interop/clients/client_table.py; edit the scenarios instead. -->
 
-What unmodified clients do with the broker, each feature a scenario of `make interop` with counted
-messages: none lost, none twice where that is promised, in order where that is. The same scenarios
-are played with Java's broker {NEWEST} (`INTEROP_BROKER=java`), which decides what is right.
+This table says which features work between unmodified clients and the broker. Each feature is a
+scenario of `make interop`, which counts messages: none is lost, none is delivered twice where that
+is promised, and they arrive in order where that is promised. The same scenarios run with Java's
+broker {NEWEST} (`INTEROP_BROKER=java`), whose behaviour is the reference.
 """
 ABOUT_OWN: Final = """\
 ## Our own client and Java's brokers
 
-`gantrymq.client` does the same with all of them; the tests say what is stored, what comes, how
-often and in which order. In groups with Java's clients (`AllocateMessageQueueAveragely`,
-`AveragelyByCircle`, `ConsistentHash`, orderly) queues are shared out without overlap or gap while
-members of both kinds join, leave and are killed; each takes up what the other one left, replies to
-it, and pops with it from one group.
+`gantrymq.client` behaves the same with all of these brokers. The tests check what is stored, and
+what is delivered, how often and in which order. In groups that it shares with Java's clients
+(`AllocateMessageQueueAveragely`, `AveragelyByCircle`, `ConsistentHash`, orderly) every queue
+belongs to exactly one member while members of both kinds join, leave and are killed. Each kind
+continues where the other one stopped, replies to its requests, and pops with it in one group.
 """
 DIFFERENCES: Final = f"""
--: brokers of 4.9 have it not.
+-: brokers of 4.9 do not have the feature.
 
 Where the brokers differ, as these tests see it:
 
@@ -62,7 +63,7 @@ def page() -> str:
     for scenario in SCENARIOS:
         cells = [_cell(kind, scenario, notes) for kind in KINDS]
         lines.append(f"| {scenario.feature} | {' | '.join(cells)} |")
-    lines += ["", "-: not to be had, because of the client; no: not there yet.", ""]
+    lines += ["", "-: the client does not support it; no: the broker does not support it yet.", ""]
     lines += [f"{number}. {note}" for number, note in enumerate(notes, 1)]
     lines += ["", f"What does not work with Java's broker {NEWEST}:", ""]
     lines += [f"- {failure}" for failure in _failures_of_java()]
