@@ -13,6 +13,9 @@ from gantrymq.client.core.push.consume_settings import ConsumeSettings
 from gantrymq.client.core.push.listeners import Listener
 from gantrymq.client.core.push.push_consumer import PushGroupMember
 from gantrymq.fakes.brokers.cluster import Cluster, ClusterClient
+from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.offset import QueryConsumerOffsetRequest
 
 FIRST = ConsumeSettings(consume_from=ConsumeFrom.FIRST_OFFSET)
 
@@ -66,3 +69,26 @@ class Consumer:
             for each in self.member.status()
             if not each.queue.topic.startswith("%RETRY%")
         ]
+
+
+def stored_offset(cluster: Cluster, queue_id: int = 0, topic: str = "T") -> int:
+    """Return the offset that group G has committed at the broker."""
+    header = QueryConsumerOffsetRequest(
+        consumer_group="G", topic=topic, queue_id=queue_id, set_zero_if_not_found=False
+    )
+    answer = cluster.broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, header)
+    assert answer.ext is not None, answer
+    return int(answer.ext["offset"])
+
+
+def answer_once(cluster: Cluster, code: RequestCode, answer: Command | Exception) -> None:
+    """Answer the first such request about topic T, or about no topic, instead of the broker."""
+    answers = [answer]
+
+    def instead(address: str, command: Command) -> Command | Exception:
+        del address
+        if answers and (command.ext or {}).get("topic", "T") == "T":
+            return answers.pop()
+        return command
+
+    cluster.faults[code] = instead
