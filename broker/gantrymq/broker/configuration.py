@@ -1,4 +1,4 @@
-"""Loads a broker's settings from all their sources, and derives its identity from them.
+"""Loads a broker's settings from all their sources, and checks them against each other.
 
 defaults < file (-c) < saved at run time < environment GANTRY_<KEY> < flags. Settings saved at run
 time are in `gantry/overrides.properties` of the store. The broker's and the store's keys share one
@@ -28,7 +28,7 @@ from gantrymq.base.configuration.settings import (
     setting_fields,
     settings_to_text,
 )
-from gantrymq.base.errors import ConfigurationError, LocalError, RemoteError
+from gantrymq.base.errors import ConfigurationError, LocalError
 from gantrymq.broker.core.access.user_rules import user_rules_of
 from gantrymq.broker.core.acl.first_users import first_users, inner_credentials
 from gantrymq.broker.core.context import Identity
@@ -37,24 +37,25 @@ from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.processor.admin.java_keys import JAVA_KEYS
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.broker.setup import group_setup, link_setup
+from gantrymq.broker.setup.addresses import (
+    check_master_address,
+    identity_of,
+    record_address,
+    with_own_addresses,
+)
 from gantrymq.broker.setup.group_setup import GroupSetup
 from gantrymq.broker.setup.link_setup import LinkSetup
-from gantrymq.runtime.net.address import is_host_name, own_address, parse_address, resolve_address
-from gantrymq.runtime.net.listening import ANY_V6
 from gantrymq.runtime.security import secure_defaults
 from gantrymq.runtime.security.acl_file import read_credentials
 from gantrymq.runtime.security.certificates import ClientTls, ServerTls
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.retention.delete_hours import parse_hours
 from gantrymq.store.settings import StoreSettings
-from gantrymq.wire import hosts
 
 OVERRIDES: Final = "gantry/overrides.properties"
 
 # Subtracted from accessMessageInMemoryMaxRatio for a slave; Java's value.
 SLAVES_RATIO_LESS: Final = 10
-
-PORT_MAX: Final = 65_535
 
 _TLS_PREFIX: Final = "tls."
 _BROKER_KEYS: Final = frozenset(each.key for each in setting_fields(BrokerSettings))
@@ -105,13 +106,13 @@ def load(
     """
     layers, tls, root = _layers(config_file, environment, flags, data, defaults)
     broker, kept = _bound(layers)
-    settings = _with_accounts(_named(broker), root)
+    settings = _with_accounts(with_own_addresses(broker), root)
     if settings.secure_defaults:
         secure_defaults.check_broker(settings_to_text(settings), tls)
     server_tls = ServerTls.from_properties(tls)
     links = link_setup.read(broker, tls, server_tls)
     group = group_setup.read(broker, settings, socket.gethostname(), environment=environment)
-    ip_address = _ip_address(broker, has_group=group is not None)
+    ip_address = record_address(broker, has_group=group is not None)
     settings, warnings = _in_group(settings, group) if group else _in_role(settings)
     store = _for_role(replace(kept.settings, store_path_root_dir=str(root)), settings)
     client_tls = _client_tls(tls, broker)
@@ -119,7 +120,7 @@ def load(
     return Setup(
         settings,
         store,
-        _identity(settings, group, ip_address),
+        identity_of(settings, group, ip_address),
         server_tls,
         warnings,
         broker.unknown,
@@ -208,7 +209,7 @@ def _in_role(settings: BrokerSettings) -> tuple[BrokerSettings, tuple[str, ...]]
                 "Slave's brokerId must be > 0: brokerRole is SLAVE, so give brokerId=1, and each"
                 " further slave of this brokerName another number"
             )
-        _check_address(settings.ha_master_address)
+        check_master_address(settings.ha_master_address)
         return settings, ()
     if broker_id == 0:
         return settings, ()
@@ -232,28 +233,6 @@ def _in_group(
     return replace(settings, broker_id=group.number), tuple(told)
 
 
-def _ip_address(broker: Bound[BrokerSettings], *, has_group: bool) -> str:
-    """Check brokerIP1. Each record holds it as four or sixteen bytes: returns `ip:port` if it is a
-    name, and "" if it is an address."""
-    host = broker.settings.broker_ip1
-    try:
-        if host:
-            hosts.parse_address(host)
-    except RemoteError:
-        if not is_host_name(host):
-            what = "must be an IP address or a name, without a port; empty for this machine's own"
-            raise broker.refusal("brokerIP1", what) from None
-    else:
-        return ""
-    if has_group:
-        raise broker.refusal("brokerIP1", "must be an IP address where groupMembers elect")
-    address = resolve_address(host)
-    if address is None:
-        what = "has no address on this machine, and each message contains one: add it to DNS or"
-        raise broker.refusal("brokerIP1", f"{what} /etc/hosts, or write the address")
-    return _with_port(address, broker.settings.listen_port)
-
-
 def _check_region(broker: Bound[BrokerSettings]) -> None:
     try:
         check_region(broker.settings.region_id)
@@ -275,17 +254,6 @@ def _check_texts(kept: Bound[StoreSettings]) -> None:
         raise kept.refusal("messageDelayLevel", what) from None
     if not levels.delays_ms:
         raise kept.refusal("messageDelayLevel", what)
-
-
-def _check_address(address: str) -> None:
-    try:
-        if address:
-            parse_address(address)
-    except ConfigurationError as error:
-        raise ConfigurationError(
-            f"haMasterAddress={address}: {error}; it is the master's brokerIP2 with its"
-            " haListenPort, as in 10.0.0.1:10912, or is left to the name servers"
-        ) from error
 
 
 def _for_role(store: StoreSettings, settings: BrokerSettings) -> StoreSettings:
@@ -353,52 +321,6 @@ def _root(layers: Iterable[Layer], data: Path | None) -> Path:
         raise ConfigurationError(
             "there is no home folder for the store: set HOME, or give --data FOLDER"
         ) from error
-
-
-def _named(broker: Bound[BrokerSettings]) -> BrokerSettings:
-    """The settings with the addresses, names and ports that default to those of this machine."""
-    settings = broker.settings
-    address = settings.broker_ip1 or own_address()
-    # A pod may have IPv6 only; then nothing reaches a listener on all IPv4 addresses.
-    is_v6 = "bindAddress" not in broker.sources and ":" in address
-    bind_address = ANY_V6 if is_v6 else settings.bind_address
-    return replace(
-        settings,
-        bind_address=bind_address,
-        ha_bind_address=settings.ha_bind_address or bind_address,
-        metrics_bind_address=settings.metrics_bind_address or bind_address,
-        ha_listen_port=_ha_listen_port(settings),
-        broker_name=settings.broker_name or socket.gethostname(),
-        broker_ip1=address,
-        broker_ip2=settings.broker_ip2 or address,
-    )
-
-
-def _ha_listen_port(settings: BrokerSettings) -> int:
-    """haListenPort; by default the port after the broker's, or any free one if listenPort is 0."""
-    said, port = settings.ha_listen_port, settings.listen_port
-    if said or not port:
-        return said
-    if port == PORT_MAX:
-        raise ConfigurationError(f"listenPort={port} is the last port there is: give haListenPort")
-    return port + 1
-
-
-def _identity(settings: BrokerSettings, group: GroupSetup | None, ip_address: str) -> Identity:
-    return Identity(
-        settings.broker_name,
-        settings.broker_cluster_name,
-        settings.broker_id,
-        _with_port(settings.broker_ip1, settings.listen_port),
-        _with_port(settings.broker_ip2, settings.ha_listen_port),
-        member=group.number if group else 0,
-        group_address=group.address if group else "",
-        ip_address=ip_address,
-    )
-
-
-def _with_port(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _tls(layer: Layer) -> dict[str, str]:
