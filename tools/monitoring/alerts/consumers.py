@@ -157,7 +157,7 @@ RETRY_STORM: Final = Alert(
         "The application's log.",
         "Dashboard *Gantry: consumer groups and lag*, *Sent back*: since when?",
     ),
-    ("Mend the cause, or stop the consumers: messages that fail too often become dead letters.",),
+    ("Fix the cause, or stop the consumers: messages that fail too often become dead letters.",),
 )
 
 GROUP: Final = Group(

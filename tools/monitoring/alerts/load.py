@@ -53,7 +53,7 @@ PUT_LATENCY_HIGH: Final = Alert(
             " *Gantry: replication and failover*: *Bytes behind* (a slave)."
         ),
     ),
-    ("Mend the stage that is slow: each has an alert and a runbook of its own.",),
+    ("Fix the stage that is slow: each has an alert and a runbook of its own.",),
 )
 
 LOOP_LAG: Final = Alert(
@@ -76,7 +76,7 @@ LOOP_LAG: Final = Alert(
     ),
     (
         "Spread the load over more brokers.",
-        "Remove the CPU limit, or raise it: bursts of a second count.",
+        "Remove the CPU limit, or raise it: a limit that is reached for a second delays clients.",
     ),
 )
 
@@ -86,7 +86,7 @@ SERIES_DROPPED: Final = Alert(
     "gantry_metrics_dropped_series > 0",
     600,
     "{{ $labels.instance }} leaves out series of {{ $labels.metric }}",
-    "A metric has more series than the limit allows. Pages leave out the rest.",
+    "A metric has more series than the limit allows. `/metrics` leaves out the rest.",
     ("There are more topics, groups or pairs of them than the limit.",),
     ("`gantry topicList -n NAMESRV | wc -l`: are there topics that should not be?",),
     (

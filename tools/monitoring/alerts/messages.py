@@ -25,7 +25,7 @@ DEAD_LETTERS: Final = Alert(
     ),
     (
         (
-            "Mend the application, then send them again: `gantry spark dlq` counts, exports and"
+            "Fix the application, then send them again: `gantry spark dlq` counts, exports and"
             " resends dead letters."
         ),
     ),

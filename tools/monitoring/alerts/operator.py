@@ -42,7 +42,7 @@ LATE: Final = Alert(
         "Dashboard *Gantry: operator*: *Work queue*, *API requests*, *Reconcile time*.",
         _LOGS,
     ),
-    ("Wait, if the queue becomes shorter.", "Mend what the log names."),
+    ("Wait, if the queue becomes shorter.", "Fix the causes that the log names."),
     seconds=120,
 )
 
@@ -61,7 +61,7 @@ FAILING: Final = Alert(
     ),
     (_LOGS, "`kubectl describe bc CLUSTER`: conditions and events."),
     (
-        "Mend what the conditions name: [conditions](../conditions.md) has each reason.",
+        "Fix what the conditions name: [conditions](../conditions.md) has each reason.",
         "Report a defect, with the log's traceback.",
     ),
 )

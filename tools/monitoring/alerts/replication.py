@@ -125,7 +125,14 @@ DISK_FOREIGN: Final = Alert(
     "The disk of a member has the log of another group.",
     ("A volume was bound to the wrong claim, or copied from another group.",),
     ("The member's log names both groups.",),
-    ("Give the member its own volume back. It changes nothing on the foreign one.",),
+    (
+        "Give the member its own volume back. It changes nothing on the foreign one.",
+        (
+            "If the messages on the disk are the group's, or are not needed, decide that with"
+            " `gantry store adopt` or `archive`:"
+            " [store tool](../store-tool.md#identity-adopt-archive)."
+        ),
+    ),
 )
 
 SEAT_CONFLICT: Final = Alert(
@@ -140,7 +147,12 @@ SEAT_CONFLICT: Final = Alert(
         "Outside of Kubernetes: two brokers have the same member number.",
     ),
     ("The master's log names both disks.", "`kubectl get pods -o wide`."),
-    ("End the process that should not run. Until then acknowledgements count neither of them.",),
+    (
+        (
+            "End the process that should not run. Until then the master counts only the process"
+            " whose disk it knows for this member, and refuses the other one."
+        ),
+    ),
 )
 
 SERVICE_NOT_LED: Final = Alert(

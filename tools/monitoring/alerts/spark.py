@@ -22,7 +22,7 @@ QUERY_FAILED: Final = Alert(
         "The query's own code failed.",
     ),
     (_LOG,),
-    ("Mend the cause and start the query again: it goes on from its checkpoint.",),
+    ("Fix the cause and start the query again: it goes on from its checkpoint.",),
 )
 
 QUERY_STALLED: Final = Alert(
@@ -39,7 +39,7 @@ QUERY_STALLED: Final = Alert(
         "The driver has no executors.",
     ),
     (_LOG, "Spark's page: which stage runs, on which executor?"),
-    ("Mend what the task waits for.", "Restart the query: it goes on from its checkpoint."),
+    ("Fix what the task waits for.", "Restart the query: it goes on from its checkpoint."),
     seconds=600,
 )
 

@@ -106,7 +106,7 @@ LOG_SYNC_SLOW: Final = Alert(
     ),
     (
         "Move the store to a faster volume; with SYNC_FLUSH each send waits for a sync.",
-        "Move neighbours away from the device.",
+        "Move other workloads to other devices.",
     ),
 )
 

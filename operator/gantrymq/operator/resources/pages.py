@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ from gantrymq.operator.resources.schema import (
 )
 
 MADE: Final = "<!-- Made by `python -m tools.resources`; edit operator/ instead. -->"
+# An action that refers to the section of another condition.
+_SAME: Final = re.compile(r"^As for (\w+) with the (?:same reason|reason (\w+))\.$")
 
 # ------------------------------------------------------------------ fields
 
@@ -178,4 +181,14 @@ def _conditions(kind: Kind) -> Iterator[str]:
 def _section(row: Row | EventRow, first: str) -> Iterator[str]:
     yield from ("", f"### {row.heading}", "", f"{first} {row.meaning}")
     if row.action:
-        yield from ("", f"What to do: {row.action}")
+        yield from ("", f"What to do: {_with_link(row)}")
+
+
+def _with_link(row: Row | EventRow) -> str:
+    """Return the action; one that refers to another section links to it."""
+    same = _SAME.match(row.action)
+    if same is None or isinstance(row, EventRow):
+        return row.action
+    condition, reason = same[1], same[2] or row.reason
+    anchor = f"{row.kind}-{condition}-{reason}".lower()
+    return f"[As for {condition} with the reason {reason}](#{anchor})."

@@ -138,9 +138,9 @@ _READY: Final = (
         " others; a group that then lacks members in sync acknowledges no messages. The operator"
         " restarts no member of the group meanwhile.",
         "Wait two minutes. If the reason stays, because the brokers' image cannot tell which secret"
-        " they have or a kubelet is not heard of, restart all members of each group that the"
-        " message names at once, with the command in the message. The group elects a master again"
-        " within seconds, and no message is lost.",
+        " they have or a kubelet does not answer, restart the members of each group that the"
+        " message names, all at the same time, with the command in the message. The group elects a"
+        " master again within seconds, and no message is lost.",
     ),
     _row(
         ConditionType.READY,
