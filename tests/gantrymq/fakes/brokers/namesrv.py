@@ -96,6 +96,10 @@ class Broker:
         return self.but(version=self.version.next(2000), **changes)
 
 
+MASTER = Broker()
+SLAVE = Broker(id=1, address="10.0.0.2:10911", channel=FakeChannel("10.0.0.2:40000"))
+
+
 class Desk:
     """Sends requests to the core and executes its effects. Writes succeed unless `disk_failure`
     is set."""

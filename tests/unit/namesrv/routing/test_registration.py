@@ -1,25 +1,17 @@
-"""What a registration changes, rule by rule."""
+"""Tests what a broker's registration changes in the name server's routes."""
 
 from __future__ import annotations
 
 import pytest
 
 from gantrymq.base.tasks import run_to_end
-from gantrymq.fakes.brokers.namesrv import Broker, Desk, FakeChannel
-from gantrymq.namesrv.core.limits import NameServerLimits
+from gantrymq.fakes.brokers.namesrv import MASTER, SLAVE, Broker, Desk, FakeChannel
 from gantrymq.namesrv.core.messages import Reply, Request, Working
 from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.wire.bodies.registration import TOPICS_A_SLICE
 from gantrymq.wire.bodies.shared import DataVersion
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.command import Command
-
-MASTER = Broker()
-SLAVE = Broker(id=1, address="10.0.0.2:10911", channel=FakeChannel("10.0.0.2:40000"))
-
-
-def epoch(number: int) -> dict[str, str]:
-    return {"gantryEpoch": str(number)}
 
 
 class TestFirst:
@@ -290,166 +282,6 @@ class TestFilterServers:
         assert shown() == {}
 
 
-class TestEpochs:
-    """Masters of a replicated group share one address; the epoch says whose reign it is."""
-
-    OLD = Broker(ext=epoch(5), channel=FakeChannel("10.0.0.1:1"))
-    NEW = OLD.but(ext=epoch(6), channel=FakeChannel("10.0.0.2:1"))
-
-    def test_the_old_channel_does_not_take_the_new_master_along(self) -> None:
-        desk = Desk()
-        desk.registered(self.OLD)
-        desk.registered(self.NEW)
-        desk.close(self.OLD.channel)
-        desk.wait(60)
-        assert desk.addresses("T") == {"a": {0: self.NEW.address}}
-
-    @pytest.mark.parametrize("address", [OLD.address, "10.0.0.7:10911"])
-    def test_a_lower_epoch_does_not_replace_a_higher_one(self, address: str) -> None:
-        desk = Desk()
-        desk.registered(self.NEW)
-        answer = desk.register(self.OLD.newer(address=address, perm=4))
-        assert answer.code == 1
-        assert "epoch 6" in str(answer.remark)
-        assert desk.perms("T") == {"a": 6}
-        assert desk.addresses("T") == {"a": {0: self.NEW.address}}
-
-    def test_no_epoch_is_the_lowest(self) -> None:
-        desk = Desk()
-        desk.registered(self.NEW)
-        assert desk.register(self.NEW.but(ext={})).code == 1
-
-    def test_a_refused_registration_is_no_sign_of_life(self) -> None:
-        desk = Desk()
-        desk.registered(self.NEW)
-        for _ in range(4):
-            desk.wait(30)
-            assert desk.register(self.OLD).code == 1
-        desk.wait(5)
-        desk.assert_empty()
-
-    def test_an_unregistration_of_an_older_epoch_is_ignored(self) -> None:
-        desk = Desk()
-        desk.registered(self.NEW)
-        assert desk.unregister(self.OLD).code == 0
-        assert desk.unregister(self.OLD.but(ext={})).code == 0
-        assert desk.addresses("T") == {"a": {0: self.NEW.address}}
-        desk.unregister(self.NEW)
-        desk.assert_empty()
-
-    def test_a_higher_epoch_counts_more_than_state(self) -> None:
-        desk = Desk()
-        desk.registered(self.OLD.but(version=DataVersion(1, 1, 9)))
-        desk.registered(self.NEW.but(address="10.0.0.8:10911"))
-        assert desk.addresses("T") == {"a": {0: "10.0.0.8:10911"}}
-
-    @pytest.mark.parametrize("number", [2**63 - 1, 1_000_000_001, 1_000_007, -1])
-    def test_an_incredible_epoch_does_not_lock_the_master_out(self, number: int) -> None:
-        desk = Desk()
-        desk.registered(self.NEW)
-        answer = desk.register(self.NEW.but(ext=epoch(number)))
-        assert (answer.code, "cannot be" in str(answer.remark)) == (1, True)
-        desk.registered(self.NEW.but(ext=epoch(7)))
-
-    def test_nor_at_a_name_server_that_knows_none(self) -> None:
-        assert Desk().register(self.NEW.but(ext=epoch(1_000_000_001))).code == 1
-        assert Desk().register(self.NEW.but(ext=epoch(1_000_000_000))).code == 0
-
-    def test_a_slave_may_register_beside_a_higher_epoch(self) -> None:
-        desk = Desk()
-        desk.registered(self.NEW)
-        desk.registered(SLAVE)
-        assert desk.addresses("T") == {"a": {0: self.NEW.address, 1: SLAVE.address}}
-
-
-class TestBounds:
-    @pytest.mark.parametrize(
-        ("limits", "second"),
-        [
-            (NameServerLimits(brokers_max=1), SLAVE),
-            (NameServerLimits(topics_max=3), SLAVE.but(name="b", topics=("V", "W"))),
-            (NameServerLimits(placed_queues_max=2), SLAVE.but(name="b")),
-            (NameServerLimits(), SLAVE.but(topics=("V", ""))),
-            (NameServerLimits(name_characters_max=20), SLAVE.but(name="b" * 21)),
-            (NameServerLimits(name_characters_max=20), SLAVE.but(topics=("V" * 21, "W"))),
-            (NameServerLimits(filter_servers_max=1), SLAVE.but(filters=("f:1", "f:2"))),
-            (
-                NameServerLimits(listeners_max=1),
-                SLAVE.but(ext={"gantryListeners": "x=h:1;y=h:2"}),
-            ),
-        ],
-    )
-    def test_beyond_one_nothing_changes(self, limits: NameServerLimits, second: Broker) -> None:
-        desk = Desk(limits=limits)
-        desk.registered(MASTER)
-        answer = desk.register(second)
-        assert answer.code == 1
-        assert str(answer.remark).startswith("register broker failed: ")
-        assert len(desk.core.state.routes.members) == 1
-        assert desk.topics(Code.GET_ALL_TOPIC_LIST_FROM_NAMESERVER) == {"T", "U"}
-
-    def test_topics_stay_where_taking_them_off_would_exceed_one(self) -> None:
-        desk = Desk(
-            NameServerSettings(delete_topic_with_broker_registration=True),
-            limits=NameServerLimits(placed_queues_max=3),
-        )
-        desk.registered(MASTER.but(topics=("T", "U", "V")))
-        other = MASTER.but(name="b", address="10.0.0.3:10911", topics=("T", "U", "V"))
-        desk.registered(other)
-        desk.registered(other.newer(topics=("T", "U")))
-        assert desk.perms("V") == {"a": 6}
-        desk.registered(MASTER.newer(topics=("T", "V")))
-        assert desk.perms("U") == {"a": 6, "b": 6}
-        assert any("topics not deleted" in line for line in desk.lines)
-
-    def test_a_broker_that_is_known_goes_on_at_the_bound(self) -> None:
-        desk = Desk(limits=NameServerLimits(brokers_max=1, topics_max=2, placed_queues_max=3))
-        desk.registered(MASTER)
-        desk.registered(MASTER.newer(perm=4))
-        assert desk.perms("T") == {"a": 4}
-
-    @pytest.mark.parametrize("field", ["brokerName", "brokerAddr", "clusterName", "brokerId"])
-    def test_a_registration_must_name_its_broker(self, field: str) -> None:
-        desk = Desk()
-        header = {key: value for key, value in MASTER.header().items() if key != field}
-        answer = desk.ask(Code.REGISTER_BROKER, header, MASTER.body().encode())
-        assert answer.code == 1
-        assert field in str(answer.remark)
-        desk.assert_empty()
-
-    @pytest.mark.parametrize("listeners", [
-        "external", "=h:1", "external=", "external=nowhere", "external=:", "external=h:",
-        "external=:1", "external=h:0", "external=h:65536", "external=a b:1", " =h:1",
-    ])  # fmt: skip
-    def test_invalid_listeners_are_refused(self, listeners: str) -> None:
-        desk = Desk()
-        answer = desk.register(MASTER.but(ext={"gantryListeners": listeners}))
-        assert (answer.code, "gantryListeners" in str(answer.remark)) == (1, True)
-        desk.assert_empty()
-
-    @pytest.mark.parametrize("body", [b"nonsense", b"\x78nonsense", b"[]"])
-    def test_a_body_that_is_none_is_refused(self, body: bytes) -> None:
-        desk = Desk()
-        answer = desk.ask(Code.REGISTER_BROKER, MASTER.header(), body)
-        assert answer.code == 1
-        assert "Failed to decode RegisterBrokerBody, " in str(answer.remark)
-        assert desk.core.counters.registrations_refused == 1
-        desk.assert_empty()
-
-    def test_a_wrong_checksum_is_refused(self) -> None:
-        desk = Desk()
-        header = {**MASTER.header(), "bodyCrc32": "12345"}
-        answer = desk.ask(Code.REGISTER_BROKER, header, MASTER.body().encode())
-        assert (answer.code, answer.remark) == (1, "crc32 not match")
-        desk.assert_empty()
-
-    def test_a_large_registration_does_not_flood_the_log(self) -> None:
-        desk = Desk()
-        desk.registered(MASTER.but(topics=[f"T{n}" for n in range(1000)]))
-        assert len(desk.lines) < 100
-        assert "registered 1000 topics of a in all" in desk.lines
-
-
 def test_order_configuration_comes_with_the_answer_once_it_exists() -> None:
     desk = Desk(namespaces={"ORDER_TOPIC_CONFIG": {"T": "a:4"}})
     assert desk.register(MASTER).body == b'{"table":{"T":"a:4"}}'
@@ -494,7 +326,9 @@ class TestPieces:
         working = self.begin(desk, MASTER.newer(topics=self.topics))
         next(working.task)
         rival = Broker(
-            address="10.0.0.7:10911", channel=FakeChannel("10.0.0.7:40000"), ext=epoch(5)
+            address="10.0.0.7:10911",
+            channel=FakeChannel("10.0.0.7:40000"),
+            ext={"gantryEpoch": "5"},
         )
         assert desk.register(rival).code == 0
 
