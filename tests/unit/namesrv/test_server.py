@@ -1,98 +1,30 @@
-"""Tests the whole name server over real loopback sockets and files."""
+"""Tests how a whole name server serves clients over real loopback sockets."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-import threading
 import urllib.request
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
-from pathlib import Path
 
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.memory_account import MemoryAccount
 from gantrymq.fakes.brokers.namesrv import Broker
-from gantrymq.namesrv.configuration import Setup
+from gantrymq.fakes.brokers.namesrv_host import (
+    SECONDS,
+    Dial,
+    StartHost,
+    ask_route,
+    register,
+    route,
+    until,
+)
 from gantrymq.namesrv.core.messages import Notify
-from gantrymq.namesrv.core.settings import NameServerSettings
-from gantrymq.namesrv.server import LINES_MAX, LINES_SECONDS, NameServerHost
 from gantrymq.remoting.events import Reason
-from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock, VirtualClock
-from gantrymq.runtime.net.backlog import LONG_BYTES
-from gantrymq.runtime.net.dialer import Connection, Dialer
-from gantrymq.wire import javajson
-from gantrymq.wire.bodies.route import TopicRouteData
+from gantrymq.runtime.clock import VirtualClock
+from gantrymq.runtime.net.dialer import Connection
 from gantrymq.wire.codes import RequestCode as Code
-from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command, Encoding
-from gantrymq.wire.frames import encode
-
-StartHost = Callable[..., Awaitable[NameServerHost]]
-Dial = Callable[[NameServerHost, str], Connection]
-SECONDS = 5.0
-
-
-@pytest.fixture
-async def start_host(tmp_path: Path) -> AsyncIterator[StartHost]:
-    """Starts name servers on free ports, files below the test's folder."""
-    async with AsyncExitStack() as stack:
-
-        async def start(
-            *,
-            listeners: str = "internal:127.0.0.1:0",
-            metrics_port: int = 0,
-            idle_seconds: int = 120,
-            clock: Clock = SYSTEM_CLOCK,
-        ) -> NameServerHost:
-            settings = NameServerSettings(
-                bind_address="127.0.0.1",
-                listeners=listeners,
-                metrics_port=metrics_port,
-                server_channel_max_idle_time_seconds=idle_seconds,
-                kv_config_path=str(tmp_path / "kvConfig.json"),
-                config_store_path=str(tmp_path / "namesrv.properties"),
-            )
-            host = NameServerHost(Setup(settings), clock)
-            stack.push_async_callback(host.stop)
-            await host.start()
-            return host
-
-        yield start
-
-
-@pytest.fixture
-async def dial() -> AsyncIterator[Dial]:
-    """A connection of its own to a listener of a host."""
-    async with AsyncExitStack() as stack:
-
-        def connect(host: NameServerHost, listener: str = "internal") -> Connection:
-            dialer = Dialer()
-            stack.push_async_callback(dialer.close)
-            address, port = host.addresses[listener]
-            return dialer.connection(f"{address}:{port}")
-
-        yield connect
-
-
-def ask_route(topic: str, encoding: Encoding = Encoding.JSON) -> Command:
-    return Command(
-        Code.GET_ROUTEINFO_BY_TOPIC, version=479, ext={"topic": topic}, encoding=encoding
-    )
-
-
-async def register(connection: Connection, broker: Broker) -> None:
-    command = Command(
-        Code.REGISTER_BROKER, version=479, ext=broker.header(), body=broker.body().encode()
-    )
-    assert (await connection.request(command, SECONDS)).code == 0
-
-
-async def route(connection: Connection, topic: str) -> TopicRouteData | None:
-    answer = await connection.request(ask_route(topic), SECONDS)
-    return TopicRouteData.from_json(javajson.loads(answer.body)) if answer.code == 0 else None
 
 
 async def becomes_empty(connection: Connection, topic: str) -> None:
@@ -132,53 +64,6 @@ async def test_answers_come_in_the_encoding_of_the_question(
     for encoding in Encoding:
         answer = await client.request(ask_route("T", encoding), SECONDS)
         assert (answer.code, answer.encoding, answer.version) == (17, encoding, 479)
-
-
-async def test_flood_of_an_address_is_paused_and_refused_and_every_request_is_answered(
-    start_host: StartHost, dial: Dial
-) -> None:
-    host = await start_host()
-    client = dial(host, "internal")
-    limits = b"maxRequestsPerSecondPerAddress=1\nquotaDelayMaxMillis=50"
-    command = Command(Code.UPDATE_NAMESRV_CONFIG, version=479, body=limits)
-    assert (await client.request(command, SECONDS)).code == 0
-    flood = [client.request(ask_route("T"), SECONDS) for _ in range(40)]
-    codes = [answer.code for answer in await asyncio.gather(*flood)]
-    assert (codes[0], codes[-1]) == (ResponseCode.TOPIC_NOT_EXIST, ResponseCode.SYSTEM_BUSY)
-    assert host.core.quota.counts.delays > 0
-
-
-async def test_kv_and_settings_are_on_disk_when_answered_and_survive_a_restart(
-    start_host: StartHost, dial: Dial, tmp_path: Path
-) -> None:
-    host = await start_host()
-    client = dial(host, "internal")
-    (tmp_path / "namesrv.properties").write_text("# mine\nclusterTest=true\n")
-    item = {"namespace": "n", "key": "k", "value": "v"}
-    for command in (
-        Command(Code.PUT_KV_CONFIG, ext=item),
-        Command(Code.UPDATE_NAMESRV_CONFIG, body=b"orderMessageEnable=true"),
-    ):
-        assert (await client.request(command, SECONDS)).code == 0
-    assert (tmp_path / "kvConfig.json").read_text() == '{"configTable":{"n":{"k":"v"}}}'
-    text = (tmp_path / "namesrv.properties").read_text()
-    assert text == "# mine\nclusterTest=true\norderMessageEnable=true\n"
-    second = dial(await start_host(), "internal")
-    answer = await second.request(Command(Code.GET_KV_CONFIG, ext=item), SECONDS)
-    assert answer.ext == {"value": "v"}
-
-
-async def test_a_file_that_cannot_be_written_refuses_the_change(
-    start_host: StartHost, dial: Dial, tmp_path: Path
-) -> None:
-    client = dial(await start_host(), "internal")
-    (tmp_path / "kvConfig.json").mkdir()
-    item = {"namespace": "n", "key": "k", "value": "v"}
-    answer = await client.request(Command(Code.PUT_KV_CONFIG, ext=item), SECONDS)
-    assert answer.code == 1
-    assert "kvConfigPath could not be written" in str(answer.remark)
-    answer = await client.request(Command(Code.GET_KV_CONFIG, ext=item), SECONDS)
-    assert answer.code == 22
 
 
 async def test_a_broken_handler_is_answered_and_the_rest_goes_on(
@@ -251,12 +136,6 @@ async def test_notices_reach_the_brokers_own_port(
             assert b'"code":905' in await received
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(SECONDS):
-        while not condition():  # noqa: ASYNC110  # what is awaited has no event
-            await asyncio.sleep(0)
-
-
 # ---------------------------------------------------------------------- time
 
 
@@ -302,122 +181,3 @@ async def test_idle_connections_end_when_the_setting_says(
 
     await until(lambda: host._server.connection_count == 0)
     assert host._server.counters.closed == {("internal", Reason.IDLE): 1}
-
-
-# ---------------------------------------------------------------------- bounds
-
-
-async def test_memory_of_connections_is_bounded(start_host: StartHost) -> None:
-    host = await start_host()
-    host._server.memory = MemoryAccount(2000, share_min=0)
-    _, writer = await asyncio.open_connection(*host.addresses["internal"])
-    writer.write(encode(Command(Code.REGISTER_BROKER, body=bytes(4000)))[:2000])
-
-    await until(lambda: bool(host._server.counters.closed))
-
-    assert host._server.counters.closed == {("internal", Reason.MEMORY_BUDGET): 1}
-    writer.close()
-
-
-async def test_oneway_requests_are_served_and_then_in_flight_no_more(
-    start_host: StartHost, dial: Dial
-) -> None:
-    host = await start_host()
-    client = dial(host, "internal")
-    for _ in range(3):
-        await client.notify(ask_route("T"))
-    assert (await client.request(ask_route("T"), SECONDS)).code == 17
-
-    [channel] = host._server.channels
-    assert host.core.counters.requests[Code.GET_ROUTEINFO_BY_TOPIC, 17] == 4
-    assert channel._session.requests_in == 0
-
-
-async def test_long_requests_wait_and_are_answered_in_their_order(
-    start_host: StartHost, dial: Dial
-) -> None:
-    host = await start_host()
-    client = dial(host, "internal")
-    long = ask_route("T")
-    long.body = bytes(LONG_BYTES)
-
-    answers = await asyncio.gather(
-        *(client.request(command, SECONDS) for command in (ask_route("T"), long, ask_route("T")))
-    )
-
-    assert [answer.code for answer in answers] == [17] * 3
-    assert [answer.opaque for answer in answers] == [0, 1, 2]
-
-
-async def test_lines_that_peers_provoke_are_limited_by_kind(
-    start_host: StartHost, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("INFO", "namesrv")
-    clock = VirtualClock()
-    host = await start_host(clock=clock)
-    effects = host.core.state.effects
-    for number in range(LINES_MAX + 50):
-        effects.warning(f"Can't register topicConfigWrapper=['t{number}']")
-    effects.info("new broker registered, it")
-
-    host._after(clock.monotonic())
-    lines = [record.getMessage() for record in caplog.records if record.name == "namesrv"]
-    assert len(lines) == LINES_MAX + 1
-    assert lines[-1] == "new broker registered, it"
-    assert host._log_timer is not None
-    clock.advance(LINES_SECONDS)
-    host._settle_log()
-
-    assert "… and 50 more" in caplog.records[-1].getMessage()
-
-
-# ---------------------------------------------------------------------- files
-
-
-async def test_stopping_waits_for_files_before_it_closes_connections(
-    start_host: StartHost, dial: Dial, tmp_path: Path
-) -> None:
-    host = await start_host()
-    client = dial(host, "internal")
-    disk_works = threading.Event()
-    host._saver._thread.submit(disk_works.wait)
-    item = {"namespace": "n", "key": "k", "value": "v"}
-    asking = asyncio.ensure_future(client.request(Command(Code.PUT_KV_CONFIG, ext=item), SECONDS))
-    await until(lambda: bool(host._tasks))
-    stopping = asyncio.ensure_future(host.stop())
-    for _ in range(100):
-        await asyncio.sleep(0)
-    assert not host._server._is_stopping
-
-    disk_works.set()
-
-    await stopping
-    assert (await asking).code == 0
-    assert (tmp_path / "kvConfig.json").exists()
-
-
-async def test_a_settings_file_broken_by_hand_refuses_the_change_and_those_after_it(
-    start_host: StartHost, dial: Dial, tmp_path: Path
-) -> None:
-    client = dial(await start_host(), "internal")
-    (tmp_path / "namesrv.properties").write_text("path=C:\\users\n")
-    change = Command(Code.UPDATE_NAMESRV_CONFIG, body=b"orderMessageEnable=true")
-    for _ in range(2):
-        answer = await client.request(change, SECONDS)
-        assert answer.code == 1
-        assert "needs four hexadecimal digits" in str(answer.remark)
-
-    (tmp_path / "namesrv.properties").unlink()
-    assert (await client.request(change, SECONDS)).code == 0
-
-
-async def test_a_path_in_a_circle_refuses_the_change_and_those_after_it(
-    start_host: StartHost, dial: Dial, tmp_path: Path
-) -> None:
-    client = dial(await start_host(), "internal")
-    (tmp_path / "kvConfig.json").symlink_to("kvConfig.json")
-    change = Command(Code.PUT_KV_CONFIG, ext={"namespace": "n", "key": "k", "value": "v"})
-    for _ in range(2):
-        answer = await client.request(change, SECONDS)
-        assert answer.code == 1
-        assert "kvConfigPath could not be written" in str(answer.remark)
