@@ -1,0 +1,1 @@
+"""Fakes of brokers whose accounts control access."""
