@@ -2,13 +2,11 @@
 
 INTEROP_BROKER=java tests a second Java broker instead, which must pass too: a test that fails there
 is wrong about Java. What may differ is in admin_commands, each with its reason; Gantry's remarks
-may also be longer than Java's. The name server's commands have a module of their own.
+may also be longer than Java's. Exports and the name server's commands have modules of their own.
 """
 
 import json
-import os
 import re
-from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
@@ -17,7 +15,6 @@ import pytest
 from gantrymq.interop.admin import admin_commands
 from gantrymq.interop.admin.admin_commands import (
     ACCOUNTS_OF_4,
-    EXPORTED_BY_ONE,
     GANTRY_ONLY_FIGURES,
     GANTRY_ONLY_SETTINGS,
     JAVA_ONLY_TOPICS_AND_GROUPS,
@@ -32,62 +29,11 @@ from gantrymq.interop.admin.admin_commands import (
     USERS_AND_RIGHTS,
 )
 from gantrymq.interop.admin.admin_pair import Pair, lines
-from gantrymq.interop.admin.admin_sides import (
-    CLUSTER,
-    GROUP,
-    PRODUCERS,
-    TOPIC,
-    AdminSide,
-    admin_sides,
-)
+from gantrymq.interop.admin.admin_sides import CLUSTER, GROUP, PRODUCERS, TOPIC
 from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.clients.drivers import MqAdmin
-from gantrymq.interop.releases import NEWEST, OLDEST, REFERENCE
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="session")
-def kind() -> BrokerKind:
-    """The program that is the broker under test."""
-    return BrokerKind(os.environ.get("INTEROP_BROKER", BrokerKind.GANTRY.value))
-
-
-@pytest.fixture(scope="module")
-def admin_pair(
-    kind: BrokerKind, folder: Callable[[str], Path]
-) -> Iterator[tuple[AdminSide, AdminSide]]:
-    """Both sides, for the whole module."""
-    with admin_sides(kind, folder) as sides:
-        yield sides
-
-
-@pytest.fixture
-def both(admin: MqAdmin, admin_pair: tuple[AdminSide, AdminSide]) -> Pair:
-    """The tool of each release."""
-    return Pair(admin, admin_pair)
-
-
-@pytest.fixture
-def of_5(admins: Callable[[str], MqAdmin], admin_pair: tuple[AdminSide, AdminSide]) -> Pair:
-    """The tool for commands that only the newer release has."""
-    return Pair(admins(NEWEST), admin_pair)
-
-
-@pytest.fixture(params=[REFERENCE, OLDEST])
-def exporting(
-    request: pytest.FixtureRequest,
-    admins: Callable[[str], MqAdmin],
-    admin_pair: tuple[AdminSide, AdminSide],
-) -> Pair:
-    """Tools that can read exports of Java's broker. The newest one cannot."""
-    return Pair(admins(request.param), admin_pair)
-
-
-@pytest.fixture
-def of_4(admins: Callable[[str], MqAdmin], admin_pair: tuple[AdminSide, AdminSide]) -> Pair:
-    """The tool for commands that only the older release has."""
-    return Pair(admins(OLDEST), admin_pair)
 
 
 @pytest.mark.parametrize("command", READS)
@@ -148,7 +94,9 @@ def _assert_refused_by_both(pair: Pair, command: str) -> None:
 def test_each_command_of_the_tool_is_tested_or_left_out_for_a_reason(admin: MqAdmin) -> None:
     admin.order([])
     commands = re.findall(r"^   (\w+) ", str(admin.outcome()["out"]), re.MULTILINE)
-    sources = Path(__file__).read_text() + Path(str(admin_commands.__file__)).read_text()
+    modules = [Path(str(admin_commands.__file__))]
+    modules += Path(__file__).parent.glob("test_mqadmin_broker*.py")
+    sources = "".join(module.read_text() for module in modules)
     asked = {*re.findall(r"\"(\w+)[ \"]", sources), *LEFT_OUT}
     assert len(commands) > 50
     assert [each for each in commands if each not in asked] == []
@@ -426,73 +374,3 @@ def test_waiting_messages_are_skipped(both: Pair) -> None:
 def test_a_running_consumer_is_reset(both: Pair) -> None:
     both.same(f"resetOffsetByTime -g {GROUP} -t {TOPIC} -s now")
     both.same(f"consumerProgress -g {GROUP}")
-
-
-# ------------------------------------------------------------------ exports
-
-
-@pytest.mark.parametrize(
-    ("command", "name"),
-    [
-        (f"exportMetadata -c {CLUSTER} -f {{folder}}", "metadata"),
-        ("exportMetadata -b {broker} -f {folder} -t", "topic"),
-        ("exportMetadata -b {broker} -f {folder} -g", "subscriptionGroup"),
-    ],
-)
-def test_exports(exporting: Pair, command: str, name: str) -> None:
-    exporting.same(command)
-    reference, subject = exported(exporting, name)
-    assert subject == reference
-
-
-def test_exported_settings_and_figures(
-    admins: Callable[[str], MqAdmin], admin_pair: tuple[AdminSide, AdminSide], kind: BrokerKind
-) -> None:
-    both = Pair(admins(REFERENCE), admin_pair)
-    both.same(f"exportConfigs -c {CLUSTER} -f {{folder}}")
-    both.same(f"exportMetrics -c {CLUSTER} -f {{folder}}")
-    own = EXPORTED_BY_ONE if kind is BrokerKind.GANTRY else set()
-    for name in ("configs", "metrics"):
-        reference, subject = (_names(each) for each in exported(both, name))
-        assert reference ^ subject <= own
-
-
-@pytest.mark.parametrize(
-    ("command", "reads_java"),
-    [("exportConfigs", True), ("exportMetrics", False), ("exportMetadata", False)],
-)
-def test_newest_tool_exports_from_gantry(
-    of_5: Pair, kind: BrokerKind, command: str, reads_java: bool
-) -> None:
-    reference, subject = of_5.outputs(f"{command} -c {CLUSTER} -f {{folder}}")
-    assert ("success" in reference) == reads_java, reference
-    assert ("success" in subject) == (reads_java or kind is BrokerKind.GANTRY), subject
-
-
-@pytest.mark.parametrize("command", ["exportConfigs", "exportMetrics"])
-def test_older_tool_exports_only_from_gantry(of_4: Pair, kind: BrokerKind, command: str) -> None:
-    reference, subject = of_4.outputs(f"{command} -c {CLUSTER} -f {{folder}}")
-    assert "NullPointerException" in reference
-    assert ("success" in subject) == (kind is BrokerKind.GANTRY)
-
-
-def exported(pair: Pair, name: str) -> list[object]:
-    """The files that the tool has written, Java's first."""
-    texts = [(side.export_folder / f"{name}.json").read_text() for side in pair.sides]
-    return [_shape(json.loads(text)) for text in texts]
-
-
-def _names(value: object) -> set[str]:
-    if not isinstance(value, dict):
-        return set()
-    return set(value).union(*map(_names, value.values()))
-
-
-def _shape(value: object) -> object:
-    """The value without times, figures, and members that only Java has."""
-    if isinstance(value, dict):
-        left_out = {"exportTime", "dataVersion", *JAVA_ONLY_TOPICS_AND_GROUPS}
-        return {key: _shape(each) for key, each in value.items() if key not in left_out}
-    if isinstance(value, list):
-        return sorted(map(str, value))
-    return re.sub(r"127\.0\.0\.1:\d+|\d+(\.\d+)?", "<n>", str(value))
