@@ -16,9 +16,10 @@ its records. Held against it:
 - the volume of another group never leads, nothing is copied to it or from it, and nothing is cut
   from it; and no member knows of an epoch that no member has written
 
-Which losses are excused is in group_losses.py. What a machine lost is read from its disk in the
-moment the power goes, not taken from recovery, which must find all of it. Until a master begins
-without it, a member of the set may lack what its volume lost, and nothing else.
+Which losses are excused is in group_losses.py, and when a master may believe in its authority in
+group_authority.py. What a machine lost is read from its disk in the moment the power goes, not
+taken from recovery, which must find all of it. Until a master begins without it, a member of the
+set may lack what its volume lost, and nothing else.
 
 A master whose clocks stood still cannot know that its time is over. It may believe in its epoch
 until that is over by its own clock; what it acknowledges must be in the history all the same.
@@ -33,18 +34,16 @@ from typing import Final, final
 
 from gantrymq.broker.core.state import State
 from gantrymq.ha.lease.lease import Lease
+from gantrymq.sim.checks.group_authority import AuthorityCheck
 from gantrymq.sim.checks.group_losses import Election, Keys, Losses, common_end
 from gantrymq.sim.checks.group_mirror import Mirror, Place, Stored
 from gantrymq.sim.checks.group_rules import Process, Rules
 from gantrymq.sim.group.group_tables import TableChecks
-from gantrymq.sim.group.group_world import DRIFT_MAX, World
+from gantrymq.sim.group.group_world import World
 from gantrymq.sim.nodes.group_lease_store import LeaseStore
 from gantrymq.sim.nodes.group_network import Network
-from gantrymq.sim.nodes.group_volumes import FOREIGN, FOREIGN_TOPIC, TWIN
+from gantrymq.sim.nodes.group_volumes import FOREIGN, FOREIGN_TOPIC
 from gantrymq.store.record.dispatch_entry import SCHEDULE_TOPIC
-
-# As the rules have it; a constant of its own, so that another one in the product is noticed.
-LEASE_DEADLINE_SECONDS: Final = 3.0
 
 _HEAD: Final = struct.Struct(">i16xqq")
 
@@ -65,10 +64,10 @@ class Checks:
         self.top: Stored | None = None
         self.volumes: dict[str, int] = {}
         """The key of each volume, by the UUID of its disk; of others it is the seat's number."""
+        self._authority = AuthorityCheck(world, store, network, self.keys)
         self._flushes = rules.flushes
         self._lease: Lease | None = None
         self._losses = Losses(self.mirrors, self.mirror)
-        self._network = network
         self._read: dict[Place, int] = {}
         self._rules = rules
         self._store = store
@@ -311,31 +310,7 @@ class Checks:
 
     def has_authority(self, process: Process, now: float) -> None:
         """It would acknowledge now, which is by its own clock."""
-        if process.has_old_clock:
-            self._world.tally["looks at a master whose clocks stood still"] += 1
-            return
-        assert process.epoch == self.epoch, (
-            f"member {process.number} believes in its epoch {process.epoch}, and epoch"
-            f" {self.epoch} has begun"
-        )
-        self._was_renewed_in_time(process, now)
-
-    def _was_renewed_in_time(self, process: Process, now: float) -> None:
-        """Else the whole set has promised: a member that it cannot reach for so long has not."""
-        since = now - self._store.renewed_at.get(process.number, 0.0)
-        lease = self._store.truth
-        if since <= LEASE_DEADLINE_SECONDS or lease is None or process.number not in lease.in_sync:
-            return
-        self._world.tally["looks at a master on promises"] += 1
-        for other in lease.in_sync - {process.number}:
-            if any(key >= TWIN for key in self.keys(lease, {other})):
-                continue  # the machine that has this number in the network is another one
-            ways = (process.number, other), (other, process.number)
-            cut = max(self._network.cut_for(*way) for way in ways)
-            assert cut <= LEASE_DEADLINE_SECONDS * (1.0 + DRIFT_MAX), (
-                f"member {process.number} believes that it may acknowledge: its lease was renewed"
-                f" {since:.2f} s ago, and member {other}, which might take it, cut off {cut:.2f} s"
-            )
+        self._authority.must_hold(process, self.epoch, now)
 
     def _forget(self, common: int) -> None:
         """What lies behind was lost."""

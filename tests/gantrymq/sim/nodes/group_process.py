@@ -39,7 +39,8 @@ from gantrymq.broker.core.messages import (
 )
 from gantrymq.broker.core.state import State
 from gantrymq.ha.lease.lease import Lease
-from gantrymq.sim.checks.group_checks import LEASE_DEADLINE_SECONDS, Checks
+from gantrymq.sim.checks.group_authority import LEASE_DEADLINE_SECONDS
+from gantrymq.sim.checks.group_checks import Checks
 from gantrymq.sim.group.group_callers import Caller, Channel
 from gantrymq.sim.group.group_world import Do, Life
 from gantrymq.sim.nodes.group_machine import Machine, Replica
