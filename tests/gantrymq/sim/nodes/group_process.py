@@ -1,6 +1,7 @@
 """Runs a broker's process in a simulated group, with the real core and the real store.
 
-The disk is one of the tests; the turns are those of `turn_loop.py` and `server.py`.
+The disk is one of the tests, and `group_disk_jobs.py` says how long its work takes; the turns are
+those of `turn_loop.py` and `server.py`.
 
 What arrives goes into the core, and a turn follows; what the core wants done is done when the turn
 is over, or later, where the process stood still in between: then authority may have run out, which
@@ -43,6 +44,7 @@ from gantrymq.sim.checks.group_authority import LEASE_DEADLINE_SECONDS
 from gantrymq.sim.checks.group_checks import Checks
 from gantrymq.sim.group.group_callers import Caller, Channel
 from gantrymq.sim.group.group_world import Do, Life
+from gantrymq.sim.nodes.group_disk_jobs import DiskJobs
 from gantrymq.sim.nodes.group_machine import Machine, Replica
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.testing.faulty_disk import PowerCut
@@ -88,10 +90,10 @@ class BrokerProcess:
         self.ended: Callable[[str], None] = lambda reason: None
         self.register: Do = lambda: None
         self.replica: Replica | None = None
-        self._background = machine.background
         self._channels: dict[Channel, None] = {}
         self._checks = checks
         self._disk = machine.volume.disk
+        self._disk_jobs = DiskJobs(machine, life, self.enter, self.turn_soon)
         self._files = machine.volume.files
         self._is_masters_turn = False
         self._is_turn_due = False
@@ -99,7 +101,6 @@ class BrokerProcess:
         self._log_end = 0
         self._pace = machine.pace
         self._random = machine.random
-        self._started = 0
         self._wakes_at = NEVER
 
     @property
@@ -250,7 +251,7 @@ class BrokerProcess:
             deadline = min(deadline, replica.deadline(now))
             if not self.state.effects.is_empty:
                 self.turn_soon()
-        self._begin_jobs()
+        self._disk_jobs.begin()
         self._wake_by(deadline, now)
 
     def replica_turn(self, now: float, wall_ms: int) -> None:
@@ -271,57 +272,6 @@ class BrokerProcess:
         if deadline == self._wakes_at:
             self._wakes_at = NEVER
             self._turn_now()
-
-    # ------------------------------------------------------------------ the disk
-
-    def _begin_jobs(self) -> None:
-        """What the turn gave the disk to do takes its time."""
-        for ticket in self._background.asked_since(self._started):
-            self._started = ticket
-            self._finish_later(ticket)
-
-    def _sync_seconds(self) -> float:
-        pace, random = self._pace, self._random.random
-        seconds = pace.sync_seconds * (0.3 + random())
-        if pace.slow and random() < pace.slow:
-            seconds += pace.slow_seconds * random()
-        return seconds
-
-    def _finish_later(self, ticket: int) -> None:
-        seconds = self._sync_seconds()
-        self.place.world.push(
-            self.place.world.now + seconds,
-            lambda: self.enter(lambda: self._finish(ticket)),
-            None,
-            self.life,
-        )
-
-    def _finish(self, ticket: int) -> None:
-        if self._pace.is_stuck:
-            self._finish_later(ticket)
-            return
-        self._background.complete(ticket)
-        if self.place.is_paused:
-            self.place.hold(self.turn_soon, self.life)
-        else:
-            self.turn_soon()
-
-    def _save(self, save: SaveFile) -> None:
-        """Beside, and then in its place: on disk when the caller is told."""
-
-        def written() -> None:
-            if self._pace.is_stuck:
-                later()
-                return
-            self._files[save.file.value] = save.content
-            now, wall_ms = self.place.monotonic, self.place.wall_ms
-            self.core.written(save.file, None, now, wall_ms)
-            self.turn_soon()
-
-        def later() -> None:
-            self.place.arrive(self._sync_seconds(), lambda: self.enter(written), self.life)
-
-        later()
 
     # ------------------------------------------------------------------ effects
 
@@ -352,6 +302,14 @@ class BrokerProcess:
             self._say(effect)
         else:
             assert isinstance(effect, Audit | Release | Spread | Tell), effect
+
+    def _save(self, save: SaveFile) -> None:
+        def written() -> None:
+            now, wall_ms = self.place.monotonic, self.place.wall_ms
+            self.core.written(save.file, None, now, wall_ms)
+            self.turn_soon()
+
+        self._disk_jobs.save(save, written)
 
     def _say(self, line: LogLine) -> None:
         if line.cause is not None and not isinstance(line.cause, DiskError):
