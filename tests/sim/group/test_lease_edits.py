@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from gantrymq.sim.group.group_history import Group
 from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
     NEVER_RESTARTS,
@@ -24,6 +23,7 @@ from gantrymq.sim.group.group_scenes import (
     until,
     well,
 )
+from gantrymq.sim.group.group_simulation import Group
 
 SEEDS = range(2)
 TOUCH_SECONDS = 1.0

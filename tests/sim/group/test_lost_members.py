@@ -8,7 +8,6 @@ import pytest
 
 from gantrymq.ha.election.election import UNCLEAN_SECONDS
 from gantrymq.ha.lease.lease import DURATION_SECONDS
-from gantrymq.sim.group.group_history import Group
 from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
     NEVER_RESTARTS,
@@ -20,6 +19,7 @@ from gantrymq.sim.group.group_scenes import (
     until,
     well,
 )
+from gantrymq.sim.group.group_simulation import Group
 from gantrymq.sim.nodes.group_node import Node
 
 SEEDS = range(2)

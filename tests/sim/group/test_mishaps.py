@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.sim.group.group_history import Group
 from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
     STEP_SECONDS,
@@ -26,6 +25,7 @@ from gantrymq.sim.group.group_scenes import (
     until,
     well,
 )
+from gantrymq.sim.group.group_simulation import Group
 from gantrymq.sim.nodes.group_api import NUMBER as LEASES
 from gantrymq.sim.nodes.group_api import Health
 from gantrymq.sim.nodes.group_network import Weather

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.sim.group.group_history import Group, drawn
+from gantrymq.sim.group.group_history import drawn
+from gantrymq.sim.group.group_simulation import Group
 from gantrymq.sim.group_troubles.plan import CALM
 
 SEEDS = 12

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.sim.group.group_history import Group
 from gantrymq.sim.group.group_scenes import (
     NEVER_RESTARTS,
     WELL_SECONDS,
@@ -14,6 +13,7 @@ from gantrymq.sim.group.group_scenes import (
     until,
     well,
 )
+from gantrymq.sim.group.group_simulation import Group
 from gantrymq.sim.nodes.group_network import Weather
 from gantrymq.sim.nodes.group_node import Node, address
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gantrymq.sim.checks.group_mirror import Mirror
-from gantrymq.sim.group.group_history import Group, drawn
+from gantrymq.sim.group.group_history import drawn
+from gantrymq.sim.group.group_simulation import Group
 from gantrymq.sim.nodes.group_node import Node
 from gantrymq.store.layout import COMMIT_LOG
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from gantrymq.sim.group.group_history import Group, drawn
+from gantrymq.sim.group.group_history import drawn
+from gantrymq.sim.group.group_simulation import Group
 from gantrymq.sim.group_troubles.plan import CALM
 from gantrymq.sim.nodes.group_node import Node
 

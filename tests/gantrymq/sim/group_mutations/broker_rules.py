@@ -11,7 +11,7 @@ from gantrymq.namesrv.core.routing.brokers import MASTER_ID
 from gantrymq.namesrv.core.routing.brokers import Member as Registered
 from gantrymq.namesrv.core.routing.liveness import Liveness
 from gantrymq.namesrv.core.routing.registration import Registrar
-from gantrymq.sim.group.group_history import Group, released
+from gantrymq.sim.group.group_simulation import Group, released
 from gantrymq.sim.group.group_world import Life
 from gantrymq.sim.group_mutations.patch import PATCH
 from gantrymq.sim.nodes.group_lease_store import LeaseStore

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from gantrymq.ha.disk import epoch_file
-from gantrymq.sim.group.group_history import Group
 from gantrymq.sim.group.group_scenes import (
     WELL_SECONDS,
     cut,
@@ -20,6 +19,7 @@ from gantrymq.sim.group.group_scenes import (
     until,
     well,
 )
+from gantrymq.sim.group.group_simulation import Group
 from gantrymq.sim.nodes.group_api import Latency
 from gantrymq.sim.nodes.group_network import Weather
 

@@ -8,7 +8,6 @@ from typing import Final, final
 
 from gantrymq.sim.group.group_callers import Caller
 from gantrymq.sim.group.group_clients import QUEUES, TOPIC
-from gantrymq.sim.group.group_history import Group
 from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
     WELL_SECONDS,
@@ -19,6 +18,7 @@ from gantrymq.sim.group.group_scenes import (
     until,
     well,
 )
+from gantrymq.sim.group.group_simulation import Group
 from gantrymq.sim.group.group_world import Life, Place
 from gantrymq.sim.nodes.group_api import Health
 from gantrymq.sim.nodes.group_node import Node, address

@@ -8,7 +8,6 @@ from typing import Final
 
 from gantrymq.ha.election.election import UNCLEAN_SECONDS
 from gantrymq.ha.lease.lease import DURATION_SECONDS
-from gantrymq.sim.group.group_history import Group
 from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
     NEVER_RESTARTS,
@@ -24,6 +23,7 @@ from gantrymq.sim.group.group_scenes import (
     until,
     well,
 )
+from gantrymq.sim.group.group_simulation import Group
 from gantrymq.sim.group_mutations.log_scenes import LOG_SCENES
 from gantrymq.sim.group_mutations.role_scenes import ROLE_SCENES
 from gantrymq.sim.group_mutations.seat_scenes import SEAT_SCENES

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from gantrymq.sim.group.group_history import Group, drawn
+from gantrymq.sim.group.group_history import drawn
 from gantrymq.sim.group.group_scenes import STEP_SECONDS, leads, run
+from gantrymq.sim.group.group_simulation import Group
 from gantrymq.sim.group_troubles.plan import CALM
 from gantrymq.sim.nodes.group_api import Latency
 from gantrymq.sim.nodes.group_node import Node
