@@ -232,7 +232,7 @@ _PAUSED_AND_QUIESCED: Final = (
         ConditionType.QUIESCED,
         _FALSE,
         Reason.WAITING,
-        "Something is wanted but cannot be done now: `status.waits`.",
+        "A change is pending but cannot be made now. `status.waits` says why.",
         "As for Progressing with the same reason.",
     ),
     _row(
