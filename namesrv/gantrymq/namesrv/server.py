@@ -7,7 +7,6 @@ core at its deadline. Files are saved in a thread, and the outcome is reported t
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Coroutine
 from functools import partial
 from pathlib import Path
@@ -29,7 +28,6 @@ from gantrymq.namesrv.core.messages import (
     DelayChannel,
     Effect,
     File,
-    Level,
     LogLine,
     Notify,
     Outcome,
@@ -41,28 +39,27 @@ from gantrymq.namesrv.core.messages import (
     Working,
 )
 from gantrymq.namesrv.core.nameserver import NameServer
-from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.namesrv.core.state import Configuration
-from gantrymq.remoting.connections import ConnectionLimits, parse_networks
+from gantrymq.namesrv.limited_log import LimitedLog
+from gantrymq.namesrv.server_limits import audit_file_of, connection_limits
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.failures import RequestError
-from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 from gantrymq.runtime.http.health import HealthServer, Readiness
 from gantrymq.runtime.http.metrics import LoopLag, Metrics, server_samples
-from gantrymq.runtime.logs import Log, QuietLog
+from gantrymq.runtime.logs import Log
 from gantrymq.runtime.memory import memory_bytes
 from gantrymq.runtime.net.backlog import Backlog
 from gantrymq.runtime.net.channel import Channel
 from gantrymq.runtime.net.dialer import Dialer
-from gantrymq.runtime.net.net import Server, ServerLimits
+from gantrymq.runtime.net.net import Server
 from gantrymq.runtime.security.acl_file import AclFile
 from gantrymq.runtime.security.bearer_token import token_file
 from gantrymq.runtime.security.certificates import ServerContexts, TlsMode
 from gantrymq.runtime.security.client_contexts import ClientContexts
 from gantrymq.runtime.storage import descriptors
-from gantrymq.runtime.storage.audit_log import AuditFile, AuditLog, audit_file
+from gantrymq.runtime.storage.audit_log import AuditLog
 from gantrymq.runtime.storage.files import FileSaver, SaveFailed
 from gantrymq.runtime.watchdog import Watchdog
 from gantrymq.wire.codes import RequestCode
@@ -76,9 +73,6 @@ NOTICE_SECONDS: Final = 0.3
 
 # Notices in flight; a group has a handful of members. Further notices are dropped and logged.
 NOTICES_MAX: Final = 256
-
-# Headers of requests to a name server have a few hundred bytes, so a tenth of a broker's bound.
-HEADER_BYTES_MAX: Final = 256 * 1024
 
 # These visit all topics or all brokers: half a second each with 500 000 of them.
 LONG_CODES: Final = frozenset(
@@ -99,12 +93,6 @@ LONG_CODES: Final = frozenset(
 EFFECTS: Final = "effects of requests"
 EXPIRY: Final = "end of brokers"
 
-# Lines of one kind in an interval: enough for a cluster's restart; a peer that causes a line with
-# each request gets some 5 KB a second.
-LINES_MAX: Final = 300
-LINES_SECONDS: Final = 10.0
-_KIND: Final = re.compile(r"[A-Za-z',]*(?: [A-Za-z]+)?")
-
 
 @final
 class NameServerHost:
@@ -114,8 +102,7 @@ class NameServerHost:
         settings = setup.settings
         self._settings = settings
         self._log = Log("namesrv")
-        self._quiet_log = QuietLog(self._log, lines_max=LINES_MAX, interval_s=LINES_SECONDS)
-        self._log_timer: asyncio.TimerHandle | None = None
+        self._limited_log = LimitedLog(self._log, clock)
         self._clock = clock
         self.memory = MemoryAccount(limit_of(settings.max_peer_memory, memory_bytes()))
         namespaces = load_kv(Path(settings.kv_config_path))
@@ -124,7 +111,7 @@ class NameServerHost:
         )
         self._server = Server(
             self,
-            limits=_connection_limits(settings),
+            limits=connection_limits(settings),
             tls=ServerContexts(setup.tls, self._log.warning),
             clock=clock,
             memory=self.memory,
@@ -138,7 +125,7 @@ class NameServerHost:
         self._backlog = self._make_backlog()
         self._watchdog = Watchdog(self.stalls, self._log)
         self._saver = FileSaver()
-        self._audit_log = AuditLog("name server", _audit_file(settings), clock)
+        self._audit_log = AuditLog("name server", audit_file_of(settings), clock)
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._wakes_at = NEVER
@@ -196,9 +183,9 @@ class NameServerHost:
         await self._server.stop(GRACE_SECONDS)
         await self._finish_writes()
         await self._audit_log.close()
-        for timer in (self._timer, self._log_timer):
-            if timer is not None:
-                timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._limited_log.stop()
         self._lag.stop()
         self._watchdog.stop()
         await self._dialer.close()
@@ -264,8 +251,7 @@ class NameServerHost:
 
     def _broken(self, command: Command, error: Exception) -> Reply:
         text = f"a request of code {command.code} broke its handler"
-        self._quiet_log.error("broken handler", self._clock.monotonic(), text, cause=error)
-        self._settle_log_later()
+        self._limited_log.error("broken handler", text, cause=error)
         return Reply(failed(f"{type(error).__name__}: {error}"))
 
     def _serve_backlog(self) -> None:
@@ -309,10 +295,7 @@ class NameServerHost:
 
     def _carry_out(self, effect: Effect, now: float) -> None:
         if isinstance(effect, LogLine):
-            is_info = effect.level is Level.INFO
-            write = self._quiet_log.info if is_info else self._quiet_log.warning
-            write(_kind(effect.text), now, effect.text)
-            self._settle_log_later()
+            self._limited_log.write(effect, now)
         elif isinstance(effect, CloseChannel):
             assert isinstance(effect.channel, Channel)
             effect.channel.close(Reason.CLOSED_HERE, effect.reason)
@@ -328,17 +311,6 @@ class NameServerHost:
         else:
             self._own(self._save_settings(effect))
 
-    def _settle_log_later(self) -> None:
-        """Schedule the line that counts what was left out, even if no further line comes."""
-        if self._log_timer is None and self._quiet_log.has_open_intervals:
-            loop = asyncio.get_running_loop()
-            self._log_timer = loop.call_later(LINES_SECONDS, self._settle_log)
-
-    def _settle_log(self) -> None:
-        self._log_timer = None
-        self._quiet_log.settle(self._clock.monotonic())
-        self._settle_log_later()
-
     def _own(self, work: Coroutine[None, None, None]) -> None:
         """Run a task. Every task ends by itself: saves with the disk, notices with their
         deadline."""
@@ -353,17 +325,15 @@ class NameServerHost:
 
     async def _notify(self, notice: Notify) -> None:
         if len(self._tasks) > NOTICES_MAX:
-            self._warn("notice dropped, too many on their way", address=notice.address)
+            self._limited_log.warning(
+                "notice dropped, too many on their way", address=notice.address
+            )
             return
         try:
             connection = self._dialer.connection(notice.address)
             await connection.notify(notice.command, NOTICE_SECONDS)
         except (RequestError, ConfigurationError) as error:
-            self._warn("broker not told of its lowest id", error=error)
-
-    def _warn(self, text: str, **fields: object) -> None:
-        self._quiet_log.warning(text, self._clock.monotonic(), text, **fields)
-        self._settle_log_later()
+            self._limited_log.warning("broker not told of its lowest id", error=error)
 
     async def _save_kv(self, save: SaveKv) -> None:
         path = Path(self.core.state.settings.kv_config_path)
@@ -392,36 +362,6 @@ def _answer(channel: Channel, command: Command, outcome: Outcome) -> None:
         channel.respond(command, outcome.command)
     elif isinstance(outcome, Silent):
         channel.release(command)
-
-
-def _connection_limits(settings: NameServerSettings) -> ServerLimits:
-    session = SessionLimits(
-        header_bytes_max=HEADER_BYTES_MAX,
-        idle_seconds=float(settings.server_channel_max_idle_time_seconds),
-    )
-    try:
-        exempt = parse_networks(settings.max_connections_exempt)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"maxConnectionsExempt: {error}") from None
-    connections = ConnectionLimits(
-        connections_max=descriptors.connections_allowed(settings.max_connections),
-        address_connections_max=settings.max_connections_per_address,
-        exempt=exempt,
-    )
-    return ServerLimits(connections, settings.server_socket_backlog, session)
-
-
-def _audit_file(settings: NameServerSettings) -> AuditFile | None:
-    return audit_file(
-        settings.audit_log_file, settings.audit_log_file_size, settings.audit_log_file_count
-    )
-
-
-def _kind(text: str) -> str:
-    """The first words of a line, two at most, without anything that a peer chose."""
-    match = _KIND.match(text)
-    assert match is not None, "the pattern matches nothing at all"
-    return match[0]
 
 
 def _content(path: Path) -> bytes:

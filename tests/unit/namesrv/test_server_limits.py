@@ -8,7 +8,7 @@ import pytest
 
 from gantrymq.base.memory_account import MemoryAccount
 from gantrymq.fakes.brokers.namesrv_host import SECONDS, Dial, StartHost, ask_route, until
-from gantrymq.namesrv.server import LINES_MAX, LINES_SECONDS
+from gantrymq.namesrv.limited_log import LINES_MAX, LINES_SECONDS
 from gantrymq.remoting.events import Reason
 from gantrymq.runtime.clock import VirtualClock
 from gantrymq.runtime.net.backlog import LONG_BYTES
@@ -89,8 +89,8 @@ async def test_lines_that_peers_provoke_are_limited_by_kind(
     lines = [record.getMessage() for record in caplog.records if record.name == "namesrv"]
     assert len(lines) == LINES_MAX + 1
     assert lines[-1] == "new broker registered, it"
-    assert host._log_timer is not None
+    assert host._limited_log._timer is not None
     clock.advance(LINES_SECONDS)
-    host._settle_log()
+    host._limited_log._settle()
 
     assert "… and 50 more" in caplog.records[-1].getMessage()
