@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.client.core.errors import BrokerError
+from gantrymq.fakes.access.guarded_cluster import guarded_cluster
 from gantrymq.fakes.brokers.cluster import Cluster
-from gantrymq.fakes.brokers.guarded_cluster import guarded_cluster
 from gantrymq.fakes.command_line import page_of, printed
 
 TITLES = ["#Subject", "#PolicyType", "#Resource", "#Actions", "#SourceIp", "#Decision"]

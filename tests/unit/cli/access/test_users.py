@@ -11,8 +11,8 @@ from gantrymq.acl.rights.refusal import MASTER_DECIDES
 from gantrymq.cli.access import new_password
 from gantrymq.cli.frame.failures import CommandError, UsageError
 from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.fakes.access.guarded_cluster import guarded_cluster
 from gantrymq.fakes.brokers.cluster import Cluster
-from gantrymq.fakes.brokers.guarded_cluster import guarded_cluster
 from gantrymq.fakes.command_line import page_of, printed
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
