@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
-import pytest
-
-from gantrymq.fakes.groups.electing import Group, Node
+from gantrymq.fakes.groups.electing import Group
+from gantrymq.fakes.groups.running_groups import ended, others, send, well
 from gantrymq.ha.lease.lease import OperatorRequests
-from gantrymq.ha.member import incoming_link
 from gantrymq.store.commitlog.truncated_tails import list_tails
-from gantrymq.testing.faulty_disk import FaultyDisk
-from gantrymq.testing.memory_disk import Inode
-
-FILE_BYTES: Final = 4096
-LOG_FILE: Final = f"commitlog/{0:020d}"
 
 
 def test_three_members_find_a_master_and_a_set() -> None:
@@ -37,38 +29,6 @@ def test_all_members_have_acknowledged_messages() -> None:
     assert master.acknowledged == list(range(20))
     for node in group.nodes.values():
         assert node.bodies() == list(range(20))
-
-
-def well(*numbers: int, messages: int = 5) -> Group:
-    """A group in which all have these messages."""
-    group = Group(*numbers)
-    group.until("well")
-    for number in range(messages):
-        send(group, number)
-    return group
-
-
-def send(group: Group, number: int) -> None:
-    """Acknowledged when this returns."""
-    master = group.master
-    assert master is not None
-    assert master.put(number)
-    limit = group.now + 5.0
-    while number not in master.acknowledged:
-        group.run(0.02)
-        assert group.now < limit, group.story()
-
-
-def others(group: Group) -> list[Node]:
-    return [each for each in group.nodes.values() if each is not group.master]
-
-
-def ended(group: Group) -> Node:
-    """The master, whose process was killed."""
-    master = group.master
-    assert master is not None
-    master.kill()
-    return master
 
 
 # ---------------------------------------------------------------------- failover
@@ -127,83 +87,6 @@ def test_records_that_only_the_old_master_had_are_truncated_and_kept() -> None:
     assert any("truncating log" in word for word in old.words)
     (tail,) = list_tails(old.disk)
     assert tail.epoch == 2
-
-
-# ---------------------------------------------------------------------- power cuts
-
-
-def damage(node: Node, number: int) -> None:
-    """In the properties of that message, which no sum covers."""
-    place = log_of(node).index(b"UNIQ_KEY\x01U%d" % number)
-    node.disk.flip_bit(LOG_FILE, place)
-
-
-def log_of(node: Node) -> bytes:
-    inode = node.disk.memory.find(LOG_FILE)
-    assert isinstance(inode, Inode)
-    return bytes(inode.data[: node.opened.store.log.end])
-
-
-def test_a_follower_whose_log_came_back_damaged_copies_that_again() -> None:
-    group = well(1, 2, 3)
-    node = others(group)[0]
-    send(group, 5)
-    node.lose_power()
-    damage(node, 5)
-    node.start()
-    group.run(3.0)
-    group.until("well")
-    assert any("truncating log" in word for word in node.words)
-    assert group.master is not None
-    assert log_of(node) == log_of(group.master)
-
-
-@pytest.mark.parametrize("piece", [300, 1 << 19])
-def test_a_doubtful_end_is_compared_in_pieces_and_over_files(
-    piece: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(incoming_link, "OUTPUT_BYTES_MAX", piece)
-    group = well(1, 2, 3)
-    node = others(group)[0]
-    for number in range(5, 40):
-        send(group, number)
-    node.lose_power()
-    node.start()
-    doubtful = node.member.member_report()
-    assert doubtful.sure_to is not None
-    assert doubtful.end - doubtful.sure_to > FILE_BYTES
-    group.run(3.0)
-    group.until("well")
-    assert node.member.member_report().sure_to is None
-    assert not any("restart" in word or "is impossible" in word for word in node.words)
-
-
-@pytest.mark.parametrize("damaged", [1, 2])
-def test_all_members_copy_the_master_after_all_machines_crashed(damaged: int) -> None:
-    """The new master cannot know what is damaged, but it continues with one log."""
-    group = well(1, 2)
-    send(group, 5)
-    for node in group.nodes.values():
-        node.lose_power()
-    damage(group.nodes[damaged], 5)
-    for node in group.nodes.values():
-        node.start()
-    group.run(8.0)
-    group.until("well")
-    assert log_of(group.nodes[1]) == log_of(group.nodes[2])
-    assert len(group.nodes[1].bodies()) == 6
-
-
-def test_undamaged_log_is_kept() -> None:
-    group = well(1, 2, 3)
-    node = others(group)[0]
-    send(group, 5)
-    node.lose_power()
-    node.start()
-    group.run(3.0)
-    group.until("well")
-    assert not any("restart" in word for word in node.words)
-    assert node.member.member_report().sure_to is None
 
 
 # ---------------------------------------------------------------------- cut off
@@ -324,48 +207,6 @@ def test_leaving_master_hands_over() -> None:
     send(group, 5)
 
 
-# ---------------------------------------------------------------------- machines and disks
-
-
-def test_a_machine_that_went_down_with_its_log_is_not_elected_before_it_caught_up() -> None:
-    group = well(1, 2)
-    old = group.master
-    assert old is not None
-    other = others(group)[0]
-    other.lose_power()
-    other.start()
-    old.kill()
-    group.run(12.0)
-    assert group.master is None
-    old.start()
-    group.until("well")
-    send(group, 5)
-    old.kill()
-    group.until("master")
-    assert group.master is other
-
-
-def test_member_that_needs_deleted_log_copies_the_whole_log_again() -> None:
-    group = well(1, 2, 3)
-    late = others(group)[0]
-    late.kill()
-    group.until("well")
-    for number in range(5, 80):
-        send(group, number)
-    master = group.master
-    assert master is not None
-    for each in (master, others(group)[1]):
-        while each.opened.store.log.remove_first():
-            group.run(0.02)
-    late.start()
-    group.until("well", 60.0)
-    send(group, 80)
-    assert late.opened.store.log.start == master.opened.store.log.start
-    assert any("copying the whole log again" in word for word in late.words)
-    assert late.bodies()[-1] == 80
-    assert not list_tails(late.disk), "what it had, the master had before"
-
-
 # ---------------------------------------------------------------------- tables
 
 
@@ -388,70 +229,6 @@ def test_followers_know_where_the_master_takes_requests() -> None:
     master = group.master
     assert master is not None
     assert {each.roles.master for each in others(group)} == {f"m{master.number}:10911"}
-
-
-def test_in_sync_member_with_a_new_disk_is_not_elected_before_it_caught_up() -> None:
-    group = well(1, 2)
-    old, other = group.master, others(group)[0]
-    assert old is not None
-    old.kill()
-    other.kill()
-    other.disk = FaultyDisk()
-    other.start()
-    group.run(12.0)
-    assert group.master is None
-    old.start()
-    group.until("well")
-    send(group, 5)
-    assert other.bodies() == list(range(6))
-
-
-def copies_slowly(group: Group, node: Node) -> None:
-    """A new disk, and only some of the master's log gets there."""
-    group.bytes_a_step[node.number] = 1500
-    node.start()
-    limit = group.now + 20.0
-    while node.opened.store.log.end < 2000:
-        group.run(0.02)
-        assert group.now < limit, group.story()
-
-
-def test_foreign_disk_is_refused_by_a_master_it_meets_before_reading_the_lease() -> None:
-    group = well(1, 2, messages=60)
-    old, other = group.master, others(group)[0]
-    assert old is not None
-    group.off_lease.add(other.number)
-    old.kill()
-    other.kill()
-    other.disk = FaultyDisk()
-    old.start()
-    copies_slowly(group, other)
-    old.kill()
-    group.off_lease.clear()
-    group.run(20.0)
-    assert group.master is None, group.story()
-    group.bytes_a_step.clear()
-    old.start()
-    group.until("well")
-    assert other.bodies() == list(range(60))
-
-
-def test_while_the_lease_store_is_gone_no_new_disk_takes_the_place_of_one_of_the_set() -> None:
-    """It could not promise for the old one, which may be elected yet: so the master stops."""
-    group = well(1, 2, messages=60)
-    old, other = group.master, others(group)[0]
-    assert old is not None
-    group.lease.is_gone = True
-    group.run(1.6)
-    other.kill()
-    other.disk = FaultyDisk()
-    other.start()
-    group.run(10.0)
-    assert other.opened.store.log.end == 0
-    assert not old.is_master, group.story()
-    group.lease.is_gone = False
-    group.until("well")
-    assert other.bodies() == list(range(60))
 
 
 def test_what_was_parked_waits_for_the_others_however_soon_it_is_written() -> None:
