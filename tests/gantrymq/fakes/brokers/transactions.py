@@ -15,6 +15,7 @@ from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import Request
 from gantrymq.broker.core.names.system_topics import HALF_TOPIC, OP_TOPIC
+from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.tables.consumer_group import Client
 from gantrymq.broker.core.transaction.transactions import GIVEN_UP_TOPIC, numbers_of, rewrite
 from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
@@ -37,6 +38,7 @@ GROUP = "payers"
 TOPIC = "Payments"
 HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 ALWAYS = 1e9
+CHECK_ROUND_SECONDS = 30.0
 T = TypeVar("T")
 
 
@@ -175,3 +177,10 @@ def asked(channel: FakeChannel) -> list[Half]:
             )
             found.append(Half(header.tran_state_table_offset, header.commit_log_offset))
     return found
+
+
+def opened_transactions(settings: BrokerSettings | None = None) -> Transactions:
+    """Transactions on a new broker whose checks have begun."""
+    transactions = Transactions(OpenedBroker(settings))
+    transactions.broker.settle()
+    return transactions
