@@ -104,3 +104,8 @@ def copy_log(
     if is_flushed:
         store.flush_soon(slave.now)
     slave.settle()
+
+
+def warnings(broker: OpenedBroker) -> list[str]:
+    """The log lines about tables that the slave did not get."""
+    return [line.text for line in broker.lines if "Exception" in line.text]
