@@ -45,3 +45,8 @@ def fed(opaque: int = 1) -> bytes:
 def pause(member: Member, *, is_paused: bool) -> None:
     member.broker.pause(is_paused=is_paused, now=member.now, wall_ms=member.wall_ms)
     member.settle()
+
+
+def send_keyed(member: Member, body: bytes = b"a", **named: str) -> None:
+    """Send a message whose unique key is its body, with these further properties."""
+    member.ask(SEND, message(properties={"UNIQ_KEY": body.decode(), **named}), body)

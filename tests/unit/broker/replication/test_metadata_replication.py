@@ -14,27 +14,16 @@ from gantrymq.broker.core.replication.metadata_replication import (
     DELAYS,
     LOCKS,
     PROGRESS,
-    TIMERS,
     TOPICS,
 )
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.brokers.broker import STORE_SETTINGS
 from gantrymq.fakes.brokers.pops import PoppedBroker
-from gantrymq.fakes.brokers.sends import add_topic, message
+from gantrymq.fakes.brokers.sends import add_topic
+from gantrymq.fakes.groups.led_members import send_keyed
 from gantrymq.fakes.groups.members import Member, change_places, pair
-from gantrymq.store.commitlog import log_truncation
-from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.bodies.consuming.pops import TopicMode
 from gantrymq.wire.bodies.groups import GroupConfig
-from gantrymq.wire.bodies.shared import MessageQueue
-from gantrymq.wire.codes import RequestCode
-
-SEND = RequestCode.SEND_MESSAGE_V2
-QUEUE = MessageQueue("T", "broker-a", 0)
-
-
-def sent(member: Member, body: bytes = b"a", **named: str) -> None:
-    member.ask(SEND, message(properties={"UNIQ_KEY": body.decode(), **named}), body)
 
 
 def take(member: Member, name: str, content: bytes) -> None:
@@ -155,7 +144,7 @@ def test_a_table_that_came_meanwhile_has_to_be_stored_too() -> None:
 def test_progress_counts_once_the_log_it_speaks_of_is_on_disk() -> None:
     master, follower = pair()
     add_topic(master)
-    sent(master, DELAY="1")
+    send_keyed(master, DELAY="1")
     master.pass_time(3.0)
     tables = master.broker.tables()
     take(follower, DELAYS, tables[DELAYS])
@@ -173,7 +162,7 @@ def test_progress_counts_once_the_log_it_speaks_of_is_on_disk() -> None:
 def test_new_master_takes_tables_that_its_log_covers() -> None:
     master, follower = pair()
     add_topic(master)
-    sent(master, DELAY="1")
+    send_keyed(master, DELAY="1")
     master.pass_time(3.0)
     follower.now = master.now
     follower.disk_is_stuck = True
@@ -189,7 +178,7 @@ def test_new_master_takes_tables_that_its_log_covers() -> None:
 def test_new_master_has_tables_whose_write_was_under_way() -> None:
     master, follower = pair()
     add_topic(master)
-    sent(master)
+    send_keyed(master)
     master.state.offsets.commit("G", "T", 0, 1)
     follower.copy_log(master)
     follower.files_are_stuck = True
@@ -206,7 +195,7 @@ def test_new_master_has_tables_whose_write_was_under_way() -> None:
 def test_new_master_has_waiting_offsets_that_lie_within_its_queues() -> None:
     master, follower = pair()
     add_topic(master)
-    sent(master)
+    send_keyed(master)
     master.state.offsets.commit("G", "T", 0, 1)
     master.state.offsets.commit("H", "T", 0, 99)
     follower.disk_is_stuck = True
@@ -255,7 +244,7 @@ def unstick(member: Member) -> None:
 def test_a_log_that_waits_to_be_flushed_is_flushed_for_them() -> None:
     master, follower = pair(store_settings=LAZY)
     add_topic(master)
-    sent(master, DELAY="1")
+    send_keyed(master, DELAY="1")
     master.pass_time(3.0)
     follower.now = master.now
     follower.copy_log(master, is_flushed=False)
@@ -272,7 +261,7 @@ def test_of_those_that_wait_the_first_and_the_last_are_kept() -> None:
     add_topic(master)
     early = Member(3)
     for number in range(4):
-        sent(master, b"%d" % number, DELAY="1")
+        send_keyed(master, b"%d" % number, DELAY="1")
         master.pass_time(2.0)
         take(follower, DELAYS, master.broker.tables()[DELAYS])
         if number == 0:
@@ -288,7 +277,7 @@ def test_of_those_that_wait_the_first_and_the_last_are_kept() -> None:
 def test_what_another_master_gave_is_forgotten() -> None:
     master, follower = pair()
     add_topic(master)
-    sent(master, DELAY="1")
+    send_keyed(master, DELAY="1")
     master.pass_time(3.0)
     take(follower, DELAYS, master.broker.tables()[DELAYS])
     follower.master_is("127.0.0.1:30911")
@@ -300,7 +289,7 @@ def test_what_another_master_gave_is_forgotten() -> None:
 def test_progress_goes_back_with_the_masters() -> None:
     master, follower = pair()
     add_topic(master)
-    sent(master, DELAY="1")
+    send_keyed(master, DELAY="1")
     early = master.broker.tables()
     master.pass_time(3.0)
     follower.copy(master)
@@ -313,7 +302,7 @@ def test_a_table_that_says_nothing_new_is_the_same() -> None:
     master, _ = pair()
     add_topic(master)
     before = master.broker.tables()
-    sent(master)
+    send_keyed(master)
     after = master.broker.tables()
     assert {name for name in before if before[name] != after[name]} == set()
     master.state.offsets.commit("G", "T", 0, 1)
@@ -348,164 +337,3 @@ def test_what_an_old_master_still_pops_moves_no_offset() -> None:
     master.services.pops.store_offset(("G", "T", 0), 99)
     assert master.state.offsets.find("G", "T", 0) == offset
     assert popped.body == "a"
-
-
-# ---------------------------------------------------------------------- locks
-
-
-def locked(member: Member, client: str) -> bool:
-    return bool(member.state.locks.lock("G", [QUEUE], client, member.now))
-
-
-def heir_of_a_lock() -> Member:
-    """A master that was a follower when "owner" locked the queue."""
-    master, follower = pair()
-    add_topic(master)
-    sent(master)
-    assert locked(master, "owner")
-    follower.copy_log(master)
-    follower.copy_tables(master)
-    change_places(master, follower)
-    return follower
-
-
-def test_for_a_while_a_queue_goes_to_its_owner_alone() -> None:
-    follower = heir_of_a_lock()
-    assert not locked(follower, "other")
-    assert locked(follower, "owner")
-    follower.pass_time(30.0)
-    assert not locked(follower, "other")  # the owner asked again
-    follower.pass_time(61.0)
-    assert locked(follower, "other")
-
-
-def test_an_owner_that_does_not_ask_loses_the_queue_after_that() -> None:
-    follower = heir_of_a_lock()
-    follower.pass_time(29.9)
-    assert not locked(follower, "other")
-    follower.pass_time(0.2)
-    assert locked(follower, "other")
-
-
-def test_queue_without_a_known_owner_is_locked_after_the_lock_time() -> None:
-    master, follower = pair()
-    add_topic(master)
-    sent(master)
-    follower.copy(master)
-    change_places(master, follower)
-    assert not locked(follower, "other")
-    follower.pass_time(30.0)
-    assert locked(follower, "other")
-
-
-def test_an_owner_may_give_its_queue_to_another_one() -> None:
-    follower = heir_of_a_lock()
-    follower.state.locks.unlock("G", [QUEUE], "owner")
-    assert locked(follower, "other")
-
-
-def test_locks_of_the_last_master_but_one_do_not_count() -> None:
-    master, follower = pair()
-    add_topic(master)
-    sent(master)
-    assert locked(master, "owner")
-    follower.copy_log(master)
-    follower.copy_tables(master)
-    master.state.locks.unlock("G", [QUEUE], "owner")
-    follower.copy_tables(master)
-    change_places(master, follower)
-    follower.pass_time(30.0)
-    assert locked(follower, "other")
-
-
-def test_locks_of_an_earlier_reign_do_not_count() -> None:
-    master, follower = pair()
-    add_topic(master)
-    sent(master)
-    assert locked(master, "owner")
-    follower.copy(master)
-    change_places(master, follower)
-    follower.state.locks.unlock("G", [QUEUE], "owner")
-    master.copy(follower)
-    change_places(follower, master, epoch=3)
-    master.pass_time(30.0)
-    assert locked(master, "other")
-
-
-def test_locks_are_the_masters_to_give() -> None:
-    body = (
-        b'{"consumerGroup":"G","clientId":"c","mqSet":[{"topic":"T","brokerName":"broker-a",'
-        b'"queueId":0}]}'
-    )
-    master, follower = pair()
-    add_topic(follower)
-    for code in (RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ):
-        remark = follower.ask(code, body=body).remark or ""
-        assert "Only the master decides" in remark
-        assert master.address in remark
-
-
-# ---------------------------------------------------------------------- eligibility
-
-
-def test_a_member_whose_log_was_cut_needs_the_masters_tables() -> None:
-    master, follower = pair()
-    add_topic(master)
-    sent(master)
-    sent(master)
-    follower.copy(master)
-    assert may_lead(follower)
-    again = restarted(follower, cut_at=follower.opened.records("T", 0)[1].physical_offset)
-    assert not may_lead(again)
-    again.copy_log(master)
-    assert not may_lead(again)
-    again = restarted(again)
-    assert not may_lead(again)
-    again.copy_tables(master, DELAYS, TIMERS)
-    again.pass_time(1.0)
-    assert not may_lead(again)
-    again.copy_tables(master, CONSUMPTION)
-    again.pass_time(1.0)
-    assert may_lead(again)
-    assert may_lead(restarted(again))
-
-
-def test_a_member_that_is_new_needs_them_too_unless_there_is_nothing() -> None:
-    master, _ = pair()
-    add_topic(master)
-    sent(master)
-    follower = Member(3)
-    assert may_lead(follower)
-    follower.copy_log(master)
-    assert not may_lead(follower)
-    follower.copy_tables(master)
-    follower.pass_time(1.0)
-    assert may_lead(follower)
-
-
-def test_former_master_may_lead_again() -> None:
-    member = Member(1)
-    member.lead()
-    add_topic(member)
-    sent(member)
-    assert may_lead(member)
-    member.follow()
-    assert may_lead(member)
-    assert may_lead(restarted(member))
-
-
-def restarted(member: Member, cut_at: int | None = None) -> Member:
-    """It stops, and starts again on its disk."""
-    member.opened.close()
-    disk = member.opened.disk
-    if cut_at is not None:
-        log_truncation.request(disk, log_truncation.TruncationRequest(cut_at))
-    if isinstance(disk, MemoryDisk):
-        disk.end_process()
-    again = Member(member.state.identity.member, disk=disk, files=dict(member.saved))
-    again.now = member.now
-    return again
-
-
-def may_lead(member: Member) -> bool:
-    return member.broker.may_lead
