@@ -1,30 +1,35 @@
-"""Members of a group on real sockets, each with a lease API that can be made to fail."""
+"""Tests the members of a group on real sockets, each with a lease API that can be made to fail."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientSession
 
 from gantrymq.app.store_tool import run as store_tool
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import Channel
-from gantrymq.broker.member import member_host, slice_keeper
-from gantrymq.broker.server import BrokerHost
-from gantrymq.broker.setup.group_setup import Pod
-from gantrymq.fakes.groups.lease_api import Fault, LeaseApi
-from gantrymq.fakes.hosts import running, setup
+from gantrymq.broker.member import member_host
+from gantrymq.fakes.groups.host_groups import (
+    LEASE,
+    SLICE,
+    WAIT_SECONDS,
+    HostGroup,
+    asked,
+    group_of,
+    new_message,
+    new_topic,
+    until,
+    until_told,
+)
+from gantrymq.fakes.groups.lease_api import Fault
 from gantrymq.ha.classic.frames import encode_report
 from gantrymq.ha.disk import identity
 from gantrymq.ha.disk.identity import Identity
-from gantrymq.interop import ports
 from gantrymq.runtime.http import kube_api
 from gantrymq.runtime.net.dialer import Dialer
 from gantrymq.runtime.storage.disk import FolderDisk
@@ -32,147 +37,8 @@ from gantrymq.wire import javajson
 from gantrymq.wire.bodies.ha_status import HaStatus
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
-from gantrymq.wire.headers.send import SendMessageRequest
-from gantrymq.wire.headers.topic import CreateTopicRequest
 
-LEASE = ("leases", "mq", "defaultcluster-broker-a")
-SLICE = ("endpointslices", "mq", "broker-a-master")
-WAIT_SECONDS = 30.0
-
-
-@pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The API of a busy machine answers late, and does answer."""
-    monkeypatch.setattr(kube_api, "REQUEST_SECONDS", WAIT_SECONDS)
-
-
-class HostGroup:
-    """So many members in one event loop, and the API that they ask."""
-
-    def __init__(self, folder: Path, *numbers: int) -> None:
-        self.api = LeaseApi(len(numbers))
-        self.ends: dict[int, AsyncExitStack] = {}
-        self.hosts: dict[int, BrokerHost] = {}
-        self._folder = folder
-        self._ha_ports = {number: ports.free_port() for number in numbers}
-        self._health_ports = {number: ports.free_port() for number in numbers}
-        self._secret = folder / "secret"
-        self._secret.write_text("sixteen bytes and more")
-        self._urls: list[str] = []
-
-    async def begin(self) -> None:
-        self._urls = await self.api.start()
-
-    def running(self, number: int, **flags: str) -> AbstractAsyncContextManager[BrokerHost]:
-        addresses = ",".join(f"{n}=127.0.0.1:{port}" for n, port in self._ha_ports.items())
-        settings = {
-            "brokerRole": "SYNC_MASTER",
-            "groupMembers": addresses,
-            "groupSecretFile": str(self._secret),
-            "haListenPort": str(self._ha_ports[number]),
-            "leaseName": LEASE[2],
-            "leaseNamespace": "mq",
-            "leaseUrl": self._urls[number - 1],
-            "listenPort": str(ports.free_port(also=(-2,))),
-            "memberNumber": str(number),
-            "metricsPort": str(self._health_ports[number]),
-            "publishService": "broker-a",
-            **flags,
-        }
-        chosen = setup(self._folder / str(number), **settings)
-        assert chosen.group is not None
-        pod = Pod(f"node-{number}", f"broker-a-{number}")
-        return running(replace(chosen, group=replace(chosen.group, pod=pod)))
-
-    async def readiness(self, number: int) -> tuple[int, str]:
-        """What a kubelet is told."""
-        url = f"http://127.0.0.1:{self._health_ports[number]}/health/ready"
-        async with ClientSession() as session, session.get(url) as answer:
-            return answer.status, await answer.text()
-
-    async def metrics(self, number: int) -> str:
-        url = f"http://127.0.0.1:{self._health_ports[number]}/metrics"
-        async with ClientSession() as session, session.get(url) as answer:
-            return await answer.text()
-
-    @property
-    def holder(self) -> int:
-        lease = self.api.objects.objects.get(LEASE, {})
-        return int(lease.get("spec", {}).get("holderIdentity") or "0")
-
-    @property
-    def in_sync(self) -> str:
-        notes = self.api.objects.objects.get(LEASE, {}).get("metadata", {}).get("annotations", {})
-        return str(notes.get("gantrymq.dev/in-sync", ""))
-
-    def ha_address(self, number: int) -> tuple[str, int]:
-        return "127.0.0.1", self._ha_ports[number]
-
-
-async def until_told(group: HostGroup, number: int, status: int, text: str) -> None:
-    """The group finds out by and by."""
-    found, told = await group.readiness(number)
-    async with asyncio.timeout(WAIT_SECONDS):
-        while found != status or text not in told:
-            await asyncio.sleep(0.01)
-            found, told = await group.readiness(number)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """No notice comes: the lease is another program's."""
-    async with asyncio.timeout(WAIT_SECONDS):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
-@asynccontextmanager
-async def group_of(folder: Path, *numbers: int) -> AsyncIterator[HostGroup]:
-    group = HostGroup(folder, *numbers)
-    await group.begin()
-    async with AsyncExitStack() as all_of_them:
-        for number in numbers:
-            end = await all_of_them.enter_async_context(AsyncExitStack())
-            group.ends[number] = end
-            group.hosts[number] = await end.enter_async_context(group.running(number))
-        await until(lambda: group.in_sync == ",".join(map(str, numbers)))
-        yield group
-    await group.api.stop()
-
-
-async def asked(host: BrokerHost, command: Command) -> Command:
-    dialer = Dialer()
-    address, port = host.addresses["internal"]
-    try:
-        return await dialer.connection(f"{address}:{port}").request(command, 10.0)
-    finally:
-        await dialer.close()
-
-
-def new_topic() -> Command:
-    header = CreateTopicRequest(
-        topic="T",
-        default_topic="TBW102",
-        read_queue_nums=4,
-        write_queue_nums=4,
-        perm=6,
-        topic_filter_type="SINGLE_TAG",
-        order=False,
-    )
-    return Command(RequestCode.UPDATE_AND_CREATE_TOPIC, ext=header.encode())
-
-
-def new_message() -> Command:
-    header = SendMessageRequest(
-        producer_group="P",
-        topic="T",
-        default_topic="TBW102",
-        default_topic_queue_nums=4,
-        queue_id=0,
-        sys_flag=0,
-        born_timestamp=0,
-        flag=0,
-    )
-    return Command(RequestCode.SEND_MESSAGE, ext=header.encode(), body=b"relayed")
+pytestmark = pytest.mark.usefixtures("patient_requests")
 
 
 async def test_one_leads_and_the_other_follows(tmp_path: Path) -> None:
@@ -241,48 +107,6 @@ async def test_ha_status_shows_master_and_slaves(tmp_path: Path) -> None:
         assert shown.follower.master == "{}:{}".format(*group.ha_address(group.holder))
 
 
-async def test_the_service_leads_to_the_master(tmp_path: Path) -> None:
-    async with group_of(tmp_path, 1, 2) as group:
-        await until(lambda: SLICE in group.api.objects.objects)
-        content = group.api.objects.objects[SLICE]
-        port = group.hosts[group.holder].addresses["internal"][1]
-        assert content["endpoints"][0]["addresses"] == ["127.0.0.1"]
-        assert content["ports"][0] == {"name": "broker", "port": port, "protocol": "TCP"}
-
-
-async def test_a_slice_that_was_deleted_is_written_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(slice_keeper, "LOOK_SECONDS", 0.05)
-    async with group_of(tmp_path, 1, 2) as group:
-        slices = group.api.objects.objects
-        for _ in range(2):
-            await until(lambda: SLICE in slices)
-            [endpoint] = slices[SLICE]["endpoints"]
-            assert endpoint["nodeName"] == f"node-{group.holder}"
-            assert endpoint["targetRef"]["name"] == f"broker-a-{group.holder}"
-            group.api.objects.delete(SLICE)
-        await until(lambda: SLICE in slices)
-
-
-async def test_a_service_with_the_wrong_ports_is_told_of_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(slice_keeper, "LOOK_SECONDS", 0.01)
-    group = HostGroup(tmp_path, 1)
-    await group.begin()
-    service = {"name": "mq", "port": 10911}
-    group.api.objects.post(
-        ("services", "mq", ""),
-        {"kind": "Service", "metadata": {"name": "broker-a"}, "spec": {"ports": [service]}},
-    )
-    tries = group.api.ports[0].asked
-    async with group.running(1, minInSyncReplicas="1"):
-        await until(lambda: tries.count(f"GET {SLICE[2]}") >= 3)
-    await group.api.stop()
-    assert caplog.text.count("has ports named 'mq', which have no endpoint") == 1
-
-
 async def test_members_are_ready_while_they_are_in_sync(tmp_path: Path) -> None:
     async with group_of(tmp_path, 1, 2) as group:
         master, follower = group.holder, 3 - group.holder
@@ -315,24 +139,6 @@ async def test_a_group_of_one_is_ready_and_its_lease_has_the_address_of_the_pod(
         notes = group.api.objects.objects[LEASE]["metadata"]["annotations"]
         assert notes["gantrymq.dev/ha-address"] == f"127.0.0.1:{port}"
     await group.api.stop()
-
-
-async def test_a_new_master_takes_the_service_over_from_a_slice_of_a_higher_epoch(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An EndpointSlice is left of another group of this name, whose epochs went further."""
-    monkeypatch.setattr(slice_keeper, "AGAIN_SECONDS", 0.05)
-    later = {"metadata": {"annotations": {"gantrymq.dev/epoch": "99"}}}
-    async with group_of(tmp_path, 1, 2) as group:
-        old = group.holder
-        await until(lambda: SLICE in group.api.objects.objects)
-        group.api.objects.patch(SLICE, later)
-        with caplog.at_level(logging.INFO):
-            await group.ends[old].aclose()
-            await until(lambda: "published master address in the Service" in caplog.text)
-        node = group.api.objects.objects[SLICE]["endpoints"][0]["nodeName"]
-        assert node == f"node-{group.holder}" == f"node-{3 - old}"
-    assert caplog.text.count("publishing master address failed") == 1
 
 
 async def test_a_master_that_dies_is_replaced_by_an_api_that_takes_a_second(
@@ -387,27 +193,6 @@ async def test_a_wish_that_is_left_out_is_logged_once_and_reported_in_the_lease(
         await until(lambda: int(notes()["gantrymq.dev/renewals"]) > renewals + 1)
     await group.api.stop()
     assert caplog.text.count("ignoring annotations of the Lease") == 1
-
-
-async def test_the_lease_says_what_the_master_has_to_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(slice_keeper, "LOOK_SECONDS", 0.05)
-    monkeypatch.setattr(slice_keeper, "SURVEY_SECONDS", 0.05)
-    foreign = {
-        "kind": "EndpointSlice", "addressType": "IPv4",
-        "metadata": {"name": "by-hand", "labels": {"kubernetes.io/service-name": "broker-a"}},
-    }  # fmt: skip
-    async with group_of(tmp_path, 1, 2) as group:
-
-        def problems() -> str:
-            notes = group.api.objects.objects[LEASE]["metadata"]["annotations"]
-            return str(notes.get("gantrymq.dev/problems", ""))
-
-        group.api.objects.post(("endpointslices", "mq", ""), foreign)
-        await until(lambda: "kubectl delete endpointslice by-hand" in problems())
-        group.api.objects.delete(("endpointslices", "mq", "by-hand"))
-        await until(lambda: not problems())
 
 
 async def test_a_slave_of_fixed_roles_is_turned_away(
