@@ -37,7 +37,6 @@ LONG_FILES: Final = {
     "broker": 13,
     "client": 2,
     "common": 3,
-    "tests": 9,
 }
 LONG_FILE_LINES_MAX: Final = 600
 
