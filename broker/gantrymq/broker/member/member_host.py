@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import Disk
 from gantrymq.broker.configuration import Setup
 from gantrymq.broker.core.broker import Broker
-from gantrymq.broker.core.settings import BrokerRole
 from gantrymq.broker.links.member_links import MemberLinks
+from gantrymq.broker.member.ignored_annotations_log import IgnoredAnnotationsLog
 from gantrymq.broker.member.lease_client import LeaseClient, api_of
 from gantrymq.broker.member.member_figures import figures_of
+from gantrymq.broker.member.member_setup import endpoint_of, member_settings_of
+from gantrymq.broker.member.request_tasks import RequestTasks
 from gantrymq.broker.member.slice_client import SliceClient
-from gantrymq.broker.member.slice_keeper import PORT_NAMES, SliceKeeper
+from gantrymq.broker.member.slice_keeper import SliceKeeper
 from gantrymq.broker.metrics.member import MemberFigures
 from gantrymq.broker.page_cache import page_cache_of
 from gantrymq.broker.readiness import reason, view_of
@@ -40,20 +42,16 @@ from gantrymq.ha.election.actions import (
     WriteLease,
     WriteLogLine,
 )
-from gantrymq.ha.lease.endpoint_slice import Endpoint
 from gantrymq.ha.lease.lease_deadline import LeaseDeadline
 from gantrymq.ha.lease.lease_object import ObjectName
-from gantrymq.ha.member.link_settings import LinkSettings
-from gantrymq.ha.member.member import Member, MemberSettings
+from gantrymq.ha.member.member import Member
 from gantrymq.ha.member.replica_state import ReplicaState, note_doubtful_log
 from gantrymq.ha.protocol.handshake import NONCE_BYTES
-from gantrymq.ha.protocol.handshake import Member as MemberName
 from gantrymq.ha.status import FollowerStatus, FollowingStatus
 from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.http.kube_api import KubeApi
 from gantrymq.runtime.logs import Log
 from gantrymq.store.engine import Store
-from gantrymq.store.settings import FlushDiskType
 
 # How long the end of the process may take to hand over: a switchover, and time to spare.
 LEAVE_SECONDS: Final = 3.0
@@ -93,19 +91,18 @@ class MemberHost:
         self._disk = disk
         self._fail = fail
         self._group = group
-        self._ignored: Sequence[str] = ()
-        """The ignored requests in the Lease that were logged last."""
         self._is_over = False
         self._last_log_line = ""
         """The last line that the member logged about the election."""
         self._lease: LeaseClient | None = None
         self._log = Log("member")
+        self._ignored_log = IgnoredAnnotationsLog(self._log)
         self._decisions = DecisionWatch(disk, self._log, lambda why: self._do(Restart(why)))
         self._log_moves = log_moves
         self._links = MemberLinks(self, security, clock, self._log)
         self._member: Member | None = None
         self._released = asyncio.Event()
-        self._requests: set[asyncio.Task[None]] = set()
+        self._requests = RequestTasks(self.fail)
         self._setup = setup
         self._slices: SliceKeeper | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -137,7 +134,7 @@ class MemberHost:
             service = ObjectName(group.lease.namespace, group.service)
             slices = SliceClient(self._apis[1], service)
             self._slices = SliceKeeper(slices, self._log, self._is_master_of, self._renewed_at)
-        member_settings = _member_settings(self._setup, group, boot)
+        member_settings = member_settings_of(self._setup, group, boot)
         self._core.state.group_secret = member_settings.link.secret
         self._member = Member(
             member_settings,
@@ -196,10 +193,7 @@ class MemberHost:
         """Close all links and connections to the API."""
         self._end()
         await self._links.stop()
-        tasks = list(self._requests)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._requests.stop()
         for api in self._apis:
             await api.close()
 
@@ -282,7 +276,7 @@ class MemberHost:
     def _do(self, action: Action) -> None:
         match action:
             case ReadLease() | WriteLease():
-                self._begin(self._request_lease(action), "request the lease")
+                self._requests.begin(self._request_lease(action), "request the lease")
             case Publish(epoch):
                 self._publish(epoch)
             case Connect(link, address):
@@ -299,35 +293,16 @@ class MemberHost:
                 if not self.restart.done():
                     self.restart.set_result(reason)
 
-    def _begin(self, work: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work, name=name)
-        self._requests.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._requests.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if isinstance(error, Exception):
-            self.fail(error)
-
     async def _request_lease(self, action: ReadLease | WriteLease) -> None:
         assert self._lease is not None
         if isinstance(action, ReadLease):
             answer = await self._lease.read()
         else:
             answer = await self._lease.write(action.lease)
-        self._log_ignored(self._lease.ignored)
+        self._ignored_log.write(self._lease.ignored)
         if self._member is not None and not self._is_over:
             self._member.lease_answered(action.number, answer, self._clock.monotonic())
             self.link_changed()
-
-    def _log_ignored(self, ignored: Sequence[str]) -> None:
-        """Log each change once: the Lease is read every second."""
-        if ignored != self._ignored:
-            self._ignored = ignored
-            if ignored:
-                self._log.warning("ignoring annotations of the Lease", cause="; ".join(ignored))
 
     def _publish(self, epoch: int) -> None:
         """Start publishing once for each epoch: the keeper continues until the epoch is over."""
@@ -335,8 +310,8 @@ class MemberHost:
         if slices is None:
             self._published(epoch, is_done=True)
         elif slices.epoch != epoch:
-            endpoint = _endpoint(self._setup, self._group, epoch)
-            self._begin(slices.keep(endpoint, self._published), "keep the EndpointSlice")
+            endpoint = endpoint_of(self._setup, self._group, epoch)
+            self._requests.begin(slices.keep(endpoint, self._published), "keep the EndpointSlice")
 
     def _published(self, epoch: int, is_done: bool) -> None:
         if self._member is not None and not self._is_over:
@@ -414,30 +389,3 @@ class MemberHost:
     @property
     def _store(self) -> Store:
         return self._core.state.store
-
-
-def _member_settings(setup: Setup, group: GroupSetup, boot: str) -> MemberSettings:
-    identity, settings = setup.identity, setup.settings
-    secret_file = setup.links.secret_file
-    assert secret_file is not None, "a group that elects its master has one"
-    link = LinkSettings(
-        MemberName(f"{identity.cluster}/{identity.name}", group.number, boot),
-        secret_file.secret,
-        frozenset(group.ha_addresses),
-        waits=settings.broker_role is BrokerRole.SYNC_MASTER,
-        flushes=setup.store.flush_disk_type is FlushDiskType.SYNC_FLUSH,
-        min_in_sync=group.min_in_sync,
-    )
-    addresses = dict(group.ha_addresses)
-    if "brokerIP2" in setup.sources:  # a pod's IP needs no DNS lookup, which may be outdated
-        addresses[group.number] = identity.ha_address
-    return MemberSettings(link, addresses, identity.address)
-
-
-def _endpoint(setup: Setup, group: GroupSetup, epoch: int) -> Endpoint:
-    """The endpoint of the group's Service while this member is master."""
-    settings, pod = setup.settings, group.pod
-    port = settings.listen_port
-    numbers = (port, port - 2, settings.ha_listen_port)
-    ports = dict(zip(PORT_NAMES, numbers, strict=True))
-    return Endpoint(epoch, settings.broker_ip1, ports, pod.node, pod.name, pod.uid)
