@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, final
 
 from gantrymq.base.errors import GantryError
 from gantrymq.runtime.clock import Clock
+from gantrymq.runtime.logs import Log
 from gantrymq.runtime.pulse import Pulse
 from gantrymq.store.engine import Store
 from gantrymq.store.progress import Progress
@@ -54,3 +56,15 @@ def _words(progress: Progress) -> str:
     stage = _STAGES.get(progress.stage, progress.stage)
     unit = "" if progress.stage == "queues" else " bytes"
     return f"recovering the store, {stage}, {progress.done} of {progress.total}{unit}"
+
+
+def log_opened(store: Store, root: Path, seconds: float, opening_log: Log) -> None:
+    """Log what recovery found and did."""
+    report = store.report
+    how = "after a clean stop" if report.is_clean else "after a crash"
+    opening_log.info(f"load {root}, store is open {how}", took=f"{seconds:.2f}s")
+    if report.kept_tail:
+        opening_log.warning(f"what was cut off the log is kept in {report.kept_tail}")
+    for path in report.removed_tails:
+        text = "removed to make room (keptTailsBytesMax), what was cut off the log before"
+        opening_log.warning(f"{path}: {text}")
