@@ -1,8 +1,8 @@
 """Lists all commands by family: names, descriptions, and the modules that define them.
 
 The list stands apart from the commands, so that `gantry --help` imports none of them. Names of one
-word are mqadmin's, apart from a few of Gantry's own; names of two words are Gantry's own. A family
-without a title continues the family before it.
+word are mqadmin's; a new command of Gantry's own has two words (a few older ones have one). A
+family without a title continues the family before it.
 """
 
 from __future__ import annotations

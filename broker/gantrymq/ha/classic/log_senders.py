@@ -11,7 +11,7 @@ without waiting.
 A slave can have what this process found in the log when it started, and what it sent since: a slave
 that reports more does not follow this log, or not any more.
 
-Bounds: `FOLLOWERS_MAX` connections; follower.py has those of each.
+Bounds: `FOLLOWERS_MAX` connections; log_sender.py has those of each.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Validates one pull, reads its messages and builds the answer.
 
     SUCCESS                 messages, concatenated as they are in the log
-    PULL_NOT_FOUND          nothing yet; the pull is held if it asks for that and is the first try
+    PULL_NOT_FOUND          nothing yet; the pull is held, or stays held, if it asks for that
     PULL_RETRY_IMMEDIATELY  the filter matches nothing, or the log lost it: continue after it
     PULL_OFFSET_MOVED       the queue begins later or ends before: continue at the given offset
 

@@ -9,9 +9,9 @@ The service does one thing at a time, the first of these that is due:
 
 Invariants. Before a second is delivered, everything is taken that was in the queue when the second
 had passed, so that no acknowledged recall comes too late. A message is delivered at least once, and
-not before its second has passed. A start reads the queue again; timer_place.py says which messages
-need no delivery. The file says so only when the delivered or rolled messages are on disk, so that a
-crash repeats at most the deliveries since the last write.
+not before its second has passed. A start reads the queue again; timer_progress.py says which
+messages need no delivery. The file says so only when the delivered or rolled messages are on disk,
+so that a crash repeats at most the deliveries since the last write.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lists half messages that wait for a decision, and lets an administrator decide them.
 
-A decision of an administrator is final, as a producer's is: see decisions.py.
+A decision of an administrator is final, as a producer's is: see transaction_end.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Handles requests that read and change KV configuration and the server's settings.
 
-A change is parked until its file is saved; see safekeeping.py.
+A change is parked until its file is saved; see durable_value.py.
 """
 
 from __future__ import annotations
