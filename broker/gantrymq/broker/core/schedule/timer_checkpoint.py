@@ -7,7 +7,7 @@
 All messages due before the read time are delivered; for that, the timer queue had been read up to
 the offset. The position and the version are 0 here. The place is in the format of
 timer_progress.py's file. Only the place knows of rolled messages, which would all be delivered
-twice without it. """
+twice without it."""
 
 from __future__ import annotations
 
