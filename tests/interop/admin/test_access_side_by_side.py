@@ -238,7 +238,7 @@ def test_requests_that_only_gantry_has_are_refused_by_java(sides: Sides) -> None
         gantry(broker, "user create {user} -b {broker} -p first-secret --role observer")
         assert "Get, List" in gantry(broker, "acl list -b {broker} -f {user}")
     rotate = "user rotate {user} -b {broker} -p second-secret"
-    assert "keeps one password for a user" in gantry(sides.java, rotate)
+    assert "keeps one password for each user" in gantry(sides.java, rotate)
     assert "<user> has a new password" in gantry(sides.ours, rotate)
     assert "has no quotas" in gantry(sides.java, "quota list -b {broker}")
     assert "#Amount" in gantry(sides.ours, "quota list -b {broker}")

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 VERSION = REFERENCE
 TOPIC = "Killed"
-MESSAGES = 6000
+MESSAGES = 9000
 A_SECOND = 600
 KILLS_AT = (1500, 3600)
 ARRIVE_SECONDS = 90.0
