@@ -200,7 +200,7 @@ def test_missing_log_is_reported_as_not_mounted(
     assert "ERROR  missing log: 1" in done.stdout
     assert text in done.stdout
     assert "mount its disk" in done.stdout
-    assert "next start takes them away" not in done.stdout
+    assert "next start removes them" not in done.stdout
     for options in ([], ["--rebuild", "all"], ["--keep", "newer"]):
         plan = gantry("repair", store, "--yes", *options)
         assert plan.returncode == 1

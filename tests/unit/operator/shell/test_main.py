@@ -193,7 +193,7 @@ async def test_a_forbidden_namespace_does_not_affect_others(
     _, metrics = await get(running, "/metrics")
     assert 'gantry_operator_reflector_refused{kind="pods/gone"} 1.0' in metrics
     assert 'gantry_operator_reflector_refused{kind="pods/one"} 0.0' in metrics
-    said = [line for line in running.lines if "may not be listed" in line and "pods/gone" in line]
+    said = [line for line in running.lines if "not allowed to list" in line and "pods/gone" in line]
     assert len(said) == 1
     assert running.process.returncode is None
 

@@ -132,7 +132,7 @@ async def test_a_command_whose_time_is_over_says_which_member_has_not_read_the_s
         await until(lambda: bool(status(server).get("secretRotation", {}).get("waitsFor")))
         assert await asyncio.to_thread(run, [*asking[:-1], "--timeout", "0"]) == 1
     told = capsys.readouterr().err
-    assert "asked for already" in told
+    assert "in progress already" in told
     assert "not read yet by orders-broker-0-1" in told
     kubelets.held.clear()
     kubelets.bring()
