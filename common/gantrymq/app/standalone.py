@@ -35,7 +35,7 @@ GANTRY_BROKER_PORT, GANTRY_METRICS_PORT, GANTRY_CONSOLE_PORT. All other settings
 
 
 def run(argv: list[str]) -> int:
-    """Run all servers until the process is told to stop; return the exit code."""
+    """Run all servers until the process gets a signal to stop; return the exit code."""
     arguments = _parser(os.environ).parse_args(argv)
     try:
         if arguments.sample_config is not None:

@@ -31,7 +31,7 @@ SHOWN_MAX: Final = 8
 
 @final
 class Ledger:
-    """Of one folder, over all its lives."""
+    """What one folder must contain, over all starts of its writer."""
 
     def __init__(self, flush: FlushDiskType) -> None:
         self._is_sync = flush is FlushDiskType.SYNC_FLUSH
@@ -45,7 +45,7 @@ class Ledger:
         self.figures: Counter[str] = Counter()
 
     def add_life(self, lines: list[Line], *, is_all: bool = False) -> None:
-        """What a writer told; `is_all`: it was asked for everything it held."""
+        """Record a report of the writer; `is_all`: the report lists everything that it held."""
         self._lives += 1
         held = [line.numbers for line in lines if line.kind == "held"]
         self.faults += [line.text for line in lines if line.kind == "fault"]

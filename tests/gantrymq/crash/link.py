@@ -169,7 +169,7 @@ def topic_fields(topic: str, queues: int) -> dict[str, object]:
 
 
 def send_fields(topic: str, queue_id: int, properties: Properties) -> dict[str, object]:
-    """Of SEND_MESSAGE."""
+    """The fields of a SEND_MESSAGE request."""
     return {
         "producerGroup": "Producers",
         "topic": topic,

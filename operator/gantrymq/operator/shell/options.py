@@ -43,7 +43,7 @@ class Options:
     leader_election_namespace: str = ""
     """Empty for the pod's namespace, or that of the kubeconfig's context."""
     lease_name: str = LEASE_NAME
-    """Of operators with the same Lease one leads, and the others stand by."""
+    """The name of the Lease: one of the operators that share it leads, the others stand by."""
     metrics_host: str = ""
     """Empty for all addresses."""
     metrics_port: int = METRICS_PORT

@@ -1,8 +1,8 @@
 """Hosts on one bridge, each in a network namespace of its own; the bridge is in ours.
 
-Cuts are silent, as those of a network are: frames vanish, and no end is told. A host's port can be
-blocked altogether, or two ports be isolated from each other; or what one host sends another one
-goes astray, while what comes back arrives.
+A cut is silent, as in a real network: frames are dropped, and neither end is notified. The bridge
+port of a host can be blocked, two ports can be isolated from each other, or the frames in one
+direction can be dropped while those in the other arrive.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class Pair:
 
     @property
     def certificates(self) -> dict[str, str]:
-        """Of a server and of a client that both ends believe."""
+        """Settings for a server and a client certificate that both ends trust."""
         cert, key = str(self.folder / "cert.pem"), str(self.folder / "key.pem")
         return {
             "tls.server.certPath": cert,

@@ -65,7 +65,7 @@ class HostGroup:
         return running(replace(chosen, group=replace(chosen.group, pod=pod)))
 
     async def readiness(self, number: int) -> tuple[int, str]:
-        """What a kubelet is told."""
+        """Status and text of the readiness probe, as a kubelet gets them."""
         url = f"http://127.0.0.1:{self._health_ports[number]}/health/ready"
         async with ClientSession() as session, session.get(url) as answer:
             return answer.status, await answer.text()

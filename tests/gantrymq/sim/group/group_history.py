@@ -48,7 +48,7 @@ def failing(seed: int, plan: Plan) -> Exception | None:
 
 
 def digest(seed: int) -> str:
-    """Of the story, whether it ends well or not."""
+    """A digest of the history of this seed, also of one that ends with an error."""
     group = Group(seed, drawn(seed))
     try:
         group.run()

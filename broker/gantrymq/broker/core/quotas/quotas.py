@@ -222,7 +222,7 @@ class Quotas:
 
 
 def _ignore(topic: str) -> None:
-    """Do nothing: no kernel is told of topics yet."""
+    """Do nothing: the store has no kernel yet that could be informed."""
 
 
 def _understood(content: bytes) -> QuotaRules:

@@ -252,8 +252,8 @@ class SendForwarder:
             self._has_logged = True
             self._state.effects.info(
                 f"forwarding sends to the master own_address={self._state.identity.address}"
-                f" timeout={PARK_SECONDS:.0f}s: this broker is not master; producers are told to"
-                " reconnect, or their connections are closed, so that they find the master"
+                f" timeout={PARK_SECONDS:.0f}s: this broker is not master. It asks producers to"
+                " reconnect, or closes their connections, so that they find the master"
             )
 
     # ------------------------------------------------------------------ the periodic service
