@@ -46,7 +46,7 @@ def exporting(
     admins: Callable[[str], MqAdmin],
     admin_pair: tuple[AdminSide, AdminSide],
 ) -> Pair:
-    """Tools that can read exports of Java's broker. The newest one cannot."""
+    """Tools that can read any export of Java's broker. The newest one cannot."""
     return Pair(admins(request.param), admin_pair)
 
 

@@ -49,6 +49,8 @@ def test_exported_settings_and_figures(
 def test_newest_tool_exports_from_gantry(
     of_5: Pair, kind: BrokerKind, command: str, reads_java: bool
 ) -> None:
+    # A Java broker writes a static topic with numbers as names, which the newest tool cannot read.
+    of_5.outputs("updateStaticTopic -b broker-admin -t StaticTopic -qn 2")
     reference, subject = of_5.outputs(f"{command} -c {CLUSTER} -f {{folder}}")
     assert ("success" in reference) == reads_java, reference
     assert ("success" in subject) == (reads_java or kind is BrokerKind.GANTRY), subject
