@@ -10,7 +10,8 @@ import pytest
 from gantrymq.broker.member.lease_client import OWNER, PROBLEMS
 from gantrymq.e2e.chart import CHART, KUBERNETES, Json, only, rendered, run
 from gantrymq.ha.lease.lease import Lease
-from gantrymq.ha.lease.lease_object import PREFIX, ObjectName, encode
+from gantrymq.ha.lease.lease_annotations import PREFIX
+from gantrymq.ha.lease.lease_object import ObjectName, encode
 from gantrymq.operator.shell import options
 
 

@@ -30,7 +30,8 @@ from gantrymq.ha.lease.lease import (
     Unanswered,
     Written,
 )
-from gantrymq.ha.lease.lease_object import OBJECT_BYTES_MAX, PREFIX, LeaseObject, ObjectName
+from gantrymq.ha.lease.lease_annotations import PREFIX
+from gantrymq.ha.lease.lease_object import OBJECT_BYTES_MAX, LeaseObject, ObjectName
 from gantrymq.runtime.http.kube_api import (
     ApiAnswer,
     ApiPlace,

@@ -31,7 +31,8 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.ha.lease.lease_object import OBJECT_BYTES_MAX, PREFIX, ObjectName
+from gantrymq.ha.lease.lease_annotations import PREFIX
+from gantrymq.ha.lease.lease_object import OBJECT_BYTES_MAX, ObjectName
 from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import (
     Json,

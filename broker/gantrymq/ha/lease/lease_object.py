@@ -34,43 +34,32 @@ The seal detects edits. It does not stop an attacker: the API's access rights do
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.ha.disk.identity import is_uuid
 from gantrymq.ha.lease.lease import DURATION_SECONDS, EPOCH_MAX, NO_MEMBER, Lease, OperatorRequests
+from gantrymq.ha.lease.lease_annotations import (
+    DECIMAL,
+    PREFIX,
+    UNTRUSTED,
+    LeaseAnnotations,
+    damaged,
+)
 from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import Json, JsonObject, object_of, required_text_field, text_field
 
 API_VERSION: Final = "coordination.k8s.io/v1"
-PREFIX: Final = "gantrymq.dev/"
-
 # The API accepts 256 KiB of annotations; the list of field owners comes on top.
 OBJECT_BYTES_MAX: Final = 512 << 10
-
-# A name of 253 characters and a port; more members than any group has.
-_ADDRESS_MAX: Final = 260
-_MEMBERS_MAX: Final = 64
-
-NUMBER_MAX: Final = 2**53
 
 SWITCH_NUMBER_MAX: Final = 10**9
 """The highest number of a switchover: the next request takes the last number plus one."""
 
 TRANSITIONS_MAX: Final = 2**31 - 1
 """The API rejects a Lease with a higher number."""
-
-_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,15}")
-_ADDRESS: Final = re.compile(r"[\x21-\x7e]+:[0-9]{1,5}")
-
-_UNTRUSTED: Final = (
-    "the Lease is not trusted. A running master overwrites it; without a master all members of the"
-    " group must report before one is elected"
-)
 
 _OURS: Final = (
     "epoch", "in-sync", "address", "ha-address", "heir", "leaver", "renewals", "granted",
@@ -112,7 +101,7 @@ def read(data: bytes) -> LeaseObject:
         raise RemoteError(f"the API answered with {kind!r} instead of a Lease")
     metadata = object_of(content.get("metadata"), "metadata")
     version = required_text_field(metadata, "resourceVersion")
-    notes = _Notes(object_of(metadata.get("annotations") or {}, "annotations"))
+    notes = LeaseAnnotations(object_of(metadata.get("annotations") or {}, "annotations"))
     spec = object_of(content.get("spec") or {}, "spec")
     operator_requests, fenced = _operator_requests(notes)
     lease = Lease(version, operator_requests=operator_requests, fenced=fenced)
@@ -128,12 +117,12 @@ def read(data: bytes) -> LeaseObject:
     return LeaseObject(lease, content, tuple(notes.ignored))
 
 
-def _written(notes: _Notes, lease: Lease) -> Lease:
+def _written(notes: LeaseAnnotations, lease: Lease) -> Lease:
     """The lease with all fields that members write. Raises RemoteError if no member can have
     written one of them."""
     epoch = notes.number("epoch")
     if epoch > EPOCH_MAX:
-        raise _damaged("epoch", f"{epoch}, above {EPOCH_MAX}")
+        raise damaged("epoch", f"{epoch}, above {EPOCH_MAX}")
     return replace(
         lease,
         address=notes.address("address"),
@@ -150,7 +139,7 @@ def _written(notes: _Notes, lease: Lease) -> Lease:
     )
 
 
-def _operator_requests(notes: _Notes) -> tuple[OperatorRequests, frozenset[int]]:
+def _operator_requests(notes: LeaseAnnotations) -> tuple[OperatorRequests, frozenset[int]]:
     """An operator's requests, and the fenced members."""
     operator_requests = OperatorRequests(
         notes.requested_number("preferred"),
@@ -161,7 +150,7 @@ def _operator_requests(notes: _Notes) -> tuple[OperatorRequests, frozenset[int]]
     return operator_requests, notes.requested_members("fenced")
 
 
-def _check_is_of_group(spec: JsonObject, notes: _Notes) -> None:
+def _check_is_of_group(spec: JsonObject, notes: LeaseAnnotations) -> None:
     """Raises RemoteError for the Lease of another program: it has a holder and none of the members'
     annotations. A member's Lease with an edited holder is only untrusted."""
     holder = spec.get("holderIdentity") or ""
@@ -175,7 +164,7 @@ def _check_is_of_group(spec: JsonObject, notes: _Notes) -> None:
 
 def _is_member(holder: Json) -> bool:
     return holder == "" or (
-        isinstance(holder, str) and holder != "0" and bool(_NUMBER.fullmatch(holder))
+        isinstance(holder, str) and holder != "0" and bool(DECIMAL.fullmatch(holder))
     )
 
 
@@ -184,7 +173,7 @@ def _holder(spec: JsonObject) -> int:
     if not _is_member(holder):
         raise RemoteError(
             f"the Lease's spec.holderIdentity is {str(holder)[:100]!r}, which is not the number of"
-            f" a member: {_UNTRUSTED}"
+            f" a member: {UNTRUSTED}"
         )
     return int(str(holder)) if holder else NO_MEMBER
 
@@ -193,20 +182,20 @@ def _check_is_complete(lease: Lease) -> None:
     """Raises RemoteError if fields are missing: once there was a master there are an epoch and a
     set, and while there is one also its addresses."""
     if lease.epoch == 0 and (lease.holder or lease.in_sync):
-        raise _damaged("epoch", "missing, though the Lease names a master or in-sync members")
+        raise damaged("epoch", "missing, though the Lease names a master or in-sync members")
     if lease.epoch and not lease.in_sync:
-        raise _damaged("in-sync", f"missing, though epoch {lease.epoch} has begun")
+        raise damaged("in-sync", f"missing, though epoch {lease.epoch} has begun")
     if lease.holder and not lease.ha_address:
-        raise _damaged("ha-address", f"missing, though member {lease.holder} is master")
+        raise damaged("ha-address", f"missing, though member {lease.holder} is master")
     if lease.holder and not lease.address:
-        raise _damaged("address", f"missing, though member {lease.holder} is master")
+        raise damaged("address", f"missing, though member {lease.holder} is master")
 
 
 def _check_seal(lease: Lease, seal: str) -> None:
     """Raises RemoteError if the seal does not match. A Lease without a group was written by a
     version that knows neither groups nor seals."""
     if (lease.group or seal) and seal != seal_of(lease):
-        raise _damaged(_SEAL, "not the digest of the Lease's fields: the Lease was edited")
+        raise damaged(_SEAL, "not the digest of the Lease's fields: the Lease was edited")
 
 
 def _fully_sealed(lease: Lease, seal: str) -> Lease:
@@ -214,7 +203,7 @@ def _fully_sealed(lease: Lease, seal: str) -> Lease:
     if not lease.group or not seal.startswith(f"{seal_of(lease)}-"):
         return replace(lease, writer="")
     if seal != full_seal_of(lease):
-        raise _damaged(_FULL_SEAL, "not the digest of the Lease's fields: the Lease was edited")
+        raise damaged(_FULL_SEAL, "not the digest of the Lease's fields: the Lease was edited")
     return lease
 
 
@@ -234,110 +223,6 @@ def seal_of(lease: Lease) -> str:
 
 def _digest(parts: Sequence[str]) -> str:
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:32]
-
-
-def _damaged(name: str, what: str) -> RemoteError:
-    return RemoteError(f"the Lease's annotation {PREFIX}{name} is {what}: {_UNTRUSTED}")
-
-
-@final
-class _Notes:
-    """The annotations of a Lease."""
-
-    __slots__ = ("_annotations", "ignored")
-
-    def __init__(self, annotations: JsonObject) -> None:
-        self._annotations = annotations
-        self.ignored: list[str] = []
-        """Why requests of an operator were skipped."""
-
-    def has(self, name: str) -> bool:
-        return PREFIX + name in self._annotations
-
-    def text(self, name: str) -> str:
-        value = self._annotations.get(PREFIX + name, "")
-        if not isinstance(value, str):
-            raise _damaged(name, "not a text")
-        return value
-
-    def uuid(self, name: str) -> str:
-        text = self.text(name)
-        if text and not is_uuid(text):
-            raise _damaged(name, f"{text[:100]!r}, which is not a UUID")
-        return text
-
-    def number(self, name: str) -> int:
-        text = self.text(name)
-        if text and (not _NUMBER.fullmatch(text) or int(text) > NUMBER_MAX):
-            raise _damaged(name, f"{text[:100]!r}, which is not a number up to {NUMBER_MAX}")
-        return int(text or "0")
-
-    def members(self, name: str) -> frozenset[int]:
-        text = self.text(name)
-        if not text:
-            return frozenset()
-        parts = text.split(",", _MEMBERS_MAX)
-        if len(parts) > _MEMBERS_MAX:
-            raise _damaged(name, f"a list of more than {_MEMBERS_MAX} members")
-        if not all(_NUMBER.fullmatch(part) and part != "0" for part in parts):
-            raise _damaged(
-                name, f"{text[:100]!r}, which is not a list of member numbers such as 1,2,3"
-            )
-        return frozenset(map(int, parts))
-
-    def address(self, name: str) -> str:
-        text = self.text(name)
-        if text and (len(text) > _ADDRESS_MAX or not _ADDRESS.fullmatch(text)):
-            raise _damaged(name, f"{text[:100]!r}, which is not host:port")
-        return text
-
-    def disks(self, name: str) -> dict[int, str]:
-        disks: dict[int, str] = {}
-        for part in filter(None, self.text(name).split(",", _MEMBERS_MAX)):
-            member, _, disk = part.partition("=")
-            if not (_NUMBER.fullmatch(member) and is_uuid(disk)):
-                raise _damaged(
-                    name, f"{part[:100]!r}, which is not a member number and the UUID of its disk"
-                )
-            disks[int(member)] = disk
-        return disks
-
-    # What an operator wrote: a mistake in it is reported, and the value is ignored.
-
-    def requested_number(self, name: str, most: int = NUMBER_MAX) -> int:
-        text = self._requested(name)
-        if not _NUMBER.fullmatch(text or "0") or int(text or "0") > most:
-            self._ignore(name, text, f"a number up to {most}")
-            return 0
-        return int(text or "0")
-
-    def requested_truth(self, name: str) -> bool:
-        text = self._requested(name)
-        if text not in ("", "true", "false"):
-            self._ignore(name, text, "true or false")
-        return text == "true"
-
-    def requested_members(self, name: str) -> frozenset[int]:
-        """The valid numbers of the list: a typo must not unfence the other members."""
-        members = set()
-        for part in filter(None, self._requested(name).split(",", _MEMBERS_MAX)):
-            if _NUMBER.fullmatch(part.strip()) and part.strip() != "0":
-                members.add(int(part))
-            else:
-                self._ignore(name, part, "a list of member numbers such as 1,2,3")
-        return frozenset(members)
-
-    def _requested(self, name: str) -> str:
-        value = self._annotations.get(PREFIX + name, "")
-        if not isinstance(value, str):
-            self._ignore(name, str(value), "a text")
-            return ""
-        return value.strip()
-
-    def _ignore(self, name: str, text: str, wanted: str) -> None:
-        self.ignored.append(
-            f"{PREFIX}{name} is {text[:100]!r} and must be {wanted}: the request is ignored"
-        )
 
 
 # ---------------------------------------------------------------------- writing
