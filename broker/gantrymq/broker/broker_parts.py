@@ -1,4 +1,4 @@
-"""Makes the parts of a broker from its setup: store, state, listeners, limits, link security."""
+"""Makes the parts of a broker from its setup: store, state, listeners, audit log, link security."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerRole
 from gantrymq.broker.core.state import State
 from gantrymq.broker.setup.link_security import LinkSecurity
-from gantrymq.remoting.connections import ConnectionLimits, parse_networks
-from gantrymq.remoting.limits import SessionLimits
 from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.logs import Log
 from gantrymq.runtime.memory import memory_bytes
-from gantrymq.runtime.net.net import Listener, ServerLimits
+from gantrymq.runtime.net.net import Listener
 from gantrymq.runtime.security.certificates import ServerContexts
-from gantrymq.runtime.storage import descriptors
 from gantrymq.runtime.storage.audit_log import AuditLog, audit_file
 from gantrymq.runtime.storage.disk import FolderDisk
 from gantrymq.runtime.storage.disk_background import DiskBackground
@@ -43,27 +40,8 @@ def listeners(setup: Setup) -> list[Listener]:
     ]
 
 
-def connection_limits(setup: Setup) -> ServerLimits:
-    """The limits of all connections. Raises ConfigurationError if a network cannot be parsed."""
-    settings = setup.settings
-    session = SessionLimits(idle_seconds=float(settings.server_channel_max_idle_time_seconds))
-    try:
-        exempt = parse_networks(settings.max_connections_exempt)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"maxConnectionsExempt: {error}") from None
-    connections = ConnectionLimits(
-        connections_max=descriptors.connections_allowed(settings.max_connections),
-        address_connections_max=settings.max_connections_per_address,
-        exempt=exempt,
-    )
-    return ServerLimits(connections, settings.server_socket_backlog, session)
-
-
 def audit_log_of(setup: Setup, clock: Clock) -> AuditLog:
-    settings, identity = setup.settings, setup.identity
-    file = audit_file(
-        settings.audit_log_file, settings.audit_log_file_size, settings.audit_log_file_count
-    )
+    identity, file = setup.identity, audit_file(setup.settings)
     return AuditLog(f"broker {identity.name}:{identity.broker_id}", file, clock)
 
 

@@ -17,7 +17,6 @@ from gantrymq.broker import store_opening
 from gantrymq.broker.broker_health import BrokerHealth
 from gantrymq.broker.broker_parts import (
     audit_log_of,
-    connection_limits,
     link_security_of,
     listeners,
     path_of,
@@ -50,6 +49,7 @@ from gantrymq.runtime.net.channel import Channel
 from gantrymq.runtime.net.dialer import Dialer
 from gantrymq.runtime.net.net import Server
 from gantrymq.runtime.net.outbox import Outbox
+from gantrymq.runtime.net.server_limits import connection_limits
 from gantrymq.runtime.pulse import Pulse
 from gantrymq.runtime.security.acl_file import AclFile
 from gantrymq.runtime.security.certificates import TlsMode
@@ -138,7 +138,7 @@ class BrokerHost:
         )
         return Server(
             requests,
-            limits=connection_limits(self._setup),
+            limits=connection_limits(self._setup.settings),
             tls=self._security.contexts,
             clock=self._clock,
             feed=self._turn_loop.feed,

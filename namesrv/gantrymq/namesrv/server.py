@@ -41,7 +41,6 @@ from gantrymq.namesrv.core.messages import (
 from gantrymq.namesrv.core.nameserver import NameServer
 from gantrymq.namesrv.core.state import Configuration
 from gantrymq.namesrv.limited_log import LimitedLog
-from gantrymq.namesrv.server_limits import audit_file_of, connection_limits
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.failures import RequestError
 from gantrymq.remoting.refusal import failed
@@ -54,16 +53,20 @@ from gantrymq.runtime.net.backlog import Backlog
 from gantrymq.runtime.net.channel import Channel
 from gantrymq.runtime.net.dialer import Dialer
 from gantrymq.runtime.net.net import Server
+from gantrymq.runtime.net.server_limits import connection_limits
 from gantrymq.runtime.security.acl_file import AclFile
 from gantrymq.runtime.security.bearer_token import token_file
 from gantrymq.runtime.security.certificates import ServerContexts, TlsMode
 from gantrymq.runtime.security.client_contexts import ClientContexts
 from gantrymq.runtime.storage import descriptors
-from gantrymq.runtime.storage.audit_log import AuditLog
+from gantrymq.runtime.storage.audit_log import AuditLog, audit_file
 from gantrymq.runtime.storage.files import FileSaver, SaveFailed
 from gantrymq.runtime.watchdog import Watchdog
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
+
+# Headers of requests to a name server have a few hundred bytes, so a sixteenth of a broker's bound.
+REQUEST_HEADER_BYTES_MAX: Final = 256 * 1024
 
 # How long connections may finish requests in flight when the server stops.
 GRACE_SECONDS: Final = 3.0
@@ -111,7 +114,7 @@ class NameServerHost:
         )
         self._server = Server(
             self,
-            limits=connection_limits(settings),
+            limits=connection_limits(settings, REQUEST_HEADER_BYTES_MAX),
             tls=ServerContexts(setup.tls, self._log.warning),
             clock=clock,
             memory=self.memory,
@@ -125,7 +128,7 @@ class NameServerHost:
         self._backlog = self._make_backlog()
         self._watchdog = Watchdog(self.stalls, self._log)
         self._saver = FileSaver()
-        self._audit_log = AuditLog("name server", audit_file_of(settings), clock)
+        self._audit_log = AuditLog("name server", audit_file(settings), clock)
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._wakes_at = NEVER

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from gantrymq.audit.record import AuditRecord
 from gantrymq.metrics.samples import Samples
@@ -45,9 +45,25 @@ class AuditFile:
     rotation: Rotation
 
 
-def audit_file(path: str, bytes_max: int, files: int) -> AuditFile | None:
-    """The audit file that the settings name; None if `path` is empty."""
-    return AuditFile(Path(path), Rotation(bytes_max, files)) if path else None
+class AuditSettings(Protocol):
+    """The settings that brokers and name servers have in common for the audit trail."""
+
+    @property
+    def audit_log_file(self) -> str: ...
+
+    @property
+    def audit_log_file_count(self) -> int: ...
+
+    @property
+    def audit_log_file_size(self) -> int: ...
+
+
+def audit_file(settings: AuditSettings) -> AuditFile | None:
+    """The audit file that the settings name; None if they name none."""
+    if not settings.audit_log_file:
+        return None
+    rotation = Rotation(settings.audit_log_file_size, settings.audit_log_file_count)
+    return AuditFile(Path(settings.audit_log_file), rotation)
 
 
 @final

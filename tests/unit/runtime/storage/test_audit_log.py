@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,13 @@ from gantrymq.runtime.storage.audit_log import AuditLog, audit_file
 from gantrymq.wire.jsonvalue import Json
 
 
+@dataclass(frozen=True)
+class AuditSettings:
+    audit_log_file: str
+    audit_log_file_count: int = 2
+    audit_log_file_size: int = 1 << 20
+
+
 def entry(name: str) -> AuditRecord:
     old: dict[str, Json] = {name: {"perm": 6}}
     new: dict[str, Json] = {name: {"perm": 4}}
@@ -23,7 +31,7 @@ def entry(name: str) -> AuditRecord:
 
 
 def trail(path: Path | str) -> AuditLog:
-    return AuditLog("broker a:0", audit_file(str(path), 1 << 20, 2), VirtualClock())
+    return AuditLog("broker a:0", audit_file(AuditSettings(str(path))), VirtualClock())
 
 
 def lines(path: Path) -> list[dict[str, object]]:

@@ -1,25 +1,42 @@
-"""Reads the limits of a name server's connections and of its audit log from its settings."""
+"""Reads the limits of a server's connections from the settings of a broker or a name server."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Protocol
 
+from gantrymq.base.bounds import HEADER_BYTES_MAX
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.remoting.connections import ConnectionLimits, parse_networks
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.runtime.net.net import ServerLimits
 from gantrymq.runtime.storage import descriptors
-from gantrymq.runtime.storage.audit_log import AuditFile, audit_file
-
-# Headers of requests to a name server have a few hundred bytes, so a tenth of a broker's bound.
-HEADER_BYTES_MAX: Final = 256 * 1024
 
 
-def connection_limits(settings: NameServerSettings) -> ServerLimits:
+class ConnectionSettings(Protocol):
+    """The settings that brokers and name servers have in common for their connections."""
+
+    @property
+    def max_connections(self) -> int: ...
+
+    @property
+    def max_connections_exempt(self) -> str: ...
+
+    @property
+    def max_connections_per_address(self) -> int: ...
+
+    @property
+    def server_channel_max_idle_time_seconds(self) -> int: ...
+
+    @property
+    def server_socket_backlog(self) -> int: ...
+
+
+def connection_limits(
+    settings: ConnectionSettings, header_bytes_max: int = HEADER_BYTES_MAX
+) -> ServerLimits:
     """The limits of all connections. Raises ConfigurationError if a network cannot be parsed."""
     session = SessionLimits(
-        header_bytes_max=HEADER_BYTES_MAX,
+        header_bytes_max=header_bytes_max,
         idle_seconds=float(settings.server_channel_max_idle_time_seconds),
     )
     try:
@@ -32,10 +49,3 @@ def connection_limits(settings: NameServerSettings) -> ServerLimits:
         exempt=exempt,
     )
     return ServerLimits(connections, settings.server_socket_backlog, session)
-
-
-def audit_file_of(settings: NameServerSettings) -> AuditFile | None:
-    """The audit log's file with its maximal size; None if the settings name no file."""
-    return audit_file(
-        settings.audit_log_file, settings.audit_log_file_size, settings.audit_log_file_count
-    )
