@@ -35,7 +35,7 @@ FULL_FOLDERS: Final = {
 # How many longer files each folder still has. A number may only go down.
 LONG_FILES: Final = {
     "broker": 10,
-    "client": 2,
+    "client": 1,
     "common": 3,
 }
 LONG_FILE_LINES_MAX: Final = 600

@@ -198,27 +198,27 @@ class PullConsumer(Startable):
     async def seek(self, queue: MessageQueue, offset: int) -> None:
         """Continue at this offset; raises StateError if the consumer does not read the queue or the
         queue does not contain the offset."""
-        await self._run(self._lite.seek(queue, offset))
+        await self._run(self._lite.positions.seek(queue, offset))
 
     async def seek_to_begin(self, queue: MessageQueue) -> None:
         """Continue with the oldest message."""
-        await self._run(self._lite.seek_to_begin(queue))
+        await self._run(self._lite.positions.seek_to_begin(queue))
 
     async def seek_to_end(self, queue: MessageQueue) -> None:
         """Continue with the next message that is sent."""
-        await self._run(self._lite.seek_to_end(queue))
+        await self._run(self._lite.positions.seek_to_end(queue))
 
     async def offset_for_timestamp(self, queue: MessageQueue, timestamp_ms: int) -> int:
         """Return the offset of the first message stored at `timestamp_ms` or later."""
-        return await self._run(self._lite.offset_for_timestamp(queue, timestamp_ms))
+        return await self._run(self._lite.positions.offset_for_timestamp(queue, timestamp_ms))
 
     def pause(self, queues: Iterable[MessageQueue]) -> None:
         """Return no messages of these queues until they are resumed."""
-        self._lite.pause(queues)
+        self._lite.positions.pause(queues)
 
     def resume(self, queues: Iterable[MessageQueue]) -> None:
         """Resume these queues."""
-        self._lite.resume(queues)
+        self._lite.positions.resume(queues)
 
     # ------------------------------------------------------------------ progress
 

@@ -83,20 +83,20 @@ def test_seek_continues_at_the_offset_and_refuses_one_outside_the_queue() -> Non
     reader = Reader(cluster, "me@1", FIRST, QUEUES[0])
     run, lite = reader.client.run, reader.lite
     assert reader.poll() == ["a", "b", "c", "d"]
-    run(lite.seek(QUEUES[0], 2))
+    run(lite.positions.seek(QUEUES[0], 2))
     assert reader.poll() == ["c", "d"]
-    run(lite.seek_to_begin(QUEUES[0]))
+    run(lite.positions.seek_to_begin(QUEUES[0]))
     assert reader.poll() == ["a", "b", "c", "d"]
-    run(lite.seek_to_begin(QUEUES[0]))
+    run(lite.positions.seek_to_begin(QUEUES[0]))
     cluster.pass_time(1.0)
-    run(lite.seek_to_end(QUEUES[0]))
+    run(lite.positions.seek_to_end(QUEUES[0]))
     assert reader.poll() == []
     cluster.store("e")
     assert reader.poll() == ["e"]
     with pytest.raises(StateError, match="seek offset = 9, min offset = 0, max offset = 5"):
-        run(lite.seek(QUEUES[0], 9))
+        run(lite.positions.seek(QUEUES[0], 9))
     with pytest.raises(StateError, match="not in assigned list"):
-        run(lite.seek(QUEUES[1], 0))
+        run(lite.positions.seek(QUEUES[1], 0))
 
 
 def test_a_seek_counts_as_progress() -> None:
@@ -104,7 +104,7 @@ def test_a_seek_counts_as_progress() -> None:
     cluster.store("a", "b", "c", "d")
     reader = Reader(cluster, "me@1", FIRST, QUEUES[0])
     assert reader.poll() == ["a", "b", "c", "d"]
-    reader.client.run(reader.lite.seek(QUEUES[0], 1))
+    reader.client.run(reader.lite.positions.seek(QUEUES[0], 1))
     reader.client.run(reader.lite.close())
     assert stored(cluster) == 1
 
@@ -116,7 +116,7 @@ def test_offset_is_found_for_a_timestamp() -> None:
     moment = cluster.driver.clock.wall_ms()
     cluster.store("b")
     reader = Reader(cluster)
-    assert reader.client.run(reader.lite.offset_for_timestamp(QUEUES[0], moment)) == 1
+    assert reader.client.run(reader.lite.positions.offset_for_timestamp(QUEUES[0], moment)) == 1
 
 
 def test_a_paused_queue_returns_no_messages() -> None:
@@ -125,8 +125,8 @@ def test_a_paused_queue_returns_no_messages() -> None:
     cluster.store("b", queue_id=1)
     reader = Reader(cluster, "me@1", FIRST, *QUEUES[:2])
     cluster.pass_time(1.0)
-    reader.lite.pause([QUEUES[0]])
+    reader.lite.positions.pause([QUEUES[0]])
     cluster.store("c", queue_id=0)
     assert reader.poll_all() == ["b"]
-    reader.lite.resume([QUEUES[0]])
+    reader.lite.positions.resume([QUEUES[0]])
     assert reader.poll_all() == ["a", "c"]

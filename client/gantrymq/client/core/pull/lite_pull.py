@@ -1,4 +1,4 @@
-"""Provides the pull consumer core: owns queues, pulls ahead, hands out messages, keeps offsets.
+"""Provides the pull consumer core: owns queues, pulls ahead, hands out messages, commits offsets.
 
     subscribe   the members of the group share the queues of topics (rebalance)
     assign      exactly these queues, independent of other consumers
@@ -21,8 +21,6 @@ from gantrymq.base.errors import GantryError
 from gantrymq.client.core.errors import ClientError, StateError
 from gantrymq.client.core.flow.flow_steps import FOREVER, Signal, Wait
 from gantrymq.client.core.flow.lifecycle import Lifecycle, State
-from gantrymq.client.core.group import queue_offsets
-from gantrymq.client.core.group.group_members import share_of
 from gantrymq.client.core.group.offset_store import OffsetStore
 from gantrymq.client.core.group.start_offset import StartOffsets
 from gantrymq.client.core.group.subscriptions import (
@@ -38,16 +36,17 @@ from gantrymq.client.core.instance.instance import Instance
 from gantrymq.client.core.instance.topic_watch import QueuesChanged, TopicWatch
 from gantrymq.client.core.message.received import ReceivedMessage
 from gantrymq.client.core.ports import Running
-from gantrymq.client.core.pull import running_info
 from gantrymq.client.core.pull.consumer_requests import ConsumerRequests
+from gantrymq.client.core.pull.lite_operations import LiteOperations
+from gantrymq.client.core.pull.lite_positions import LitePositions
 from gantrymq.client.core.pull.lite_queue import Buffered, LiteQueue
 from gantrymq.client.core.pull.lite_settings import LiteSettings
+from gantrymq.client.core.pull.lite_shares import LiteShares
 from gantrymq.client.core.pull.pulls import LITE_SETTINGS, QueuePulls
 from gantrymq.client.core.pull.single_poller import SinglePoller
 from gantrymq.remoting.failures import RequestError
 from gantrymq.wire.bodies.heartbeat import BROADCASTING, CLUSTERING, ConsumerData
 from gantrymq.wire.bodies.shared import MessageQueue
-from gantrymq.wire.jsonvalue import JsonObject
 
 
 @final
@@ -68,7 +67,7 @@ class LitePull:
         self._pull_settings = replace(LITE_SETTINGS, count=settings.pull_batch)
         self._subscriptions: dict[str, Subscription] = {}
         self._versions = Versions()
-        self._checked: set[Subscription] = set()
+        self._shares = LiteShares(instance, group, settings)
         self._is_assigned = False
         self._queues: dict[MessageQueue, LiteQueue] = {}
         self._ready: deque[LiteQueue] = deque()
@@ -80,8 +79,10 @@ class LitePull:
         self._watch = TopicWatch(instance)
         self._watching: Running | None = None
         self._next_commit = 0.0
-        self._requests = ConsumerRequests(instance, group, self)
-        self._started_ms = 0
+        self.positions = LitePositions(instance, self.lifecycle, self._queues, self._arrived)
+        """Seeks, pauses and resumes queues for the application."""
+        self._operations = LiteOperations(instance, settings, self._queues, self._subscriptions)
+        self._requests = ConsumerRequests(instance, group, self._operations)
 
     # ------------------------------------------------------------------ lifecycle
 
@@ -90,7 +91,7 @@ class LitePull:
         await self._offsets.load()
         self._instance.add_consumer(self.group, self)
         self._requests.begin()
-        self._started_ms = self._instance.ports.clock.wall_ms()
+        self._operations.started_ms = self._instance.ports.clock.wall_ms()
         self._next_commit = self._now() + self._settings.auto_commit_s
         self.lifecycle.began()
         for queue in self._queues.values():
@@ -152,9 +153,7 @@ class LitePull:
         is_balanced = True
         for topic, subscribed in tuple(self._subscriptions.items()):
             try:
-                if subscribed not in self._checked:
-                    await self._introduce(subscribed)
-                share = await self._share(topic)
+                share = await self._shares.of(subscribed)
             except SubscriptionError as error:
                 self._failure = error
                 self._arrived.fire()
@@ -168,20 +167,6 @@ class LitePull:
             gone = [queue for queue in self._queues if queue.topic not in self._subscriptions]
             await self._give_up(gone)
         return is_balanced
-
-    async def _introduce(self, subscribed: Subscription) -> None:
-        """Register the subscription with the brokers before its queues are allocated."""
-        instance = self._instance
-        await check(instance, self.group, subscribed)
-        await instance.route(subscribed.topic)
-        await instance.heartbeat()
-        self._checked.add(subscribed)
-
-    async def _share(self, topic: str) -> list[MessageQueue]:
-        settings = self._settings
-        allocate = None if settings.broadcasting else settings.allocate
-        route = await self._instance.route(topic)
-        return await share_of(self._instance, self.group, route, allocate)
 
     async def _take_share(self, topic: str, share: Collection[MessageQueue]) -> None:
         if self._wanted(topic) is None:
@@ -229,35 +214,6 @@ class LitePull:
             )
         for queue in queues:
             self._offsets.forget(queue)
-
-    # ------------------------------------------------------------------ as operators see it
-
-    def reset(self, topic: str, offsets: Mapping[MessageQueue, int]) -> None:
-        for queue, mine in self._queues.items():
-            offset = offsets.get(queue)
-            if offset is not None and queue.topic == topic:
-                mine.go_to(offset, self._instance.ports)
-
-    def progress(self, topic: str) -> dict[MessageQueue, int]:
-        mine = [each for queue, each in self._queues.items() if queue.topic == topic]
-        return {each.queue: each.consumed for each in mine if each.consumed is not None}
-
-    def running_info(self) -> JsonObject:
-        clock = self._instance.ports.clock
-        now, wall_ms = clock.monotonic(), clock.wall_ms()
-        queues = {
-            queue: running_info.lite_queue_info(each, now, wall_ms)
-            for queue, each in self._queues.items()
-        }
-        properties = {
-            "PROP_NAMESERVER_ADDR": ";".join(self._instance.name_servers.addresses),
-            "PROP_CONSUME_TYPE": "CONSUME_ACTIVELY",
-            "PROP_CONSUMER_START_TIMESTAMP": str(self._started_ms),
-            "pullBatchSize": str(self._settings.pull_batch),
-            "autoCommit": str(self._settings.auto_commit).lower(),
-            "language": "PYTHON",
-        }
-        return running_info.running_info(queues, properties, self.data.subscriptions, {})
 
     # ------------------------------------------------------------------ which queues
 
@@ -374,58 +330,6 @@ class LitePull:
             self._ready.append(queue)
         self._arrived.fire()
 
-    # ------------------------------------------------------------------ positions
-
-    async def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Continue at this offset; raises StateError if the queue is not assigned to this consumer
-        or does not contain the offset."""
-        self._mine(queue)
-        low = await queue_offsets.first(self._instance, queue)
-        high = await queue_offsets.end(self._instance, queue)
-        if not low <= offset <= high:
-            raise StateError(
-                f"Seek offset illegal, seek offset = {offset}, min offset = {low}, max offset ="
-                f" {high}"
-            )
-        self._go_to(queue, offset)
-
-    async def seek_to_begin(self, queue: MessageQueue) -> None:
-        self._mine(queue)
-        self._go_to(queue, await queue_offsets.first(self._instance, queue))
-
-    async def seek_to_end(self, queue: MessageQueue) -> None:
-        self._mine(queue)
-        self._go_to(queue, await queue_offsets.end(self._instance, queue))
-
-    async def offset_for_timestamp(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        return await queue_offsets.at_time(self._instance, queue, timestamp_ms)
-
-    def _go_to(self, queue: MessageQueue, offset: int) -> None:
-        self.lifecycle.must_run()
-        self._mine(queue).go_to(offset, self._instance.ports)
-
-    def pause(self, queues: Iterable[MessageQueue]) -> None:
-        """Stop returning messages of these queues; a pull in flight completes, no further one
-        starts."""
-        for queue in queues:
-            self._mine(queue).is_paused = True
-
-    def resume(self, queues: Iterable[MessageQueue]) -> None:
-        for queue in queues:
-            mine = self._mine(queue)
-            mine.is_paused = False
-            mine.wake()
-        self._arrived.fire()
-
-    def _mine(self, queue: MessageQueue) -> LiteQueue:
-        mine = self._queues.get(queue)
-        if mine is None:
-            raise StateError(
-                "The message queue is not in assigned list, may be rebalancing, message queue:"
-                f" {queue}; assignment says which are"
-            )
-        return mine
-
     # ------------------------------------------------------------------ progress
 
     async def commit(self, offsets: Mapping[MessageQueue, int] | None = None) -> None:
@@ -473,5 +377,5 @@ class LitePull:
 def _exclusive() -> StateError:
     return StateError(
         "Subscribe and assign are mutually exclusive: a consumer either shares topics with its"
-        " group or reads the queues it is told"
+        " group or reads the queues that the application assigns"
     )
