@@ -20,7 +20,7 @@ from gantrymq.wire.version import OWN_VERSION
 Fuzz = Callable[[list[bytes], Callable[[bytes], None]], None]
 
 PEER = "10.1.2.3:54321"
-FRAME_BYTES_MAX = 1 << 16
+FUZZED_FRAME_BYTES_MAX = 1 << 16
 LOG_BYTES_MAX = 8 << 20
 SENDS = (
     RequestCode.SEND_MESSAGE,
@@ -73,7 +73,7 @@ def _opened() -> OpenedBroker:
 def _by_handlers(broker: OpenedBroker, data: bytes) -> list[Command]:
     """The responses in the order of the requests, as clients read them."""
     answers = []
-    for command in FrameReader(frame_bytes_max=FRAME_BYTES_MAX).feed(data):
+    for command in FrameReader(frame_bytes_max=FUZZED_FRAME_BYTES_MAX).feed(data):
         if command.is_response or command.code not in SENDS:
             continue
         request = broker.send(
@@ -97,7 +97,7 @@ def _log(broker: OpenedBroker, begin: int) -> bytes:
     log = broker.opened.store.log
     stored = b""
     while begin + len(stored) < log.end:
-        size = min(log.end - begin - len(stored), FRAME_BYTES_MAX)
+        size = min(log.end - begin - len(stored), FUZZED_FRAME_BYTES_MAX)
         stored += log.segments.read(begin + len(stored), size)
     return stored
 

@@ -37,8 +37,6 @@ RENAMES: Final = {
     (package, _NAME.findall(now)[0]): _NAME.findall(after)[0]
     for package, now, after, _ in rows("package", "before", "name", "because")
 }
-# Old names that mean something else today.
-REUSED: Final = {("broker", "Hold")}  # what a quota holds back
 TERMS: Final = [
     *((row[0], row[2]) for row in rows("term", "RocketMQ's", "class", "meaning")),
     *((row[0], row[1]) for row in rows("term", "class", "meaning")),
@@ -80,7 +78,7 @@ def test_names_that_were_replaced_are_gone() -> None:
         for package in path.parts
         for each in (path.stem, *_CLASS.findall(path.read_text()))
     }
-    left = {old for old in RENAMES if old in names} - REUSED
+    left = {old for old in RENAMES if old in names}
     assert left == set(), "the glossary has other names for these"
 
 

@@ -51,7 +51,7 @@ class RequestOutcomes:
             if isinstance(admitted, Reply):
                 return admitted
             if admitted is not None:
-                handler = partial(carry_out_later, handler=handler, hold=admitted)
+                handler = partial(carry_out_later, handler=handler, wait=admitted)
         if len(state.task_runner) >= TASKS_MAX:
             return Reply(overloaded("the store", 0))
         kept_bytes = waiting_request_memory.kept_of(request)

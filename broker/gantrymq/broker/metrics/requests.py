@@ -7,7 +7,7 @@ from typing import Final
 
 from gantrymq.base.memory_account import LABELS, Kind
 from gantrymq.broker.core.broker import Broker
-from gantrymq.broker.core.figures.requests import HELD, ONEWAY, UNKNOWN_CODE
+from gantrymq.broker.core.figures.requests import LONG_POLLING, ONEWAY, UNKNOWN_CODE
 from gantrymq.broker.metrics.base import PROTOCOL, truth
 from gantrymq.metrics.samples import Row, Samples, one
 from gantrymq.metrics.tables import broker, rocketmq5
@@ -64,7 +64,7 @@ def _latencies(core: Broker) -> Iterator[Row]:
     for (code, answered, way), latency in core.state.request_figures.latencies.items():
         result = "oneway" if way == ONEWAY else "success"
         labels = (PROTOCOL, _request_name(code).lower(), _response_name(answered).lower())
-        yield (*labels, truth(way == HELD), result), latency
+        yield (*labels, truth(way == LONG_POLLING), result), latency
 
 
 def _sends(core: Broker, base: str) -> Iterator[Samples]:

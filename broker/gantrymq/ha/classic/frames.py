@@ -20,7 +20,7 @@ _SIZE_BYTES: Final = 4
 _HEAD_BYTES: Final = _REPORT_BYTES + _SIZE_BYTES
 
 # The size of the read buffer of Java's slaves: no master sends frames that do not fit.
-FRAME_BYTES_MAX: Final = 4 << 20
+HA_FRAME_BYTES_MAX: Final = 4 << 20
 
 
 def encode_report(position: int) -> bytes:
@@ -88,7 +88,7 @@ class FrameReader:
             self._position = read_i64_be(self._head, 0)
             size = read_i32_be(self._head, _REPORT_BYTES)
             self._head = b""
-            if self._position < 0 or not 0 <= size <= FRAME_BYTES_MAX:
+            if self._position < 0 or not 0 <= size <= HA_FRAME_BYTES_MAX:
                 self.failure = f"a frame of {size} bytes at {self._position}"
                 return at
             self._left = size

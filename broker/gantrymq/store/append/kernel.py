@@ -51,8 +51,9 @@ _ONEWAY: Final = 2
 _SPECIAL_BITS: Final = 0xCC
 _BLANK_BYTES: Final = 8
 
-# Taking longer frames here gains nothing. Every limit of a session is higher.
-FRAME_BYTES_MAX: Final = 262144
+# The kernel leaves longer frames to the broker, because taking them here gains nothing. Every limit
+# of a session is higher.
+KERNEL_FRAME_BYTES_MAX: Final = 262144
 
 # Messages of these topics, and of topics that begin with %, are not stored as they come.
 _NEVER_SERVED: Final = frozenset({SCHEDULE_TOPIC, b"RMQ_SYS_TRANS_HALF_TOPIC"})
@@ -200,7 +201,7 @@ class Kernel:
         length = i64(read_i32_be(data, at)) + 4
         kind: i64 = data[at + 4]
         header_end = at + _PREFIX + (i64(read_i32_be(data, at + 4)) & 0xFFFFFF)
-        if length > left or length > FRAME_BYTES_MAX or kind > 1 or header_end > at + length:
+        if length > left or length > KERNEL_FRAME_BYTES_MAX or kind > 1 or header_end > at + length:
             return 0
         self._is_json = kind == 0
         if self._is_json:

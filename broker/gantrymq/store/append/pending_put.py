@@ -60,7 +60,7 @@ class PutAnswer:
 
 
 @final
-class Put:
+class PendingPut:
     """Messages that are stored together, and whether their sender waits for more than the write."""
 
     __slots__ = ("is_batch", "messages", "number", "repeats", "waits")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TypeAlias, final
 
 from gantrymq.store.append.kernel import Fed, Kernel
-from gantrymq.store.append.pending_put import Confirmation, Put
+from gantrymq.store.append.pending_put import Confirmation, PendingPut
 from gantrymq.store.append.pending_sends import Sends
 from gantrymq.store.append.write_group import TopicSize, WriteGroup
 from gantrymq.store.commitlog.commitlog import CommitLog
@@ -26,7 +26,7 @@ from gantrymq.store.record.put import Refused, illegal
 from gantrymq.wire import java_string
 from gantrymq.wire.message.record import Record
 
-Pending: TypeAlias = "Put | Sends | Confirmation"
+Pending: TypeAlias = "PendingPut | Sends | Confirmation"
 
 
 @final
@@ -56,7 +56,7 @@ class WriteBatcher:
         self._levels: DelayLevels = levels
         self._log: CommitLog = log
         self._put_bytes: int = 0
-        self._puts: list[Put] = []
+        self._puts: list[PendingPut] = []
         self._queues: Queues = queues
         self._sends: list[Sends] = []
 
@@ -87,7 +87,9 @@ class WriteBatcher:
         self._last_number += 1
         for message in messages:
             self._put_bytes += message.size
-        put = Put(self._last_number, messages, is_batch=is_batch, waits=waits, repeats=repeats)
+        put = PendingPut(
+            self._last_number, messages, is_batch=is_batch, waits=waits, repeats=repeats
+        )
         self._puts.append(put)
         return self._last_number
 
@@ -131,7 +133,7 @@ class WriteBatcher:
         group.end()
         return pending
 
-    def _lay_out(self, puts: Sequence[Put], group: WriteGroup) -> None:
+    def _lay_out(self, puts: Sequence[PendingPut], group: WriteGroup) -> None:
         """Assign queue offsets and log positions to the messages that were put."""
         new_ends: dict[tuple[bytes, int], int] = {}
         for put in puts:

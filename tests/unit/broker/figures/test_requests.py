@@ -1,6 +1,6 @@
 """Tests RequestFigures: the counts of requests, and the causes of flow control."""
 
-from gantrymq.broker.core.figures.requests import HELD, ONEWAY, UNKNOWN_CODE, RequestFigures
+from gantrymq.broker.core.figures.requests import LONG_POLLING, ONEWAY, UNKNOWN_CODE, RequestFigures
 from gantrymq.fakes.brokers.broker import OpenedBroker
 from gantrymq.fakes.brokers.pops import PoppedBroker
 from gantrymq.fakes.brokers.pulls import SUBSCRIBES, SUSPENDS, pull
@@ -15,11 +15,11 @@ DONE, BUSY = int(ResponseCode.SUCCESS), int(ResponseCode.SYSTEM_BUSY)
 def test_each_way_to_answer_has_a_histogram_of_its_own() -> None:
     figures = RequestFigures()
     figures.note(PULL, DONE, 0.002)
-    figures.note(PULL, DONE, 15.0, HELD)
+    figures.note(PULL, DONE, 15.0, LONG_POLLING)
     figures.note(SEND, DONE, 0.0, ONEWAY, times=3)
     assert {key: each.count for key, each in figures.latencies.items()} == {
         (PULL, DONE, 0): 1,
-        (PULL, DONE, HELD): 1,
+        (PULL, DONE, LONG_POLLING): 1,
         (SEND, DONE, ONEWAY): 3,
     }
     assert figures.latencies[PULL, DONE, 0].counts[:2] == [0, 1]  # up to 1 ms, up to 3 ms

@@ -112,7 +112,7 @@ def test_a_topic_that_was_created_again_is_told_from_its_first_message() -> None
 
 
 def test_one_turn_tells_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "LOOKS_A_TURN", 2)
+    monkeypatch.setattr(waiting, "TRIES_A_TURN", 2)
     broker = PoppedBroker()
     requests = [notify(broker) for _ in range(5)]
     broker.begin_to_store(*"abcde")

@@ -1,4 +1,4 @@
-"""Pops that wait: so many are looked at in a turn, and one connection leaves room for others."""
+"""Tests how many waiting pops are tried in a turn, and that one connection leaves room."""
 
 from __future__ import annotations
 
@@ -14,56 +14,60 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.pop import NotificationRequest
 
 
-def looked_at_by_turn(broker: PoppedBroker, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many looks each turn begins from now on, while there are some."""
+def tries_by_turn(broker: PoppedBroker, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many tries each turn begins from now on, while there are some."""
     counts: list[int] = []
-    look = waiting.Waiting._look
+    try_ = waiting.Waiting._try
 
     def counted(self: waiting.Waiting, waiter: Waiter) -> None:
         counts[-1] += 1
-        look(self, waiter)
+        try_(self, waiter)
 
-    monkeypatch.setattr(waiting.Waiting, "_look", counted)
+    monkeypatch.setattr(waiting.Waiting, "_try", counted)
     for _ in range(9):
         counts.append(0)
         broker.broker.broker.turn(broker.broker.now, broker.broker.wall_ms)
         broker.broker.opened.background.complete_all()
-    monkeypatch.setattr(waiting.Waiting, "_look", look)
+    monkeypatch.setattr(waiting.Waiting, "_try", try_)
     broker.broker.settle()
     return [count for count in counts if count]
 
 
-def test_one_turn_looks_for_so_many_when_something_arrives(
+def test_one_turn_tries_a_limited_number_of_requests_when_messages_arrive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(waiting, "LOOKS_A_TURN", 2)
+    monkeypatch.setattr(waiting, "TRIES_A_TURN", 2)
     broker = PoppedBroker()
     requests = [broker.pop(consumer_group=f"G{number}") for number in range(5)]
     broker.begin_to_store("a")
-    assert looked_at_by_turn(broker, monkeypatch) == [2, 2, 1]
+    assert tries_by_turn(broker, monkeypatch) == [2, 2, 1]
     assert [bodies(messages(broker.answer(each))) for each in requests] == [["a"]] * 5
 
 
-def test_one_turn_tells_so_many_that_their_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "LOOKS_A_TURN", 2)
+def test_one_turn_tries_a_limited_number_of_expired_requests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiting, "TRIES_A_TURN", 2)
     broker = PoppedBroker()
     requests = [broker.pop() for _ in range(5)]
     broker.broker.now += 100
-    assert looked_at_by_turn(broker, monkeypatch) == [2, 2, 1]
+    assert tries_by_turn(broker, monkeypatch) == [2, 2, 1]
     assert not any(broker.broker.is_held(each) for each in requests)
     assert broker.broker.broker.deadline() > broker.broker.now
 
 
-def test_one_turn_answers_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_turn_answers_a_limited_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "ANSWERED_BYTES_A_TURN", 1)
     broker = PoppedBroker()
     requests = [broker.pop(consumer_group=f"G{number}") for number in range(3)]
     broker.begin_to_store("a")
-    assert looked_at_by_turn(broker, monkeypatch) == [1, 1, 1]
+    assert tries_by_turn(broker, monkeypatch) == [1, 1, 1]
     assert not any(broker.broker.is_held(each) for each in requests)
 
 
-def test_one_connection_leaves_room_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_connection_cannot_use_up_the_limit_of_waiting_requests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(waiting, "CHANNEL_WAITING_MAX", 2)
     broker, greedy = PoppedBroker(), FakeChannel()
     for _ in range(2):
@@ -72,7 +76,7 @@ def test_one_connection_leaves_room_for_the_others(monkeypatch: pytest.MonkeyPat
     assert broker.broker.is_held(broker.pop(channel=FakeChannel()))
 
 
-def test_a_request_with_a_body_does_not_wait() -> None:
+def test_request_with_a_body_does_not_wait() -> None:
     broker = PoppedBroker()
     notified = NotificationRequest(
         consumer_group="G", topic="T", queue_id=0, poll_time=15_000, born_time=0
@@ -84,7 +88,7 @@ def test_a_request_with_a_body_does_not_wait() -> None:
     assert len(broker.services.pops.waiting) == 0
 
 
-def test_requests_that_wait_take_so_many_bytes() -> None:
+def test_waiting_requests_may_take_a_limited_number_of_bytes() -> None:
     broker, first = PoppedBroker(), FakeChannel()
     shrink(broker.state.memory, Kind.POPS, 33_000)
     for _ in range(2):
@@ -103,7 +107,7 @@ FILTERS = [{"exp": "B", "exp_type": "TAG"}, {"exp": "TAGS = 'B'", "exp_type": "S
 
 @pytest.mark.parametrize("wanted", FILTERS)
 @pytest.mark.parametrize("queue_id", [0, -1])
-def test_what_a_filter_wants_is_found_however_much_lies_before_it(
+def test_filter_finds_a_match_behind_many_other_messages(
     wanted: dict[str, str], queue_id: int
 ) -> None:
     broker = PoppedBroker()
@@ -114,7 +118,7 @@ def test_what_a_filter_wants_is_found_however_much_lies_before_it(
 
 
 @pytest.mark.parametrize("wanted", FILTERS)
-def test_a_pop_waits_behind_all_that_its_filter_does_not_want(wanted: dict[str, str]) -> None:
+def test_pop_waits_when_its_filter_matches_no_message(wanted: dict[str, str]) -> None:
     broker = PoppedBroker()
     broker.store(*["x"] * 3_000, TAGS="A")
     waiting = broker.pop(channel=None, **wanted)

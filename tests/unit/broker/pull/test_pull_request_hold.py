@@ -47,7 +47,7 @@ def test_a_pull_is_held_and_gets_the_next_message(pulls: PulledBroker) -> None:
     )  # or each queue ever pulled from leaves something behind
 
 
-def test_one_turn_answers_so_many_bytes(
+def test_one_turn_answers_a_limited_number_of_bytes(
     pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pull_request_hold, "ANSWERED_BYTES_A_TURN", 1)
@@ -57,10 +57,10 @@ def test_one_turn_answers_so_many_bytes(
 
 
 @pytest.mark.parametrize("names", [["a"], []], ids=["a message", "time is up"])
-def test_one_turn_looks_at_so_many_pulls(
+def test_one_turn_reads_for_a_limited_number_of_pulls(
     pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch, names: list[str]
 ) -> None:
-    monkeypatch.setattr(pull_request_hold, "LOOKS_A_TURN", 2)
+    monkeypatch.setattr(pull_request_hold, "READS_A_TURN", 2)
     held = [pulls.send(sys_flag=WAITS) for _ in range(5)]
     pulls.broker.now += 0.0 if names else 100.0
     assert _answered_by_turn(pulls, *names) == [2, 2, 1]
@@ -68,10 +68,10 @@ def test_one_turn_looks_at_so_many_pulls(
     assert pulls.broker.broker.deadline() > pulls.broker.now
 
 
-def test_a_pull_whose_turn_has_yet_to_come_is_looked_at_once(
+def test_pull_woken_twice_before_its_read_is_read_once(
     pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pull_request_hold, "LOOKS_A_TURN", 1)
+    monkeypatch.setattr(pull_request_hold, "READS_A_TURN", 1)
     channel = FakeChannel()
     held = [pulls.send(sys_flag=WAITS, channel=channel) for _ in range(3)]
     pulls.services.pull_request_hold.arrived([("T", 0)])
@@ -113,13 +113,13 @@ def test_a_pull_that_may_not_be_held_is_answered(pulls: PulledBroker) -> None:
 
 
 @pytest.mark.parametrize("wait_ms", [15_000, 400, 0, -1, 1 << 62])
-def test_time_runs_out(pulls: PulledBroker, wait_ms: int) -> None:
+def test_pull_is_answered_when_its_time_is_up(pulls: PulledBroker, wait_ms: int) -> None:
     held = pulls.send(sys_flag=WAITS, suspend_timeout_millis=wait_ms)
     seconds = min(max(wait_ms, 0) / 1000, pull_request_hold.SECONDS_MAX)
     if seconds:
         pulls.broker.pass_time(seconds - 0.001)
         assert pulls.broker.is_held(held)
-    pulls.broker.pass_time(pull_request_hold.PASS_SECONDS + 0.001)
+    pulls.broker.pass_time(pull_request_hold.SCAN_SECONDS + 0.001)
     answer = pulls.answer(held)
     assert (answer.code, answer.remark) == (19, "NO_MESSAGE_IN_QUEUE")
 
@@ -128,7 +128,7 @@ def test_without_long_polling_the_wait_is_short() -> None:
     settings = BrokerSettings(long_polling_enable=False, short_polling_time_mills=700)
     pulls = PulledBroker(OpenedBroker(settings))
     held = pulls.send(sys_flag=WAITS)
-    pulls.broker.pass_time(0.7 + pull_request_hold.PASS_SECONDS)
+    pulls.broker.pass_time(0.7 + pull_request_hold.SCAN_SECONDS)
     assert pulls.answer(held).code == 19
 
 
@@ -139,7 +139,7 @@ def test_many_waits_of_different_length_end_in_time(pulls: PulledBroker) -> None
         assert not any(pulls.broker.is_held(one) for one in held[: max(0, count - 5)])
         assert count == len(held) - 1 or pulls.broker.is_held(held[count + 1])
         assert each.channel is pulls.broker.channel
-    pulls.broker.pass_time(pull_request_hold.PASS_SECONDS)
+    pulls.broker.pass_time(pull_request_hold.SCAN_SECONDS)
     assert len(pulls.services.pull_request_hold) == 0
 
 
@@ -150,13 +150,13 @@ def test_filtered_messages_move_the_offset_after_a_while(
     pulls.store("a", TAGS="A")
     pulls.broker.pass_time(pull_request_hold.MOVED_SECONDS - 0.1)
     assert pulls.broker.is_held(held)
-    pulls.broker.pass_time(0.1 + pull_request_hold.PASS_SECONDS)
+    pulls.broker.pass_time(0.1 + pull_request_hold.SCAN_SECONDS)
     answer = pulls.answer(held)
     assert (answer.code, answer.remark) == (20, "NO_MATCHED_MESSAGE")
     assert place(answer) == (1, 0, 1)
 
 
-def test_what_was_held_back_before_is_passed_by_when_a_message_fits(pulls: PulledBroker) -> None:
+def test_messages_without_a_match_are_skipped_when_a_message_matches(pulls: PulledBroker) -> None:
     held = pulls.send(sys_flag=WAITS, subscription="price > 3", expression_type="SQL92")
     pulls.store("a", "b", price="1")
     pulls.store("c", price="4")
@@ -164,7 +164,7 @@ def test_what_was_held_back_before_is_passed_by_when_a_message_fits(pulls: Pulle
     assert (bodies(answer), place(answer)) == (["c"], (3, 0, 3))
 
 
-def test_what_was_held_back_is_not_looked_at_again(
+def test_messages_without_a_match_are_not_read_again(
     pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pulls.send(sys_flag=WAITS, subscription="B")
@@ -180,7 +180,7 @@ def test_what_was_held_back_is_not_looked_at_again(
     assert offsets == [0, 2]
 
 
-def test_a_close_releases_and_the_rest_waits_on(pulls: PulledBroker) -> None:
+def test_closed_connection_releases_its_pulls_and_no_other(pulls: PulledBroker) -> None:
     channel = FakeChannel()
     gone, stays = pulls.send(sys_flag=WAITS, channel=channel), pulls.send(sys_flag=WAITS)
     pulls.broker.close(channel)
@@ -189,7 +189,9 @@ def test_a_close_releases_and_the_rest_waits_on(pulls: PulledBroker) -> None:
     assert len(pulls.services.pull_request_hold) == 1
 
 
-def test_what_was_forbidden_meanwhile_is_refused_when_a_message_comes(pulls: PulledBroker) -> None:
+def test_pull_that_lost_its_permission_is_refused_when_a_message_arrives(
+    pulls: PulledBroker,
+) -> None:
     held = [pulls.send(sys_flag=WAITS), pulls.send(sys_flag=WAITS, queue_id=1)]
     pulls.state.groups.put(GroupConfig(group_name="G", consume_enable=False), 0)
     pulls.store("a")
@@ -197,7 +199,7 @@ def test_what_was_forbidden_meanwhile_is_refused_when_a_message_comes(pulls: Pul
     assert [pulls.answer(each).code for each in held] == [16, 16]
 
 
-def test_a_topic_that_went_away_is_told_at_the_end(pulls: PulledBroker) -> None:
+def test_pull_of_a_deleted_topic_is_refused_when_its_time_is_up(pulls: PulledBroker) -> None:
     pulls.state.topics.put(TopicConfig("gone"), 0)
     held = pulls.send(sys_flag=WAITS, topic="gone")
     pulls.state.topics.remove("gone", 0)
@@ -205,7 +207,7 @@ def test_a_topic_that_went_away_is_told_at_the_end(pulls: PulledBroker) -> None:
     assert pulls.answer(held).code == 17
 
 
-def test_a_group_that_went_away_is_not_made_again(pulls: PulledBroker) -> None:
+def test_held_pull_does_not_create_its_deleted_group_again(pulls: PulledBroker) -> None:
     held = pulls.send(sys_flag=WAITS)
     pulls.state.groups.remove("G", 0)
     pulls.broker.pass_time(16.0)
@@ -213,7 +215,7 @@ def test_a_group_that_went_away_is_not_made_again(pulls: PulledBroker) -> None:
     assert pulls.state.groups.find("G") is None
 
 
-def test_the_offset_that_comes_along_is_committed_once(pulls: PulledBroker) -> None:
+def test_commit_offset_of_a_held_pull_is_stored_once(pulls: PulledBroker) -> None:
     pulls.store("a")
     held = pulls.send(1, sys_flag=WAITS | COMMITS, commit_offset=1)
     pulls.state.offsets.commit("G", "T", 0, 0)
@@ -222,7 +224,7 @@ def test_the_offset_that_comes_along_is_committed_once(pulls: PulledBroker) -> N
     assert pulls.state.offsets.find("G", "T", 0) == 0
 
 
-def test_a_reset_is_told_at_the_next_look(pulls: PulledBroker) -> None:
+def test_reset_offset_is_returned_by_the_next_read(pulls: PulledBroker) -> None:
     pulls.store("a")
     held = pulls.send(1, sys_flag=WAITS)
     pulls.state.resets.assign("G", "T", 0, 0)
@@ -231,10 +233,10 @@ def test_a_reset_is_told_at_the_next_look(pulls: PulledBroker) -> None:
     assert pulls.answer(held).remark == "OFFSET_RESET"
 
 
-def test_more_than_may_be_held_are_told_to_come_back(
+def test_pulls_beyond_the_limit_are_refused_as_busy(
     pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pull_request_hold, "HOLDS_MAX", 2)
+    monkeypatch.setattr(pull_request_hold, "HELD_PULLS_MAX", 2)
     for _ in range(2):
         assert pulls.broker.is_held(pulls.send(sys_flag=WAITS))
     answer = pulls.ask(sys_flag=WAITS)
@@ -243,10 +245,10 @@ def test_more_than_may_be_held_are_told_to_come_back(
     assert "holding pulls" in answer.remark
 
 
-def test_one_connection_leaves_room_for_the_others(
+def test_one_connection_cannot_use_up_the_limit_of_held_pulls(
     pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pull_request_hold, "CHANNEL_HOLDS_MAX", 2)
+    monkeypatch.setattr(pull_request_hold, "CHANNEL_HELD_PULLS_MAX", 2)
     greedy = FakeChannel()
     for _ in range(2):
         assert pulls.broker.is_held(pulls.send(sys_flag=WAITS, channel=greedy))
@@ -258,7 +260,7 @@ def test_one_connection_leaves_room_for_the_others(
     assert pulls.broker.is_held(pulls.send(sys_flag=WAITS, channel=FakeChannel()))
 
 
-def test_a_pull_with_a_body_does_not_wait(pulls: PulledBroker) -> None:
+def test_pull_with_a_body_does_not_wait(pulls: PulledBroker) -> None:
     for code in (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE):
         request = pulls.broker.send(code, pull(sys_flag=WAITS), bytes(1 << 20))
         answer = pulls.answer(request)
@@ -267,7 +269,7 @@ def test_a_pull_with_a_body_does_not_wait(pulls: PulledBroker) -> None:
     assert len(pulls.services.pull_request_hold) == 0
 
 
-def test_pulls_that_wait_take_so_many_bytes(pulls: PulledBroker) -> None:
+def test_held_pulls_may_take_a_limited_number_of_bytes(pulls: PulledBroker) -> None:
     shrink(pulls.state.memory, Kind.PULLS, 33_000)
     first = FakeChannel()
     body = bytes(15_000)
@@ -287,7 +289,7 @@ def test_pulls_that_wait_take_so_many_bytes(pulls: PulledBroker) -> None:
 # ---------------------------------------------------------------------- while the disk reads
 
 
-def test_what_has_to_be_read_from_disk_is_answered_later() -> None:
+def test_pull_that_needs_the_disk_is_answered_later() -> None:
     disk = MemoryDisk()
     before = PulledBroker(OpenedBroker(disk=disk))
     before.store("a")
@@ -310,7 +312,7 @@ def slowly(state: State, pull: Pull, offset: int) -> ReadTask[Pulled]:
     return found
 
 
-def test_what_arrives_while_a_pull_is_being_read_for_is_not_missed(
+def test_message_that_arrives_during_a_read_is_not_missed(
     pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gantrymq.broker.core.pull.pulls.reading", slowly)
@@ -325,7 +327,7 @@ def test_what_arrives_while_a_pull_is_being_read_for_is_not_missed(
     assert bodies(pulls.answer(held)) == ["c"]
 
 
-def test_a_close_while_a_pull_is_looked_at_releases_it_once(
+def test_connection_that_closes_during_a_read_releases_the_pull_once(
     pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = pulls.send(sys_flag=WAITS)
@@ -337,7 +339,7 @@ def test_a_close_while_a_pull_is_looked_at_releases_it_once(
     assert len(pulls.services.pull_request_hold) == 0
 
 
-def test_damage_is_told_to_the_consumer(
+def test_damaged_record_is_reported_to_the_consumer(
     pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = pulls.send(sys_flag=WAITS)

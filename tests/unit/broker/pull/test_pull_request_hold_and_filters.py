@@ -109,7 +109,7 @@ def test_what_the_old_filter_held_back_is_found_by_the_new_one(pulls: PulledBrok
     pulls.store("early", TAGS="B")
     assert pulls.broker.is_held(request)
     subscribe(pulls, "B", version=2)
-    pulls.broker.pass_time(pull_request_hold.MOVED_SECONDS + pull_request_hold.PASS_SECONDS)
+    pulls.broker.pass_time(pull_request_hold.MOVED_SECONDS + pull_request_hold.SCAN_SECONDS)
     assert is_asked_anew_from(pulls.answer(request), 0)
     assert bodies(pulls.ask(sys_flag=SUSPENDS, sub_version=2)) == ["early"]
 

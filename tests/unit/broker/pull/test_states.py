@@ -54,12 +54,12 @@ class Case:
         held = self.held
         if held.is_over:
             self.reads.waits = False
-            self.patched.setattr(pull_request_hold, "LOOKS_A_TURN", 500)
+            self.patched.setattr(pull_request_hold, "READS_A_TURN", 500)
             self.pulls.broker.settle()
             is_answered = self.pulls.broker.answer(self.request) is not None
             return HeldPullState.ANSWERED if is_answered else HeldPullState.RELEASED
-        if held.is_looking:
-            has_news = held.is_woken or held.looks_again
+        if held.is_reading:
+            has_news = held.is_woken or held.reads_again
             return HeldPullState.READING_AND_WOKEN if has_news else HeldPullState.READING
         return HeldPullState.WOKEN if held.is_woken else HeldPullState.WAITING
 
@@ -71,7 +71,7 @@ class Case:
 
     def time_is_up(self) -> None:
         """The scan for expired pulls wakes it; no read begins in this turn."""
-        self.patched.setattr(pull_request_hold, "LOOKS_A_TURN", 0)
+        self.patched.setattr(pull_request_hold, "READS_A_TURN", 0)
         self.pulls.broker.now = 100.0
         self.pulls.state.now = 100.0
         self.hold.expire(100.0)
@@ -82,9 +82,9 @@ class Case:
 
     def read(self, result: Pulled | Exception) -> None:
         """Woken pulls are read with this result, and reads under way end with it."""
-        if self.held.is_looking:
+        if self.held.is_reading:
             # What wakes the pull during its read is then handled in a later turn.
-            self.patched.setattr(pull_request_hold, "LOOKS_A_TURN", 0)
+            self.patched.setattr(pull_request_hold, "READS_A_TURN", 0)
         self.reads.result, self.reads.waits = result, False
         self.turn()
 

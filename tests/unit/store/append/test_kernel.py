@@ -33,7 +33,7 @@ from gantrymq.fakes.stores.kernel import (
     kernel_of,
     stored,
 )
-from gantrymq.store.append.kernel import FRAME_BYTES_MAX
+from gantrymq.store.append.kernel import KERNEL_FRAME_BYTES_MAX
 from gantrymq.store.append.write_group import WriteGroup
 from gantrymq.store.commitlog.arena import Arena
 from gantrymq.store.commitlog.log_entries import EntryReader
@@ -189,7 +189,7 @@ def test_properties_up_to_the_limit_are_accepted() -> None:
         (310, 4, b"x"),
         (310, 0, b""),
         (310, 0, bytes(1001)),
-        (310, 0, bytes(FRAME_BYTES_MAX)),
+        (310, 0, bytes(KERNEL_FRAME_BYTES_MAX)),
     ],
 )
 def test_kernel_leaves_other_requests(code: int, flag: int, body: bytes, encoding: int) -> None:

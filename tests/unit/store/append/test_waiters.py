@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gantrymq.fakes.stores.store import message
-from gantrymq.store.append.pending_put import Put
+from gantrymq.store.append.pending_put import PendingPut
 from gantrymq.store.append.waiters import Waiters
 from gantrymq.store.commitlog.flush import Released
 from gantrymq.store.record.put import PutStatus
@@ -16,8 +16,8 @@ def waiters(*, for_members: bool = True) -> Waiters:
     return made
 
 
-def put(number: int) -> Put:
-    return Put(number, [message(number)], is_batch=False, waits=True)
+def put(number: int) -> PendingPut:
+    return PendingPut(number, [message(number)], is_batch=False, waits=True)
 
 
 def wait(on: Waiters, number: int, end: int, *, for_disk: bool = False) -> None:

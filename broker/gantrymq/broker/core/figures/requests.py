@@ -30,11 +30,11 @@ _OTHER_CAUSE: Final = "other"
 PLAIN: Final = 0
 ONEWAY: Final = 1
 """The request was oneway: it was carried out, and no response is sent."""
-HELD: Final = 2
+LONG_POLLING: Final = 2
 """The request waited in a long poll before it was answered."""
 
 Key: TypeAlias = tuple[int, int, int]
-"""A request code, a response code, and PLAIN, ONEWAY or HELD."""
+"""A request code, a response code, and PLAIN, ONEWAY or LONG_POLLING."""
 
 
 @final

@@ -18,7 +18,7 @@ from gantrymq.wire.codes import RequestCode
 
 ALL_QUEUES: Final = -1
 
-Look: TypeAlias = Callable[[bool], "Task[Reply | None]"]
+Attempt: TypeAlias = Callable[[bool], "Task[Reply | None]"]
 """Tries to answer; called with True at the end of the waiting time, it always returns an answer."""
 
 
@@ -27,16 +27,16 @@ class Waiter:
     """One waiting request, owned by `Waiting`."""
 
     __slots__ = (
+        "attempt",
         "began",
         "group",
-        "is_looking",
         "is_over",
+        "is_trying",
         "is_woken",
-        "look",
-        "looks_again",
         "queue_id",
         "request",
         "topic",
+        "tries_again",
         "until",
     )
 
@@ -46,7 +46,7 @@ class Waiter:
         group: str,
         topic: str,
         queue_id: int,
-        look: Look,
+        attempt: Attempt,
         *,
         began: float,
         until: float,
@@ -57,10 +57,10 @@ class Waiter:
         self.group: str = group
         self.topic: str = topic
         self.queue_id: int = max(queue_id, ALL_QUEUES)
-        self.look: Look = look
+        self.attempt: Attempt = attempt
         self.until: float = until
-        self.is_looking: bool = False
-        self.looks_again: bool = False
+        self.is_trying: bool = False
+        self.tries_again: bool = False
         self.is_woken: bool = False
         self.is_over: bool = False
 

@@ -24,13 +24,13 @@ from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError, GantryError
 from gantrymq.base.memory_account import Kind
 from gantrymq.broker.core.engine import waiting_request_memory
-from gantrymq.broker.core.figures.requests import HELD
+from gantrymq.broker.core.figures.requests import LONG_POLLING
 from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pop import peeking
 from gantrymq.broker.core.pop.waiters import (
     ALL_QUEUES,
+    Attempt,
     GroupWaiters,
-    Look,
     TopicWaiters,
     Waiter,
 )
@@ -49,10 +49,10 @@ CHANNEL_WAITING_MAX: Final = 10_000
 SECONDS_MAX: Final = 300.0
 
 # The most that an answer to a timeout may be late: finding such requests scans all of them.
-PASS_SECONDS: Final = 0.5
+SCAN_SECONDS: Final = 0.5
 
 # A try takes about 120 us; the limit bounds how long the event loop is held.
-LOOKS_A_TURN: Final = 250
+TRIES_A_TURN: Final = 250
 ANSWERED_BYTES_A_TURN: Final = 8 << 20
 
 
@@ -64,13 +64,13 @@ class Waiting:
         "_bytes_left",
         "_channels",
         "_count",
+        "_expired",
         "_is_closed",
-        "_last_pass",
-        "_late",
-        "_looks_left",
-        "_next_pass",
+        "_last_scan",
+        "_next_scan",
         "_state",
         "_topics",
+        "_tries_left",
         "_woken",
     )
 
@@ -79,14 +79,14 @@ class Waiting:
         self._topics: dict[str, TopicWaiters] = {}
         self._channels: dict[Channel, dict[Waiter, None]] = {}
         self._count = 0
-        self._late: deque[Waiter] = deque()
+        self._expired: deque[Waiter] = deque()
         self._woken: deque[Waiter] = deque()
         """Notifications with announced messages, which are tried next."""
-        self._looks_left = LOOKS_A_TURN
+        self._tries_left = TRIES_A_TURN
         self._bytes_left = ANSWERED_BYTES_A_TURN
         self._is_closed = False
-        self._last_pass = 0.0
-        self._next_pass = NEVER
+        self._last_scan = 0.0
+        self._next_scan = NEVER
 
     @property
     def bytes_held(self) -> int:
@@ -105,20 +105,24 @@ class Waiting:
         size = waiting_request_memory.bytes_of(request)
         return self._state.memory.overrun(channel, Kind.POPS, size) is None
 
-    def hold(self, request: Request, place: tuple[str, str, int], poll_ms: int, look: Look) -> None:
+    def add(
+        self, request: Request, place: tuple[str, str, int], poll_ms: int, attempt: Attempt
+    ) -> None:
         """Hold the request until there is a message or its time is up; the caller has checked
         `has_room`."""
         group, topic, queue_id = place
         seconds = 0.0 if self._is_closed else min(max(poll_ms, 0) / 1000, SECONDS_MAX)
         until = self._state.now + seconds
-        waiter = Waiter(request, group, topic, queue_id, look, began=self._state.now, until=until)
+        waiter = Waiter(
+            request, group, topic, queue_id, attempt, began=self._state.now, until=until
+        )
         for name in waiter.topics:
             groups = self._topics.setdefault(name, TopicWaiters()).groups
             groups.setdefault(group, GroupWaiters()).add(waiter)
         self._channels.setdefault(request.channel, {})[waiter] = None
         self._count += 1
         self._state.memory.add(request.channel, Kind.POPS, waiting_request_memory.bytes_of(request))
-        self._plan(until)
+        self._plan_scan(until)
 
     def close(self) -> None:
         """Answer all requests, and hold no more, because the broker stops."""
@@ -130,7 +134,7 @@ class Waiting:
         for waiters in list(self._channels.values()):
             for waiter in list(waiters):
                 waiter.until = self._state.now
-                self._look(waiter)
+                self._try(waiter)
 
     def count(self, group: str, topic: str, queue_id: int) -> int:
         """How many pops of the group wait for this queue; for all queues if negative. Like
@@ -142,37 +146,37 @@ class Waiting:
     # ------------------------------------------------------------------ what happens
 
     def deadline(self) -> float:
-        return 0.0 if self._late or self._woken else self._next_pass
+        return 0.0 if self._expired or self._woken else self._next_scan
 
     def begin_turn(self) -> None:
         """Reset the limits on the work of one turn."""
-        self._looks_left = LOOKS_A_TURN
+        self._tries_left = TRIES_A_TURN
         self._bytes_left = ANSWERED_BYTES_A_TURN
 
     @property
     def has_budget(self) -> bool:
-        return self._looks_left > 0 and self._bytes_left > 0
+        return self._tries_left > 0 and self._bytes_left > 0
 
     def expire(self, now: float) -> None:
-        if self._next_pass <= now:
-            self._find_late(now)
-        while self._late and self.has_budget:
-            waiter = self._late.popleft()
+        if self._next_scan <= now:
+            self._find_expired(now)
+        while self._expired and self.has_budget:
+            waiter = self._expired.popleft()
             if not waiter.is_over:
-                self._look(waiter)
-        self._look_at_woken()
+                self._try(waiter)
+        self._try_woken()
 
-    def _find_late(self, now: float) -> None:
-        self._last_pass, self._next_pass = now, NEVER
-        self._late.clear()
+    def _find_expired(self, now: float) -> None:
+        self._last_scan, self._next_scan = now, NEVER
+        self._expired.clear()
         first = NEVER
         for waiters in self._channels.values():
             for waiter in waiters:
                 if waiter.until <= now:
-                    self._late.append(waiter)
+                    self._expired.append(waiter)
                 elif waiter.until < first:
                     first = waiter.until
-        self._plan(first)
+        self._plan_scan(first)
 
     def new_messages(self, topic: str, queue_id: int) -> Sequence[tuple[str, int]]:
         """The groups that wait for this queue, and how many new messages to announce to
@@ -217,24 +221,24 @@ class Waiting:
             waiter.is_woken = True
             self._woken.append(waiter)
         is_done = self._wake_pops(own.pops_of(topic, queue_id))
-        self._look_at_woken()
+        self._try_woken()
         return is_done
 
     def _wake_pops(self, pops: Sequence[Waiter]) -> bool:
         for waiter in pops:
             if not self.has_budget:
                 return False
-            self._look(waiter)
-            if not waiter.is_over and not waiter.is_looking:
+            self._try(waiter)
+            if not waiter.is_over and not waiter.is_trying:
                 break
         return True
 
-    def _look_at_woken(self) -> None:
+    def _try_woken(self) -> None:
         while self._woken and self.has_budget:
             waiter = self._woken.popleft()
             waiter.is_woken = False
             if not waiter.is_over:
-                self._look(waiter)
+                self._try(waiter)
 
     def _find(self, group: str, topic: str) -> GroupWaiters | None:
         waiters = self._topics.get(topic)
@@ -245,37 +249,37 @@ class Waiting:
             self._remove(waiter)
             self._state.effects.release(waiter.request)
 
-    def _plan(self, until: float) -> None:
+    def _plan_scan(self, until: float) -> None:
         if until < NEVER:
-            self._next_pass = min(self._next_pass, max(until, self._last_pass + PASS_SECONDS))
+            self._next_scan = min(self._next_scan, max(until, self._last_scan + SCAN_SECONDS))
 
     # ------------------------------------------------------------------ tries
 
-    def _look(self, waiter: Waiter) -> None:
-        if waiter.is_looking or waiter.is_over:
-            waiter.looks_again = True
+    def _try(self, waiter: Waiter) -> None:
+        if waiter.is_trying or waiter.is_over:
+            waiter.tries_again = True
             return
-        self._looks_left -= 1
-        waiter.is_looking = True
-        waiter.looks_again = False
+        self._tries_left -= 1
+        waiter.is_trying = True
+        waiter.tries_again = False
         self._state.task_runner.start(
-            waiter.look(waiter.until <= self._state.now),
-            partial(self._looked, waiter),
-            partial(self._broke, waiter),
+            waiter.attempt(waiter.until <= self._state.now),
+            partial(self._try_ended, waiter),
+            partial(self._try_failed, waiter),
             waiter.request,
             is_held=True,
         )
 
-    def _looked(self, waiter: Waiter, reply: object) -> None:
-        waiter.is_looking = False
+    def _try_ended(self, waiter: Waiter, reply: object) -> None:
+        waiter.is_trying = False
         if waiter.is_over:
             return
         if isinstance(reply, Reply):
             self._answer(waiter, reply.command)
-        elif waiter.looks_again:
-            self._look(waiter)
+        elif waiter.tries_again:
+            self._try(waiter)
 
-    def _broke(self, waiter: Waiter, error: Exception) -> None:
+    def _try_failed(self, waiter: Waiter, error: Exception) -> None:
         if waiter.is_over:
             return
         if not isinstance(error, GantryError):
@@ -286,7 +290,7 @@ class Waiting:
         self._remove(waiter)
         self._bytes_left -= len(command.body)
         state, code = self._state, waiter.request.command.code
-        state.request_figures.note(code, command.code, state.now - waiter.began, HELD)
+        state.request_figures.note(code, command.code, state.now - waiter.began, LONG_POLLING)
         state.effects.answer(waiter.request, command)
 
     def _remove(self, waiter: Waiter) -> None:

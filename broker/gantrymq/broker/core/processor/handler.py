@@ -8,7 +8,7 @@ from typing import TypeAlias
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.messages import SILENT, Held, Outcome, Reply, Request, Silent
-from gantrymq.broker.core.quotas.gate import Hold
+from gantrymq.broker.core.quotas.gate import QuotaWait
 from gantrymq.broker.core.services import Services
 from gantrymq.broker.core.state import State
 from gantrymq.wire.codes import RequestCode
@@ -23,13 +23,15 @@ BoundHandlers: TypeAlias = Mapping[RequestCode, Callable[[Services], Handler]]
 """Handlers that use services as well: each entry makes one for the services of a broker."""
 
 
-def carry_out_later(state: State, request: Request, handler: Handler, hold: Hold) -> Task[Outcome]:
+def carry_out_later(
+    state: State, request: Request, handler: Handler, wait: QuotaWait
+) -> Task[Outcome]:
     """Carry out a request when its wait is over."""
-    hold.reserve(state.now)
+    wait.reserve(state.now)
     try:
-        yield from tasks.wait(hold.until)
+        yield from tasks.wait(wait.until)
     finally:
-        hold.release(state.now)
+        wait.release(state.now)
     if request.channel.is_closing:
         return SILENT
     outcome = handler(state, request)

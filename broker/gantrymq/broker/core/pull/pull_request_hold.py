@@ -32,7 +32,7 @@ from gantrymq.base.errors import CorruptionError, GantryError
 from gantrymq.base.memory_account import Kind
 from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.engine.waiting_request_memory import bytes_of
-from gantrymq.broker.core.figures.requests import HELD
+from gantrymq.broker.core.figures.requests import LONG_POLLING
 from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pull import pulls
 from gantrymq.broker.core.pull.pulls import Pull
@@ -43,14 +43,15 @@ from gantrymq.store.read.pull_query import Pulled, PullStatus
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.pull import PullMessageRequest
 
-Place: TypeAlias = tuple[str, int]
+QueueKey: TypeAlias = tuple[str, int]
+"""A topic and a queue id."""
 
-# Limit of held pulls, of about 2 kB each. Beyond it pulls are refused as SYSTEM_BUSY.
-HOLDS_MAX: Final = 50_000
+# The most held pulls, of about 2 kB each. Beyond this limit pulls are refused as SYSTEM_BUSY.
+HELD_PULLS_MAX: Final = 50_000
 
-# Limit of one connection, so that one client cannot use up HOLDS_MAX. A client normally has one
-# held pull for each queue that it consumes.
-CHANNEL_HOLDS_MAX: Final = 10_000
+# The limit of one connection, so that one client cannot use up HELD_PULLS_MAX. A client normally
+# has one held pull for each queue that it consumes.
+CHANNEL_HELD_PULLS_MAX: Final = 10_000
 
 # Bounds the hold time that a request may ask for. Clients time out after 30 s by themselves.
 SECONDS_MAX: Final = 300.0
@@ -60,11 +61,11 @@ MOVED_SECONDS: Final = 5.0
 
 # The least time between two scans for expired pulls, since a scan visits all of them: a pull may be
 # answered so much later than its timeout.
-PASS_SECONDS: Final = 0.5
+SCAN_SECONDS: Final = 0.5
 
 # Limits of one turn, so that the event loop is not blocked for too long. A read takes 50 us; the
 # answers may contain one large message once for each pull.
-LOOKS_A_TURN: Final = 500
+READS_A_TURN: Final = 500
 ANSWERED_BYTES_A_TURN: Final = 8 << 20
 
 
@@ -76,11 +77,11 @@ class HeldPull:
         "began",
         "filter_key",
         "header",
-        "is_looking",
         "is_over",
+        "is_reading",
         "is_woken",
-        "looks_again",
         "offset",
+        "reads_again",
         "request",
         "until",
     )
@@ -92,13 +93,13 @@ class HeldPull:
         self.filter_key: FilterKey = pull.choice.key
         self.until: float = until
         self.offset: int = pull.header.queue_offset
-        self.is_looking: bool = False
-        self.looks_again: bool = False
+        self.is_reading: bool = False
+        self.reads_again: bool = False
         self.is_over: bool = False
         self.is_woken: bool = False
 
     @property
-    def place(self) -> Place:
+    def queue_key(self) -> QueueKey:
         return self.header.topic, self.header.queue_id
 
 
@@ -111,8 +112,8 @@ class PullRequestHold:
         "_channels",
         "_count",
         "_is_closed",
-        "_last_pass",
-        "_next_pass",
+        "_last_scan",
+        "_next_scan",
         "_queues",
         "_state",
         "_woken",
@@ -122,12 +123,12 @@ class PullRequestHold:
         self._state = state
         self._answered_bytes = 0
         self._woken: deque[HeldPull] = deque()
-        self._queues: dict[Place, dict[HeldPull, None]] = {}
+        self._queues: dict[QueueKey, dict[HeldPull, None]] = {}
         self._channels: dict[Channel, dict[HeldPull, None]] = {}
         self._count = 0
         self._is_closed = False
-        self._last_pass = 0.0
-        self._next_pass = NEVER
+        self._last_scan = 0.0
+        self._next_scan = NEVER
 
     def __len__(self) -> int:
         return self._count
@@ -139,13 +140,14 @@ class PullRequestHold:
 
     def refusal(self, request: Request) -> Command | None:
         """Why this pull cannot be held; None if it can."""
-        if self._is_closed or self._count >= HOLDS_MAX:
+        if self._is_closed or self._count >= HELD_PULLS_MAX:
             return overloaded(f"holding pulls, of which there are {self._count},", 0)
         own = len(self._channels.get(request.channel, ()))
-        if own >= CHANNEL_HOLDS_MAX:
+        if own >= CHANNEL_HELD_PULLS_MAX:
             return rejected(
-                f"this connection has {own} pulls that wait for messages, {CHANNEL_HOLDS_MAX} are"
-                " allowed; consume fewer queues by one client, or by several"
+                f"this connection has {own} pulls that wait for messages,"
+                f" {CHANNEL_HELD_PULLS_MAX} are allowed; consume fewer queues by one"
+                " client, or by several"
             )
         too_long = waiting_request_memory.too_long(request)
         if too_long is not None:
@@ -167,11 +169,11 @@ class PullRequestHold:
 
     def answer(self, channel: Channel) -> None:
         """Answer the held pulls of one connection as if their time were up."""
-        for hold in list(self._channels.get(channel, ())):
-            hold.until = self._state.now
-            self.look(hold)
+        for held in list(self._channels.get(channel, ())):
+            held.until = self._state.now
+            self.read(held)
 
-    def hold(self, pull: Pull) -> HeldPull:
+    def add(self, pull: Pull) -> HeldPull:
         """Hold a pull until a message arrives or its time is up. The caller has checked that there
         is no `refusal`."""
         channel, header = pull.request.channel, pull.header
@@ -180,153 +182,153 @@ class PullRequestHold:
         if not settings.long_polling_enable:
             wait_ms = settings.short_polling_time_mills
         until = self._state.now + min(max(wait_ms, 0) / 1000, SECONDS_MAX)
-        hold = HeldPull(pull, self._state.now, until)
-        self._queues.setdefault(hold.place, {})[hold] = None
-        self._channels.setdefault(channel, {})[hold] = None
+        held = HeldPull(pull, self._state.now, until)
+        self._queues.setdefault(held.queue_key, {})[held] = None
+        self._channels.setdefault(channel, {})[held] = None
         self._count += 1
         self._state.memory.add(channel, Kind.PULLS, bytes_of(pull.request))
-        self._plan(until)
-        return hold
+        self._plan_scan(until)
+        return held
 
     # ------------------------------------------------------------------ the service
 
     def deadline(self) -> float:
-        return 0.0 if self._woken else self._next_pass
+        return 0.0 if self._woken else self._next_scan
 
     def expire(self, now: float) -> None:
-        if self._next_pass <= now:
-            self._pass(now)
+        if self._next_scan <= now:
+            self._wake_expired(now)
         self._answered_bytes = 0
-        for _ in range(min(len(self._woken), LOOKS_A_TURN)):
-            hold = self._woken.popleft()
-            hold.is_woken = False
-            if not hold.is_over:
-                self.look(hold)
+        for _ in range(min(len(self._woken), READS_A_TURN)):
+            held = self._woken.popleft()
+            held.is_woken = False
+            if not held.is_over:
+                self.read(held)
             if self._answered_bytes >= ANSWERED_BYTES_A_TURN:
                 break
 
-    def arrived(self, queues: Sequence[Place]) -> bool:
+    def arrived(self, queues: Sequence[QueueKey]) -> bool:
         """Wake the pulls held on these queues."""
         if not self._queues:
             return False
-        held = [place for place in queues if place in self._queues]
-        for place in held:
-            for hold in self._queues[place]:
-                self._wake(hold)
-        return bool(held)
+        keys = [key for key in queues if key in self._queues]
+        for key in keys:
+            for held in self._queues[key]:
+                self._wake(held)
+        return bool(keys)
 
     def closed(self, channel: Channel) -> None:
-        for hold in list(self._channels.get(channel, ())):
-            self._remove(hold)
-            self._state.effects.release(hold.request)
+        for held in list(self._channels.get(channel, ())):
+            self._remove(held)
+            self._state.effects.release(held.request)
 
-    def _wake(self, hold: HeldPull) -> None:
+    def _wake(self, held: HeldPull) -> None:
         """Have this pull read again, in this turn or one of the next."""
-        if not hold.is_woken:
-            hold.is_woken = True
-            self._woken.append(hold)
+        if not held.is_woken:
+            held.is_woken = True
+            self._woken.append(held)
 
-    def _pass(self, now: float) -> None:
+    def _wake_expired(self, now: float) -> None:
         """Wake the pulls whose time is up."""
-        self._last_pass, self._next_pass = now, NEVER
+        self._last_scan, self._next_scan = now, NEVER
         first = NEVER
-        for holds in self._channels.values():
-            for hold in holds:
-                if hold.until <= now:
-                    self._wake(hold)
-                elif hold.until < first:
-                    first = hold.until
-        self._plan(first)
+        for held_pulls in self._channels.values():
+            for held in held_pulls:
+                if held.until <= now:
+                    self._wake(held)
+                elif held.until < first:
+                    first = held.until
+        self._plan_scan(first)
 
-    def _plan(self, until: float) -> None:
+    def _plan_scan(self, until: float) -> None:
         if until < NEVER:
-            self._next_pass = min(self._next_pass, max(until, self._last_pass + PASS_SECONDS))
+            self._next_scan = min(self._next_scan, max(until, self._last_scan + SCAN_SECONDS))
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
 
-    def look(self, hold: HeldPull) -> None:
+    def read(self, held: HeldPull) -> None:
         """Read for the pull, and answer it if there is something or its time is up."""
-        if hold.is_looking:
-            hold.looks_again = True
+        if held.is_reading:
+            held.reads_again = True
             return
         state = self._state
-        pull = pulls.checked(state, hold.request, hold.header)
+        pull = pulls.checked(state, held.request, held.header)
         if isinstance(pull, Reply):
-            self._answer(hold, pull.command)
+            self._answer(held, pull.command)
             return
-        if pull.choice.key != hold.filter_key:
-            self._answer(hold, pulls.asked_anew(state, pull))
+        if pull.choice.key != held.filter_key:
+            self._answer(held, pulls.asked_anew(state, pull))
             return
         try:
-            found = pulls.begun(pulls.reading(state, pull, hold.offset))
+            found = pulls.begun(pulls.reading(state, pull, held.offset))
         except (CorruptionError, DiskError) as error:
-            self._broke(hold, error)
+            self._read_failed(held, error)
             return
         if isinstance(found, Pulled):
-            self._looked(hold, pull, found)
+            self._read_ended(held, pull, found)
             return
-        hold.is_looking = True
+        held.is_reading = True
         state.task_runner.start(
             pulls.read_rest(state, found),
-            partial(self._looked, hold, pull),
-            partial(self._broke, hold),
-            hold.request,
+            partial(self._read_ended, held, pull),
+            partial(self._read_failed, held),
+            held.request,
             is_held=True,
         )
 
-    def _looked(self, hold: HeldPull, pull: Pull, found: object) -> None:
+    def _read_ended(self, held: HeldPull, pull: Pull, found: object) -> None:
         """Answer the pull with the result of a read, or hold it further."""
         assert isinstance(found, Pulled)
-        if hold.is_over:
+        if held.is_over:
             return
-        hold.is_looking = False
+        held.is_reading = False
         state = self._state
-        if not self._waits_on(hold, found):
+        if not self._keeps_waiting(held, found):
             if found.status is PullStatus.OFFSET_OVERFLOW_ONE and found.next_offset > (
-                hold.header.queue_offset
+                held.header.queue_offset
             ):
                 found.status = PullStatus.NO_MATCHED_MESSAGE
-            self._answer(hold, pulls.response(state, pull, found))
-        elif hold.looks_again:
-            hold.looks_again = False
-            self.look(hold)
+            self._answer(held, pulls.response(state, pull, found))
+        elif held.reads_again:
+            held.reads_again = False
+            self.read(held)
 
-    def _waits_on(self, hold: HeldPull, found: Pulled) -> bool:
+    def _keeps_waiting(self, held: HeldPull, found: Pulled) -> bool:
         """Whether to hold the pull further: nothing was found, and its time is not up."""
         now = self._state.now
-        if hold.until <= now:
+        if held.until <= now:
             return False
         if found.status is PullStatus.NO_MATCHED_MESSAGE and found.next_offset >= found.maximum:
-            hold.offset = found.next_offset
-            hold.until = min(hold.until, now + MOVED_SECONDS)
-            self._plan(hold.until)
+            held.offset = found.next_offset
+            held.until = min(held.until, now + MOVED_SECONDS)
+            self._plan_scan(held.until)
             return True
-        return pulls.may_come(self._state, found, hold.offset)
+        return pulls.may_come(self._state, found, held.offset)
 
-    def _broke(self, hold: HeldPull, error: Exception) -> None:
-        if hold.is_over:
+    def _read_failed(self, held: HeldPull, error: Exception) -> None:
+        if held.is_over:
             return
         if not isinstance(error, GantryError):
             self._state.effects.broken("a held pull raised an exception", error)
-        self._answer(hold, failed(f"{type(error).__name__}: {error}"))
+        self._answer(held, failed(f"{type(error).__name__}: {error}"))
 
-    def _answer(self, hold: HeldPull, command: Command) -> None:
-        self._remove(hold)
+    def _answer(self, held: HeldPull, command: Command) -> None:
+        self._remove(held)
         self._answered_bytes += len(command.body)
-        state, code = self._state, hold.request.command.code
-        state.request_figures.note(code, command.code, state.now - hold.began, HELD)
-        state.effects.answer(hold.request, command)
+        state, code = self._state, held.request.command.code
+        state.request_figures.note(code, command.code, state.now - held.began, LONG_POLLING)
+        state.effects.answer(held.request, command)
 
-    def _remove(self, hold: HeldPull) -> None:
-        hold.is_over = True
+    def _remove(self, held: HeldPull) -> None:
+        held.is_over = True
         self._count -= 1
-        request = hold.request
+        request = held.request
         self._state.memory.add(request.channel, Kind.PULLS, -bytes_of(request))
-        queue = self._queues[hold.place]
-        del queue[hold]
+        queue = self._queues[held.queue_key]
+        del queue[held]
         if not queue:
-            del self._queues[hold.place]
-        channel = self._channels[hold.request.channel]
-        del channel[hold]
+            del self._queues[held.queue_key]
+        channel = self._channels[held.request.channel]
+        del channel[held]
         if not channel:
-            del self._channels[hold.request.channel]
+            del self._channels[held.request.channel]

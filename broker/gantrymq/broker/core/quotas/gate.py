@@ -158,9 +158,9 @@ class QuotaGate:
 
     # ------------------------------------------------------------------ requests
 
-    def admit(self, request: Request) -> Reply | Hold | None:
-        """Return None to carry out the request now, its refusal, or a hold that says how long it
-        waits."""
+    def admit(self, request: Request) -> Reply | QuotaWait | None:
+        """Return None to carry out the request now, its refusal, or the wait that it has to
+        complete before."""
         command, now = request.command, self._context.now
         if command.code in READS:
             return self._admit_read(request, now)
@@ -230,7 +230,7 @@ class QuotaGate:
 
     # ------------------------------------------------------------------ pulls and pops
 
-    def _admit_read(self, request: Request, now: float) -> Reply | Hold | None:
+    def _admit_read(self, request: Request, now: float) -> Reply | QuotaWait | None:
         meters = self._readers(request, now)
         worst: Charge | None = None
         for meter in meters:
@@ -248,7 +248,7 @@ class QuotaGate:
         if worst is None or seconds < DELAY_MIN_SECONDS:
             return None
         self._note_delay(worst, seconds)
-        return Hold(self, meters, now + seconds)
+        return QuotaWait(self, meters, now + seconds)
 
     def _readers(self, request: Request, now: float) -> list[Meter]:
         """The meters of a pull: those of its address, user, topic and group."""
@@ -331,7 +331,7 @@ class QuotaGate:
 
 
 @final
-class Hold:
+class QuotaWait:
     """A pull that waits for its quota.
 
     Its expected answer is charged meanwhile, so that later pulls wait longer.

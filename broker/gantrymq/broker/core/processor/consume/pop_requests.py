@@ -17,7 +17,7 @@ from gantrymq.broker.core.pop import peeking, popping
 from gantrymq.broker.core.pop.orders import ATTEMPT_CHARACTERS_MAX
 from gantrymq.broker.core.pop.popping import Pop
 from gantrymq.broker.core.pop.pops import Pops
-from gantrymq.broker.core.pop.waiters import Look
+from gantrymq.broker.core.pop.waiters import Attempt
 from gantrymq.broker.core.processor.handler import BoundHandlers, Handlers
 from gantrymq.broker.core.pull.subscriptions import ALL, Choice, brought
 from gantrymq.broker.core.responses import done, refused
@@ -62,13 +62,13 @@ def _pop(pops: Pops, state: State, pop: Pop) -> Task[Outcome]:
     if too_long is not None:
         return Reply(too_long)
     header = pop.header
-    _hold(pops, pop.request, header, partial(_look, pops, state, pop))
+    _hold(pops, pop.request, header, partial(_attempt, pops, state, pop))
     if state.now > began:  # messages that arrived during the disk read did not wake the pop
         pops.wake_soon((header.consumer_group, header.topic, header.queue_id))
     return HELD
 
 
-def _look(pops: Pops, state: State, pop: Pop, is_end: bool) -> Task[Reply | None]:
+def _attempt(pops: Pops, state: State, pop: Pop, is_end: bool) -> Task[Reply | None]:
     """Try the pop again; its permissions are checked again because they may have changed."""
     checked = _checked(state, pop.request, pop.header)
     if isinstance(checked, Reply):
@@ -87,10 +87,10 @@ def _cannot_wait(pops: Pops, request: Request, poll_ms: int) -> ResponseCode | N
 
 
 def _hold(
-    pops: Pops, request: Request, header: PopMessageRequest | NotificationRequest, look: Look
+    pops: Pops, request: Request, header: PopMessageRequest | NotificationRequest, attempt: Attempt
 ) -> None:
     place = (header.consumer_group, header.topic, header.queue_id)
-    pops.waiting.hold(request, place, header.poll_time, look)
+    pops.waiting.add(request, place, header.poll_time, attempt)
 
 
 # ---------------------------------------------------------------------- permission checks

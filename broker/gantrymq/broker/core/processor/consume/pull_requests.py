@@ -91,9 +91,9 @@ def _answered(
     if refusal is not None:
         return Reply(refusal)
     state.stats.missed()
-    held = hold.hold(pull)
+    held = hold.add(pull)
     if not is_fresh:
-        hold.look(held)
+        hold.read(held)
     return HELD
 
 
