@@ -27,7 +27,7 @@ from gantrymq.client.core.group.queue_phase import QUEUE_PHASES
 from gantrymq.ha.election.follower_state import FOLLOWER_STATES
 from gantrymq.ha.election.lease_view import LEASE_VIEWS
 from gantrymq.ha.election.phase import PHASES as ROLE_PHASES
-from gantrymq.ha.member.link_phase import LINK_PHASES
+from gantrymq.ha.member.links.link_phase import LINK_PHASES
 from gantrymq.runtime.net.connection_states import CHANNEL_STATES, DIAL_STATES
 
 DOCS: Final = Path(__file__).resolve().parent.parent / "docs"

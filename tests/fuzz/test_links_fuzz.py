@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from gantrymq.fakes.groups.group import SECRET, Master, filled, member, member_report
 from gantrymq.ha.disk.epochs import Epoch
-from gantrymq.ha.member.incoming_link import IncomingLink
-from gantrymq.ha.member.member_events import Refused, Welcomed
-from gantrymq.ha.member.outgoing_link import OutgoingLink
+from gantrymq.ha.member.links.incoming_link import IncomingLink
+from gantrymq.ha.member.links.member_events import Refused, Welcomed
+from gantrymq.ha.member.links.outgoing_link import OutgoingLink
 from gantrymq.ha.protocol import handshake
 from gantrymq.ha.protocol.events import Copied, Ended
 from gantrymq.ha.protocol.handshake import IncomingHandshake, MemberReport, OutgoingHandshake

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gantrymq.ha.member.links.seat_conflicts import LASTING_SECONDS, OVER_SECONDS
 from gantrymq.ha.member.member import Member
-from gantrymq.ha.member.seat_conflicts import LASTING_SECONDS, OVER_SECONDS
 from gantrymq.sim.group.group_scenes import (
     ELECTED_SECONDS,
     NEVER_RESTARTS,

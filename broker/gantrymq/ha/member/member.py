@@ -27,11 +27,11 @@ from gantrymq.ha.election.phase import Phase
 from gantrymq.ha.election.verdict import ReceivedReport
 from gantrymq.ha.lease.lease import NO_MEMBER, Lease, LeaseAnswer
 from gantrymq.ha.lease.member_id import MemberId
-from gantrymq.ha.member.incoming_link import IncomingLink
-from gantrymq.ha.member.incoming_links import IncomingLinks
-from gantrymq.ha.member.link_settings import LinkSettings
-from gantrymq.ha.member.member_events import Identified, NewerEpoch
-from gantrymq.ha.member.outgoing_links import OutgoingLinks
+from gantrymq.ha.member.links.incoming_link import IncomingLink
+from gantrymq.ha.member.links.incoming_links import IncomingLinks
+from gantrymq.ha.member.links.link_settings import LinkSettings
+from gantrymq.ha.member.links.member_events import Identified, NewerEpoch
+from gantrymq.ha.member.links.outgoing_links import OutgoingLinks
 from gantrymq.ha.member.replica_state import ReplicaState
 from gantrymq.ha.protocol.events import Ended
 from gantrymq.ha.protocol.handshake import MemberReport

@@ -20,7 +20,7 @@ from gantrymq.ha.election.actions import (
     WriteLogLine,
 )
 from gantrymq.ha.lease.lease import LeaseAnswer, Unanswered
-from gantrymq.ha.member.link_settings import LinkSettings
+from gantrymq.ha.member.links.link_settings import LinkSettings
 from gantrymq.ha.member.member import Member, MemberSettings
 from gantrymq.ha.protocol.handshake import Member as Name
 from gantrymq.ha.protocol.proofs import GroupSecret

@@ -9,17 +9,17 @@ from gantrymq.fakes.brokers.replicated import bytes_of_log
 from gantrymq.fakes.stores.store import SETTINGS, OpenedStore
 from gantrymq.ha.disk.epochs import Epoch, Epochs
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
-from gantrymq.ha.member.incoming_link import IncomingLink
-from gantrymq.ha.member.incoming_links import IncomingLinks
-from gantrymq.ha.member.link_settings import LinkSettings
-from gantrymq.ha.member.member_events import (
+from gantrymq.ha.member.links.incoming_link import IncomingLink
+from gantrymq.ha.member.links.incoming_links import IncomingLinks
+from gantrymq.ha.member.links.link_settings import LinkSettings
+from gantrymq.ha.member.links.member_events import (
     HeartbeatReceived,
     IncomingLinksEvent,
     OutgoingLinkEvent,
     TableReceived,
     Welcomed,
 )
-from gantrymq.ha.member.outgoing_link import OutgoingLink
+from gantrymq.ha.member.links.outgoing_link import OutgoingLink
 from gantrymq.ha.protocol.events import Copied, Ended
 from gantrymq.ha.protocol.handshake import Member, MemberReport
 from gantrymq.ha.protocol.member_frames import Heartbeat

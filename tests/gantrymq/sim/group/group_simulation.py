@@ -13,7 +13,7 @@ from gantrymq.ha.disk import identity
 from gantrymq.ha.disk.identity import Identity
 from gantrymq.ha.election.election import UNCLEAN_SECONDS
 from gantrymq.ha.lease.lease import DURATION_SECONDS, NO_MEMBER, Found, Lease, LeaseAnswer
-from gantrymq.ha.member.link_settings import LinkSettings
+from gantrymq.ha.member.links.link_settings import LinkSettings
 from gantrymq.ha.member.member import MemberSettings
 from gantrymq.ha.protocol.handshake import Member as Name
 from gantrymq.sim.checks.group_checks import Checks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gantrymq.broker.core.pull import commits
 from gantrymq.broker.core.tables.locks import Locks
 from gantrymq.ha.lease.lease import Found, LeaseAnswer
-from gantrymq.ha.member.incoming_links import IncomingLinks
+from gantrymq.ha.member.links.incoming_links import IncomingLinks
 from gantrymq.namesrv.core.messages import Channel
 from gantrymq.namesrv.core.routing.brokers import MASTER_ID
 from gantrymq.namesrv.core.routing.brokers import Member as Registered

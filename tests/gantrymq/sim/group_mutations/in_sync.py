@@ -7,7 +7,7 @@ from dataclasses import replace
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.lease.lease import Lease, LeaseAnswer, Unanswered
-from gantrymq.ha.member.incoming_links import IncomingLinks
+from gantrymq.ha.member.links.incoming_links import IncomingLinks
 from gantrymq.ha.member.member import Member
 from gantrymq.ha.protocol.member_frames import Report
 from gantrymq.sim.group_mutations.patch import PATCH

@@ -11,12 +11,12 @@ from gantrymq.broker.core.replication.role_controller import RoleController
 from gantrymq.ha.disk import epoch_file
 from gantrymq.ha.disk.epochs import Epochs
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
-from gantrymq.ha.member import outgoing_link
-from gantrymq.ha.member.incoming_link import IncomingLink
-from gantrymq.ha.member.incoming_links import IncomingLinks
+from gantrymq.ha.member.links import outgoing_link
+from gantrymq.ha.member.links.incoming_link import IncomingLink
+from gantrymq.ha.member.links.incoming_links import IncomingLinks
+from gantrymq.ha.member.links.outgoing_link import OutgoingLink
+from gantrymq.ha.member.links.outgoing_links import OutgoingLinks
 from gantrymq.ha.member.member import Member
-from gantrymq.ha.member.outgoing_link import OutgoingLink
-from gantrymq.ha.member.outgoing_links import OutgoingLinks
 from gantrymq.ha.member.replica_state import ReplicaState
 from gantrymq.ha.protocol.events import Ended
 from gantrymq.ha.protocol.handshake import MemberReport

@@ -8,7 +8,7 @@ import pytest
 
 from gantrymq.fakes.groups.electing import Node
 from gantrymq.fakes.groups.running_groups import others, send, well
-from gantrymq.ha.member import incoming_link
+from gantrymq.ha.member.links import incoming_link
 from gantrymq.testing.memory_disk import Inode
 
 FILE_BYTES: Final = 4096

@@ -16,8 +16,8 @@ from gantrymq.fakes.groups.group import (
     follower_of,
 )
 from gantrymq.fakes.stores.store import SYNC
-from gantrymq.ha.member.incoming_links import RETURN_SECONDS
-from gantrymq.ha.member.member_events import HeartbeatReceived
+from gantrymq.ha.member.links.incoming_links import RETURN_SECONDS
+from gantrymq.ha.member.links.member_events import HeartbeatReceived
 from gantrymq.ha.protocol.member_frames import Report
 from gantrymq.store.record.put import PutStatus
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from gantrymq.fakes.groups.group import SECRET, Master, filled, member, member_report
 from gantrymq.fakes.stores.store import message
 from gantrymq.ha.disk.epochs import Epoch
-from gantrymq.ha.member.incoming_link import UNSTORED_MAX, IncomingLink
-from gantrymq.ha.member.member_events import Identified, Reported
+from gantrymq.ha.member.links.incoming_link import UNSTORED_MAX, IncomingLink
+from gantrymq.ha.member.links.member_events import Identified, Reported
 from gantrymq.ha.protocol.events import Ended, Ending
 from gantrymq.ha.protocol.handshake import IncomingHandshake, MemberReport, OutgoingHandshake
 from gantrymq.ha.protocol.log_stream import OUTPUT_BYTES_MAX

@@ -11,9 +11,9 @@ from gantrymq.fakes.groups.group import (
     filled,
     member,
 )
-from gantrymq.ha.member.incoming_links import LINKS_MAX
-from gantrymq.ha.member.member_events import Identified, NewerEpoch, Refused
-from gantrymq.ha.member.outgoing_link import OutgoingLink
+from gantrymq.ha.member.links.incoming_links import LINKS_MAX
+from gantrymq.ha.member.links.member_events import Identified, NewerEpoch, Refused
+from gantrymq.ha.member.links.outgoing_link import OutgoingLink
 from gantrymq.ha.protocol.events import Ended, Ending
 from gantrymq.ha.protocol.member_frames import Report
 from gantrymq.ha.protocol.proofs import GroupSecret

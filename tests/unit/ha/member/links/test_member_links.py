@@ -19,7 +19,7 @@ from gantrymq.fakes.groups.group import (
 )
 from gantrymq.fakes.stores.store import SETTINGS, message
 from gantrymq.ha.disk.epochs import Epoch
-from gantrymq.ha.member.member_events import Identified, Refused, TableReceived, Welcomed
+from gantrymq.ha.member.links.member_events import Identified, Refused, TableReceived, Welcomed
 from gantrymq.ha.protocol.events import Ended, Ending
 from gantrymq.ha.protocol.log_stream import OUTPUT_BYTES_MAX
 from gantrymq.store.record.put import PutStatus

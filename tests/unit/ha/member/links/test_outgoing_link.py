@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 
 from gantrymq.fakes.groups.group import SECRET, member
 from gantrymq.ha.disk.epochs import Epoch
-from gantrymq.ha.member.member_events import HeartbeatReceived, Refused, TableReceived, Welcomed
-from gantrymq.ha.member.outgoing_link import OutgoingLink
+from gantrymq.ha.member.links.member_events import (
+    HeartbeatReceived,
+    Refused,
+    TableReceived,
+    Welcomed,
+)
+from gantrymq.ha.member.links.outgoing_link import OutgoingLink
 from gantrymq.ha.protocol import handshake
 from gantrymq.ha.protocol.events import Copied, Ended, Ending
 from gantrymq.ha.protocol.handshake import IncomingHandshake, MemberReport

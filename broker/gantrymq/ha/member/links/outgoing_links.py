@@ -26,9 +26,14 @@ from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.election.phase import Phase
 from gantrymq.ha.election.verdict import ReceivedReport
 from gantrymq.ha.lease.lease import NO_MEMBER
-from gantrymq.ha.member.link_settings import LinkSettings
-from gantrymq.ha.member.member_events import HeartbeatReceived, Refused, TableReceived, Welcomed
-from gantrymq.ha.member.outgoing_link import OutgoingLink
+from gantrymq.ha.member.links.link_settings import LinkSettings
+from gantrymq.ha.member.links.member_events import (
+    HeartbeatReceived,
+    Refused,
+    TableReceived,
+    Welcomed,
+)
+from gantrymq.ha.member.links.outgoing_link import OutgoingLink
 from gantrymq.ha.member.replica_state import ReplicaState
 from gantrymq.ha.protocol.events import Copied, Ended
 from gantrymq.ha.protocol.handshake import MemberReport

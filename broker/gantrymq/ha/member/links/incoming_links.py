@@ -31,11 +31,16 @@ from typing import Final, final
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import LocalError
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
-from gantrymq.ha.member.incoming_link import IncomingLink
-from gantrymq.ha.member.link_phase import LinkPhase
-from gantrymq.ha.member.link_settings import LinkSettings
-from gantrymq.ha.member.member_events import Identified, IncomingLinksEvent, NewerEpoch, Reported
-from gantrymq.ha.member.seat_conflicts import SeatConflicts
+from gantrymq.ha.member.links.incoming_link import IncomingLink
+from gantrymq.ha.member.links.link_phase import LinkPhase
+from gantrymq.ha.member.links.link_settings import LinkSettings
+from gantrymq.ha.member.links.member_events import (
+    Identified,
+    IncomingLinksEvent,
+    NewerEpoch,
+    Reported,
+)
+from gantrymq.ha.member.links.seat_conflicts import SeatConflicts
 from gantrymq.ha.protocol import log_stream
 from gantrymq.ha.protocol.events import Ended, Ending
 from gantrymq.ha.protocol.handshake import IncomingHandshake, Member, MemberReport

@@ -22,7 +22,7 @@ from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import RemoteError
-from gantrymq.ha.member.link_phase import (
+from gantrymq.ha.member.links.link_phase import (
     IDENTIFY,
     LINK_PHASES,
     REFUSE,
@@ -30,8 +30,8 @@ from gantrymq.ha.member.link_phase import (
     WELCOME,
     LinkPhase,
 )
-from gantrymq.ha.member.link_settings import HEARTBEAT_SECONDS, SILENCE_SECONDS
-from gantrymq.ha.member.member_events import Identified, IncomingLinkEvent, Reported
+from gantrymq.ha.member.links.link_settings import HEARTBEAT_SECONDS, SILENCE_SECONDS
+from gantrymq.ha.member.links.member_events import Identified, IncomingLinkEvent, Reported
 from gantrymq.ha.protocol import handshake
 from gantrymq.ha.protocol.events import Ended, Ending
 from gantrymq.ha.protocol.handshake import IncomingHandshake, Member, MemberReport, resume_position

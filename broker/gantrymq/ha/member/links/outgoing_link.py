@@ -19,8 +19,8 @@ from typing import final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.ha.disk.epochs import divergence
-from gantrymq.ha.member.link_settings import HEARTBEAT_SECONDS, SILENCE_SECONDS
-from gantrymq.ha.member.member_events import (
+from gantrymq.ha.member.links.link_settings import HEARTBEAT_SECONDS, SILENCE_SECONDS
+from gantrymq.ha.member.links.member_events import (
     HeartbeatReceived,
     OutgoingLinkEvent,
     Refused,

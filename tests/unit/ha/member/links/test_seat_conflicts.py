@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gantrymq.ha.member.seat_conflicts import LASTING_SECONDS, OVER_SECONDS, SeatConflicts
+from gantrymq.ha.member.links.seat_conflicts import LASTING_SECONDS, OVER_SECONDS, SeatConflicts
 
 
 def refused_each_second(conflicts: SeatConflicts, seat: int, begin: float, end: float) -> None:

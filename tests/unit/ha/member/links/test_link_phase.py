@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gantrymq.fakes.groups.group import Follower, Master, Pipe
-from gantrymq.ha.member.link_phase import LINK_PHASES, LinkPhase
+from gantrymq.ha.member.links.link_phase import LINK_PHASES, LinkPhase
 
 
 def phases_of(master: Master, *, is_refused: bool = False) -> list[LinkPhase]:

@@ -1,0 +1,1 @@
+"""Implements the connections between the members of an elected group."""
