@@ -24,7 +24,7 @@ from gantrymq.store.append.kernel import Kernel
 from gantrymq.store.engine import Store
 from gantrymq.store.read.pull import pull
 from gantrymq.store.read.pull_query import Pulled, PullQuery, PullStatus
-from gantrymq.store.record.put import PutStatus, Refused
+from gantrymq.store.record.put_status import PutStatus, Refused
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.turn import Turn
 from gantrymq.wire.message import batch as batch_codec

@@ -52,7 +52,8 @@ from gantrymq.store.read.async_reader import AsyncReader
 from gantrymq.store.read.topic_ages import TopicAges
 from gantrymq.store.read.work_meter import WorkMeter, standing
 from gantrymq.store.record.delay_levels import DelayLevels
-from gantrymq.store.record.put import UNAVAILABLE, PutStatus, Refused, check_batch, check_message
+from gantrymq.store.record.message_checks import check_batch, check_message
+from gantrymq.store.record.put_status import UNAVAILABLE, PutStatus, Refused
 from gantrymq.store.recovery.persistence import Persistence
 from gantrymq.store.recovery.recovery import Recovery
 from gantrymq.store.recovery.recovery_state import Parts, Report

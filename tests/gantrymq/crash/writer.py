@@ -29,7 +29,7 @@ from gantrymq.runtime.storage.disk_background import DiskBackground
 from gantrymq.store.engine import Store
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.layout import StoreRefusedError
-from gantrymq.store.record.put import PutStatus, Refused
+from gantrymq.store.record.put_status import PutStatus, Refused
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.turn import Turn
 

@@ -9,7 +9,7 @@ import pytest
 from gantrymq.base.disk import DiskFailure
 from gantrymq.fakes.stores.store import SETTINGS, SYNC, OpenedStore, message
 from gantrymq.store.files.segments import SyncFailedError
-from gantrymq.store.record.put import PutStatus, Refused
+from gantrymq.store.record.put_status import PutStatus, Refused
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
 

@@ -19,7 +19,7 @@ from gantrymq.store.read.pull_query import PullQuery, PullStatus
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.dispatch_entry import of_record
 from gantrymq.store.record.property_scan import PropertyScan
-from gantrymq.store.record.put import PutStatus, Refused
+from gantrymq.store.record.put_status import PutStatus, Refused
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.wire import frames

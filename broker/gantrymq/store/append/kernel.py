@@ -34,9 +34,9 @@ from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.record import send_binary
 from gantrymq.store.record.batch_parts import read_parts
 from gantrymq.store.record.dispatch_entry import SCHEDULE_TOPIC, DispatchEntry, tag_hash
+from gantrymq.store.record.message_checks import batch_log_bytes_max
 from gantrymq.store.record.plain_properties import are_plain
 from gantrymq.store.record.property_scan import PropertyScan
-from gantrymq.store.record.put import batch_log_bytes_max
 from gantrymq.store.record.record_writer import RecordWriter
 from gantrymq.store.record.send_fields import SendFields
 from gantrymq.store.record.send_json import JsonReader

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import final
 
 from gantrymq.store.append.write_group import WriteGroup
-from gantrymq.store.record.put import PutStatus
+from gantrymq.store.record.put_status import PutStatus
 from gantrymq.wire.message import sys_flag
 from gantrymq.wire.message.record import Record
 

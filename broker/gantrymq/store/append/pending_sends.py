@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from gantrymq.store.append.pending_put import PutAnswer
-from gantrymq.store.record.put import PutStatus
+from gantrymq.store.record.put_status import PutStatus
 from gantrymq.wire import frames
 from gantrymq.wire.frames import FrameReader
 

@@ -22,7 +22,7 @@ from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.read.readable_store import RECORD_BYTES_MAX
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.dispatch_entry import DispatchEntry
-from gantrymq.store.record.put import Refused
+from gantrymq.store.record.put_status import Refused
 from gantrymq.store.record.walk import Found, LogItem
 from gantrymq.store.recovery.persistence import Persistence
 

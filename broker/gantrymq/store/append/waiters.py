@@ -24,7 +24,7 @@ from gantrymq.store.append.pending_put import PutAnswer
 from gantrymq.store.append.pending_sends import told_anew
 from gantrymq.store.append.write_batcher import Pending
 from gantrymq.store.commitlog.flush import Released
-from gantrymq.store.record.put import UNAVAILABLE, PutStatus
+from gantrymq.store.record.put_status import UNAVAILABLE, PutStatus
 from gantrymq.store.settings import StoreSettings
 
 _OK: Final = PutStatus.PUT_OK

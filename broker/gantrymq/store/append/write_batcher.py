@@ -22,7 +22,7 @@ from gantrymq.store.consumequeue.queue_folder import folder_fault
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.dispatch.dispatch import Dispatcher
 from gantrymq.store.record.delay_levels import DelayLevels
-from gantrymq.store.record.put import Refused, illegal
+from gantrymq.store.record.put_status import Refused, illegal
 from gantrymq.wire import java_string
 from gantrymq.wire.message.record import Record
 

@@ -24,7 +24,7 @@ from gantrymq.store.commitlog.tail import TAIL_BYTES, Tail
 from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.files.segments import WINDOW_BYTES, Segments
 from gantrymq.store.layout import COMMIT_LOG
-from gantrymq.store.record.put import Refused, disk_refused
+from gantrymq.store.record.put_status import Refused, disk_refused
 from gantrymq.store.settings import StoreSettings
 from gantrymq.wire.message.record import BLANK_BYTES
 

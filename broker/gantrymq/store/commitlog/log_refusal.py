@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from gantrymq.store.record.put import Refused
+from gantrymq.store.record.put_status import Refused
 
 # After this time a copy whose log could not be written is assumed to be writable, unless something
 # shows it earlier.

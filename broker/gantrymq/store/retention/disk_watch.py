@@ -19,7 +19,7 @@ from gantrymq.base.disk import DiskError, Usage
 from gantrymq.store.files.reserve import PATH as RESERVE_PATH
 from gantrymq.store.files.reserve import Reserve
 from gantrymq.store.layout import COMMIT_LOG, CONSUME_QUEUE, INDEX
-from gantrymq.store.record.put import DISK_FULL, PutStatus, Refused
+from gantrymq.store.record.put_status import DISK_FULL, PutStatus, Refused
 from gantrymq.store.settings import StoreSettings
 
 # A fast broker fills the last tenth of a small volume, of 2 GiB for example, in a few seconds.

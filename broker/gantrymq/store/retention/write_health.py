@@ -21,7 +21,7 @@ from gantrymq.store.consumequeue.queue_flush import UNWRITTEN_BYTES_MAX
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.dispatch.deletions import Deletions
 from gantrymq.store.dispatch.dispatch_notifier import DispatchNotifier
-from gantrymq.store.record.put import UNAVAILABLE, PutStatus, Refused
+from gantrymq.store.record.put_status import UNAVAILABLE, PutStatus, Refused
 from gantrymq.store.recovery.persistence import Persistence
 from gantrymq.store.retention.disk_watch import DiskWatch
 

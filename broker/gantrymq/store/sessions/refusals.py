@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gantrymq.store.record.put import UNAVAILABLE, PutStatus, Refused
+from gantrymq.store.record.put_status import UNAVAILABLE, PutStatus, Refused
 from gantrymq.store.sessions.table import Admission, SessionFault, SessionSend
 
 NO_SESSIONS: Final = Refused(

@@ -19,7 +19,7 @@ from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.tables.consumer_group import Client
 from gantrymq.broker.core.transaction.transactions import GIVEN_UP_TOPIC, numbers_of, rewrite
 from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
-from gantrymq.store.record.put import PutStatus
+from gantrymq.store.record.put_status import PutStatus
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command

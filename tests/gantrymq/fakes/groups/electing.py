@@ -25,7 +25,7 @@ from gantrymq.ha.member.member import Member, MemberSettings
 from gantrymq.ha.protocol.handshake import Member as Name
 from gantrymq.ha.protocol.proofs import GroupSecret
 from gantrymq.store.append.pending_put import PutAnswer
-from gantrymq.store.record.put import PutStatus
+from gantrymq.store.record.put_status import PutStatus
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
 

@@ -12,7 +12,7 @@ from gantrymq.store.commitlog.log_entries import EntryReader
 from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.dispatch_entry import DispatchEntry
-from gantrymq.store.record.put import check_batch, check_batch_body, check_message
+from gantrymq.store.record.message_checks import check_batch, check_batch_body, check_message
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire import frames

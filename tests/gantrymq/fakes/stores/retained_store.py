@@ -13,7 +13,7 @@ from gantrymq.store.index.index import Index
 from gantrymq.store.index.index_file import IndexSizes
 from gantrymq.store.index.index_flush import IndexFlush
 from gantrymq.store.layout import POSITION_MAX
-from gantrymq.store.record.put import Refused
+from gantrymq.store.record.put_status import Refused
 from gantrymq.store.retention.disk_watch import DiskWatch
 from gantrymq.store.retention.retention import (
     FIRST_LOOK_SECONDS,

@@ -23,7 +23,7 @@ from gantrymq.interop.stores import SIZES
 from gantrymq.runtime.storage.disk import FolderDisk
 from gantrymq.runtime.storage.disk_background import DiskBackground
 from gantrymq.store.engine import Store
-from gantrymq.store.record.put import PutStatus, Refused
+from gantrymq.store.record.put_status import PutStatus, Refused
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 
 TESTS = Path(__file__).resolve().parents[3]

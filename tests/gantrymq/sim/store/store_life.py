@@ -34,7 +34,7 @@ from gantrymq.store.engine import Store
 from gantrymq.store.layout import ABORT
 from gantrymq.store.read.pull import pull
 from gantrymq.store.read.pull_query import Pulled, PullQuery, PullStatus
-from gantrymq.store.record.put import PutStatus, Refused
+from gantrymq.store.record.put_status import PutStatus, Refused
 from gantrymq.store.settings import FlushDiskType
 from gantrymq.store.turn import Turn
 from gantrymq.testing.faulty_disk import FaultyDisk

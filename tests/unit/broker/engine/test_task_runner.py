@@ -11,7 +11,7 @@ from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.stores.store import message
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.read.async_reader import ReadTask
-from gantrymq.store.record.put import PutStatus
+from gantrymq.store.record.put_status import PutStatus
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 

@@ -8,7 +8,7 @@ from gantrymq.fakes.brokers.replicated import SYNC_MASTER, Master, Slave, cold
 from gantrymq.fakes.stores.store import SETTINGS, SYNC
 from gantrymq.ha.classic.log_senders import FOLLOWERS_MAX
 from gantrymq.ha.protocol.events import Ending
-from gantrymq.store.record.put import PutStatus
+from gantrymq.store.record.put_status import PutStatus
 from gantrymq.testing.faulty_disk import FaultyDisk
 
 

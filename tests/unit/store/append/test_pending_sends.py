@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gantrymq.store.append.pending_sends import Sends
-from gantrymq.store.record.put import PutStatus
+from gantrymq.store.record.put_status import PutStatus
 from gantrymq.wire import frames
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command

@@ -16,7 +16,7 @@ from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.fakes.brokers.replicated import Master, Slave, bytes_of_log
 from gantrymq.fakes.stores.store import SETTINGS, SYNC, message
 from gantrymq.store.files.segments import SyncFailedError
-from gantrymq.store.record.put import PutStatus, Refused
+from gantrymq.store.record.put_status import PutStatus, Refused
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
 

@@ -6,7 +6,7 @@ from gantrymq.fakes.stores.store import message
 from gantrymq.store.append.pending_put import PendingPut
 from gantrymq.store.append.waiters import Waiters
 from gantrymq.store.commitlog.flush import Released
-from gantrymq.store.record.put import PutStatus
+from gantrymq.store.record.put_status import PutStatus
 from gantrymq.store.settings import StoreSettings
 
 

@@ -10,7 +10,7 @@ import pytest
 from gantrymq.base.disk import Disk, DiskFailure
 from gantrymq.fakes.stores.store import HOST, SETTINGS, SYNC, OpenedStore, message
 from gantrymq.store.append.kernel import Fed, Kernel
-from gantrymq.store.record.put import PutStatus
+from gantrymq.store.record.put_status import PutStatus
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.wire import frames

@@ -14,7 +14,7 @@ from gantrymq.store.commitlog.commitlog import CommitLog
 from gantrymq.store.commitlog.log_blocks import LOOKS_MIN
 from gantrymq.store.files.flush_positions import LogPosition
 from gantrymq.store.files.segments import FULL_RETRY_SECONDS, SyncFailedError
-from gantrymq.store.record.put import PutStatus, Refused
+from gantrymq.store.record.put_status import PutStatus, Refused
 from gantrymq.store.record.walk import Found, LogItem, walk
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk

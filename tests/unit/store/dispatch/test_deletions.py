@@ -14,7 +14,7 @@ from gantrymq.store.dispatch import deletions
 from gantrymq.store.dispatch.deleted_topics import PATH, Deleted, encode, read
 from gantrymq.store.files.flush_positions import PATH as MARKS
 from gantrymq.store.files.segments import SyncFailedError
-from gantrymq.store.record.put import Refused
+from gantrymq.store.record.put_status import Refused
 from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
 from gantrymq.testing.unsynced import Chooser, keep_all, lose_all
 

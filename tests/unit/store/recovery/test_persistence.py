@@ -9,7 +9,7 @@ import pytest
 from gantrymq.base.disk import DiskFailure
 from gantrymq.fakes.stores.store import SETTINGS, SYNC, OpenedStore
 from gantrymq.store.files.segments import SyncFailedError
-from gantrymq.store.record.put import PutStatus
+from gantrymq.store.record.put_status import PutStatus
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.unsynced import keep_all, lose_all
 

@@ -8,7 +8,7 @@ import pytest
 
 from gantrymq.base.disk import DiskError, DiskFailure, Usage
 from gantrymq.store.files.reserve import Reserve
-from gantrymq.store.record.put import DISK_FULL, PutStatus
+from gantrymq.store.record.put_status import DISK_FULL, PutStatus
 from gantrymq.store.retention.disk_watch import LOOK_SECONDS, DiskWatch
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_background import MemoryBackground

@@ -22,7 +22,7 @@ from gantrymq.fakes.stores.retained_store import (
 )
 from gantrymq.store.consumequeue.queue_unit import UNIT_BYTES
 from gantrymq.store.files.flush_positions import LogPosition
-from gantrymq.store.record.put import PutStatus
+from gantrymq.store.record.put_status import PutStatus
 from gantrymq.store.retention.disk_watch import LOOK_SECONDS
 from gantrymq.store.retention.retention import (
     BUSY_SECONDS,

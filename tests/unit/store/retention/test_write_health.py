@@ -11,7 +11,7 @@ from gantrymq.store.commitlog.log_refusal import BELIEVED_SECONDS
 from gantrymq.store.consumequeue.queue_flush import UNWRITTEN_BYTES_MAX
 from gantrymq.store.dispatch.deletions import Deletions
 from gantrymq.store.dispatch.dispatch_notifier import DispatchNotifier
-from gantrymq.store.record.put import PutStatus, Refused
+from gantrymq.store.record.put_status import PutStatus, Refused
 from gantrymq.store.recovery.persistence import Persistence
 from gantrymq.store.retention.disk_watch import LOOK_SECONDS
 from gantrymq.store.retention.write_health import NOT_OPEN, STUCK_SECONDS, WriteHealth

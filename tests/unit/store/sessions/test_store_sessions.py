@@ -15,7 +15,7 @@ from gantrymq.fakes.brokers.replicated import Slave, bytes_of_log
 from gantrymq.fakes.stores.store import HOST, SETTINGS, SYNC, OpenedStore
 from gantrymq.store.commitlog import log_truncation
 from gantrymq.store.commitlog.log_truncation import TruncationRequest
-from gantrymq.store.record.put import PutStatus, Refused
+from gantrymq.store.record.put_status import PutStatus, Refused
 from gantrymq.store.sessions.snapshot import PATHS, load
 from gantrymq.store.sessions.table import SessionSend
 from gantrymq.testing.faulty_disk import FaultyDisk

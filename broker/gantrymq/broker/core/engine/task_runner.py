@@ -45,7 +45,7 @@ from gantrymq.store.append.pending_put import PutAnswer
 from gantrymq.store.engine import Store
 from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.read.read_result import Finished
-from gantrymq.store.record.put import Refused
+from gantrymq.store.record.put_status import Refused
 from gantrymq.wire.codes import RequestCode, request_name
 from gantrymq.wire.command import Command
 

@@ -16,7 +16,7 @@ from gantrymq.acl.rights.refusal import MASTER_DECIDES
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.state import State
-from gantrymq.store.record.put import UNAVAILABLE
+from gantrymq.store.record.put_status import UNAVAILABLE
 from gantrymq.wire.codes import RequestCode, ResponseCode
 
 _CHANGES: Final = frozenset(

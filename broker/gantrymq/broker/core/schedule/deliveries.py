@@ -17,7 +17,7 @@ from typing import Final, final
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.state import State
 from gantrymq.store.append.pending_put import PutAnswer
-from gantrymq.store.record.put import PutStatus
+from gantrymq.store.record.put_status import PutStatus
 from gantrymq.wire.java_string import utf8_text
 from gantrymq.wire.message.record import Record
 

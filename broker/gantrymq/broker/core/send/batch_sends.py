@@ -15,8 +15,9 @@ from gantrymq.broker.core.names.name_rules import RETRY_PREFIX
 from gantrymq.broker.core.send import sends, session_sends
 from gantrymq.broker.core.send.sends import Refusal, SendHeader
 from gantrymq.broker.core.state import State
+from gantrymq.store.record.message_checks import check_batch_body, check_batch_size
 from gantrymq.store.record.property_scan import PropertyScan
-from gantrymq.store.record.put import ILLEGAL, check_batch_body, check_batch_size
+from gantrymq.store.record.put_status import ILLEGAL
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.java_string import utf8_bytes

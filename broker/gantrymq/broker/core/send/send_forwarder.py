@@ -46,7 +46,7 @@ from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.tables.consumer_group import Client
 from gantrymq.remoting.refusal import going_away
-from gantrymq.store.record.put import UNAVAILABLE
+from gantrymq.store.record.put_status import UNAVAILABLE
 from gantrymq.store.record.send_fields import BORN_HOST
 from gantrymq.wire.codes import LanguageCode, RequestCode, ResponseCode
 from gantrymq.wire.command import Command

@@ -44,7 +44,7 @@ from gantrymq.broker.core.transaction.transactions import (
 )
 from gantrymq.store.read import lookups
 from gantrymq.store.read.lookups import Bounds
-from gantrymq.store.record.put import check_message
+from gantrymq.store.record.message_checks import check_message
 from gantrymq.wire.message import offset_id, properties
 from gantrymq.wire.message.property_names import REAL_TOPIC
 from gantrymq.wire.message.record import Record

@@ -13,7 +13,7 @@ from gantrymq.broker.core.messages import Answer, Effect, File, Held, Request, S
 from gantrymq.broker.core.processor.admin.config_requests import BODY_BYTES_MAX
 from gantrymq.fakes.brokers.broker import START_MS, STORE_SETTINGS, OpenedBroker
 from gantrymq.fakes.stores.store import message
-from gantrymq.store.record.put import Refused
+from gantrymq.store.record.put_status import Refused
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 

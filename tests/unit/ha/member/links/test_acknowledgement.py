@@ -19,7 +19,7 @@ from gantrymq.fakes.stores.store import SYNC
 from gantrymq.ha.member.links.incoming_links import RETURN_SECONDS
 from gantrymq.ha.member.links.member_events import HeartbeatReceived
 from gantrymq.ha.protocol.member_frames import Report
-from gantrymq.store.record.put import PutStatus
+from gantrymq.store.record.put_status import PutStatus
 
 # ---------------------------------------------------------------------- what is acknowledged
 

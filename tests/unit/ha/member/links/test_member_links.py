@@ -22,7 +22,7 @@ from gantrymq.ha.disk.epochs import Epoch
 from gantrymq.ha.member.links.member_events import Identified, Refused, TableReceived, Welcomed
 from gantrymq.ha.protocol.events import Ended, Ending
 from gantrymq.ha.protocol.log_stream import OUTPUT_BYTES_MAX
-from gantrymq.store.record.put import PutStatus
+from gantrymq.store.record.put_status import PutStatus
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
 

@@ -21,7 +21,7 @@ from gantrymq.broker.core.send import sends
 from gantrymq.broker.core.send.sends import Refusal, SendHeader
 from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import clip
-from gantrymq.store.record.put import illegal
+from gantrymq.store.record.put_status import illegal
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
