@@ -36,7 +36,7 @@ FULL_FOLDERS: Final = {
 LONG_FILES: Final = {
     "broker": 10,
     "client": 1,
-    "common": 3,
+    "common": 2,
 }
 LONG_FILE_LINES_MAX: Final = 600
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gantrymq.wire.message import record as codec
+from gantrymq.wire.message import record_scan
 from gantrymq.wire.message.record import Record
 from tools.formats import specimen
 from tools.formats.layout import Example, Field, Part, Piece
@@ -89,7 +90,7 @@ def end_example() -> Sequence[str]:
     end = specimen.end_of_records(data)
     rest = data[end:]
     zeros = Part("rest", (Field("rest of the file", "bytes", "zeros", "z"),))
-    pieces = [Piece(BLANK), Piece(zeros, {"z": len(rest) - codec.BLANK_BYTES})]
+    pieces = [Piece(BLANK), Piece(zeros, {"z": len(rest) - record_scan.BLANK_BYTES})]
     return [*Example(rest, pieces, start=end).lines()]
 
 

@@ -16,6 +16,7 @@ from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.message import record as codec
+from gantrymq.wire.message import record_scan
 from gantrymq.wire.message.record import Record
 
 WALL_MS: Final = 1_700_000_000_123
@@ -97,6 +98,6 @@ def full_file() -> bytes:
 def end_of_records(data: bytes) -> int:
     """Where the records of a log file end."""
     at = 0
-    while at < len(data) and data[at + 4 : at + 8] != struct.pack(">i", codec.MAGIC_BLANK):
+    while at < len(data) and data[at + 4 : at + 8] != struct.pack(">i", record_scan.MAGIC_BLANK):
         at += codec.decode(data, at).size
     return at

@@ -171,6 +171,7 @@ HOT_MODULES: Final = (
     "gantrymq.wire.message.frame_walk",
     "gantrymq.wire.message.properties",
     "gantrymq.wire.message.record",
+    "gantrymq.wire.message.record_scan",
     "gantrymq.wire.message.sys_flag",
     "gantrymq.wire.message.tags",
     "gantrymq.wire.message.unique_id",

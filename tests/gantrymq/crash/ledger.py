@@ -19,7 +19,7 @@ from gantrymq.crash.sendings import QUEUES, life_of, messages_of, queue_of, wait
 from gantrymq.crash.writer import LOG_FILE_BYTES
 from gantrymq.store.layout import COMMIT_LOG, file_name
 from gantrymq.store.settings import FlushDiskType
-from gantrymq.wire.message.record import BLANK_BYTES
+from gantrymq.wire.message.record_scan import BLANK_BYTES
 
 Part: TypeAlias = tuple[int, int]
 """A put, and which of its messages."""

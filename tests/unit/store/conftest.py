@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 import pytest
 
 from gantrymq.testing.memory_disk import MemoryDisk
-from gantrymq.wire.message import record
-from gantrymq.wire.message.record import Record, Sight
+from gantrymq.wire.message import record, record_scan
+from gantrymq.wire.message.record import Record
+from gantrymq.wire.message.record_scan import Sight
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
 
@@ -58,7 +59,7 @@ def log_records() -> Records:
             data = disk.open(f"commitlog/{entry.name}").read(0, entry.size)
             position = 0
             while True:
-                sight, size = record.scan(data, position, len(data))
+                sight, size = record_scan.scan(data, position, len(data))
                 if sight is not Sight.RECORD:
                     break
                 yield record.decode(data, position)

@@ -20,7 +20,8 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from gantrymq.base.errors import LocalError
-from gantrymq.wire.message.record import BLANK_BYTES, Record, encode, encode_blank
+from gantrymq.wire.message.record import Record, encode
+from gantrymq.wire.message.record_scan import BLANK_BYTES, encode_blank
 
 
 @final

@@ -26,7 +26,7 @@ from gantrymq.store.files.segments import WINDOW_BYTES, Segments
 from gantrymq.store.layout import COMMIT_LOG
 from gantrymq.store.record.put_status import Refused, disk_refused
 from gantrymq.store.settings import StoreSettings
-from gantrymq.wire.message.record import BLANK_BYTES
+from gantrymq.wire.message.record_scan import BLANK_BYTES
 
 KEY: Final = "mappedFileSizeCommitLog"
 

@@ -36,10 +36,9 @@ from gantrymq.wire.message.record import (
     PHYSICAL_OFFSET_POSITION,
     RECORD_BYTES_MIN,
     Record,
-    Sight,
     decode,
-    scan,
 )
+from gantrymq.wire.message.record_scan import Sight, scan
 
 READ_BYTES: Final = 1 << 20
 OPEN_FILES: Final = 2

@@ -9,7 +9,8 @@ from gantrymq.store.record.put_status import ILLEGAL, PutStatus, Refused, illega
 from gantrymq.store.record.walk import has_hole
 from gantrymq.store.settings import StoreSettings
 from gantrymq.wire.message import record as codec
-from gantrymq.wire.message.record import BLANK_BYTES, Record, Unfit
+from gantrymq.wire.message.record import Record, Unfit
+from gantrymq.wire.message.record_scan import BLANK_BYTES
 
 # These topics contain a group's name, and groups with names of any length may use them.
 LONG_TOPICS: Final = (b"%RETRY%", b"%DLQ%")

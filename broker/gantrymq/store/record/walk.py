@@ -20,14 +20,8 @@ from typing import Final, final
 
 from gantrymq.base.errors import CorruptionError
 from gantrymq.store.layout import POSITION_MAX
-from gantrymq.wire.message.record import (
-    BLANK_BYTES,
-    RECORD_BYTES_MIN,
-    Record,
-    Sight,
-    decode,
-    scan,
-)
+from gantrymq.wire.message.record import RECORD_BYTES_MIN, Record, decode
+from gantrymq.wire.message.record_scan import BLANK_BYTES, Sight, scan
 
 _HOLE: Final = bytes(512)  # no device writes less than this at once
 

@@ -19,9 +19,9 @@
     topic length, topic         1 + n         version 2: 2 + n
     properties length           2 + n         properties.py
 
-A blank record ends a log file: total size = all bytes left in the file, magic CBD43194; only these
-8 bytes are written. Invariant (the reader's rule): the size computed from the parts is the total
-size, the body matches its CRC; a decoded record is encoded to the same bytes again.
+Invariant (the reader's rule): the size computed from the parts is the total size, the body matches
+its CRC; a decoded record is encoded to the same bytes again. The blank record at the end of a log
+file is in record_scan.py.
 
 Example, written by Java, 119 = 77h bytes ("broker inner" to TopicTest, KEYS=k):
 
@@ -42,7 +42,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import Any, Final, final
 
 from isal.isal_zlib import crc32
@@ -55,7 +55,6 @@ from gantrymq.wire.message.properties import VALUE_END_BYTE
 
 MAGIC_V1: Final = -626843481
 MAGIC_V2: Final = -626843477
-MAGIC_BLANK: Final = -875286124
 
 # Version 1 has a signed byte for the topic's length. Version 2 has room for 32767 bytes, but
 # brokers accept topics up to 255 only.
@@ -72,7 +71,6 @@ PHYSICAL_OFFSET_POSITION: Final = 28
 SYS_FLAG_POSITION: Final = 36
 BORN_HOST_POSITION: Final = 48
 
-BLANK_BYTES: Final = 8
 CRC_MASK: Final = 0x7FFFFFFF
 CRC_PROPERTY_BYTES: Final = 20
 CRC_PROPERTY_NAME: Final = b"__CRC32#\x01"
@@ -88,7 +86,6 @@ RECORD_BYTES_MIN: Final = 91
 HEADS: Final = tuple(
     struct.Struct(f">iiiiiqqiq{born}sq{store}siqi") for store in (8, 20) for born in (8, 20)
 )
-SIZE_AND_MAGIC: Final = struct.Struct(">ii")
 BYTE_LENGTH: Final = struct.Struct(">b")
 SHORT_LENGTH: Final = struct.Struct(">h")
 
@@ -104,19 +101,6 @@ class Unfit(Enum):
 class Refusal:
     cause: Unfit
     text: str
-
-
-class Sight(IntEnum):
-    """What begins at a position, judged by its first eight bytes."""
-
-    RECORD = 1
-    """A whole record of the returned size; `decode` checks whether it is valid."""
-    BLANK = 2
-    """The end of a log file; the returned size reaches to the file's end."""
-    TORN = 3
-    """A record of the returned size that the buffer holds only in part (8: not even its head)."""
-    NOTHING = 4
-    """No record begins here; the returned size is 0."""
 
 
 # The fields of a record; compiled classes have no __slots__ to ask.
@@ -382,27 +366,6 @@ def decode_all(buffer: bytes) -> list[Record]:
         records.append(decode(buffer, int(position)))
         position += int(read_i32_be(buffer, position))
     return records
-
-
-def scan(buffer: bytes, position: int, end: int) -> tuple[Sight, int]:
-    """What begins at `position` of a log whose readable bytes end at `end`, and its size."""
-    if end - position < BLANK_BYTES:
-        return Sight.TORN, BLANK_BYTES
-    total, magic = SIZE_AND_MAGIC.unpack_from(buffer, position)
-    if magic in {MAGIC_V1, MAGIC_V2}:
-        if total < RECORD_BYTES_MIN:
-            return Sight.NOTHING, 0
-        return (Sight.RECORD if total <= end - position else Sight.TORN), total
-    if magic == MAGIC_BLANK and total >= BLANK_BYTES:
-        return Sight.BLANK, total
-    return Sight.NOTHING, 0
-
-
-def encode_blank(left_bytes: int) -> bytes:
-    """The blank record for the end of a log file that has `left_bytes` left."""
-    if left_bytes < BLANK_BYTES:
-        raise LocalError(f"a blank record needs {BLANK_BYTES} bytes, {left_bytes} are left")
-    return SIZE_AND_MAGIC.pack(left_bytes, MAGIC_BLANK)
 
 
 def crc_property(crc: int) -> bytes:

@@ -21,7 +21,7 @@ from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.read.async_reader import run
 from gantrymq.store.read.index_lookup import KeyQuery, find_offsets
 from gantrymq.store.read.readable_store import queue_units
-from gantrymq.wire.message.record import BLANK_BYTES, encode_blank
+from gantrymq.wire.message.record_scan import BLANK_BYTES, encode_blank
 
 # More than any history enters.
 ENTRIES_MAX: Final = 1 << 20

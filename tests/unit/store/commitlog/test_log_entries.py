@@ -16,7 +16,8 @@ from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.store.record.walk import Found, LogItem, walk
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.message import properties, tags
-from gantrymq.wire.message.record import Record, encode_blank
+from gantrymq.wire.message.record import Record
+from gantrymq.wire.message.record_scan import encode_blank
 
 V4 = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 V6 = bytes(16) + b"\x00\x00\x2a\x9f"

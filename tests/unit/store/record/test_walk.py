@@ -6,7 +6,8 @@ import pytest
 
 from gantrymq.store.commitlog.arena import Arena
 from gantrymq.store.record.walk import Found, LogItem, look, walk
-from gantrymq.wire.message.record import Record, encode_blank
+from gantrymq.wire.message.record import Record
+from gantrymq.wire.message.record_scan import encode_blank
 
 HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 START = 3000

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.wire import hosts
-from gantrymq.wire.message import compression, offset_id, properties, record
-from gantrymq.wire.message.record import Record, Sight, Unfit
+from gantrymq.wire.message import compression, offset_id, properties, record, record_scan
+from gantrymq.wire.message.record import Record, Unfit
+from gantrymq.wire.message.record_scan import Sight
 
 VECTORS = Path(__file__).parents[3] / "vectors"
 MESSAGES = {
@@ -84,7 +85,7 @@ def log_records(store: str) -> list[tuple[bytes, Record]]:
     for content in log_files(store).values():
         position = 0
         while True:
-            sight, size = record.scan(content, position, len(content))
+            sight, size = record_scan.scan(content, position, len(content))
             if sight is not Sight.RECORD:
                 assert sight is Sight.NOTHING or size == len(content) - position
                 break
@@ -182,14 +183,14 @@ def test_stores_hold_the_records_that_their_lists_name(version: str) -> None:
 def test_scan_distinguishes_records_blanks_torn_tails_and_no_record() -> None:
     data = record.encode(small())
     size = len(data)
-    assert record.scan(data + b"more", 0, size) == (Sight.RECORD, size)
-    assert record.scan(b"front" + data, 5, 5 + size) == (Sight.RECORD, size)
-    assert record.scan(data, 0, size - 1) == (Sight.TORN, size)
-    assert record.scan(data, 0, 7) == (Sight.TORN, 8)
-    assert record.scan(record.encode_blank(500), 0, 8) == (Sight.BLANK, 500)
-    assert record.scan(bytes(100), 0, 100) == (Sight.NOTHING, 0)
-    assert record.scan(b"\x00\x00\x00\x5a" + data[4:], 0, size) == (Sight.NOTHING, 0)
-    assert record.scan(b"\xff" + data[1:], 0, size) == (Sight.NOTHING, 0)
+    assert record_scan.scan(data + b"more", 0, size) == (Sight.RECORD, size)
+    assert record_scan.scan(b"front" + data, 5, 5 + size) == (Sight.RECORD, size)
+    assert record_scan.scan(data, 0, size - 1) == (Sight.TORN, size)
+    assert record_scan.scan(data, 0, 7) == (Sight.TORN, 8)
+    assert record_scan.scan(record_scan.encode_blank(500), 0, 8) == (Sight.BLANK, 500)
+    assert record_scan.scan(bytes(100), 0, 100) == (Sight.NOTHING, 0)
+    assert record_scan.scan(b"\x00\x00\x00\x5a" + data[4:], 0, size) == (Sight.NOTHING, 0)
+    assert record_scan.scan(b"\xff" + data[1:], 0, size) == (Sight.NOTHING, 0)
 
 
 def test_scan_finds_the_blank_that_java_wrote() -> None:
@@ -197,14 +198,14 @@ def test_scan_finds_the_blank_that_java_wrote() -> None:
     contents = json.loads((VECTORS / "store-5.3.3-clean.contents.json").read_text())
     blank = next(item for item in contents["commitlog"] if "queueId" not in item)
     position, size = blank["offset"], LOG_FILE_BYTES - blank["offset"]
-    assert record.scan(first, position, len(first)) == (Sight.BLANK, size)
-    assert first[position : position + 8] == record.encode_blank(size)
+    assert record_scan.scan(first, position, len(first)) == (Sight.BLANK, size)
+    assert first[position : position + 8] == record_scan.encode_blank(size)
 
 
 def test_a_blank_needs_eight_bytes() -> None:
-    assert record.encode_blank(8).hex() == "00000008cbd43194"
+    assert record_scan.encode_blank(8).hex() == "00000008cbd43194"
     with pytest.raises(LocalError, match="8 bytes"):
-        record.encode_blank(7)
+        record_scan.encode_blank(7)
 
 
 @given(records)
