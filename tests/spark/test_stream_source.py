@@ -170,7 +170,7 @@ def test_expired_messages_fail_the_query_or_are_skipped(
 
 
 def lag(topic: TopicOfTest, group: str) -> int:
-    """Of all queues, as consumerProgress shows it."""
+    """The lag of the group in all queues, as consumerProgress shows it."""
     with Admin(name_servers=topic.server.name_servers) as admin:
         queues = admin.groups.progress(group, topic.name).queues.values()
     return sum(each.broker_offset - each.consumer_offset for each in queues)

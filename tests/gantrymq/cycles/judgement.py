@@ -40,13 +40,13 @@ _SET_BACK: Final = (Kind.LEASE_RESTORED,)
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Of some kinds of faults: what may not be more."""
+    """A limit for a figure of the cycles with some kinds of faults."""
 
     name: str
     kinds: tuple[Kind, ...]
     what: Callable[[Cycle], float]
     part: float
-    """Of the sorted figures: 0.5 is the middle one, 1 the largest."""
+    """Which of the sorted figures is compared: 0.5 is the median, 1 the largest."""
     limit: float
 
 

@@ -35,7 +35,7 @@ class Cycle:
 @final
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Of one group, when its cycles are over."""
+    """What one group has stored of all acknowledged messages, when its cycles are over."""
 
     acknowledged: int
     stored: int

@@ -40,7 +40,8 @@ class Step:
 
 
 def forms_of(names: str) -> tuple[tuple[Kind, ...], ...]:
-    """Of a round that has only these kinds; ValueError for a name that no kind has."""
+    """The faults of a round: of these kinds alone, or of all if `names` is empty. ValueError for a
+    name that no kind has."""
     try:
         kinds = [Kind[name.strip().upper()] for name in names.split(",") if name.strip()]
     except KeyError as error:

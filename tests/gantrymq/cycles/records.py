@@ -44,7 +44,7 @@ class Record(NamedTuple):
 
 @final
 class RecordWriter:
-    """Of one client; what was added leaves the process at `flush`."""
+    """Writes the records of one client. They leave the process at `flush`."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("ab")

@@ -1,0 +1,1 @@
+"""Provides a Kubernetes API server and a cluster for tests of the operator."""

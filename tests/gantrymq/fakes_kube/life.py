@@ -26,7 +26,7 @@ class Life:
     server: KubeServer
     nodes: tuple[str, ...] = ("node-1", "node-2", "node-3")
     broker_addresses: dict[str, str] = field(default_factory=dict)
-    """Of the masters of a namespace; where none is given, no broker listens."""
+    """The addresses of masters, by namespace; a namespace without one has no listening broker."""
     stuck_namespaces: set[str] = field(default_factory=set)
     """Where no pod ever starts."""
     _addresses: int = 0

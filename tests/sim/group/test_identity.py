@@ -56,7 +56,7 @@ def test_a_foreign_disk_with_higher_epochs_moves_no_role_and_cuts_nothing(
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_foreign_disk_is_not_elected_when_the_master_is_gone(seed: int) -> None:
-    """Of three members one has a foreign disk, and the master ends forever."""
+    """One of three members has a foreign disk, and the master stops forever."""
     group = well(seed, 3)
     old, node, is_led = master(group), follower(group), is_led_on(group)
     (other,) = (each for each in group.nodes.values() if each not in (old, node))
@@ -130,7 +130,7 @@ def test_a_volume_that_was_mounted_again_may_have_lost_what_was_cached(
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_of_two_machines_in_one_seat_the_one_with_the_disk_of_the_set_leads(seed: int) -> None:
-    """Of two members the follower has a second machine with an empty disk; the master ends."""
+    """The follower of two members has a second machine with an empty disk; the master stops."""
     group = well(seed, 2)
     old, node = master(group), follower(group)
     twin = group.twin(node.number)

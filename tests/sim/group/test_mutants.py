@@ -43,7 +43,7 @@ def noticed(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def outcomes(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Future[str]]]:
-    """Of all that are asked for, two at a time."""
+    """The outcomes of all mutants that this run tests; two processes run at a time."""
     names = [MUTANTS_ASKED.match(each.name) for each in request.session.items]
     with ThreadPoolExecutor(PROCESSES) as pool:
         yield {name[1]: pool.submit(noticed, name[1]) for name in names if name is not None}

@@ -18,7 +18,7 @@ from gantrymq.sim.nodes.group_volumes import TWIN
 
 
 def with_a_loss_allowed() -> Scene:
-    """Of two messages that the set of member 1 has member 2 has one; an operator does not mind."""
+    """Member 2 has one of two messages of the set of member 1; an operator has allowed a loss."""
     scene = Scene()
     scene.log(1, b"a", b"b")
     scene.log(2, b"a", b"b")

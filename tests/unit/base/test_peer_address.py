@@ -1,3 +1,5 @@
+"""Tests the address by which a peer is counted, and the host of a peer."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Tests that work which holds the event loop too long is counted by its name."""
+
 from __future__ import annotations
 
 from gantrymq.base.stalls import NAMES_MAX, OTHER, STALL_SECONDS, StallWatch

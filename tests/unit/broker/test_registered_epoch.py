@@ -16,7 +16,7 @@ from gantrymq.wire.bodies.shared import TopicConfig
 
 
 def epochs(running: Servers) -> list[int]:
-    """Of the brokers that the name server knows."""
+    """The epochs of the brokers that the name server knows."""
     return [each.epoch for each in running.names.core.state.routes.members.values()]
 
 

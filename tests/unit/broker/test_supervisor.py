@@ -56,7 +56,8 @@ async def url(api: LeaseApi) -> str:
 
 @pytest.fixture
 async def client(url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LeaseClient]:
-    """Of an API that answers, however late a busy machine does; so is the guard's own one then."""
+    """A client of an API that answers, with long timeouts for busy machines, here and in the
+    supervisor."""
     monkeypatch.setattr(kube_api, "REQUEST_SECONDS", 60.0)
     monkeypatch.setattr(supervisor, "DURATION_SECONDS", 60.0)
     http = KubeApi(ApiPlace(url), OBJECT_BYTES_MAX)
@@ -66,7 +67,7 @@ async def client(url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Lea
 
 @pytest.fixture
 def flags(url: str, tmp_path: Path) -> dict[str, str]:
-    """Of member 1."""
+    """The command-line settings of member 1."""
     secret = tmp_path / "secret"
     secret.write_text("sixteen bytes and more")
     return {
@@ -82,7 +83,7 @@ def flags(url: str, tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def setup(flags: dict[str, str], tmp_path: Path) -> Setup:
-    """Of member 1, whose store was opened before."""
+    """The setup of member 1, whose store was opened before."""
     setup = configuration.load(None, {}, flags, tmp_path)
     setup.root.mkdir()
     return setup

@@ -1,3 +1,5 @@
+"""Tests the delays between attempts to connect, and the bounded memory of addresses."""
+
 from __future__ import annotations
 
 from hypothesis import given

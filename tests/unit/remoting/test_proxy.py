@@ -1,3 +1,5 @@
+"""Tests the PROXY header of load balancers: whole, in pieces, and malformed."""
+
 from __future__ import annotations
 
 import ipaddress

@@ -1,3 +1,5 @@
+"""Tests that refusals begin with RocketMQ's texts and that long remarks are cut."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Tests the virtual clock of tests and the units of the system's clocks."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Tests log lines as text and as JSON, their escaping, and the bound for each key."""
+
 from __future__ import annotations
 
 import io

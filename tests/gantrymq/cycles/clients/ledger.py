@@ -59,7 +59,7 @@ class Places:
 
 @final
 class Ledger:
-    """Of one group."""
+    """The acknowledged and the delivered messages of one group."""
 
     def __init__(self, queues: int, consumers: tuple[str, ...]) -> None:
         self.acknowledged = Places(queues)

@@ -29,7 +29,7 @@ PER_SECOND: Final[Mapping[str, int]] = {"java-sync": 1100, "java-async": 1000, "
 
 @final
 class Load:
-    """Of one group. It begins when it is made."""
+    """The producers and consumers of one group, which start when the load is created."""
 
     def __init__(self, folder: Path, host: Host, names: str, topic: str) -> None:
         self._files = {name: RecordReader(folder / f"{name}.records") for name in STREAMS}

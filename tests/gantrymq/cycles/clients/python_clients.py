@@ -37,7 +37,7 @@ FAILED_SECONDS: Final = 0.02
 
 @final
 class Sends:
-    """Of one producer, by several tasks at a common pace."""
+    """The sends of one producer, by several tasks at a common pace."""
 
     def __init__(self, topic: str, records: RecordWriter, per_second: int) -> None:
         self.is_over = False

@@ -17,7 +17,7 @@ QUIET_NS: Final = SECOND_NS
 
 @final
 class Told:
-    """Of one load. `take` often, `forget` before each cycle."""
+    """What the clients of one load were told. Call `take` often, `forget` before each cycle."""
 
     def __init__(self, load: Load, ledger: Ledger) -> None:
         self.failed: Counter[str] = Counter()
@@ -25,7 +25,7 @@ class Told:
         self.other: Counter[str] = Counter()
         """Answers that are no SEND_OK, by their status."""
         self.times_ns: dict[str, list[int]] = {name: [] for name in STREAMS}
-        """Of all acknowledgements and deliveries, by stream."""
+        """The times of all acknowledgements and deliveries, by stream."""
         self._ledger = ledger
         self._load = load
 
@@ -66,5 +66,5 @@ class Told:
         return [name for name, times in self.times_ns.items() if not times or times[-1] < since]
 
     def acknowledgements(self) -> list[int]:
-        """Of all producers."""
+        """The times of the acknowledgements of all producers."""
         return [each for producer in PRODUCERS for each in self.times_ns[producer]]

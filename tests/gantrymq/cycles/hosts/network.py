@@ -26,7 +26,7 @@ class Host:
         self.address = f"{PREFIX}.{number}"
         self.name = name
         self.port = f"to-{name}"
-        """Of the bridge."""
+        """The port of the bridge to which this host is connected."""
         _ip("netns", "add", name)
         _ip("link", "add", self.port, "type", "veth", "peer", "name", "eth0", "netns", name)
         _ip("link", "set", self.port, "master", BRIDGE, "up")

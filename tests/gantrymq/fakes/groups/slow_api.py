@@ -25,7 +25,7 @@ def production_timeout() -> AdaptiveTimeout:
 
 @final
 class SlowApi:
-    """Of one group. `ask` begins a request, `step` does what is due."""
+    """The slow lease API of one group. `ask` begins a request, `step` does what is due."""
 
     def __init__(
         self,

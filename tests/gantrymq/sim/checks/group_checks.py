@@ -50,7 +50,7 @@ _HEAD: Final = struct.Struct(">i16xqq")
 
 @final
 class Checks:
-    """Of one group."""
+    """Checks the promises of one group while a history runs."""
 
     def __init__(self, world: World, store: LeaseStore, network: Network, rules: Rules) -> None:
         self.epoch = 0
@@ -275,8 +275,8 @@ class Checks:
 
     @property
     def _surely_counted(self) -> Keys:
-        """Of the set, where the Lease is not as members wrote it: a master that was not told what
-        became of its last write finds that it did not come to be."""
+        """The members that surely count where the Lease is not as members wrote it. A master that
+        does not know the outcome of its last write then finds that the write did not happen."""
         return self._true_set & self._true_before
 
     def _must_have_all(self, members: Keys, what: str) -> None:

@@ -42,7 +42,7 @@ class GapError(AssertionError):
 @final
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Of a record in a queue."""
+    """The topic, queue and queue offset of a record."""
 
     topic: bytes
     queue_id: int
@@ -57,14 +57,14 @@ class Stored:
     start: int
     end: int
     digest: int
-    """Of the log up to `end`."""
+    """The digest of the log up to `end`."""
     key: bytes
     place: Place
 
 
 @final
 class Mirror:
-    """Of one machine's log."""
+    """The records of one machine's log, as the checks have read them."""
 
     __slots__ = ("_ends", "_file_bytes", "_next", "_reader", "_wrong", "read_to", "records")
 
@@ -98,7 +98,7 @@ class Mirror:
         return behind[0] if behind and behind[0].start == start else None
 
     def ends(self) -> Iterator[tuple[str, int, int]]:
-        """Of topics that are deleted and made again: queues, and which number comes next."""
+        """The queues of topics that are deleted and created again, with their next offsets."""
         for (topic, queue_id), end in self._next.items():
             if topic.startswith(RENEWED):
                 yield topic.decode(), queue_id, end

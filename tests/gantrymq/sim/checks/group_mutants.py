@@ -74,13 +74,13 @@ class Mutant:
     breaks: Callable[[], None]
     budget: int = BUDGET
     weights: Mapping[str, float] | None = None
-    """Of troubles: these alone, where they are given."""
+    """The weights of troubles; if they are given, no other trouble happens."""
     changes: Mapping[str, object] | None = None
-    """Of the plan."""
+    """Fields of the plan that differ."""
     needs_trouble: bool = True
-    """Otherwise it breaks a promise where nothing else is wrong, too."""
+    """Whether a promise breaks only if something else goes wrong too."""
     scene: str = ""
-    """Of SCENES: that is what notices it, not histories."""
+    """The name of the scene in SCENES that notices the mutant; "" if histories notice it."""
 
     def failing(self, seed: int) -> Exception | None:
         """What goes wrong with this seed."""

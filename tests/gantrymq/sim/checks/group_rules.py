@@ -13,11 +13,11 @@ class Process(Protocol):
 
     @property
     def number(self) -> int:
-        """Of its machine."""
+        """The number of its machine."""
 
     @property
     def key(self) -> int:
-        """Of its volume."""
+        """The key of its volume."""
 
     @property
     def epoch(self) -> int:

@@ -109,7 +109,7 @@ class Directory:
 
 @final
 class Caller:
-    """Of one process, or client."""
+    """The requests of one process, or of one client, to others over the network."""
 
     __slots__ = (
         "_channels",

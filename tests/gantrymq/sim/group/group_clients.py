@@ -47,7 +47,7 @@ _MASTER: Final = 0
 @final
 @dataclass(slots=True)
 class Habits:
-    """Of the clients of one history."""
+    """How many clients one history has, and what they do how often."""
 
     producers: int = 2
     consumers: int = 1

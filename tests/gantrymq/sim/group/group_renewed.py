@@ -55,7 +55,7 @@ class Renewed:
             self.kept.append(message)
 
     def must_be_in(self, number: int, queues: Queues, mirror: Mirror) -> int:
-        """Of those in this member's log all are in its queues; how many."""
+        """Check that all kept messages of this member's log are in its queues, and count them."""
         found = 0
         for each in self.kept:
             record = mirror.at(each.position)

@@ -16,7 +16,7 @@ from gantrymq.sim.nodes.group_node import Node
 
 STEP_SECONDS: Final = 0.05
 NEVER_RESTARTS: Final = (1e6, 1e6)
-"""Of a process: it is not started again."""
+"""How long a process stays down: so long that it is not started again."""
 
 WELL_SECONDS: Final = 15.0
 ELECTED_SECONDS: Final = 8.0

@@ -280,7 +280,7 @@ class Group:
         return next(node for node in self.nodes.values() if node.process and node.process.epoch)
 
     def _queue_ends(self) -> list[int]:
-        """Of the master's."""
+        """Where the queues of the master end."""
         process = self._leader().process
         assert process is not None
         queues = [process.state.store.queues.find(TOPIC, each) for each in range(QUEUES)]

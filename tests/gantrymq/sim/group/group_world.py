@@ -84,7 +84,7 @@ class World:
         self._number = 0
 
     def random(self, concern: str) -> Random:
-        """Of this concern alone."""
+        """A source of random numbers that this concern alone uses."""
         return Random(f"{self.seed} {concern}")
 
     def after(self, seconds: float, do: Do) -> None:

@@ -45,7 +45,7 @@ def name_servers_take_lower_epochs() -> None:
 
 
 def locks_are_given_to_any_client_after_a_failover() -> None:
-    """Of those that the new master does not know of."""
+    """A new master gives away locks whose owners it does not know yet."""
     lead = Locks.lead
 
     def careless(self: Locks, now: float, seconds: float) -> None:

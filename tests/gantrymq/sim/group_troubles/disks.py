@@ -46,7 +46,7 @@ def broken_disk(troubles: Troubles) -> None:
 
 
 def new_disk(troubles: Troubles) -> None:
-    """Of a member of the set as well, where others have what it had."""
+    """A member gets a new disk: also a member of the set, if other members have its messages."""
     _replace(troubles, "gets a new disk", reboots=True)
 
 

@@ -14,7 +14,7 @@ from gantrymq.sim.nodes.group_network import Weather
 @final
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Of one history."""
+    """How large the group of one history is, and what happens to it how often."""
 
     members: int
     flushes: bool

@@ -207,7 +207,7 @@ class LeaseStore:
         return now
 
     def _written_by_member(self, lease: Lease) -> None:
-        """Of a member at work: it is as the group wants it, unless it names no master of it."""
+        """Note that a member wrote this. It is as the group wants it, unless it names no master."""
         if lease.epoch > self.epoch or (lease.epoch == self.epoch and lease.holder):
             self._is_tampered = False
         self.epoch = max(self.epoch, lease.epoch)

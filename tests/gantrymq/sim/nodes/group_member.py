@@ -81,7 +81,7 @@ class WatchedRoles:
 
 @final
 class MemberReplica:
-    """Of one process."""
+    """The member of the group that one broker process runs."""
 
     def __init__(
         self,

@@ -104,7 +104,7 @@ class NameServerNode:
 
 @final
 class Registrations:
-    """Of one process: with each name server on its own."""
+    """The registrations of one broker process, separate for each name server."""
 
     def __init__(self, process: BrokerProcess, name_servers: int) -> None:
         self._addresses = [name_server_address(index) for index in range(name_servers)]

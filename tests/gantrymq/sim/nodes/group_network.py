@@ -35,14 +35,14 @@ class Weather:
     """How bad the network is now: shares of one, and seconds."""
 
     lost: float = 0.0
-    """Of single messages."""
+    """The share of single messages that are lost."""
     twice: float = 0.0
-    """Of those that may come twice."""
+    """The share that arrives twice, of the messages that may."""
     slow: float = 0.0
-    """Of all: these take up to `slow_seconds`."""
+    """The share of all messages that take up to `slow_seconds`."""
     slow_seconds: float = 0.0
     torn: float = 0.0
-    """Of what is sent on connections: it comes in pieces."""
+    """The share of data on connections that arrives in pieces."""
     latency: float = 0.0005
 
 

@@ -98,7 +98,7 @@ def blank(key: int, choose: Chooser, wall_ms: int) -> Volume:
 
 
 def foreign(seat: int, settings: StoreSettings, choose: Chooser, random: Random) -> Volume:
-    """Of a group that has had more masters than this one will have in a history."""
+    """The volume of another group, which has had more masters than this one will have."""
     volume = blank(FOREIGN + seat, keep_all, 0)
     store = OpenedStore(volume.disk, settings, is_copy=False)
     ends = [0]

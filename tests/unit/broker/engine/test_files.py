@@ -1,3 +1,5 @@
+"""Tests when the broker's files are written, held back, and written again after a failure."""
+
 from __future__ import annotations
 
 from gantrymq.broker.core.engine.files import RETRY_SECONDS, Files

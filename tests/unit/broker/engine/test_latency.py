@@ -1,3 +1,5 @@
+"""Tests the distribution of latencies: shares, full minutes and Java's classes."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Tests that each step of a task is answered once, and that a failing task ends alone."""
+
 from __future__ import annotations
 
 import pytest

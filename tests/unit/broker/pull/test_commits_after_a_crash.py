@@ -1,3 +1,5 @@
+"""Tests that a committed offset beyond the end of a shorter log does not hide new messages."""
+
 from __future__ import annotations
 
 from gantrymq.broker.core.messages import File

@@ -1,3 +1,5 @@
+"""Tests the table of open half messages: copies, claims, and those given up and resumed."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

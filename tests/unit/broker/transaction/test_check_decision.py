@@ -1,3 +1,5 @@
+"""Tests whether an open half message is checked now, later, or given up."""
+
 import pytest
 
 from gantrymq.broker.core.settings import BrokerSettings

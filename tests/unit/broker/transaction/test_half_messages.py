@@ -1,3 +1,5 @@
+"""Tests the list of half messages that wait for a decision, and decisions by administrators."""
+
 from gantrymq.broker.core.transaction.half_messages import (
     HalfMessage,
     Page,

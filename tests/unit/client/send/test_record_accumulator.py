@@ -263,7 +263,7 @@ def test_a_refused_message_does_not_affect_its_batch() -> None:
 
 @pytest.mark.parametrize("text", ["p" * 17_000, "é" * 10_000])
 def test_messages_with_properties_that_a_broker_may_refuse_are_sent_alone(text: str) -> None:
-    """Of a batch it refuses all."""
+    """A broker refuses the whole batch if it refuses one of its messages."""
     cluster = Cluster("a", topics={"T": 1})
     waiting = accumulator(cluster, message_bytes_max=16_384)
     first = waiting.add(Message("T", b"x"))

@@ -131,7 +131,7 @@ def test_members_that_elect_and_brokers_of_fixed_roles_do_not_mix() -> None:
 
 @given(st.integers(0, 400), st.integers(1, 255))
 def test_any_damaged_byte_does_no_harm(at: int, flip: int) -> None:
-    """Of all that the slave says one byte is another one: it is refused, or waited for."""
+    """One byte that the slave sends is changed: the master refuses it, or waits for more."""
     slave, master = SlaveHandshake(SLAVE), MasterHandshake(MASTER)
     said, sent = slave.begin(), 0
     try:

@@ -131,8 +131,8 @@ def test_a_new_disk_follows_once_the_old_one_is_out_of_the_set() -> None:
 
 
 def test_a_new_disk_does_not_vote_for_the_old_one() -> None:
-    """Of the set {1, 2} the master is gone and the other one has an empty disk: it may not lead,
-    and no more may the third, which is not of the set."""
+    """The set is {1, 2}. The master is gone, and member 2 has an empty disk: it may not lead, nor
+    may the third member, which is not in the set."""
     group = well(1, 2, messages=0)
     for number in range(5):
         send(group, number)

@@ -73,8 +73,8 @@ def test_reboot_after_a_clean_stop_loses_nothing() -> None:
 
 
 def with_a_doubtful_end() -> tuple[FaultyDisk, int]:
-    """Of a member whose machine went down before the last of two messages was surely on its disk;
-    where that one begins."""
+    """The disk of a member whose machine crashed before the last of two messages was surely on it,
+    and the position where that message begins."""
     disk = FaultyDisk()
     opened = OpenedStore(disk)
     ReplicaState(disk, opened.store, "first boot").begin(1)

@@ -29,7 +29,7 @@ SECRET = GroupSecret(b"secret")
 
 
 def frames(data: bytes) -> list[HandshakeFrame]:
-    """Of what one side said from its beginning."""
+    """The handshake frames in the bytes that one side has sent from the beginning."""
     reader = MemberReader(*Kind)
     heard = list(reader.feed(data))
     assert not reader.failure

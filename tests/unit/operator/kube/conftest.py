@@ -1,3 +1,5 @@
+"""Provides a Kubernetes API server, its client, and the objects that were reported to it."""
+
 from __future__ import annotations
 
 from collections.abc import AsyncIterator

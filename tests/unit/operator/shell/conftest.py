@@ -1,3 +1,5 @@
+"""Provides a Kubernetes API server, and a cluster that runs what the operator asks for."""
+
 from __future__ import annotations
 
 from collections.abc import AsyncIterator

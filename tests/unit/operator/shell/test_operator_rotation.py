@@ -31,7 +31,7 @@ class Kubelets:
     def __init__(self, server: KubeServer, folder: Path) -> None:
         self.held: set[int] = set()
         self.contents: list[bytes] = []
-        """Of all versions of the Secret, in order."""
+        """The contents of all versions of the Secret, in order."""
         self.paths = [folder / f"secret-{member}" for member in range(MEMBERS)]
         self._server = server
         for path in self.paths:

@@ -1,3 +1,5 @@
+"""Tests the HTTP server of probes, metrics and pages, also while the event loop is blocked."""
+
 from __future__ import annotations
 
 import asyncio

@@ -1,3 +1,5 @@
+"""Tests the slots that bound HTTP connections, and which errors of peers are not logged."""
+
 from __future__ import annotations
 
 import pytest

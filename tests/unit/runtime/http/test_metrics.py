@@ -1,3 +1,5 @@
+"""Tests pages of metrics: their sources, chunks, bounds, and the lag of the event loop."""
+
 from __future__ import annotations
 
 import asyncio

@@ -1,3 +1,5 @@
+"""Tests how addresses, sockets' names and host names are parsed and written."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Tests that one timer serves many deadlines, also when a member or the owner raises."""
+
 from __future__ import annotations
 
 import asyncio

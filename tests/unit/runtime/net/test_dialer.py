@@ -1,3 +1,5 @@
+"""Tests outgoing connections: sharing, timeouts, back-off, cancellation and closing."""
+
 from __future__ import annotations
 
 import asyncio

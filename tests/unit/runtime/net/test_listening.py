@@ -1,3 +1,5 @@
+"""Tests which addresses a server listens on, and that it listens on none if a port is taken."""
+
 from __future__ import annotations
 
 import asyncio

@@ -1,3 +1,5 @@
+"""Tests the server's connections: requests and answers, limits, ports, and how a server stops."""
+
 from __future__ import annotations
 
 import asyncio

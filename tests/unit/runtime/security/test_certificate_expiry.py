@@ -1,3 +1,5 @@
+"""Tests reading when a chain of certificates expires."""
+
 from __future__ import annotations
 
 import datetime

@@ -1,3 +1,5 @@
+"""Tests a server's TLS settings and certificates, and which servers a client trusts."""
+
 from __future__ import annotations
 
 import ssl

@@ -1,3 +1,5 @@
+"""Tests that outgoing connections use changed TLS files unless those are unusable."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Tests that a file is replaced atomically, synced, and keeps its permissions."""
+
 from __future__ import annotations
 
 import asyncio

@@ -1,3 +1,5 @@
+"""Tests one consume queue: append, read, cut, expiry and writes that fail."""
+
 from __future__ import annotations
 
 import pytest

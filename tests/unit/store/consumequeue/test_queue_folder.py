@@ -1,3 +1,5 @@
+"""Tests how a start finds the end of a consume queue in its files, after a stop and a crash."""
+
 from __future__ import annotations
 
 import pytest

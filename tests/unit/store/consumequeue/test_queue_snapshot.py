@@ -1,3 +1,5 @@
+"""Tests the snapshot of where queues end: its bytes, damage, and when it is void."""
+
 from __future__ import annotations
 
 import dataclasses

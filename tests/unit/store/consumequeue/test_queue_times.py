@@ -1,3 +1,5 @@
+"""Tests the search for an offset by time against a linear search."""
+
 from __future__ import annotations
 
 import pytest

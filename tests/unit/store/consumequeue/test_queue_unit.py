@@ -1,3 +1,5 @@
+"""Tests the units of consume queues: Java's bytes, order, blanks and damage."""
+
 from __future__ import annotations
 
 import pytest

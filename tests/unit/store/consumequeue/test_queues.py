@@ -1,3 +1,5 @@
+"""Tests all consume queues of a store: creation, deletion, expiry, snapshots and crashes."""
+
 from __future__ import annotations
 
 import pytest

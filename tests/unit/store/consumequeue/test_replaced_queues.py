@@ -1,3 +1,5 @@
+"""Tests the notes about replaced queues: their bytes, bound, damage, full disks and power cuts."""
+
 from __future__ import annotations
 
 import contextlib
@@ -15,7 +17,7 @@ from gantrymq.testing.unsynced import Chooser, keep_all, lose_all
 
 NOTES = [("T", 0, 100), ("%RETRY%é\udcff", 7, 200), ("T", 3, 300)]
 ENDS = (4, 23, 53, 72)
-"""Of the magic and of each note."""
+"""Where the magic and each note end in the file."""
 
 
 def disk_of_a_store(choose: Chooser = keep_all) -> FaultyDisk:

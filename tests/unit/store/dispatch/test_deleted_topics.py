@@ -1,3 +1,5 @@
+"""Tests the file of deleted topics: its bytes, damage, and which records a deletion covers."""
+
 from __future__ import annotations
 
 import pytest

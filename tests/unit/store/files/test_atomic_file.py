@@ -1,3 +1,5 @@
+"""Tests that a crash or a refused write leaves the old or the new content, never a mixture."""
+
 from __future__ import annotations
 
 import contextlib

@@ -1,3 +1,5 @@
+"""Tests the note about dirty queues: it survives a crash, and can be removed if it is missing."""
+
 from __future__ import annotations
 
 from gantrymq.store.files.dirty_queues import PATH, DirtyQueues

@@ -1,3 +1,5 @@
+"""Tests that a bounded number of files is open, and that the longest unused is closed first."""
+
 from __future__ import annotations
 
 import pytest

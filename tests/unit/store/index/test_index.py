@@ -1,3 +1,5 @@
+"""Tests the index of a store: keys, files, expiry, and what a crash leaves."""
+
 from __future__ import annotations
 
 import contextlib

@@ -1,3 +1,5 @@
+"""Tests one index file: Java's layout, chains of entries, flushes that fail and bad headers."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Tests the flush of the index: its order of syncs, full disks, power cuts and kills."""
+
 from __future__ import annotations
 
 import contextlib

@@ -1,3 +1,5 @@
+"""Tests the figures of a log by topic and queue against listings of Java's stores."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

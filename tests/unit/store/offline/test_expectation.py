@@ -1,3 +1,5 @@
+"""Tests which queue and index entries an inspection expects for a record."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Tests the inspection of a row of files: gaps, foreign names, empty files and sizes."""
+
 from __future__ import annotations
 
 import pytest

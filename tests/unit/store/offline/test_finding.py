@@ -1,3 +1,5 @@
+"""Tests the order, the bound and the remedies of findings about a store."""
+
 from __future__ import annotations
 
 from gantrymq.store.offline.finding import KEPT_OF_A_KIND, Findings, Kind, Severity

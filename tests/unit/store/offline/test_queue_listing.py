@@ -1,3 +1,5 @@
+"""Tests the list of consume queues with their ends against Java's stores."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,3 +1,5 @@
+"""Tests which records of a log `gantry store dump` selects: by position, topic, queue and key."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

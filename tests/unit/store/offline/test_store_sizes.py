@@ -1,3 +1,5 @@
+"""Tests how the file sizes of a store are detected from its files."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

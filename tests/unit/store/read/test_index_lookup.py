@@ -1,3 +1,5 @@
+"""Tests the search of the index in steps: cold entries, long chains and damage."""
+
 from __future__ import annotations
 
 from itertools import count

@@ -1,3 +1,5 @@
+"""Tests how much time of a turn reads may take, and how excess is paid back."""
+
 from __future__ import annotations
 
 from gantrymq.store.read.work_meter import DEBT_SECONDS_MAX, TURN_SECONDS, WorkMeter

@@ -1,3 +1,5 @@
+"""Tests that the hours of deletion are parsed as in Java, and invalid ones refused."""
+
 from __future__ import annotations
 
 import pytest

@@ -145,7 +145,7 @@ class IncomingLink:
         self._last_heartbeat: tuple[Heartbeat, float] | None = None
         """The last heartbeat, and when it was made."""
         self._unstored: deque[tuple[int, int]] = deque()
-        """Of each table that was sent and not stored: its number on this link, and the owner's
+        """Each table that was sent and is not stored: its number on this link, and the owner's
         number of its first unsent change."""
 
     @property

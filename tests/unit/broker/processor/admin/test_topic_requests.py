@@ -269,7 +269,7 @@ def test_slaves_get_all_topics_in_one_answer() -> None:
 
 
 def test_slaves_of_java5_are_told_attributes_as_changes() -> None:
-    """Of other ones they make nothing but an end of their round."""
+    """Slaves of Java 5 end their round of synchronization at attributes in another form."""
     broker = OpenedBroker()
     create(broker, attributes="+message.type=FIFO,+reserve.time=3")
     replication = FakeReplication()

@@ -1,3 +1,5 @@
+"""Tests requests that commit, roll back or resume a transaction, and their log lines."""
+
 from dataclasses import replace
 
 from gantrymq.broker.core.transaction.transactions import GIVEN_UP_TOPIC

@@ -171,7 +171,7 @@ def test_member_that_is_not_master_sends_its_report() -> None:
 @few
 @given(st.data())
 def test_any_damaged_byte_does_no_harm(data: st.DataObject) -> None:
-    """Of the whole conversation in both directions one byte is another one."""
+    """One byte of the whole conversation, in either direction, is changed."""
     master = filled(Master(), 1)
     had = master.store.log.end
     follower = follower_of(filled(master, 2), had)
