@@ -120,6 +120,8 @@ HOT_MODULES: Final = (
     "gantrymq.store.commitlog.log_refusal",
     "gantrymq.store.commitlog.tail",
     "gantrymq.store.consumequeue.consumequeue",
+    "gantrymq.store.consumequeue.deleted_queues",
+    "gantrymq.store.consumequeue.queue_discovery",
     "gantrymq.store.consumequeue.queue_flush",
     "gantrymq.store.consumequeue.queue_folder",
     "gantrymq.store.consumequeue.queue_unit",

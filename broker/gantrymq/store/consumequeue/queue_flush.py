@@ -76,6 +76,7 @@ class QueueFlush:
 
     __slots__ = (
         "_background",
+        "_deleted",
         "_is_thorough",
         "_mark",
         "_mark_count",
@@ -101,6 +102,7 @@ class QueueFlush:
     ) -> None:
         """`flushed`: every queue has the units of everything below it on disk."""
         self._queues = queues
+        self._deleted = queues.deleted
         self._background = background
         self._policy = policy
         self._round: list[ConsumeQueue] = []
@@ -130,7 +132,7 @@ class QueueFlush:
         if self._round and self._has_room():
             return -NEVER
         next_round = NEVER if self.is_under_way else self._next_round
-        return min(next_round, self._next_removal) if self._queues.has_deleted else next_round
+        return min(next_round, self._next_removal) if self._deleted.count else next_round
 
     def turn(self, now: float, on_disk: LogPosition) -> None:
         """Advance the round, after the turn's writes. `on_disk` is the log position that is both
@@ -155,7 +157,7 @@ class QueueFlush:
 
     def _remove_deleted(self, now: float) -> None:
         try:
-            self._queues.remove_some(REMOVED_QUEUES_A_TURN)
+            self._deleted.remove_some(REMOVED_QUEUES_A_TURN)
         except DiskError as error:
             if error.operation == "sync_folder":
                 raise

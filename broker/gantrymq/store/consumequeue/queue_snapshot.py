@@ -15,7 +15,7 @@ sync that, before a queue can change, so that no later stop leaves an old one be
 Another program may have used the directory in between. Java writes its checkpoint whenever it runs,
 and the stamp has that file's time and numbers. If one differs, or if the snapshot is damaged, the
 snapshot is void, and the queues are opened one by one. If an operator removed folders, the times of
-their parent folders show it; `Queues.load` compares those.
+their parent folders show it; `QueueDiscovery` compares those.
 """
 
 from __future__ import annotations

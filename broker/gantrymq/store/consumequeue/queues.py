@@ -3,11 +3,11 @@
 Invariants: a queue with unsynced units is in `unsynced`, oldest first. A queue in the table has a
 folder on disk, or units in memory. Decisions about all queues, such as where the log begins, where
 it was cut, and what to trust after a crash, also hold for queues that are opened later. So a start
-with 100 000 queues lists folders and reads no file. With the snapshot of a clean stop it opens no
-queue, and lists only the folders of topics that changed since.
+with 100 000 queues lists folders and reads no file (queue_discovery.py).
 
 Opening a queue lists its folder and reads a page, which may wait for the disk. `open_some` opens a
-number of queues in each turn ahead of their first use.
+number of queues in each turn ahead of their first use. The folders of deleted queues are removed
+later (deleted_queues.py).
 
 False units. As long as only our own stores write, and the log is never cut below what was synced,
 the files have no false units (consumequeue.py), and nothing is wiped after a crash. Otherwise a
@@ -24,15 +24,12 @@ from typing import final
 
 from mypy_extensions import i64
 
-from gantrymq.base.disk import Disk, DiskError, DiskFailure, Entry, File
-from gantrymq.base.errors import CorruptionError, LocalError
+from gantrymq.base.disk import Disk, File
+from gantrymq.base.errors import LocalError
 from gantrymq.store.consumequeue.consumequeue import ADDED, Appended, ConsumeQueue
-from gantrymq.store.consumequeue.queue_folder import (
-    AfterCrash,
-    QueueFolders,
-    folder_fault,
-    queue_id_of,
-)
+from gantrymq.store.consumequeue.deleted_queues import DeletedQueues
+from gantrymq.store.consumequeue.queue_discovery import QueueDiscovery
+from gantrymq.store.consumequeue.queue_folder import AfterCrash, QueueFolders, folder_fault
 from gantrymq.store.consumequeue.queue_snapshot import UNKNOWN_MS, TopicState, discard
 from gantrymq.store.consumequeue.queue_unit import UNIT_BYTES
 from gantrymq.store.files.dirty_queues import DirtyQueues
@@ -47,13 +44,12 @@ class Queues:
     __slots__ = (
         "_crash",
         "_cut_to",
-        "_deleted",
         "_folders",
         "_note",
         "_table",
         "_unopened",
+        "deleted",
         "faults",
-        "removing",
         "unsynced",
         "unwritten_bytes",
         "wipes",
@@ -72,11 +68,8 @@ class Queues:
         self._unopened: dict[ConsumeQueue, None] = {}
         self._crash: AfterCrash | None = None
         self._cut_to: int = -1
-        self._deleted: dict[tuple[str, int], None] = {}
         self._note: DirtyQueues = DirtyQueues(disk)
-        self.removing: str = ""
-        """The path of a file that is being removed elsewhere, or "". It is unknown whether the file
-        still exists, so no new one may get this name before the removal has ended."""
+        self.deleted: DeletedQueues = DeletedQueues(self._folders)
         self.unsynced: dict[ConsumeQueue, None] = {}
         self.unwritten_bytes: int = 0
         self.wipes: int = 0
@@ -102,18 +95,14 @@ class Queues:
         self._folders.log_minimum = log_minimum
         disk.make_folder(self._folders.root)
         disk.sync_folder(self._folders.root.rpartition("/")[0])
-        known = {topic.name: topic for topic in snapshot or ()}
-        missing: list[tuple[str, int]] = []
-        for folder in disk.list(self._folders.root):
-            if folder.is_folder:
-                missing += self._load_topic(folder, known.pop(folder.name, None))
-        for topic in known.values():
-            missing += self._fill(topic, None)
+        found = QueueDiscovery(self._folders)
+        found.run(snapshot or ())
+        self._table, self._unopened = found.table, found.unopened
         if crash is not None:
             self.distrust(crash)
         else:
             self._note.remove()
-        return missing
+        return found.missing
 
     @property
     def file_bytes(self) -> int:
@@ -265,12 +254,12 @@ class Queues:
         queue.clear()
 
     def delete_topic(self, topic: str) -> None:
-        """Forget the topic's queues; `remove_some` removes their folders."""
+        """Forget the topic's queues; `deleted` removes their folders later."""
         for queue in list(self._table.get(topic, {}).values()):
             self.delete(queue)
 
     def delete(self, queue: ConsumeQueue) -> None:
-        """Forget this queue; `remove_some` removes its folder."""
+        """Forget this queue; `deleted` removes its folder later."""
         assert not queue.taken, "units of the current group are pending: call Store.delete_topic"
         queues = self._table[queue.topic]
         del queues[queue.queue_id]
@@ -281,23 +270,13 @@ class Queues:
         self.unsynced.pop(queue, None)
         self.unwritten_bytes -= queue.unwritten_bytes
         queue.is_open = False
-        self._deleted[queue.topic, queue.queue_id] = None
+        self.deleted.add(queue.topic, queue.queue_id)
 
     def clear_all(self) -> None:
         """Remove all queues and their folders, and sync that; blocks."""
         for topic in self.topics():
             self.delete_topic(topic)
-        self.remove_some(len(self._deleted))
-
-    @property
-    def has_deleted(self) -> bool:
-        return bool(self._deleted)
-
-    def remove_some(self, count: int) -> int:
-        """Remove the folders of up to `count` deleted queues; return how many are left."""
-        for topic, queue_id in list(islice(self._deleted, count)):
-            self._remove(topic, queue_id)
-        return len(self._deleted)
+        self.deleted.remove_some(self.deleted.count)
 
     def queues(self) -> Iterator[ConsumeQueue]:
         """Every queue, opened."""
@@ -325,7 +304,7 @@ class Queues:
         folders = self._folders.files.disk.list(self._folders.root)
         times = {folder.name: folder.modified_ms for folder in folders}
         # The next start must see folders that could not be removed yet.
-        listed = {topic for topic, _ in self._deleted}
+        listed = self.deleted.topics()
         for topic, queues in self._table.items():
             states = [queue.state() for queue in queues.values() if self._has_state(queue)]
             is_whole = len(states) == len(queues) and topic not in listed
@@ -341,81 +320,20 @@ class Queues:
         """The queue file at this path, to be synced."""
         return self._folders.files.get(path)
 
-    def _load_topic(self, folder: Entry, known: TopicState | None) -> list[tuple[str, int]]:
-        """Load the queues of one topic; return those that are missing."""
-        topic = folder.name
-        if known is not None and known.modified_ms == folder.modified_ms:
-            return self._fill(known, {queue.queue_id for queue in known.queues})
-        place = f"{self._folders.root}/{topic}"
-        found: set[int] = set()
-        for entry in self._folders.files.disk.list(place):
-            queue_id = queue_id_of(entry.name)
-            if queue_id is None or not entry.is_folder:
-                raise CorruptionError(
-                    f"{place}/{entry.name}: only folders of queues belong in this folder;"
-                    " move it away"
-                )
-            found.add(queue_id)
-        missing = [] if known is None else self._fill(known, found)
-        queues = self._table.setdefault(topic, {})
-        for queue_id in sorted(found.difference(queues)):
-            queues[queue_id] = queue = ConsumeQueue(self._folders, topic, queue_id)
-            self._unopened[queue] = None
-        if not queues:
-            del self._table[topic]
-        return missing
-
-    def _fill(self, known: TopicState, found: set[int] | None) -> list[tuple[str, int]]:
-        """Take the queues of the snapshot whose folders exist, or that have no files."""
-        missing = []
-        queues: dict[int, ConsumeQueue] = {}
-        for state in known.queues:
-            has_files = state.files_end > state.start
-            if has_files and (found is None or state.queue_id not in found):
-                missing.append((known.name, state.queue_id))
-                continue
-            queue = ConsumeQueue(self._folders, known.name, state.queue_id)
-            queue.restore(state)
-            queues[state.queue_id] = queue
-        if queues:
-            self._table[known.name] = queues
-        return missing
-
     def _make(self, topic: str, queue_id: int) -> ConsumeQueue:
         fault = folder_fault(topic, queue_id)
         if fault is not None:
             raise LocalError(fault)
-        if (topic, queue_id) in self._deleted:
-            # The new queue must not take over files of the old one.
-            self._remove(topic, queue_id)
+        # The new queue must not take over files of a deleted one.
+        self.deleted.remove(topic, queue_id)
         queue = ConsumeQueue(self._folders, topic, queue_id)
         queue.is_open = True
         self._table.setdefault(topic, {})[queue_id] = queue
         return queue
 
-    def _remove(self, topic: str, queue_id: int) -> None:
-        """Remove a deleted queue's folder, and its topic's if it was the last, and sync that."""
-        files, root = self._folders.files, self._folders.root
-        folder = self._folders.folder(topic, queue_id)
-        if self.removing.startswith(f"{folder}/"):
-            text = "the file is being removed already"
-            raise DiskError(DiskFailure.EXISTS, "remove", self.removing, text)
-        for entry in reversed(files.disk.list(folder)):
-            files.remove(f"{folder}/{entry.name}")
-        files.remove(folder)
-        if files.disk.list(f"{root}/{topic}"):
-            files.disk.sync_folder(f"{root}/{topic}")
-        else:
-            files.remove(f"{root}/{topic}")
-            files.disk.sync_folder(root)
-        del self._deleted[topic, queue_id]
-
     def _has_state(self, queue: ConsumeQueue) -> bool:
         """Whether it is known which files the queue has."""
-        if not queue.is_open or not self.removing:
-            return queue.is_open
-        folder = self._folders.folder(queue.topic, queue.queue_id)
-        return not self.removing.startswith(f"{folder}/")
+        return queue.is_open and not self.deleted.is_removing_from(queue.topic, queue.queue_id)
 
     def _open(self, queue: ConsumeQueue, on_fault: Callable[[], None] | None = None) -> None:
         fault = queue.open(self._crash)

@@ -6,7 +6,7 @@ costs more than their files do.
 
 Invariant: files are removed one at a time, and the folder is synced before the next one. So a crash
 leaves no gap in a queue, and a file that cannot be removed is retried before any other. While a
-file is being removed, no queue begins anew in its folder (`Queues.removing`).
+file is being removed, no queue begins anew in its folder (`DeletedQueues.removing`).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class ObsoleteFileCleaner:
             self.removing = self._find()
         if self.removing:
             self._ticket = self._background.remove(self.removing)
-            self._queues.removing = self.removing
+            self._queues.deleted.removing = self.removing
             self._next = now + self.pause_seconds
 
     def take(self, completion: Completion) -> bool:
@@ -103,7 +103,7 @@ class ObsoleteFileCleaner:
         if completion.ticket != self._ticket:
             return False
         self._ticket = 0
-        self._queues.removing = ""
+        self._queues.deleted.removing = ""
         error = completion.error
         if error is None or error.failure is DiskFailure.NOT_FOUND:
             self.removing = ""

@@ -165,8 +165,8 @@ class Persistence:
         log.tidy()
         self._queues.log_flushed = log.end
         with contextlib.suppress(DiskError):
-            while self._queues.has_deleted:  # otherwise the next start finds them again
-                self._queues.remove_some(QUEUES_A_STEP)
+            while self._queues.deleted.count:  # otherwise the next start finds them again
+                self._queues.deleted.remove_some(QUEUES_A_STEP)
         self._sync_queues()
         end = self._dispatcher.mark
         if self._is_indexed:

@@ -133,9 +133,9 @@ def test_deleting_a_topic_removes_its_queues_and_folders() -> None:
     queues.delete_topic("A")
     assert queues.topics() == ["B"]
     assert (queues.unwritten_bytes, list(queues.unsynced)) == (0, [])
-    assert queues.remove_some(1) == 1
+    assert queues.deleted.remove_some(1) == 1
     assert [entry.name for entry in disk.list("consumequeue/A")] == ["1"]
-    assert queues.remove_some(1) == 0
+    assert queues.deleted.remove_some(1) == 0
     assert [entry.name for entry in disk.list("consumequeue")] == ["B"]
     fill(queues, "A", 1)
     assert ends(queues) == {("A", 0): 1, ("B", 0): 1}
@@ -148,7 +148,7 @@ def test_recreated_topic_has_no_units_of_the_old_one() -> None:
     fill(queues, "A", 4, queue_id=1)
     queues.sync_all()
     queues.delete_topic("A")
-    queues.remove_some(2)
+    queues.deleted.remove_some(2)
     fill(queues, "A", 1)
     queues.sync_all()
     assert ends(queues) == ends(queues_on(disk)) == {("A", 0): 1}
@@ -165,7 +165,7 @@ def test_unwritten_and_unopened_topics_can_be_deleted() -> None:
     queues.sync_all()
     again = queues_on(disk)
     again.delete_topic("B")
-    again.remove_some(1)
+    again.deleted.remove_some(1)
     again.sync_all()
     assert not disk.list("consumequeue")
     assert again.open_some(10) == 0
