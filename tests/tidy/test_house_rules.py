@@ -34,7 +34,7 @@ FULL_FOLDERS: Final = {
 
 # How many longer files each folder still has. A number may only go down.
 LONG_FILES: Final = {
-    "broker": 10,
+    "broker": 8,
     "client": 1,
     "common": 2,
 }

@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from gantrymq.broker.core.messages import File
+from gantrymq.broker.core.schedule.roll_plan import ROLL_LOOK_SECONDS
 from gantrymq.broker.core.schedule.timer_progress import TimerProgress
-from gantrymq.broker.core.schedule.timer_service import ROLL_LOOK_SECONDS
 from gantrymq.fakes.brokers.broker import STORE_SETTINGS, OpenedBroker
 from gantrymq.fakes.brokers.timers import (
     HOST,
@@ -122,7 +122,7 @@ def test_successive_rolls_are_all_known_after_a_restart() -> None:
         accept(broker, 740, b"shorter %d" % number)
     accept(broker, 7200, b"rolled then")
     broker.pass_time(840)
-    assert len(TimerProgress.decode(broker.services.timer_service.table()).rolled) == 2
+    assert len(TimerProgress.decode(broker.services.timer_service.progress.table()).rolled) == 2
     again = restarted(broker)
     again.pass_time(7200)
     assert len(again.bodies("T")) == 412
@@ -140,7 +140,7 @@ def test_restart_during_a_roll_continues_with_the_rest() -> None:
         broker.broker.turn(broker.now, broker.wall_ms)
         broker.opened.background.complete_all()
     assert counters["rolled"] < 1000
-    broker.saved[File.TIMERS] = broker.services.timer_service.table()
+    broker.saved[File.TIMERS] = broker.services.timer_service.progress.table()
     again = restarted(broker)
     again.pass_time(2 * HOUR_SECONDS)
     assert len(again.bodies("T")) == 1001

@@ -134,7 +134,7 @@ class MetadataReplication:
         tables[LOCKS] = state.locks.table(state.now)
         tables[CONSUMPTION] = self._with_end(CONSUMPTION, self._consumption())
         tables[DELAYS] = self._with_end(DELAYS, self._delay_service.table())
-        tables[TIMERS] = self._with_end(TIMERS, self._timer_service.table())
+        tables[TIMERS] = self._with_end(TIMERS, self._timer_service.progress.table())
         return tables
 
     def _consumption(self) -> bytes:

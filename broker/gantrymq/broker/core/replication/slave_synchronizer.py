@@ -290,7 +290,7 @@ class SlaveSynchronizer:
         return self._state.now + self._state.settings.flush_consumer_offset_interval / 1000
 
     def _copy_timers(self, body: bytes, log_end: int) -> None:
-        self._timer_service.copy(TimerCheckpoint.decode(body), log_end)
+        self._timer_service.progress.copy(TimerCheckpoint.decode(body), log_end)
 
 
 def _log_end(info: bytes) -> int:

@@ -5,6 +5,7 @@ The service does one thing at a time, the first of these that is due:
     part      split the next stretch of the calendar, before it begins
     deliver   the next second that has passed: first recalls, then the others
     roll      write messages again at the queue's end, so that the log may delete their old place
+              (roll_plan.py chooses them)
     take      read messages that arrived into the calendar
 
 Invariants. Before a second is delivered, everything is taken that was in the queue when the second
@@ -17,18 +18,17 @@ so that a crash repeats at most the deliveries since the last write.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.figures.stats_series import Series
-from gantrymq.broker.core.messages import Channel, File
+from gantrymq.broker.core.messages import Channel
 from gantrymq.broker.core.schedule.deliveries import Delivery
-from gantrymq.broker.core.schedule.durable_progress import AGAIN_SECONDS, DurableProgress
 from gantrymq.broker.core.schedule.message_restore import COUNT_MAX, messages_of, run_of
-from gantrymq.broker.core.schedule.timer_checkpoint import TimerCheckpoint
+from gantrymq.broker.core.schedule.roll_plan import RollPlan
 from gantrymq.broker.core.schedule.timer_messages import (
     Due,
     Timed,
@@ -38,30 +38,16 @@ from gantrymq.broker.core.schedule.timer_messages import (
     timed_of,
 )
 from gantrymq.broker.core.schedule.timer_progress import TimerProgress
+from gantrymq.broker.core.schedule.timer_progress_file import TimerProgressFile
 from gantrymq.broker.core.schedule.timer_spans import TimerSpans
 from gantrymq.broker.core.schedule.timers import TOPIC
 from gantrymq.broker.core.state import State
-from gantrymq.wire import javajson
 
 # The pause after a failed read.
 PAUSE_SECONDS: Final = 10.0
 
-# How often to look for messages to roll.
-ROLL_LOOK_SECONDS: Final = 60.0
-
-# Messages due sooner are not rolled: their second could pass meanwhile. The bound is rounded to
-# full minutes, so that few marks describe what was rolled.
-ROLL_AHEAD_SECONDS: Final = 300
-MINUTE_SECONDS: Final = 60
-
 # A smaller step back of the wall clock may be corrected before it matters.
 CLOCK_STEP_SECONDS: Final = 2
-
-# The part of fileReservedTime after which messages are rolled. The rest is for messages whose roll
-# is delayed, and for times when the broker is down.
-ROLL_PART: Final = 0.75
-ROLL_MS_MIN: Final = 600_000
-HOUR_MS: Final = 3_600_000
 
 
 @final
@@ -87,20 +73,17 @@ class TimerService:
         "_is_busy",
         "_known",
         "_late",
-        "_next_look",
         "_passed",
-        "_progress",
-        "_roll_bounds",
+        "_rolls",
         "_second",
         "_spans",
         "_state",
-        "_sweep",
         "_taken",
         "_target",
         "_timers",
-        "_told_minimum",
         "counters",
         "deliveries",
+        "progress",
     )
 
     def __init__(self, state: State) -> None:
@@ -110,8 +93,9 @@ class TimerService:
         store."""
         self.deliveries: Series = Series(0.0)
         self._timers = state.timers
-        self._spans = TimerSpans(self._roll_ms())
-        self._progress: DurableProgress[TimerProgress] = DurableProgress(TimerProgress())
+        self._rolls = RollPlan(state)
+        self._spans = TimerSpans(self._rolls.age_ms)
+        self.progress = TimerProgressFile(state)
         self._known = TimerProgress()
         """The progress when this role began."""
         self._passed = 0
@@ -122,25 +106,20 @@ class TimerService:
         self._late: tuple[int, int] | None = None
         """The first message taken after its second was delivered, and the second used instead."""
         self._second: _Second | None = None
-        self._sweep: Iterator[list[int]] | None = None
-        self._roll_bounds = (0, 0)
-        """The offset below which, and the second from which on, messages are being rolled."""
-        self._next_look = 0.0
-        self._told_minimum = 0
         self._has_more = True
         self._is_busy = False
-        state.files.keep(File.TIMERS, self.content)
 
     def begin_anew(self) -> None:
         """Restart from the saved progress, when no task of the service is running."""
         self._known = self._place_in_queue()
-        if self._known != self._progress.latest:
-            self._note(self._known)
+        if self._known != self.progress.latest:
+            self.progress.note(self._known)
         self._passed = self._known.delivered
         self._taken = self._known.low
         self._timers.clear()
-        self._spans = TimerSpans(self._roll_ms())
-        self._target = self._late = self._second = self._sweep = None
+        self._spans = TimerSpans(self._rolls.age_ms)
+        self._rolls.stop_choosing()
+        self._target = self._late = self._second = None
         self._has_more = True
         self._is_busy = False
 
@@ -152,7 +131,7 @@ class TimerService:
         beyond its log's end: it cut them off when its role changed, and they were never
         acknowledged.
         """
-        state, place = self._state, self._progress.latest
+        state, place = self._state, self.progress.latest
         queue = state.store.queues.find(TOPIC, 0)
         start, end = (0, 0) if queue is None else (int(queue.minimum), int(queue.end))
         if state.identity.is_master:
@@ -163,12 +142,6 @@ class TimerService:
                 f" begins at {start} and ends at {end}",
             )
         return place.within(start, end)
-
-    def _roll_ms(self) -> int:
-        """How old a message is when it is rolled; fileReservedTime may change while the broker
-        runs."""
-        reserved_ms = self._state.store.settings.file_reserved_time * HOUR_MS
-        return max(ROLL_MS_MIN, int(reserved_ms * ROLL_PART))
 
     @property
     def count(self) -> int:
@@ -192,19 +165,19 @@ class TimerService:
         state = self._state
         if self._is_busy or not state.serves:
             return NEVER
-        if self._has_more or self._second or self._sweep or self._timers.rolling:
+        if self._has_more or self._second or self._rolls.is_choosing or self._timers.rolling:
             return state.now
         second = min(self._timers.calendar.parts_at(), self._timers.calendar.next_second() + 1)
         due = state.now + max(0.0, (second * 1000 - state.wall_ms) / 1000)
-        return min(due, self._next_look) if len(self._timers.calendar) else due
+        return min(due, self._rolls.next_look) if len(self._timers.calendar) else due
 
     def expire(self, now: float) -> None:
         """Do the first thing that is due."""
         second = self._state.wall_ms // 1000
         if self._passed > second + CLOCK_STEP_SECONDS:
             self._passed = second  # the clock went back: new messages must not count as late
-        if self._sweep is not None:
-            self._sweep_on(self._sweep)
+        if self._rolls.is_choosing:
+            self._rolls.choose_more()
         elif self._timers.calendar.parts_at() <= second:
             self._timers.calendar.part()
         elif self._second is not None:
@@ -213,9 +186,8 @@ class TimerService:
             self._begin_second()
         elif self._timers.rolling:
             self._roll()
-        elif now >= self._next_look:
-            self._next_look = now + ROLL_LOOK_SECONDS
-            self._look()
+        elif now >= self._rolls.next_look:
+            self._rolls.look(self._spans, self._taken)
         elif self._has_more:
             self._take()
 
@@ -286,7 +258,7 @@ class TimerService:
         self._taken = run.end
         if has_moved:
             # The file then tells the next start that these messages wait.
-            self._note(self._come_to(self._progress.latest))
+            self.progress.note(self._come_to(self.progress.latest))
         if run.is_end:
             self._target = None if self._target is None else min(self._target, run.end)
         else:
@@ -357,56 +329,14 @@ class TimerService:
 
     def _came_to(self, second: int) -> None:
         self._passed = second
-        self._note(self._come_to(self._progress.latest))
-
-    def _come_to(self, place: TimerProgress) -> TimerProgress:
-        taken = self._taken if self._late is None else self._late[0]
-        return place.come_to(self._passed, self._spans.low(self._taken), taken)
-
-    def _note(self, place: TimerProgress) -> None:
-        self._progress.note(place, self._state.store.log.end)
-        self._save_soon()
+        self.progress.note(self._come_to(self.progress.latest))
 
     # ------------------------------------------------------------------ roll
-
-    def _look(self) -> None:
-        """Choose what has to be rolled, and warn about timers that the log has already lost."""
-        state = self._state
-        low = self._spans.low(self._taken)
-        queue = state.store.queues.find(TOPIC, 0)
-        # Messages that are deleted before they are taken are counted when taking goes on.
-        minimum = 0 if queue is None else min(int(queue.minimum), self._taken)
-        if low < minimum != self._told_minimum:
-            self._told_minimum = minimum
-            state.effects.warning(
-                f"timer messages were deleted with the log from={low} to={minimum - 1}:"
-                " those not delivered yet are lost, and are counted when they are due; raise"
-                " fileReservedTime, or free space on the disk"
-            )
-        self._spans.roll_after(self._roll_ms())
-        below = self._spans.next_roll(state.wall_ms, self._taken)
-        if below is not None:
-            # There may be more: many stretches are old at once after fileReservedTime was
-            # shortened.
-            self._next_look = state.now
-            soon = state.wall_ms // 1000 + ROLL_AHEAD_SECONDS
-            second = self._timers.calendar.whole_from(-(-soon // MINUTE_SECONDS) * MINUTE_SECONDS)
-            self._roll_bounds = below, second
-            self._sweep = self._timers.calendar.take_below(below, second)
-
-    def _sweep_on(self, sweep: Iterator[list[int]]) -> None:
-        piece = next(sweep, None)
-        if piece is not None:
-            self._timers.rolling += piece
-            return
-        self._sweep = None
-        self._timers.rolling.sort()
 
     def _roll(self) -> None:
         state = self._state
         self._is_busy = True
-        offsets = self._timers.rolling[self._timers.rolled : self._timers.rolled + COUNT_MAX]
-        reading = messages_of(state.store, TOPIC, 0, offsets)
+        reading = messages_of(state.store, TOPIC, 0, self._rolls.next_offsets())
         work = tasks.read_as(reading, copies_of)
         state.task_runner.start_in_role(work, self._roll_found, self._read_failed)
 
@@ -420,36 +350,16 @@ class TimerService:
     def _roll_put(self, looked_at: int, count: int, refused: int) -> None:
         self.counters["rolled"] += count - refused
         self.counters["lost"] += refused
-        timers = self._timers
-        for offset in timers.rolling[timers.rolled : timers.rolled + looked_at]:
-            self._spans.done(offset)
-        timers.rolled += looked_at
-        below, second = self._roll_bounds
-        if timers.rolled < len(timers.rolling):
-            below = timers.rolling[timers.rolled]  # they are rolled in the order of their offsets
-        else:
-            timers.rolling = []
-            timers.rolled = 0
-        place = self._come_to(self._progress.latest)
-        self._note(place.rolled_below(below, second, self._state.wall_ms // 1000))
+        mark = self._rolls.rolled(looked_at, self._spans)
+        place = self._come_to(self.progress.latest)
+        self.progress.note(place.rolled_below(*mark, self._state.wall_ms // 1000))
         self._rest()
 
-    # ------------------------------------------------------------------ the file
+    # ------------------------------------------------------------------ progress
 
-    def _save_soon(self, least_seconds: float = 0.0) -> None:
-        state = self._state
-        interval = state.settings.flush_delay_offset_interval / 1000
-        state.files.touch(File.TIMERS, state.now + max(interval, least_seconds))
-
-    def content(self) -> bytes:
-        place = self._progress.safe(self._state.store.queues.log_flushed)
-        if not self._progress.is_safe:
-            self._save_soon(AGAIN_SECONDS)
-        return javajson.dumps_pretty(place.bean())
-
-    def table(self) -> bytes:
-        """The current progress, for the members of the group."""
-        return javajson.dumps_fastjson(self._progress.latest.bean())
+    def _come_to(self, place: TimerProgress) -> TimerProgress:
+        taken = self._taken if self._late is None else self._late[0]
+        return place.come_to(self._passed, self._spans.low(self._taken), taken)
 
     def take_table(self, content: bytes) -> None:
         """Take over the master's progress; the log up to there is on this broker's disk.
@@ -457,30 +367,11 @@ class TimerService:
         Raises RemoteError for malformed content.
         """
         self.load(content)
-        self._save_soon()
-
-    def checkpoint(self, *, for_own: bool = False) -> TimerCheckpoint:
-        """The progress that is on disk, for slaves: Java's, or with `for_own` Gantry's."""
-        place = self._progress.safe(self._state.store.queues.log_flushed)
-        read_ms = (place.delivered + 1) * 1000 if place.delivered else 0
-        return TimerCheckpoint(read_ms, place.taken, place if for_own else None)
-
-    def copy(self, checkpoint: TimerCheckpoint, log_end: int) -> None:
-        """Take over a master's checkpoint, which it had reached when its log ended at `log_end` or
-        before."""
-        place = checkpoint.place
-        if place is None:
-            queue = self._state.store.queues.find(TOPIC, 0)
-            low = 0 if queue is None else int(queue.minimum)
-            place = TimerProgress(max(0, checkpoint.read_ms // 1000 - 1), low, checkpoint.taken)
-        if place != self._progress.latest:
-            self._progress.note(place, log_end)
-            self._save_soon()
+        self.progress.save_soon()
 
     def load(self, content: bytes) -> None:
         """Load the file at startup. Raises RemoteError for malformed content."""
-        place = TimerProgress.decode(content)
-        self._known = place
-        self._passed = place.delivered
-        self._taken = place.low
-        self._progress = DurableProgress(place)
+        self.progress.load(content)
+        self._known = self.progress.latest
+        self._passed = self._known.delivered
+        self._taken = self._known.low

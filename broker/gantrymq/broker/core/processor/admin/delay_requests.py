@@ -22,7 +22,7 @@ def get_all_delay_offset(delay_service: DelayService, state: State, request: Req
 
 def get_timer_check_point(timer_service: TimerService, state: State, request: Request) -> Outcome:
     is_own = OWN_MARK.items() <= (request.command.ext or {}).items()
-    return done(body=timer_service.checkpoint(for_own=is_own).encode())
+    return done(body=timer_service.progress.checkpoint(for_own=is_own).encode())
 
 
 BOUND_HANDLERS: Final[BoundHandlers] = {
