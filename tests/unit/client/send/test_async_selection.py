@@ -11,8 +11,8 @@ from gantrymq.client.core.errors import MessageError, SendError
 from gantrymq.client.core.instance.settings import ClientSettings
 from gantrymq.client.core.message.message import Message
 from gantrymq.client.core.producer.producer import ProducerCore
+from gantrymq.client.core.send.producer_batch import Batch
 from gantrymq.client.core.send.producer_settings import ProducerSettings
-from gantrymq.client.core.send.record_accumulator import Batch
 from gantrymq.client.core.send.selecting import by_key
 from gantrymq.fakes.brokers.cluster import NAME_SERVER, Cluster, gone
 from gantrymq.wire.bodies.shared import MessageQueue

@@ -10,10 +10,10 @@ import pytest
 from gantrymq.client.core.errors import MessageError, SendError
 from gantrymq.client.core.instance.hooks import SendContext, SendHook
 from gantrymq.client.core.message.message import Message
+from gantrymq.client.core.send.producer_batch import Batch
 from gantrymq.client.core.send.producer_settings import ProducerSettings
 from gantrymq.client.core.send.record_accumulator import (
     SENDS_MAX,
-    Batch,
     RecordAccumulator,
     WaitingFullError,
 )

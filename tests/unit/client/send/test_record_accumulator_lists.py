@@ -12,8 +12,9 @@ from gantrymq.client.core.errors import MessageError
 from gantrymq.client.core.instance.hooks import SendContext, SendHook
 from gantrymq.client.core.message.message import Message
 from gantrymq.client.core.send.batch_results import SomeUnsentError, results_of
+from gantrymq.client.core.send.producer_batch import Share
 from gantrymq.client.core.send.producer_settings import ProducerSettings
-from gantrymq.client.core.send.record_accumulator import RecordAccumulator, Share, WaitingFullError
+from gantrymq.client.core.send.record_accumulator import RecordAccumulator, WaitingFullError
 from gantrymq.client.core.send.sending import Sender
 from gantrymq.fakes.brokers.cluster import Cluster, gone
 from gantrymq.wire.bodies.shared import MessageQueue

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from typing import Any, final
 
 from gantrymq.client.core.message.results import SendResult
-from gantrymq.client.core.send.record_accumulator import Batch
+from gantrymq.client.core.send.producer_batch import Batch
 
 
 @final

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from gantrymq.client.aio.machinery.sending import over
 from gantrymq.client.core.send.batch_results import SendResults, results_of
-from gantrymq.client.core.send.record_accumulator import Share
+from gantrymq.client.core.send.producer_batch import Share
 
 
 @final

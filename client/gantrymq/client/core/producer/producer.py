@@ -20,8 +20,9 @@ from gantrymq.client.core.message.received import ReceivedMessage
 from gantrymq.client.core.message.results import SendResult
 from gantrymq.client.core.send import batches
 from gantrymq.client.core.send.async_selection import AsyncSelection
+from gantrymq.client.core.send.producer_batch import Batch, Share
 from gantrymq.client.core.send.producer_settings import ProducerSettings
-from gantrymq.client.core.send.record_accumulator import Batch, RecordAccumulator, Share
+from gantrymq.client.core.send.record_accumulator import RecordAccumulator
 from gantrymq.client.core.send.selecting import (
     Selector,
     choices,

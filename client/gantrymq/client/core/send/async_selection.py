@@ -16,7 +16,8 @@ from gantrymq.client.core.errors import MessageError
 from gantrymq.client.core.instance.routes import Route
 from gantrymq.client.core.message import namespace
 from gantrymq.client.core.message.message import Message
-from gantrymq.client.core.send.record_accumulator import Batch, RecordAccumulator
+from gantrymq.client.core.send.producer_batch import Batch
+from gantrymq.client.core.send.record_accumulator import RecordAccumulator
 from gantrymq.client.core.send.selecting import Selector, choices, chosen
 from gantrymq.client.core.send.sending import Sender
 from gantrymq.wire.bodies.shared import MessageQueue

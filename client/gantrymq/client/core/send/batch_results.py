@@ -13,7 +13,7 @@ from typing import final, overload
 
 from gantrymq.client.core.errors import SendError
 from gantrymq.client.core.message.results import SendResult
-from gantrymq.client.core.send.record_accumulator import Batch, Share
+from gantrymq.client.core.send.producer_batch import Batch, Share
 
 
 class SomeUnsentError(SendError):

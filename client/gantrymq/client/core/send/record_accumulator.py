@@ -13,12 +13,12 @@ queue are sent one after another, so their order holds.
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias, final
+from typing import Final, final
 
 from librt.strings import BytesWriter
 
 from gantrymq.base.errors import GantryError
-from gantrymq.client.core.errors import ClientError, MessageError, SendError, StateError
+from gantrymq.client.core.errors import ClientError, StateError
 from gantrymq.client.core.flow.flow_steps import FOREVER, Signal, Wait
 from gantrymq.client.core.flow.semaphore import Semaphore
 from gantrymq.client.core.message.message import Message
@@ -33,29 +33,22 @@ from gantrymq.client.core.send.batches import (
     unbatchable,
     waits,
 )
+from gantrymq.client.core.send.producer_batch import Batch, BatchKey, Share
 from gantrymq.client.core.send.send_request import (
     SendRequest,
     must_be_sendable,
-    must_fit,
     of_message,
     property_bytes,
     property_text,
 )
 from gantrymq.client.core.send.sending import Sender
+from gantrymq.client.core.send.waiting_memory import (
+    BATCH_BYTES,
+    OBJECT_BYTES,
+    SENDING_BYTES,
+    must_fit_list,
+)
 from gantrymq.wire.bodies.shared import MessageQueue
-from gantrymq.wire.message.batch import FIXED_BYTES
-
-# Memory of a message besides its part of the batch: its id and its Sending.
-_KEPT_BYTES: Final = 176
-
-# Size of a unique id with its terminator in the properties of a message.
-_ID_BYTES: Final = 33
-
-# Memory of a message, besides body and properties, if the Message object is kept.
-_MESSAGE_BYTES: Final = 320
-
-# Memory of a batch and the flow that sends it: much more than a short message.
-_BATCH_BYTES: Final = 3_072
 
 # Ids made per reading of the clock; a millisecond has room for many more.
 _IDS_AT_ONCE: Final = 1024
@@ -74,95 +67,9 @@ _PROPERTIES_ALONE_BYTES: Final = 16 << 10
 # sends nothing and reads no responses, so the part must be small.
 _ROOM_PARTS: Final = 16
 
-_Key: TypeAlias = tuple[str, MessageQueue | None, bool]
-"""Topic, the explicitly chosen queue if any, and whether the broker answers only once the message
-is stored."""
-
 
 class WaitingFullError(ClientError):
     """Too many messages wait for acknowledgement."""
-
-
-@final
-class Batch:
-    """Messages that are sent in one request. Hot path, hence slotted."""
-
-    __slots__ = (
-        "_places",
-        "bytes",
-        "count",
-        "ended",
-        "error",
-        "full",
-        "ids",
-        "is_watched",
-        "key",
-        "messages",
-        "parts",
-        "result",
-        "spare_ids",
-    )
-
-    def __init__(self, key: _Key) -> None:
-        self.key = key
-        self.count = 0
-        self.messages: list[Message] = []
-        """The Message objects for hooks; without hooks, only a message that is sent alone."""
-        self.parts = BytesWriter()
-        self.ids: list[str] = []
-        self.spare_ids: list[str] = []
-        """Ids made ahead; the next one is the last of the list."""
-        self.bytes = 0
-        """Memory of the whole batch."""
-        self.full = Signal()
-        self.ended = Signal()
-        self.result: SendResult | None = None
-        self.error: Exception | None = None
-        self.is_watched = False
-        """Whether a caller will see its error."""
-        self._places: list[str] | None = None
-
-    @property
-    def is_over(self) -> bool:
-        return self.result is not None or self.error is not None
-
-    def result_of(self, index: int) -> SendResult:
-        """Return the result of one message after the batch is over; raises SendError if it
-        failed."""
-        if self.result is None:
-            assert self.error is not None, "asked too early"
-            # Each call raises its own error, because a traceback grows each time an error is
-            # raised.
-            raise SendError(str(self.error), (self.error,)) from self.error
-        result = self.result
-        ids = self.ids
-        if self.count == 1:
-            return result
-        if self._places is None:
-            self._places = result.offset_message_id.split(",")
-        places = self._places
-        return SendResult(
-            result.status,
-            ids[index],
-            result.queue,
-            result.queue_offset + index,
-            places[index] if len(places) == len(ids) else "",
-            transaction_id=result.transaction_id,
-            region_id=result.region_id,
-            is_traced=result.is_traced,
-        )
-
-
-@final
-class Share:
-    """Consecutive messages of one batch."""
-
-    __slots__ = ("batch", "count", "first")
-
-    def __init__(self, batch: Batch, first: int, count: int) -> None:
-        self.batch = batch
-        self.first = first
-        self.count = count
 
 
 @final
@@ -177,7 +84,7 @@ class RecordAccumulator:
         self._new_ids = self._ports.new_ids
         self._has_hooks = bool(sender.hooks)
         self._settings = sender.settings
-        self._open: dict[_Key, Batch] = {}
+        self._open: dict[BatchKey, Batch] = {}
         self._under_way: dict[Batch, Running | None] = {}
         self._last: dict[MessageQueue, Batch] = {}
         self._room = Signal()
@@ -204,12 +111,15 @@ class RecordAccumulator:
     ) -> list[Share]:
         """Add a message like the pattern for each body: all of them, or none and an error. Raises
         MessageError, WaitingFullError."""
+        settings = self._settings
         start = pattern_start(pattern, self._wrapped_in, self._new_id())
         alone_bytes = min(self._alone_bytes, max(0, self._batch_bytes_max - len(start)))
         if len(start) > _PROPERTIES_ALONE_BYTES or unbatchable(pattern) is not None:
             alone_bytes = 0
-        longest = self._must_be_sendable(pattern, bodies, len(start), alone_bytes)
-        if self.waiting_bytes >= self._settings.waiting_bytes_max:
+        longest = must_fit_list(
+            pattern, bodies, len(start), alone_bytes, settings=settings, has_hooks=self._has_hooks
+        )
+        if self.waiting_bytes >= settings.waiting_bytes_max:
             raise self._full()
         shares: list[Share] = []
         if longest >= alone_bytes or self._has_hooks:
@@ -228,37 +138,6 @@ class RecordAccumulator:
             shares.append(Share(batch, batch.count - count, count))
             first += count
         return shares
-
-    def _must_be_sendable(
-        self, pattern: Message, bodies: list[bytes], start_bytes: int, alone_bytes: int
-    ) -> int:
-        """Return the size of the longest body; raises MessageError."""
-        settings = self._settings
-        must_fit(pattern.topic, 1, settings)
-        each, copies = _KEPT_BYTES + FIXED_BYTES + start_bytes + _ID_BYTES, 1
-        if self._has_hooks:
-            each, copies = each + _MESSAGE_BYTES, 2
-        longest = total = 0
-        for index, body in enumerate(bodies):
-            size = len(body)
-            if size == 0 or size > settings.message_bytes_max:
-                try:
-                    must_fit(pattern.topic, size, settings)
-                except MessageError as error:
-                    raise MessageError(
-                        f"none was taken, because of body {index}: {error}"
-                    ) from None
-            longest = max(longest, size)
-            total += copies * size + each
-            if size >= alone_bytes:
-                total += _BATCH_BYTES
-        if total > settings.waiting_bytes_max:
-            raise MessageError(
-                f"{len(bodies)} messages need {total} bytes, more than the"
-                f" {settings.waiting_bytes_max} that may wait (waiting_bytes_max); none was taken:"
-                " give shorter lists"
-            )
-        return longest
 
     def _fill(self, batch: Batch, flag: int, start: bytes, bodies: list[bytes], first: int) -> int:
         """Add bodies from index `first` on until the batch is full; return how many were added."""
@@ -297,7 +176,7 @@ class RecordAccumulator:
         written = len(parts) - before
         if self._has_hooks:
             batch.messages.append(message)
-            written += body_bytes + _MESSAGE_BYTES
+            written += body_bytes + OBJECT_BYTES
         self._grown(batch, 1, written)
         return batch
 
@@ -352,7 +231,7 @@ class RecordAccumulator:
 
     # ------------------------------------------------------------------ inside
 
-    def _with_room(self, key: _Key, size: int) -> Batch:
+    def _with_room(self, key: BatchKey, size: int) -> Batch:
         """Return the open batch of the key with room for `size` bytes, or a new batch."""
         batch = self._open.get(key)
         if batch is not None and len(batch.parts) + size > self._batch_bytes_max:
@@ -362,7 +241,7 @@ class RecordAccumulator:
 
     def _grown(self, batch: Batch, count: int, written: int) -> None:
         batch.count += count
-        size = written + count * _KEPT_BYTES
+        size = written + count * SENDING_BYTES
         batch.bytes += size
         self.waiting_bytes += size
         if (
@@ -371,10 +250,10 @@ class RecordAccumulator:
         ):
             self._leave(batch)
 
-    def _begin(self, key: _Key) -> Batch:
+    def _begin(self, key: BatchKey) -> Batch:
         batch = self._open[key] = Batch(key)
-        batch.bytes = _BATCH_BYTES
-        self.waiting_bytes += _BATCH_BYTES
+        batch.bytes = BATCH_BYTES
+        self.waiting_bytes += BATCH_BYTES
         self._start(batch)
         return batch
 
@@ -387,7 +266,7 @@ class RecordAccumulator:
         batch = Batch((message.topic, queue, waits(message)))
         batch.messages.append(message)
         batch.count = 1
-        batch.bytes = _BATCH_BYTES + _MESSAGE_BYTES + _KEPT_BYTES + reckoned_bytes(message)
+        batch.bytes = BATCH_BYTES + OBJECT_BYTES + SENDING_BYTES + reckoned_bytes(message)
         self.waiting_bytes += batch.bytes
         batch.full.fire()
         self._under_way[batch] = None

@@ -8,15 +8,6 @@ r"""Encodes a message or batch as a send request, once for all attempts.
     body          compressed from a minimum size on, unless that makes it longer; see sysFlag
 
 Invariant: every attempt has the same UNIQ_KEY, so that a duplicate can be recognized.
-
-    SEND_MESSAGE_V2 (310)         one message
-    SEND_REPLY_MESSAGE_V2 (325)   one reply
-    SEND_BATCH_MESSAGE (320)      a batch
-
-    properties    name \x01 value \x02 ..., UNIQ_KEY among them
-    body          compressed above a size, unless that makes it longer; sysFlag says how
-
-Invariant: every try has the same UNIQ_KEY, so that a message that was stored twice is seen to be.
 """
 
 from __future__ import annotations
