@@ -54,7 +54,7 @@ from gantrymq.store.read.work_meter import WorkMeter, standing
 from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.message_checks import check_batch, check_message
 from gantrymq.store.record.put_status import UNAVAILABLE, PutStatus, Refused
-from gantrymq.store.recovery.persistence import Persistence
+from gantrymq.store.recovery.flush_coordinator import FlushCoordinator
 from gantrymq.store.recovery.recovery import Recovery
 from gantrymq.store.recovery.recovery_state import Parts, Report
 from gantrymq.store.retention.disk_watch import DiskWatch
@@ -88,13 +88,13 @@ class Store:
         "_broken",
         "_deletions",
         "_dispatcher",
+        "_flushes",
         "_is_copy",
         "_is_sync",
         "_levels",
         "_local_hour",
         "_lock",
         "_notifier",
-        "_persistence",
         "_replica_appender",
         "_reserve",
         "_session_copies",
@@ -172,7 +172,7 @@ class Store:
         )
         self._replica_appender = ReplicaAppender(log, levels, self._notifier.dispatch)
         self._write_batcher = WriteBatcher(log, self.queues, dispatcher, levels)
-        self._persistence: Persistence | None = None
+        self._flushes: FlushCoordinator | None = None
         self.retention: Retention | None = None
 
     # ------------------------------------------------------------------ start
@@ -214,8 +214,8 @@ class Store:
         self._notifier.begin()
         checkpoint.settle()
         self._reserve.open()
-        self._persistence = Persistence(parts, checkpoint, settings, now)
-        self._write_health.opened(self._persistence)
+        self._flushes = FlushCoordinator(parts, checkpoint, settings, now)
+        self._write_health.opened(self._flushes)
         self.retention = Retention(
             disk,
             self._background,
@@ -362,9 +362,9 @@ class Store:
 
     def flush_soon(self, now: float) -> None:
         """Start a flush of the log, unless one is under way."""
-        persistence, _ = self._opened()
+        flushes, _ = self._opened()
         try:
-            persistence.flusher.start(now)
+            flushes.flusher.start(now)
         except SyncFailedError as error:
             self._broken = error
             raise
@@ -381,12 +381,12 @@ class Store:
         """Append the next bytes of the master's log. Whole records are in the log when this
         returns. After a refusal the caller must call `begin_copy` before it appends again."""
         assert self._is_copy, "a store that accepts messages is no copy"
-        persistence, _ = self._opened()
+        flushes, _ = self._opened()
         refusal = self._write_health.to_writing()
         if refusal is not None:
             return CopyRefused(refusal.text, is_diverged=False)
         try:
-            refused = self._replica_appender.take(position, data, persistence, now)
+            refused = self._replica_appender.take(position, data, flushes, now)
         except SyncFailedError as error:
             self._broken = error
             raise
@@ -404,15 +404,15 @@ class Store:
             raise
 
     def _turn(self, now: float, wall_ms: int) -> Turn:
-        persistence, retention = self._opened()
+        flushes, retention = self._opened()
         self._take_completions(now)
         if self._dispatcher.position < self.log.end:
             self._notifier.catch_up()
         if not self._write_batcher.is_empty:
-            self._write_group(persistence, now, wall_ms)
+            self._write_group(flushes, now, wall_ms)
         if now >= self._deletions.deadline():
             self._deletions.turn(now, is_copy=self._is_copy)
-        for released in persistence.turn(now):
+        for released in flushes.turn(now):
             self.waiters.flushed(released)
         if now >= self.waiters.deadline():
             self.waiters.turn(now)
@@ -428,22 +428,22 @@ class Store:
             self._session_copies.turn(now, self._dispatcher.position, self._kept)
         return self._result()
 
-    def _opened(self) -> tuple[Persistence, Retention]:
+    def _opened(self) -> tuple[FlushCoordinator, Retention]:
         """The parts of a store that is open; raises if it is not open, or if a sync has failed."""
         if self._broken is not None:
             raise self._broken
-        if self._persistence is None or self.retention is None:
+        if self._flushes is None or self.retention is None:
             raise LocalError("the store is not open")
-        return self._persistence, self.retention
+        return self._flushes, self.retention
 
     def deadline(self) -> float:
         """The time at which `turn` has work, if nothing happens before; `-NEVER` if it has work
         now."""
-        persistence, retention = self._persistence, self.retention
-        if persistence is None or retention is None or self._is_due:
+        flushes, retention = self._flushes, self.retention
+        if flushes is None or retention is None or self._is_due:
             return -NEVER
         # `min` of two: mypyc compiles that inline, but boxes the values and makes a call for more.
-        due = min(persistence.deadline(), self.watch.deadline())
+        due = min(flushes.deadline(), self.watch.deadline())
         due = min(due, retention.deadline())
         due = min(due, self._deletions.deadline())
         due = min(due, self.ages.deadline())
@@ -461,19 +461,19 @@ class Store:
     def readable(self) -> int:
         """The log position below which consumers may see messages."""
         readable: int = self._dispatcher.position
-        if self._is_sync and self._persistence is not None:
-            readable = min(self._persistence.flusher.flushed.position, readable)
+        if self._is_sync and self._flushes is not None:
+            readable = min(self._flushes.flusher.flushed.position, readable)
         return readable if self.safe is None else min(self.safe, readable)
 
     @property
     def flushed(self) -> int:
         """The log position below which everything is fsynced."""
-        return 0 if self._persistence is None else self._persistence.flusher.flushed.position
+        return 0 if self._flushes is None else self._flushes.flusher.flushed.position
 
     @property
     def sync_seconds(self) -> Histogram | None:
         """The histogram of the times that syncs of the log took; None before the store is open."""
-        return None if self._persistence is None else self._persistence.flusher.sync_seconds
+        return None if self._flushes is None else self._flushes.flusher.sync_seconds
 
     @property
     def _kept(self) -> int:
@@ -491,10 +491,10 @@ class Store:
         return max(0, wall_ms - self.log.store_timestamp_ms) if self.dispatch_behind else 0
 
     def _take_completions(self, now: float) -> None:
-        persistence, retention = self._opened()
+        flushes, retention = self._opened()
         for completion in self._background.take_completions():
             is_known = (
-                persistence.take(completion)
+                flushes.take(completion)
                 or self.reader.take(completion)
                 or self.log.take(completion, now)
                 or retention.take(completion)
@@ -504,7 +504,7 @@ class Store:
             )
             assert is_known, f"a completion has an unknown ticket {completion.ticket}"
 
-    def _write_group(self, persistence: Persistence, now: float, wall_ms: int) -> None:
+    def _write_group(self, flushes: FlushCoordinator, now: float, wall_ms: int) -> None:
         """Write the group with one write, fed requests first and then put messages, or none of
         it."""
         group, pending = self._write_batcher.take(wall_ms)
@@ -530,7 +530,7 @@ class Store:
         if waiting:
             number = self.waiters.wait(waiting, end, now, for_disk=is_sync)
             if is_sync:
-                persistence.flusher.wait(number, end, now)
+                flushes.flusher.wait(number, end, now)
 
     def _result(self) -> Turn:
         waiters = self.waiters
@@ -542,8 +542,8 @@ class Store:
     def _keep_from(self) -> int:
         """The log position from which on no file may be deleted: recovery or dispatch still needs
         it."""
-        assert self._persistence is not None
-        positions = self._persistence.synced_positions
+        assert self._flushes is not None
+        positions = self._flushes.synced_positions
         return min(self._dispatcher.position, positions.queues, positions.log.record_start)
 
     # ------------------------------------------------------------------ stop
@@ -552,36 +552,36 @@ class Store:
         """Stop cleanly, waiting for the disk. Every waiting send is answered, everything is on
         disk, and the next start has nothing to recover."""
         turn = self.turn(now, wall_ms)
-        persistence, _ = self._opened()
+        flushes, _ = self._opened()
         try:
-            self._drain(persistence, now)
-            is_clean = self._finish(persistence)
+            self._drain(flushes, now)
+            is_clean = self._finish(flushes)
         except SyncFailedError as error:
             self._broken = error
             raise
         self.waiters.give_up()
         rest = self._result()
-        self._persistence = self.retention = None
+        self._flushes = self.retention = None
         self._write_health.closed()
         if is_clean:
-            persistence.save_queues()
+            flushes.save_queues()
             self._lock.leave()
-        for part in (persistence, self.log, self.queues, self.index):
+        for part in (flushes, self.log, self.queues, self.index):
             part.close()
         return Turn([*turn.answers, *rest.answers], turn.arrived, turn.finished_reads)
 
-    def _drain(self, persistence: Persistence, now: float) -> None:
+    def _drain(self, flushes: FlushCoordinator, now: float) -> None:
         """Wait for the syncs under way: if one fails, a later successful sync would hide that."""
-        while persistence.is_syncing:
+        while flushes.is_syncing:
             self._background.wait(DRAIN_SECONDS)
             self._take_completions(now)
 
-    def _finish(self, persistence: Persistence) -> bool:
+    def _finish(self, flushes: FlushCoordinator) -> bool:
         """Whether everything is on disk, so that the next start has nothing to recover. If space is
         lacking, the reserve is given up and the work is tried again."""
         while True:
             try:
-                return persistence.finish()
+                return flushes.finish()
             except DiskError:
                 if not self.watch.out_of_space():
                     return False

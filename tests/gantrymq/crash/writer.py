@@ -186,8 +186,8 @@ class Writer:
                 self.tell(f"refused {put} {answer.status.name} {answer.remark}")
 
     def _tell_flushed(self, store: Store) -> None:
-        assert store._persistence is not None
-        flushed = store._persistence.flusher.flushed.position
+        assert store._flushes is not None
+        flushed = store._flushes.flusher.flushed.position
         if flushed != self._flushed:
             self._flushed = flushed
             self.tell(f"flushed {flushed}")

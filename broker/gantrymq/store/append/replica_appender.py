@@ -24,7 +24,7 @@ from gantrymq.store.record.delay_levels import DelayLevels
 from gantrymq.store.record.dispatch_entry import DispatchEntry
 from gantrymq.store.record.put_status import Refused
 from gantrymq.store.record.walk import Found, LogItem
-from gantrymq.store.recovery.persistence import Persistence
+from gantrymq.store.recovery.flush_coordinator import FlushCoordinator
 
 
 @final
@@ -83,11 +83,11 @@ class ReplicaAppender:
         self._wanted = 1
 
     def take(
-        self, position: int, data: bytes, persistence: Persistence, now: float
+        self, position: int, data: bytes, flushes: FlushCoordinator, now: float
     ) -> CopyRefused | None:
         """Take the next bytes. After a refusal `begin` must be called."""
         if position != self._end:
-            refused = self._begin_log(position, persistence)
+            refused = self._begin_log(position, flushes)
             if refused is not None:
                 return refused
         self._torn.append(data)
@@ -102,7 +102,7 @@ class ReplicaAppender:
                 return refused
         return None
 
-    def _begin_log(self, position: int, persistence: Persistence) -> CopyRefused | None:
+    def _begin_log(self, position: int, flushes: FlushCoordinator) -> CopyRefused | None:
         """Start an empty log at the master's start: the master may have deleted its oldest
         files."""
         log = self._log
@@ -113,11 +113,11 @@ class ReplicaAppender:
         if position != log.segments.start_of(position):
             text = f"the master's log begins at {position}, where no file may begin: {WRONG_SIZE}"
             return CopyRefused(text, is_diverged=True)
-        if persistence.is_syncing:  # for instance of the flush positions, after a failed attempt
+        if flushes.is_syncing:  # for instance of the flush positions, after a failed attempt
             text = f"the log cannot begin at {position} while a sync is under way"
             return CopyRefused(text, is_diverged=False)
         try:
-            persistence.begin(position)
+            flushes.begin(position)
         except DiskError as error:
             return CopyRefused(f"the log cannot begin at {position}: {error}", is_diverged=False)
         self.begin()

@@ -102,7 +102,7 @@ def are_told(numbers: bytes, told: Sequence[bytes]) -> bool:
 
 @final
 class CheckpointFile:
-    """The checkpoint file of one store. The store's `Persistence` advances it."""
+    """The checkpoint file of one store. The store's `FlushCoordinator` advances it."""
 
     __slots__ = (
         "_background",

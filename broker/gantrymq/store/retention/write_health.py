@@ -22,7 +22,7 @@ from gantrymq.store.consumequeue.queues import Queues
 from gantrymq.store.dispatch.deletions import Deletions
 from gantrymq.store.dispatch.dispatch_notifier import DispatchNotifier
 from gantrymq.store.record.put_status import UNAVAILABLE, PutStatus, Refused
-from gantrymq.store.recovery.persistence import Persistence
+from gantrymq.store.recovery.flush_coordinator import FlushCoordinator
 from gantrymq.store.retention.disk_watch import DiskWatch
 
 # A sync that takes longer counts as stuck, not as slow: a master must not rely on it to end.
@@ -39,10 +39,10 @@ class WriteHealth:
 
     __slots__ = (
         "_deletions",
+        "_flushes",
         "_log",
         "_log_refusal",
         "_notifier",
-        "_persistence",
         "_queues",
         "_watch",
     )
@@ -59,28 +59,28 @@ class WriteHealth:
         self._deletions: Deletions = deletions
         self._log: CommitLog = log
         self._log_refusal = LogRefusal()
-        self._persistence: Persistence | None = None
+        self._flushes: FlushCoordinator | None = None
         self._queues: Queues = queues
         self._watch: DiskWatch = watch
 
-    def opened(self, persistence: Persistence) -> None:
-        """The store is open, and writes through `persistence`."""
-        self._persistence = persistence
+    def opened(self, flushes: FlushCoordinator) -> None:
+        """The store is open, and `flushes` writes its data."""
+        self._flushes = flushes
 
     def closed(self) -> None:
         """The store is closed and writes nothing any more."""
-        self._persistence = None
+        self._flushes = None
 
     # ------------------------------------------------------------------ queries
 
     def to_writing(self) -> Refused | None:
         """Why nothing may be written to the log now, or None. Called for each message."""
-        persistence = self._persistence
-        if persistence is None:
+        flushes = self._flushes
+        if flushes is None:
             return NOT_OPEN
         error = self._notifier.failure or self._deletions.failure
         if error is not None or self._queues.unwritten_bytes > 2 * UNWRITTEN_BYTES_MAX:
-            reason = error or persistence.failure or "the disk does not answer"
+            reason = error or flushes.failure or "the disk does not answer"
             return Refused(
                 PutStatus.SERVICE_NOT_AVAILABLE,
                 f"{UNAVAILABLE}Queues cannot be written: {reason}; the broker goes on by itself "
@@ -95,10 +95,10 @@ class WriteHealth:
 
     def stall(self, now: float) -> str | None:
         """Why it is unknown when the disk will finish a sync; None if the disk answers."""
-        persistence = self._persistence
-        if persistence is None:
+        flushes = self._flushes
+        if flushes is None:
             return "the store is not open"
-        began = persistence.flusher.syncing_since
+        began = flushes.flusher.syncing_since
         if began is not None and now >= began + STUCK_SECONDS:
             return f"a sync of the log has been under way for {now - began:.1f} s"
         return None
@@ -140,11 +140,11 @@ class WriteHealth:
     def _lacks_space(self) -> bool:
         """Whether units lack space, so that the reserve is given up. The index does not count: the
         store can do without it."""
-        persistence = self._persistence
+        flushes = self._flushes
         return (
             _is_of_space(self._notifier.failure)
             or _is_of_space(self._deletions.failure)
-            or (persistence is not None and _is_of_space(persistence.failure))
+            or (flushes is not None and _is_of_space(flushes.failure))
         )
 
 

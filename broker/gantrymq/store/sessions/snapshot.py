@@ -91,7 +91,7 @@ def remove(disk: Disk, paths: Sequence[str] = PATHS) -> None:
 
 @final
 class SnapshotWriter:
-    """Writes copies at intervals; the store's persistence owns it."""
+    """Writes copies at intervals; the store's `FlushCoordinator` owns it."""
 
     __slots__ = (
         "_background",

@@ -21,7 +21,7 @@ from gantrymq.store.engine import Store
 from gantrymq.store.files import checkpoint
 from gantrymq.store.files.flush_positions import FlushPositions
 from gantrymq.store.files.segments import Segments
-from gantrymq.store.recovery.persistence import Persistence
+from gantrymq.store.recovery.flush_coordinator import FlushCoordinator
 from gantrymq.store.recovery.start_choice import StartChoice
 
 # Each is detected by one of the first 500 histories today; the generator may change.
@@ -41,9 +41,9 @@ def _flush_counts_when_it_begins() -> None:
 
 
 def _position_is_ahead_of_the_syncs(part: str) -> None:
-    reached = Persistence._reached
+    reached = FlushCoordinator._reached
 
-    def ahead(self: Persistence) -> FlushPositions:
+    def ahead(self: FlushCoordinator) -> FlushPositions:
         positions = reached(self)
         if part == "log":
             return replace(positions, log=self._log.mark)
@@ -51,7 +51,7 @@ def _position_is_ahead_of_the_syncs(part: str) -> None:
             return replace(positions, queues=positions.log.position)
         return replace(positions, index=positions.log.position)
 
-    PATCH.setattr(Persistence, "_reached", ahead)
+    PATCH.setattr(FlushCoordinator, "_reached", ahead)
 
 
 def _recovery_leaves_out(step: str) -> None:

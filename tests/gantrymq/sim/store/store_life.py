@@ -252,9 +252,9 @@ class Running:
                 self.take_pulled(query, reading.result)
             else:
                 assert isinstance(reading.error, DiskError), reading.error
-        persistence = self.store._persistence
-        if persistence is not None:
-            self.ledger.promise(persistence.flusher.flushed.position)
+        flushes = self.store._flushes
+        if flushes is not None:
+            self.ledger.promise(flushes.flusher.flushed.position)
 
     def take_answer(self, answer: PutAnswer) -> None:
         put = self.waiting.pop(answer.number)
@@ -318,10 +318,10 @@ class Running:
 
     def be_at_rest(self) -> None:
         """Assert that everything is on disk and that the flush positions show it."""
-        persistence = self.store._persistence
-        assert persistence is not None
-        assert not persistence.failure
-        positions, end = persistence.positions, self.store.log.end
+        flushes = self.store._flushes
+        assert flushes is not None
+        assert not flushes.failure
+        positions, end = flushes.positions, self.store.log.end
         assert positions.log.position == positions.queues == end, (
             f"{positions}, but the log ends at {end}"
         )
@@ -349,7 +349,7 @@ class Running:
         tally["index files, several"] += len(store.index.files) > 1
         queues = [queue for queue in store.queues.opened() if queue.files_end > queue.start]
         tally["queue files deleted"] += any(queue.start for queue in queues)
-        positions = store._persistence and store._persistence.positions
+        positions = store._flushes and store._flushes.positions
         if positions:
             tally["queues marked"] += positions.queues > 0
             tally["index marked"] += positions.index > 0

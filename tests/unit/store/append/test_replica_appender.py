@@ -285,9 +285,9 @@ def test_synced_records_survive_and_the_rest_is_copied_again(seed: int, is_sync:
             slave.background.complete_some(disk.choose)
             if random.random() < 0.05:
                 break
-        persistence = slave.store._persistence
-        assert persistence is not None
-        flushed = persistence.flusher.flushed.position
+        flushes = slave.store._flushes
+        assert flushes is not None
+        flushed = flushes.flusher.flushed.position
         ending = random.randrange(4)
         if ending == 0:
             slave.close()

@@ -12,7 +12,7 @@ from gantrymq.store.consumequeue.queue_flush import UNWRITTEN_BYTES_MAX
 from gantrymq.store.dispatch.deletions import Deletions
 from gantrymq.store.dispatch.dispatch_notifier import DispatchNotifier
 from gantrymq.store.record.put_status import PutStatus, Refused
-from gantrymq.store.recovery.persistence import Persistence
+from gantrymq.store.recovery.flush_coordinator import FlushCoordinator
 from gantrymq.store.retention.disk_watch import LOOK_SECONDS
 from gantrymq.store.retention.write_health import NOT_OPEN, STUCK_SECONDS, WriteHealth
 from gantrymq.store.settings import StoreSettings
@@ -31,11 +31,11 @@ class Watched:
         self.opened = OpenedStore(self.disk, settings)
         store = self.opened.store
         self.notifier, self.deletions, self.queues = store._notifier, store._deletions, store.queues
-        assert store._persistence is not None
-        self.persistence: Persistence = store._persistence
+        assert store._flushes is not None
+        self.flushes: FlushCoordinator = store._flushes
         self.watch = store.watch
         self.health = WriteHealth(store.log, self.queues, self.notifier, self.deletions, self.watch)
-        self.health.opened(self.persistence)
+        self.health.opened(self.flushes)
 
     def text(self) -> str:
         """The reason why writes are refused now; "" if they are accepted."""
@@ -81,12 +81,12 @@ def test_unwritable_queues_stop_writes_until_they_recover() -> None:
 
 def test_too_many_unwritten_units_stop_writes() -> None:
     watched = Watched()
-    watched.persistence.failure = BROKEN
+    watched.flushes.failure = BROKEN
     watched.queues.unwritten_bytes = 2 * UNWRITTEN_BYTES_MAX
     assert not watched.text(), "they wait in memory"
     watched.queues.unwritten_bytes += 1
     assert str(BROKEN) in watched.text()
-    watched.persistence.failure = None
+    watched.flushes.failure = None
     assert "the disk does not answer" in watched.text()
 
 
@@ -161,13 +161,13 @@ def test_slave_without_space_trusts_its_disk_once_it_has_space() -> None:
 # ---------------------------------------------------------------------- space
 
 
-@pytest.mark.parametrize("part", ["notifier", "deletions", "persistence"])
+@pytest.mark.parametrize("part", ["notifier", "deletions", "flushes"])
 def test_units_without_space_release_the_reserve(part: str) -> None:
     watched = Watched()
-    parts: dict[str, DispatchNotifier | Deletions | Persistence] = {
+    parts: dict[str, DispatchNotifier | Deletions | FlushCoordinator] = {
         "notifier": watched.notifier,
         "deletions": watched.deletions,
-        "persistence": watched.persistence,
+        "flushes": watched.flushes,
     }
     parts[part].failure = BROKEN
     watched.turn(0.0)

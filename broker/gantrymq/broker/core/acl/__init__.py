@@ -1,1 +1,4 @@
-"""Checks requests against accounts and policies, and records refused attempts."""
+"""Checks requests of a broker against its access rules, and records refused attempts.
+
+The package `access` beside it holds the rules.
+"""

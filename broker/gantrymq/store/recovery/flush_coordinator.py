@@ -34,7 +34,7 @@ QUEUES_A_STEP: Final = 64
 
 
 @final
-class Persistence:
+class FlushCoordinator:
     """The flushes of one recovered store."""
 
     __slots__ = (
