@@ -16,7 +16,7 @@ from gantrymq.base.configuration.settings import Changes, live_setting, setting
 _NO_EFFECT: Final = "accepted for compatibility, no effect here"
 
 # A Java slave reads into a buffer of 4 MiB, which must have room for a frame's header too.
-FRAME_BYTES_MAX: Final = (4 << 20) - 4096
+HA_BATCH_BYTES_MAX: Final = (4 << 20) - 4096
 
 
 # The most members that a Lease may name.
@@ -253,7 +253,7 @@ class BrokerSettings:
     )  # fmt: skip
     ha_transfer_batch_size: int = setting(
         32_768, "the log's bytes in one frame to a slave", unit="bytes", lowest=1,
-        highest=FRAME_BYTES_MAX,
+        highest=HA_BATCH_BYTES_MAX,
     )  # fmt: skip
     ha_tls: HaTls = setting(
         HaTls.ACCEPTED,
