@@ -35,7 +35,7 @@ EARLY_WRITE_BYTES: Final = 1024 * 1024
 UNSENT_BYTES_MIN: Final = 4096
 
 # How long the last bytes may take to leave after this side decided to close.
-FAREWELL_SECONDS: Final = 5.0
+CLOSE_SECONDS_MAX: Final = 5.0
 
 
 ChannelFeed: TypeAlias = "Callable[[Channel, bytes, int, float], int]"
@@ -246,7 +246,7 @@ class Channel:
             self._tls.close()
             self._write([self._tls.take_output()])
         now = self._owner.monotonic()
-        self._close_by = now + FAREWELL_SECONDS
+        self._close_by = now + CLOSE_SECONDS_MAX
         self._deliver(self._session.closed(reason, now), now)
         if self._is_write_paused:
             self._transport.abort()

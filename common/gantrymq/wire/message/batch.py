@@ -69,7 +69,7 @@ def decode(body: bytes, parts_max: int = PARTS_MAX) -> list[BatchPart]:
         body_start = position + HEAD.size
         body_end = body_start + body_length
         if body_length < 0 or body_end + 2 > limit:
-            raise RemoteError(f"batch message at {position}: body length {body_length} is a lie")
+            raise RemoteError(f"batch message at {position}: body length {body_length} is invalid")
         (properties_length,) = PROPERTIES_LENGTH.unpack_from(body, body_end)
         end = body_end + 2 + properties_length
         if properties_length < 0 or end > limit or end - position != size:

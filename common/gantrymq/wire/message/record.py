@@ -202,7 +202,7 @@ def body_crc(body: bytes) -> int:
 
 
 def refusal(topic_bytes: int, properties_bytes: int) -> Refusal | None:
-    """Why a topic and properties of these lengths cannot be stored; None if they can."""
+    """Return why a topic and properties of these lengths cannot be stored; None if they can."""
     if topic_bytes > TOPIC_BYTES_MAX:
         return Refusal(
             Unfit.TOPIC_TOO_LONG,
@@ -219,7 +219,7 @@ def refusal(topic_bytes: int, properties_bytes: int) -> Refusal | None:
 
 
 def encode(record: Record, *, append_crc: bool = False) -> bytes:
-    """The record's bytes; `append_crc` adds a last property that protects all of them."""
+    """Return the record's bytes; `append_crc` adds a last property that protects all of them."""
     properties = record.properties
     properties_size = len(properties)
     if append_crc:
@@ -282,7 +282,7 @@ def decode(buffer: bytes, position: int = 0, *, verify_body: bool = True) -> Rec
     CRC property was checked).
     """
     if position < 0 or len(buffer) - position < RECORD_BYTES_MIN:
-        raise CorruptionError(f"record at {position}: too few bytes for one")
+        raise CorruptionError(f"record at {position}: too few bytes for a record")
     start: i64 = position
     version = _version(buffer, start)
     end = _end(buffer, start)
@@ -295,7 +295,7 @@ def decode(buffer: bytes, position: int = 0, *, verify_body: bool = True) -> Rec
     body_length: i64 = int(read_i32_be(buffer, body_start - 4))
     body_end = body_start + body_length
     if body_length < 0 or body_end + version > end:
-        raise CorruptionError(f"record at {position}: body length {body_length} is a lie")
+        raise CorruptionError(f"record at {position}: body length {body_length} is invalid")
     topic, properties = _tail(buffer, start, body_end, end, version)
     body = buffer[body_start:body_end]
     if verify_body and crc32(body) & CRC_MASK != int(read_i32_be(buffer, start + 8)):
@@ -329,7 +329,7 @@ def _version(buffer: bytes, start: i64) -> i64:
 
 
 def _end(buffer: bytes, start: i64) -> i64:
-    """The end of the record according to its size field."""
+    """Return the end of the record according to its size field."""
     total: i64 = int(read_i32_be(buffer, start))
     left: i64 = len(buffer) - start
     if total < RECORD_BYTES_MIN or total > left:
@@ -338,7 +338,7 @@ def _end(buffer: bytes, start: i64) -> i64:
 
 
 def _tail(buffer: bytes, start: i64, topic_at: i64, end: i64, version: i64) -> tuple[bytes, bytes]:
-    """Topic and properties, which must end where the record ends."""
+    """Return topic and properties, which must end where the record ends."""
     topic_start = topic_at + version
     topic_length: i64 = buffer[topic_at]
     if version == 2:
@@ -347,7 +347,7 @@ def _tail(buffer: bytes, start: i64, topic_at: i64, end: i64, version: i64) -> t
         topic_length -= 1 << (8 * version)
     properties_start = topic_start + topic_length + 2
     if topic_length < 0 or properties_start > end:
-        raise CorruptionError(f"record at {start}: topic length {topic_length} is a lie")
+        raise CorruptionError(f"record at {start}: topic length {topic_length} is invalid")
     length: i64 = int(read_i16_be(buffer, properties_start - 2))
     if length < 0 or properties_start + length != end:
         raise CorruptionError(
@@ -369,12 +369,12 @@ def decode_all(buffer: bytes) -> list[Record]:
 
 
 def crc_property(crc: int) -> bytes:
-    """The 20 bytes that protect a whole record."""
+    """Return the property of 20 bytes that protects a whole record."""
     return CRC_PROPERTY_NAME + f"{crc & CRC_MASK:010d}"[::-1].encode() + b"\x02"
 
 
 def crc_property_holds(buffer: bytes, position: int, size: int) -> bool:
-    """Whether the record ends with a correct CRC property."""
+    """Return whether the record ends with a correct CRC property."""
     start = position + size - CRC_PROPERTY_BYTES
     if size < RECORD_BYTES_MIN + CRC_PROPERTY_BYTES or position + size > len(buffer):
         return False

@@ -85,8 +85,8 @@ class RecordAccumulator:
         self._has_hooks = bool(sender.hooks)
         self._settings = sender.settings
         self._open: dict[BatchKey, Batch] = {}
-        self._under_way: dict[Batch, Running | None] = {}
-        self._last: dict[MessageQueue, Batch] = {}
+        self._unfinished: dict[Batch, Running | None] = {}
+        self._last_of_queue: dict[MessageQueue, Batch] = {}
         self._room = Signal()
         # Half, because the sizes computed here differ from those that brokers count.
         settings = sender.settings
@@ -103,8 +103,8 @@ class RecordAccumulator:
         settings = self._settings
         must_be_sendable(message, settings)
         if self.waiting_bytes >= settings.waiting_bytes_max:
-            raise self._full()
-        return self._take(message, queue)
+            raise self._full_error()
+        return self._add(message, queue)
 
     def add_many(
         self, pattern: Message, bodies: list[bytes], queue: MessageQueue | None = None
@@ -120,11 +120,11 @@ class RecordAccumulator:
             pattern, bodies, len(start), alone_bytes, settings=settings, has_hooks=self._has_hooks
         )
         if self.waiting_bytes >= settings.waiting_bytes_max:
-            raise self._full()
+            raise self._full_error()
         shares: list[Share] = []
         if longest >= alone_bytes or self._has_hooks:
             for body in bodies:
-                batch = self._take(pattern.with_body(body), queue)
+                batch = self._add(pattern.with_body(body), queue)
                 if shares and shares[-1].batch is batch:
                     shares[-1].count += 1
                 else:
@@ -148,23 +148,23 @@ class RecordAccumulator:
         ids = self._new_ids(min(wanted, fit))
         count = add_parts(parts, flag, start, bodies, first, ids, self._batch_bytes_max)
         batch.ids += ids if count == len(ids) else ids[:count]
-        self._grown(batch, count, len(parts) - before)
+        self._account(batch, count, len(parts) - before)
         return count
 
-    def _take(self, message: Message, queue: MessageQueue | None) -> Batch:
+    def _add(self, message: Message, queue: MessageQueue | None) -> Batch:
         body_bytes = size = len(message.body)
         if message.properties:
             own_bytes = property_bytes(message.properties)
             if own_bytes > _PROPERTIES_ALONE_BYTES:
                 property_text(message.properties, self._new_id())  # raises if they are too long
-                return self._alone(message, queue)
+                return self._send_alone(message, queue)
             size += own_bytes
         if (
             body_bytes >= self._alone_bytes
             or size >= self._batch_bytes_max
             or unbatchable(message) is not None
         ):
-            return self._alone(message, queue)
+            return self._send_alone(message, queue)
         key = (message.topic, queue, waits(message))
         batch = self._with_room(key, size)
         parts = batch.parts
@@ -177,7 +177,7 @@ class RecordAccumulator:
         if self._has_hooks:
             batch.messages.append(message)
             written += body_bytes + OBJECT_BYTES
-        self._grown(batch, 1, written)
+        self._account(batch, 1, written)
         return batch
 
     def reserve(self, message: Message) -> Batch:
@@ -185,8 +185,8 @@ class RecordAccumulator:
         `fail`."""
         must_be_sendable(message, self._settings)
         if self.waiting_bytes >= self._settings.waiting_bytes_max:
-            raise self._full()
-        return self._single(message, None)
+            raise self._full_error()
+        return self._new_single(message, None)
 
     def release(self, batch: Batch, queue: MessageQueue) -> None:
         """Send a reserved batch to this queue."""
@@ -197,9 +197,9 @@ class RecordAccumulator:
     def fail(self, batch: Batch, error: Exception | None) -> None:
         """Fail a reserved batch with this error; None means that the producer was closed."""
         batch.error = error
-        self._end(batch)
+        self._finish(batch)
 
-    def _full(self) -> WaitingFullError:
+    def _full_error(self) -> WaitingFullError:
         return WaitingFullError(
             f"{self.waiting_bytes} bytes wait to be acknowledged, allowed are"
             f" {self._settings.waiting_bytes_max} (waiting_bytes_max): await producer.room() before"
@@ -216,18 +216,18 @@ class RecordAccumulator:
         """Wait until everything added before is acknowledged or has failed, but no longer than
         `until`."""
         for batch in tuple(self._open.values()):
-            self._leave(batch)
-        for batch in tuple(self._under_way):
+            self._close_batch(batch)
+        for batch in tuple(self._unfinished):
             while not batch.is_over:
                 if not await Wait(until, batch.ended):
                     return
 
     def abandon(self) -> None:
         """Fail everything that is not acknowledged; brokers may have stored some of it."""
-        for batch, sailing in tuple(self._under_way.items()):
-            if sailing is not None:
-                sailing.cancel()
-            self._end(batch)  # a flow cancelled before it began does not call _end
+        for batch, flow in tuple(self._unfinished.items()):
+            if flow is not None:
+                flow.cancel()
+            self._finish(batch)  # a flow cancelled before it began does not finish its batch
 
     # ------------------------------------------------------------------ inside
 
@@ -235,11 +235,11 @@ class RecordAccumulator:
         """Return the open batch of the key with room for `size` bytes, or a new batch."""
         batch = self._open.get(key)
         if batch is not None and len(batch.parts) + size > self._batch_bytes_max:
-            self._leave(batch)
+            self._close_batch(batch)
             batch = None
         return self._begin(key) if batch is None else batch
 
-    def _grown(self, batch: Batch, count: int, written: int) -> None:
+    def _account(self, batch: Batch, count: int, written: int) -> None:
         batch.count += count
         size = written + count * SENDING_BYTES
         batch.bytes += size
@@ -248,7 +248,7 @@ class RecordAccumulator:
             len(batch.parts) >= self._batch_bytes_max
             or batch.count >= self._settings.batch_messages_max
         ):
-            self._leave(batch)
+            self._close_batch(batch)
 
     def _begin(self, key: BatchKey) -> Batch:
         batch = self._open[key] = Batch(key)
@@ -257,41 +257,41 @@ class RecordAccumulator:
         self._start(batch)
         return batch
 
-    def _alone(self, message: Message, queue: MessageQueue | None) -> Batch:
-        batch = self._single(message, queue)
+    def _send_alone(self, message: Message, queue: MessageQueue | None) -> Batch:
+        batch = self._new_single(message, queue)
         self._start(batch)
         return batch
 
-    def _single(self, message: Message, queue: MessageQueue | None) -> Batch:
+    def _new_single(self, message: Message, queue: MessageQueue | None) -> Batch:
         batch = Batch((message.topic, queue, waits(message)))
         batch.messages.append(message)
         batch.count = 1
         batch.bytes = BATCH_BYTES + OBJECT_BYTES + SENDING_BYTES + reckoned_bytes(message)
         self.waiting_bytes += batch.bytes
         batch.full.fire()
-        self._under_way[batch] = None
+        self._unfinished[batch] = None
         return batch
 
     def _start(self, batch: Batch) -> None:
         queue = batch.key[1]
         before = None
         if queue is not None:
-            before = self._last.get(queue)
+            before = self._last_of_queue.get(queue)
             if before is not None:
-                self._leave(before)  # later messages must not join it and overtake this batch
-            self._last[queue] = batch
-        self._under_way[batch] = self._ports.start(self._sail(batch, before), "batch")
+                self._close_batch(before)  # later messages must not join it and overtake this batch
+            self._last_of_queue[queue] = batch
+        self._unfinished[batch] = self._ports.start(self._run(batch, before), "batch")
 
-    def _leave(self, batch: Batch) -> None:
+    def _close_batch(self, batch: Batch) -> None:
         """Close the batch: nothing is added to it any more."""
         if self._open.get(batch.key) is batch:
             del self._open[batch.key]
         batch.full.fire()
 
-    async def _sail(self, batch: Batch, before: Batch | None) -> None:
+    async def _run(self, batch: Batch, before: Batch | None) -> None:
         try:
             await Wait(self._ports.clock.monotonic() + self._settings.linger_s, batch.full)
-            self._leave(batch)
+            self._close_batch(batch)
             while before is not None and not before.is_over:
                 await Wait(FOREVER, before.ended)
             if batch.count:  # 0 if its first message was refused
@@ -301,7 +301,7 @@ class RecordAccumulator:
             if not isinstance(error, GantryError):
                 raise
         finally:
-            self._end(batch)
+            self._finish(batch)
 
     async def _send(self, batch: Batch) -> SendResult:
         """Send the batch when a slot is free; the wait for a slot does not count towards its
@@ -313,8 +313,8 @@ class RecordAccumulator:
             self._send_slots.give_back()
         return result.of_topic(batch.key[0])
 
-    def _end(self, batch: Batch) -> None:
-        if batch not in self._under_way:
+    def _finish(self, batch: Batch) -> None:
+        if batch not in self._unfinished:
             return  # it was abandoned
         if not batch.is_over:
             batch.error = StateError("the producer was closed before a broker acknowledged it")
@@ -322,11 +322,11 @@ class RecordAccumulator:
             self._ports.log(
                 f"messages not sent topic={batch.key[0]} count={batch.count} error={batch.error}"
             )
-        self._leave(batch)
-        del self._under_way[batch]
+        self._close_batch(batch)
+        del self._unfinished[batch]
         queue = batch.key[1]
-        if queue is not None and self._last.get(queue) is batch:
-            del self._last[queue]
+        if queue is not None and self._last_of_queue.get(queue) is batch:
+            del self._last_of_queue[queue]
         self.waiting_bytes -= batch.bytes
         batch.parts = BytesWriter()  # a kept Sending keeps the batch, not the bytes
         batch.messages = []
