@@ -349,7 +349,7 @@ class Member:
         return self._replica_state.identity
 
     def received_reports(self) -> Mapping[int, ReceivedReport]:
-        return self._outgoing.received_reports
+        return self._outgoing.reports.by_member
 
     def stall(self, now: float) -> str | None:
         return self._store.stall(now)
@@ -463,7 +463,8 @@ class Member:
         for event in self._incoming.received(incoming, data, now):
             match event:
                 case Identified(member, member_report):
-                    self._outgoing.record_report(member.number, member_report, now)
+                    lease = self.elector.lease
+                    self._outgoing.reports.record(member.number, member_report, lease, now)
                     self._log_conflicts(now)
                 case NewerEpoch(epoch):
                     self._replica_state.see(epoch)

@@ -7,26 +7,23 @@
                      ENQUIRY_SECONDS, stores its report, and closes the link
 
 If the master's log does not continue this member's log, the latter is truncated where the two
-diverge, or copied again as a whole; both take a restart. A part of the log that may be damaged is
-received again and compared. An in-sync member does not copy its log again: it is first removed from
-the set, because a member that is elected has to have everything.
+diverge, or copied again as a whole; both take a restart. An in-sync member does not copy its log
+again: it is first removed from the set, because a member that is elected has to have everything.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
-from gantrymq.base.disk import DiskError
-from gantrymq.ha.election.actions import Action, Connect, Disconnect, Restart, WriteLogLine
-from gantrymq.ha.election.election import FRESH_SECONDS, UNCLEAN_SECONDS
+from gantrymq.ha.election.actions import Action, Connect, Disconnect, WriteLogLine
 from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.election.phase import Phase
-from gantrymq.ha.election.verdict import ReceivedReport
 from gantrymq.ha.lease.lease import NO_MEMBER
+from gantrymq.ha.member.links.follower_progress import FollowerProgress
 from gantrymq.ha.member.links.link_settings import LinkSettings
+from gantrymq.ha.member.links.log_copy import CopyFailure, LogCopy
 from gantrymq.ha.member.links.member_events import (
     HeartbeatReceived,
     Refused,
@@ -34,6 +31,7 @@ from gantrymq.ha.member.links.member_events import (
     Welcomed,
 )
 from gantrymq.ha.member.links.outgoing_link import OutgoingLink
+from gantrymq.ha.member.links.received_reports import ReceivedReports
 from gantrymq.ha.member.replica_state import ReplicaState
 from gantrymq.ha.protocol.events import Copied, Ended
 from gantrymq.ha.protocol.handshake import MemberReport
@@ -71,24 +69,22 @@ class OutgoingLinks:
         "_actions",
         "_addresses",
         "_elector",
-        "_goal",
         "_last_number",
         "_last_text",
         "_links",
+        "_log_copy",
         "_master",
         "_member_report",
         "_next",
         "_nonce",
-        "_promised",
+        "_progress",
         "_replica_state",
         "_roles",
         "_settings",
         "_store",
-        "_stored",
-        "_unconfirmed_tables",
         "is_foreign",
-        "received_reports",
         "refusal",
+        "reports",
         "wall_ms",
     )
 
@@ -108,30 +104,25 @@ class OutgoingLinks:
         self._addresses = addresses
         self._elector = elector
         self._replica_state = replica_state
-        self._goal: int | None = None
-        """The end of the master's log in its first heartbeat on this link: once this member's log
-        reaches it, it has what was acknowledged without it."""
         self._last_number = -1
         self._links: dict[int, _Connection] = {}
+        self._log_copy = LogCopy(store, replica_state)
+        self._progress = FollowerProgress(store, replica_state, roles)
         self._master = NO_MEMBER
         self._next: dict[int, float] = {}
         """When each member may be dialed again."""
         self._nonce = nonce
-        self._promised = 0
         self._roles = roles
         self._last_text = ""
         self._settings = settings
         self._store = store
         self._member_report = member_report
-        self._stored = 0
-        self._unconfirmed_tables: deque[tuple[int, str]] = deque()
-        """Received tables that are not known to be on this member's disk."""
         self.wall_ms = 0
         self.refusal = ""
         """Why the master refuses this member, if only an operator can remove the cause."""
         self.is_foreign = False
         """Whether this disk belongs to another group: then this member opens no links."""
-        self.received_reports: dict[int, ReceivedReport] = {}
+        self.reports = ReceivedReports()
 
     # ------------------------------------------------------------------ state
 
@@ -148,26 +139,7 @@ class OutgoingLinks:
     @property
     def behind_bytes(self) -> int:
         """How much is missing of the log that the master had when this link began."""
-        return 0 if self._goal is None else max(0, self._goal - self._store.log.end)
-
-    def record_report(self, member: int, member_report: MemberReport, now: float) -> None:
-        """Record the report of another member, whichever side opened the link."""
-        known = self.received_reports.get(member)
-        if known is None or not self._counts(known, member, member_report, now):
-            self.received_reports[member] = ReceivedReport(member_report, now)
-
-    def _counts(self, known: ReceivedReport, member: int, other: MemberReport, now: float) -> bool:
-        """Whether the known report of a member counts rather than a new one from another disk. If
-        two processes use one number, the disk that the lease names counts. Without a lease the disk
-        that knows the group counts: the other one could create a group that has none of the
-        messages."""
-        disk, lease = known.member_report.disk, self._elector.lease
-        if disk == other.disk:
-            return False
-        if lease is not None:
-            return now < known.at + FRESH_SECONDS and lease.disks.get(member, "") == disk != ""
-        is_known_alone = known.member_report.group != "" and other.group == ""
-        return is_known_alone and now < known.at + UNCLEAN_SECONDS
+        return self._progress.behind_bytes
 
     def take_actions(self) -> Sequence[Action]:
         actions, self._actions = self._actions, []
@@ -258,39 +230,27 @@ class OutgoingLinks:
         if connection.link is not None:
             connection.link.closed()
         if connection.is_welcome:
-            self._forget_link()
+            self._progress.clear()
         return True
-
-    def _forget_link(self) -> None:
-        """Discard the state of the master's link: it does not apply to another link."""
-        self._goal = None
-        self._promised = self._stored = 0
-        self._unconfirmed_tables.clear()
 
     def _serve(self, number: int, connection: _Connection, now: float) -> None:
         outgoing = connection.link
         if outgoing is None:
             return
         if connection.is_welcome:
-            self._note_stored()
+            self._progress.note_stored()
             end = self._replica_state.sure_end
             outgoing.report(
                 end,
                 min(end, self._store.flushed),
-                self._promised,
-                self._stored,
+                self._progress.promised,
+                self._progress.stored,
                 now,
                 is_leaving=self._elector.is_leaving,
                 is_refusing=self._store.trouble(now) is not None,
             )
         if outgoing.deadline() <= now:
             self._process(number, connection, outgoing.expire(now), now)
-
-    def _note_stored(self) -> None:
-        """Advance the number up to which all tables are on this member's disk."""
-        unstored = self._roles.unstored_tables
-        while self._unconfirmed_tables and self._unconfirmed_tables[0][1] not in unstored:
-            self._stored, _ = self._unconfirmed_tables.popleft()
 
     # ------------------------------------------------------------------ network events
 
@@ -336,16 +296,18 @@ class OutgoingLinks:
                 return
             match event:
                 case Copied(position, data):
-                    self._copy(number, position, data, now)
+                    failure = self._log_copy.take(position, data, now)
+                    if failure is not None:
+                        self._copy_failed(number, failure, now)
                 case HeartbeatReceived(heartbeat):
                     self._take_heartbeat(number, heartbeat, now)
                 case TableReceived(table, name, content):
                     self._roles.take_table(name, content, now, self.wall_ms)
-                    self._unconfirmed_tables.append((table, name))
+                    self._progress.received_table(table, name)
                 case Welcomed():
                     self._welcomed(number, connection, event, now)
                 case Refused(member, reason, text, member_report):
-                    self.record_report(member.number, member_report, now)
+                    self.reports.record(member.number, member_report, self._elector.lease, now)
                     if reason in LOGGED_REASONS:
                         if connection.member == self._master:
                             self.refusal = text
@@ -397,63 +359,23 @@ class OutgoingLinks:
 
     def _resolve_divergence(self, divergence: int | None, master: MemberReport, now: float) -> None:
         """Remove what the master's log does not have, if that is allowed."""
-        log = self._store.log
-        if divergence is not None and divergence > log.start and divergence >= master.start:
-            self._cut(divergence)
+        lease, me = self._elector.lease, self._settings.me.number
+        is_removed = lease is not None and lease.epoch >= master.epoch and me not in lease.in_sync
+        restart = self._log_copy.resolve(divergence, master, may_copy_again=is_removed)
+        if restart is not None:
+            self._actions.append(restart)
             return
-        lease = self._elector.lease
-        is_old = lease is None or lease.epoch < master.epoch
-        if is_old or lease is None or self._settings.me.number in lease.in_sync:
-            self._next[self._master] = now + 2 * REDIAL_SECONDS
-            self._elector.look(now)
-            text = "the log is copied again once this member has left the in-sync set"
-            self._actions.append(WriteLogLine(text, is_warning=True))
-            return
-        self._replica_state.copy_again(divergence or 0)
-        self._actions.append(
-            Restart(
-                f"copying the whole log again: this log ends at {log.end}, and the master's log,"
-                f" which begins at {master.start}, does not continue there"
-            )
-        )
+        self._next[self._master] = now + 2 * REDIAL_SECONDS
+        self._elector.look(now)
+        text = "the log is copied again once this member has left the in-sync set"
+        self._actions.append(WriteLogLine(text, is_warning=True))
 
-    def _cut(self, position: int) -> None:
-        self._replica_state.cut(position)
-        text = f"truncating log to={position}: the master's log differs from there on"
-        self._actions.append(Restart(text))
-
-    def _copy(self, number: int, position: int, data: bytes, now: float) -> None:
-        log = self._store.log
-        while data and position < log.end:
-            file_end = log.segments.start_of(position) + log.segments.file_bytes
-            known = min(log.end, file_end, position + len(data)) - position
-            if not self._compare(number, position, data[:known]):
-                return
-            position, data = position + known, data[known:]
-        if data:
-            self._append(number, position, data, now)
-
-    def _compare(self, number: int, position: int, theirs: bytes) -> bool:
-        """Whether the doubtful part of this log equals the master's bytes."""
-        try:
-            ours = self._store.log.segments.read(position, len(theirs))
-        except DiskError as error:
-            self._disconnect(number, f"this member's log cannot be read: {error}")
-            return False
-        if ours == theirs:
-            self._replica_state.compared(position + len(theirs))
-            return True
-        self._cut(position + _common(ours, theirs))
-        self._disconnect(
-            number, "this log is damaged in the part that was not known to be on the disk"
-        )
-        return False
-
-    def _append(self, number: int, position: int, data: bytes, now: float) -> None:
-        refused = self._store.append_copy(position, data, now)
-        if refused is not None:
-            self._disconnect(number, refused.text)
-            self._next[self._master] = now + 1.0
+    def _copy_failed(self, number: int, failure: CopyFailure, now: float) -> None:
+        if failure.restart is not None:
+            self._actions.append(failure.restart)
+        self._disconnect(number, failure.text)
+        if failure.pause_seconds is not None:
+            self._next[self._master] = now + failure.pause_seconds
 
     def _take_heartbeat(self, number: int, heartbeat: Heartbeat, now: float) -> None:
         if heartbeat.epoch < self._replica_state.epoch:
@@ -462,17 +384,7 @@ class OutgoingLinks:
                 f"this master has epoch {heartbeat.epoch}, and this member has seen a newer epoch",
             )
             return
-        store, end = self._store, self._replica_state.sure_end
-        store.safe = max(store.safe or 0, min(heartbeat.safe, end))
-        if self._goal is None:
-            self._goal = heartbeat.end
-        if self._goal <= end == store.log.end:  # counted by the master from here on
-            self._replica_state.caught_up()
-        if heartbeat.asked > self._promised and self._elector.promise(heartbeat.epoch, now):
-            self._promised = heartbeat.asked
-
-
-def _common(one: bytes, other: bytes) -> int:
-    """The number of leading bytes that are equal."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (ours, theirs) in pairs if ours != theirs), min(len(one), len(other)))
+        progress = self._progress
+        progress.heard(heartbeat)
+        if heartbeat.asked > progress.promised and self._elector.promise(heartbeat.epoch, now):
+            progress.promised = heartbeat.asked
