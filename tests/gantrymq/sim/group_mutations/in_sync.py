@@ -7,7 +7,7 @@ from dataclasses import replace
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.lease.lease import Lease, LeaseAnswer, Unanswered
-from gantrymq.ha.member.links.incoming_links import IncomingLinks
+from gantrymq.ha.member.links.safe_position import SafePosition
 from gantrymq.ha.member.member import Member
 from gantrymq.ha.protocol.member_frames import Report
 from gantrymq.sim.group_mutations.patch import PATCH
@@ -53,7 +53,7 @@ def memory_counts_while_the_set_shrinks() -> None:
 
 
 def too_small_a_set_is_no_matter() -> None:
-    PATCH.setattr(IncomingLinks, "_missing", lambda self, in_sync: None)
+    PATCH.setattr(SafePosition, "_missing", lambda self: None)
 
 
 def goes_before_our_disk_has_it(while_it_leads: bool) -> None:

@@ -16,8 +16,8 @@ from gantrymq.fakes.groups.group import (
     follower_of,
 )
 from gantrymq.fakes.stores.store import SYNC
-from gantrymq.ha.member.links.incoming_links import RETURN_SECONDS
 from gantrymq.ha.member.links.member_events import HeartbeatReceived
+from gantrymq.ha.member.links.safe_position import RETURN_SECONDS
 from gantrymq.ha.protocol.member_frames import Report
 from gantrymq.store.record.put_status import PutStatus
 
