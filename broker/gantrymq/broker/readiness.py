@@ -80,10 +80,10 @@ def view_of(
         follows_master=bool(member.followed),
         behind_bytes=member.behind_bytes,
         dispatch_behind=store.dispatch_behind,
-        trouble=member.stall(now) or member.trouble(now),
+        trouble=member.context.stall(now) or member.context.trouble(now),
         last_log_line=last_log_line,
-        foreign_reason=member.foreign_reason(),
-        disk=member.identity.disk,
+        foreign_reason=member.context.foreign_reason(),
+        disk=member.context.identity.disk,
         refusal=member.refusal,
     )
 

@@ -8,7 +8,7 @@ from gantrymq.broker.member.slice_keeper import PORT_NAMES
 from gantrymq.broker.setup.group_setup import GroupSetup
 from gantrymq.ha.lease.endpoint_slice import Endpoint
 from gantrymq.ha.member.links.link_settings import LinkSettings
-from gantrymq.ha.member.member import MemberSettings
+from gantrymq.ha.member.member_settings import MemberSettings
 from gantrymq.ha.protocol.handshake import Member as MemberName
 from gantrymq.store.settings import FlushDiskType
 

@@ -13,25 +13,22 @@ one call: at no time do two parts of the broker assume different roles.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from gantrymq.base.bounds import NEVER
 from gantrymq.base.disk import Disk
-from gantrymq.ha.disk.identity import Identity
 from gantrymq.ha.election.actions import Action, Disconnect, Publish, WriteLogLine
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.election.phase import Phase
-from gantrymq.ha.election.verdict import ReceivedReport
-from gantrymq.ha.lease.lease import NO_MEMBER, Lease, LeaseAnswer
-from gantrymq.ha.lease.member_id import MemberId
+from gantrymq.ha.lease.lease import Lease, LeaseAnswer
 from gantrymq.ha.member.links.incoming_link import IncomingLink
 from gantrymq.ha.member.links.incoming_links import IncomingLinks
-from gantrymq.ha.member.links.link_settings import LinkSettings
 from gantrymq.ha.member.links.member_events import Identified, NewerEpoch
 from gantrymq.ha.member.links.outgoing_links import OutgoingLinks
+from gantrymq.ha.member.member_context import MemberContext
+from gantrymq.ha.member.member_settings import MemberSettings
 from gantrymq.ha.member.replica_state import ReplicaState
 from gantrymq.ha.protocol.events import Ended
 from gantrymq.ha.protocol.handshake import MemberReport
@@ -50,33 +47,6 @@ ASK_SECONDS: Final = 0.5
 PUBLISH_SECONDS: Final = 0.5
 
 
-_DECIDE: Final = (
-    "the member does not take part in the group, and does not change this disk. If all members of"
-    " the group report this, the Lease was replaced and the disks are right: restore the Lease, or"
-    " delete it and restart the members. If only this member reports it, run `gantry store archive`"
-    " on this store, and the member begins with an empty store and keeps the old one beside it; or"
-    " run `gantry store adopt --group` with the Lease's UUID if the messages on this disk belong to"
-    " this group"
-)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class MemberSettings:
-    """The settings of one member."""
-
-    link: LinkSettings
-    ha_addresses: Mapping[int, str]
-    """The HA addresses of all configured members, by number."""
-    address: str
-    """Where this broker accepts requests."""
-
-
-def _member_id(settings: MemberSettings, process: str) -> MemberId:
-    number, addresses = settings.link.me.number, settings.ha_addresses
-    return MemberId(number, frozenset(addresses), settings.address, addresses[number], process)
-
-
 @final
 class Member:
     """The core of one member, owned by its host. It is created when the store is open as a copy,
@@ -86,22 +56,17 @@ class Member:
         "_actions",
         "_ask_at",
         "_asked",
-        "_conflicts",
-        "_in_sync",
         "_incoming",
         "_incoming_by_number",
-        "_is_paused",
         "_last_incoming",
         "_led",
-        "_nonce",
         "_noted",
         "_outgoing",
         "_publish_at",
         "_replica_state",
         "_roles",
         "_settings",
-        "_store",
-        "_tables",
+        "context",
         "elector",
     )
 
@@ -123,38 +88,33 @@ class Member:
         self._replica_state = ReplicaState(disk, store, boot)
         process = nonce().hex()
         self._replica_state.identify(process)  # a new disk gets this unique value as its UUID
-        self._conflicts: Sequence[str] = ()
-        """The conflicts that were logged last."""
         self._incoming_by_number: dict[int, IncomingLink] = {}
-        self._in_sync: InSyncReplicas | None = None
-        self._is_paused = False
         self._last_incoming = 0
         self._led = 0
-        self._nonce = nonce
         self._noted: Lease | None = None
         """The Lease that `_note` saw last, to skip work: a follower calls it in each turn."""
         self._publish_at = NEVER
         self._roles = roles
         self._settings = settings
-        self._store = store
-        self._tables = 0, NEVER
-        """The table number that a successor has to store, and until when the hand-over waits for
-        it."""
-        addresses, known = settings.ha_addresses, self._replica_state
+        known = self._replica_state
         self.elector = elector = LeaderElector(
-            _member_id(settings, process), now, is_new=known.is_new, last_lease=known.lease
+            settings.member_id(process), now, is_new=known.is_new, last_lease=known.lease
         )
-        self._outgoing = OutgoingLinks(
-            link, addresses, nonce, known, self.member_report, elector, store, roles
+        addresses, report = settings.ha_addresses, self.member_report
+        self._outgoing = outgoing = OutgoingLinks(
+            link, addresses, nonce, known, report, elector, store, roles
         )
-        self._incoming = IncomingLinks(store, link, self.member_report, nonce)
+        self._incoming = incoming = IncomingLinks(store, link, report, nonce)
+        self.context = MemberContext(
+            link.me.number, elector, store, known, roles, incoming, outgoing, nonce
+        )
         store.safe = store.log.start  # until a master reports the safe position
 
     # ------------------------------------------------------------------ state
 
     def lease_deadline(self, now: float) -> float:
         """Acknowledgements leave before this monotonic time, or not at all."""
-        return self.elector.lease_deadline(self, now)
+        return self.elector.lease_deadline(self.context, now)
 
     @property
     def is_released(self) -> bool:
@@ -196,11 +156,11 @@ class Member:
     def turn(self, now: float, wall_ms: int) -> None:
         """Do everything that is due; called after the store's turn."""
         self._outgoing.wall_ms = wall_ms
-        self._outgoing.is_foreign = self.foreign_reason() is not None
-        self.elector.decide(self, now)
+        self._outgoing.is_foreign = self.is_foreign
+        self.elector.decide(self.context, now)
         self._apply_role(now, wall_ms)
         if self._has_paused(now, wall_ms):
-            self.elector.decide(self, now)  # a member may have become a possible successor
+            self.elector.decide(self.context, now)  # a member may have become a possible successor
             self._apply_role(now, wall_ms)
         self._outgoing.turn(now)
         if self._led:
@@ -214,12 +174,12 @@ class Member:
     def deadline(self, now: float) -> float:
         """When `turn` has something to do, if no event occurs before."""
         return min(
-            self.elector.deadline(self, now),
+            self.elector.deadline(self.context, now),
             self._outgoing.deadline(now),
             self._incoming.deadline(),
             self._ask_at,
             self._publish_at,
-            self._tables[1] if now < self._tables[1] else NEVER,
+            self.context.successors.deadline(now),
         )
 
     @property
@@ -243,7 +203,7 @@ class Member:
         if lease is None or lease is self._noted:
             return
         self._noted = lease
-        if lease.untrusted_reason is not None or self.foreign_reason() is not None:
+        if lease.untrusted_reason is not None or self.is_foreign:
             return
         self._replica_state.see(lease.epoch)
         self._replica_state.join(lease.group)
@@ -253,12 +213,12 @@ class Member:
         """Stop or resume accepting requests as a hand-over begins or is given up; returns whether
         serving has just stopped. Then the tables are sent to the successor a last time."""
         is_paused = self.elector.phase is Phase.HANDING_OVER
-        if not self._led or is_paused == self._is_paused:
+        if not self._led or is_paused == self.context.successors.is_paused:
             return False
-        self._is_paused = is_paused
+        self.context.successors.is_paused = is_paused
         self._roles.pause(now, wall_ms, is_paused=is_paused)
         if is_paused:
-            self._tables = self.spread(now), now + TABLES_SECONDS
+            self.context.successors.wait_for_tables(self.spread(now), now + TABLES_SECONDS)
         return is_paused
 
     def _step_up(self, epoch: int, now: float, wall_ms: int) -> None:
@@ -267,13 +227,11 @@ class Member:
         assert elector.lease is not None
         self._outgoing.close_all("this member is master")
         self._replica_state.begin(epoch)
-        link = self._settings.link
-        lease = elector.lease
-        in_sync = InSyncReplicas(
+        link, lease = self._settings.link, elector.lease
+        elector.in_sync = in_sync = InSyncReplicas(
             link.me.number, lease.in_sync, now, flushes=link.flushes, disks=lease.disks
         )
-        elector.in_sync = self._in_sync = in_sync
-        self._led, self._is_paused = epoch, False
+        self._led, self.context.successors.is_paused = epoch, False
         self._asked, self._ask_at = 0, NEVER
         self._publish_at = now
         # First the in-sync set, then the role: the broker may write held-back messages at once.
@@ -282,8 +240,8 @@ class Member:
 
     def _step_down(self, now: float, wall_ms: int) -> None:
         """Stop being master: nothing is appended or acknowledged from here on."""
-        self._led, self._is_paused = 0, False
-        self.elector.in_sync = self._in_sync = None
+        self._led, self.context.successors.is_paused = 0, False
+        self.elector.in_sync = None
         self._ask_at = self._publish_at = NEVER
         self._incoming.retire(now)
         self._roles.follow(now, wall_ms)
@@ -291,8 +249,9 @@ class Member:
 
     def _continue_leading(self, now: float) -> None:
         """Ask for promises while the lease cannot be renewed; send tables that have changed."""
-        if self.elector.lease is not None and self._in_sync is not None:
-            self._in_sync.fenced = self.elector.lease.fenced
+        lease, in_sync = self.elector.lease, self.elector.in_sync
+        if lease is not None and in_sync is not None:
+            in_sync.fenced = lease.fenced
         if not self.elector.asks_promises(now):
             self._ask_at = NEVER
         elif self._ask_at == NEVER or now >= self._ask_at:
@@ -312,93 +271,16 @@ class Member:
         """The members that may become master and have not stored the tables of this number."""
         return [f"member {each}" for each in self._incoming.lacking(number)]
 
-    # ------------------------------------------------------------------ called by the elector
+    # ------------------------------------------------------------------ metrics and status
 
     def member_report(self) -> MemberReport:
-        member_report = self._replica_state.member_report()
-        return member_report if self._roles.may_lead else member_report._replace(is_electable=False)
-
-    def new_id(self) -> str:
-        return self._nonce().hex()
-
-    def foreign_reason(self) -> str | None:
-        lease, ours = self.elector.lease, self._replica_state.identity
-        if lease is None or not lease.group or lease.group == ours.group:
-            return None
-        number = self._settings.link.me.number
-        if ours.group:
-            return (
-                f"the disk of member {number} belongs to the group {ours.group}, and the Lease to"
-                f" the group {lease.group}: {_DECIDE}"
-            )
-        if self._replica_state.is_of_no_group or lease.disks.get(number, "") in ("", ours.disk):
-            return None
-        return (
-            f"the disk of member {number} has messages and names no group, and the Lease of the"
-            f" group {lease.group} names another disk for this member: {_DECIDE}"
-        )
+        """What this member reports about its log."""
+        return self.context.member_report()
 
     @property
     def is_foreign(self) -> bool:
         """Whether an operator has to decide what becomes of this disk."""
-        return self.foreign_reason() is not None
-
-    @property
-    def identity(self) -> Identity:
-        """The identity of this disk."""
-        return self._replica_state.identity
-
-    def received_reports(self) -> Mapping[int, ReceivedReport]:
-        return self._outgoing.reports.by_member
-
-    def stall(self, now: float) -> str | None:
-        return self._store.stall(now)
-
-    def trouble(self, now: float) -> str | None:
-        return self._store.trouble(now)
-
-    def flush_acknowledged(self, now: float) -> bool:
-        store = self._store
-        store.flush_soon(now)
-        return store.flushed >= (self._incoming.held if self._led else store.log.end)
-
-    def has_able_successor(self) -> bool:
-        lease = self.elector.lease
-        if self._in_sync is None or lease is None:
-            return False
-        others = self._in_sync.persisted - lease.fenced
-        return any(self._incoming.accepts_messages(each) for each in others)
-
-    def follows_master(self) -> bool:
-        return self._outgoing.follows_master
-
-    def promised_since(self) -> float | None:
-        members = self.elector.must_promise()
-        return None if members is None else self._incoming.promised_since(members)
-
-    def successor(self, chosen: int, now: float) -> int:
-        """The in-sync member whose log ends where this one's does. Until the time limit it also has
-        to have the tables. It must accept messages, unless this member has to leave."""
-        in_sync, lease = self._in_sync, self.elector.lease
-        if in_sync is None or lease is None or not self._is_paused:
-            return NO_MEMBER
-        if not self._store.waiters.is_empty and self._store.stall(now) is None:
-            return NO_MEMBER
-        complete = {each for each in in_sync.persisted if self._incoming.has_all(each)}
-        able = complete - lease.fenced
-        tables, until = self._tables
-        if now < until:
-            able = {each for each in able if self._incoming.stored_by({each}) >= tables}
-        if chosen != NO_MEMBER:
-            return chosen if chosen in able else NO_MEMBER
-        takers = {each for each in able if self._incoming.accepts_messages(each)}
-        has_to_go = self.elector.is_leaving or self._settings.link.me.number in lease.fenced
-        if takers or not has_to_go:
-            able = takers
-        preferred = lease.operator_requests.preferred
-        return preferred if preferred in able else min(able, default=NO_MEMBER)
-
-    # ------------------------------------------------------------------ metrics and status
+        return self.context.is_foreign
 
     def statuses(self, now: float) -> Sequence[FollowerStatus]:
         """The status of each follower."""
@@ -465,21 +347,15 @@ class Member:
                 case Identified(member, member_report):
                     lease = self.elector.lease
                     self._outgoing.reports.record(member.number, member_report, lease, now)
-                    self._log_conflicts(now)
+                    self._actions += [
+                        WriteLogLine(each, is_warning=True)
+                        for each in self._incoming.unlogged_conflicts(now)
+                    ]
                 case NewerEpoch(epoch):
                     self._replica_state.see(epoch)
                     self.elector.saw(epoch, now)
                 case Ended():
                     self._end(incoming, event)
-
-    def _log_conflicts(self, now: float) -> None:
-        """Log each conflict once. Called when a process connects, as refused processes do
-        repeatedly."""
-        conflicts = self.conflicts(now)
-        self._actions += [
-            WriteLogLine(each, is_warning=True) for each in conflicts if each not in self._conflicts
-        ]
-        self._conflicts = conflicts
 
     def closed(self, link: int, now: float) -> None:
         """A link was closed, or could not be connected."""

@@ -21,7 +21,8 @@ from gantrymq.ha.election.actions import (
 )
 from gantrymq.ha.lease.lease import LeaseAnswer, Unanswered
 from gantrymq.ha.member.links.link_settings import LinkSettings
-from gantrymq.ha.member.member import Member, MemberSettings
+from gantrymq.ha.member.member import Member
+from gantrymq.ha.member.member_settings import MemberSettings
 from gantrymq.ha.protocol.handshake import Member as Name
 from gantrymq.ha.protocol.proofs import GroupSecret
 from gantrymq.store.append.pending_put import PutAnswer

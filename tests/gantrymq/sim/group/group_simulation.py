@@ -14,7 +14,7 @@ from gantrymq.ha.disk.identity import Identity
 from gantrymq.ha.election.election import UNCLEAN_SECONDS
 from gantrymq.ha.lease.lease import DURATION_SECONDS, NO_MEMBER, Found, Lease, LeaseAnswer
 from gantrymq.ha.member.links.link_settings import LinkSettings
-from gantrymq.ha.member.member import MemberSettings
+from gantrymq.ha.member.member_settings import MemberSettings
 from gantrymq.ha.protocol.handshake import Member as Name
 from gantrymq.sim.checks.group_checks import Checks
 from gantrymq.sim.checks.group_rules import Rules

@@ -7,7 +7,7 @@ from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.election.lease_client_state import LeaseClientState
 from gantrymq.ha.election.verdict import View
 from gantrymq.ha.lease.lease import DURATION_SECONDS, NO_MEMBER, Lease, LeaseAnswer
-from gantrymq.ha.member.member import Member
+from gantrymq.ha.member.member_context import MemberContext
 from gantrymq.sim.group_mutations.patch import PATCH
 from gantrymq.sim.nodes.group_process import BrokerProcess
 
@@ -75,5 +75,5 @@ def authority_lasts_as_long_as_the_lease() -> None:
 
 def masters_renew_while_a_sync_is_stuck() -> None:
     """Nor do they leave it to another member."""
-    PATCH.setattr(Member, "stall", lambda self, now: None)
-    PATCH.setattr(Member, "trouble", lambda self, now: None)
+    PATCH.setattr(MemberContext, "stall", lambda self, now: None)
+    PATCH.setattr(MemberContext, "trouble", lambda self, now: None)

@@ -8,7 +8,7 @@ from gantrymq.ha.election import election
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.election.verdict import Verdict, View
 from gantrymq.ha.lease.lease import Lease
-from gantrymq.ha.member.member import Member
+from gantrymq.ha.member.member_context import MemberContext
 from gantrymq.ha.protocol.handshake import MemberReport
 from gantrymq.sim.group_mutations.patch import PATCH
 from gantrymq.sim.nodes.group_node import Node
@@ -18,7 +18,7 @@ def foreign_disks_vote() -> None:
     def heard(view: View, lease: Lease, now: float) -> Mapping[int, MemberReport]:
         return election.fresh(view.received_reports, now)
 
-    PATCH.setattr(Member, "foreign_reason", lambda self: None)
+    PATCH.setattr(MemberContext, "foreign_reason", lambda self: None)
     PATCH.setattr(election, "_heard", heard)
 
 

@@ -8,7 +8,7 @@ from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
 from gantrymq.ha.election.leader_elector import LeaderElector
 from gantrymq.ha.lease.lease import Lease, LeaseAnswer, Unanswered
 from gantrymq.ha.member.links.safe_position import SafePosition
-from gantrymq.ha.member.member import Member
+from gantrymq.ha.member.member_context import MemberContext
 from gantrymq.ha.protocol.member_frames import Report
 from gantrymq.sim.group_mutations.patch import PATCH
 
@@ -58,12 +58,13 @@ def too_small_a_set_is_no_matter() -> None:
 
 def goes_before_our_disk_has_it(while_it_leads: bool) -> None:
     """What is acknowledged is on no disk when a set begins without a member that has it."""
-    flush_acknowledged = Member.flush_acknowledged
+    flush_acknowledged = MemberContext.flush_acknowledged
 
-    def hasty(self: Member, now: float) -> bool:
-        return bool(self.epoch) is while_it_leads or flush_acknowledged(self, now)
+    def hasty(self: MemberContext, now: float) -> bool:
+        is_master = self._incoming.held is not None
+        return is_master is while_it_leads or flush_acknowledged(self, now)
 
-    PATCH.setattr(Member, "flush_acknowledged", hasty)
+    PATCH.setattr(MemberContext, "flush_acknowledged", hasty)
 
 
 def member_that_leaves_is_out_at_once() -> None:

@@ -107,7 +107,7 @@ def epochs_are_written_after_the_first_append() -> None:
         replica_state = self._replica_state
         if (
             unwritten.get(replica_state) == NEVER
-            and self._store.log.end > replica_state._epochs[-1].start
+            and replica_state._store.log.end > replica_state._epochs[-1].start
         ):
             unwritten[replica_state] = now + LATER_SECONDS
         elif now >= unwritten.get(replica_state, NEVER):

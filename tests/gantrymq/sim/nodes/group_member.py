@@ -19,7 +19,8 @@ from gantrymq.ha.election.actions import (
     WriteLogLine,
 )
 from gantrymq.ha.lease.lease import LeaseAnswer
-from gantrymq.ha.member.member import Member, MemberSettings
+from gantrymq.ha.member.member import Member
+from gantrymq.ha.member.member_settings import MemberSettings
 from gantrymq.ha.protocol.proofs import GroupSecret
 from gantrymq.sim.checks.group_checks import Checks
 from gantrymq.sim.group.group_world import Do
@@ -110,7 +111,7 @@ class MemberReplica:
             process.place.monotonic,
         )
         process.state.members = self
-        checks.volumes[self.member.identity.disk] = process.key
+        checks.volumes[self.member.context.identity.disk] = process.key
         node.network.listen(node.number, HA_PORT, self._accept)
 
     @property

@@ -97,7 +97,7 @@ def test_a_disk_of_another_group_neither_leads_nor_is_touched() -> None:
     group.run(10.0)
     assert group.master is master, group.story()
     assert node.member.is_foreign
-    assert "gantry store archive" in (node.member.foreign_reason() or "")
+    assert "gantry store archive" in (node.member.context.foreign_reason() or "")
     assert node.bodies() == list(range(100, 105))
     assert lease_of(group).in_sync == ALL - {node.number}
     send(group, 5)

@@ -280,8 +280,7 @@ class IncomingLinks:
         """When `turn` or `tables` has something to do."""
         if self.is_due:
             return float("-inf")
-        led = self._led
-        due = self.tables_at
+        led, due = self._led, self.tables_at
         if led is not None and led.position.returns_by < due:
             due = led.position.returns_by
         for link in self._links.values():
@@ -339,10 +338,10 @@ class IncomingLinks:
         return sorted(lacking)
 
     @property
-    def held(self) -> int:
+    def held(self) -> int | None:
         """The position up to which all members that may become master have had the log in this
-        epoch."""
-        return 0 if self._led is None else self._led.position.held
+        epoch; None unless this member is master."""
+        return None if self._led is None else self._led.position.held
 
     def stored_by(self, members: AbstractSet[int]) -> int:
         """The number up to which all of these members have stored all tables."""
@@ -369,6 +368,10 @@ class IncomingLinks:
         """The member numbers that two processes claim at the same time; empty unless this is the
         master."""
         return () if self._led is None else self._led.conflicts.lasting(now)
+
+    def unlogged_conflicts(self, now: float) -> Sequence[str]:
+        """The conflicts that have to be logged."""
+        return () if self._led is None else self._led.conflicts.unlogged(now)
 
     def statuses(self, now: float) -> Sequence[FollowerStatus]:
         """The status of each follower."""

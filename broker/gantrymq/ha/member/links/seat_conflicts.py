@@ -33,9 +33,11 @@ class SeatConflicts:
     """The refusals of a master in its epoch, at most one for each configured member; the incoming
     links own them."""
 
-    __slots__ = ("_refusals",)
+    __slots__ = ("_logged", "_refusals")
 
     def __init__(self) -> None:
+        self._logged: Sequence[str] = ()
+        """The reasons that `unlogged` found last."""
         self._refusals: dict[int, _Refusal] = {}
 
     def refused(self, seat: int, text: str, now: float) -> None:
@@ -52,3 +54,11 @@ class SeatConflicts:
             for _, each in sorted(self._refusals.items())
             if now < each.last_at + OVER_SECONDS and each.last_at >= each.first_at + LASTING_SECONDS
         ]
+
+    def unlogged(self, now: float) -> Sequence[str]:
+        """The lasting reasons that the last call did not find. The owner logs them when a process
+        connects, as refused processes do repeatedly."""
+        lasting = self.lasting(now)
+        unlogged = [each for each in lasting if each not in self._logged]
+        self._logged = lasting
+        return unlogged
