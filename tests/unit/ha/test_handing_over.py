@@ -19,9 +19,9 @@ from gantrymq.fakes.groups.electors import (
     switch,
 )
 from gantrymq.fakes.groups.lease_store import LeaseStore
-from gantrymq.ha.election.leader_elector import HANDOVER_SECONDS, YIELD_SECONDS
+from gantrymq.ha.election.leading.handover import HANDOVER_SECONDS, YIELD_SECONDS
+from gantrymq.ha.election.leading.switchover import SWITCH_SECONDS
 from gantrymq.ha.election.phase import Phase
-from gantrymq.ha.election.switchover import SWITCH_SECONDS
 from gantrymq.ha.lease.lease import (
     LEASE_DEADLINE_SECONDS,
     NO_MEMBER,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gantrymq.ha.election import election, lease_timer
+from gantrymq.ha.election import election
 from gantrymq.ha.election.leader_elector import LeaderElector
+from gantrymq.ha.election.leading import lease_timer
 from gantrymq.ha.election.lease_client_state import LeaseClientState
 from gantrymq.ha.election.verdict import View
 from gantrymq.ha.lease.lease import DURATION_SECONDS, NO_MEMBER, Lease, LeaseAnswer

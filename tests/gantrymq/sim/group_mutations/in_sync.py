@@ -29,8 +29,9 @@ def unknown_outcome_is_taken_for_a_failure() -> None:
 
     def hasty(self: LeaderElector, number: int, answer: LeaseAnswer, now: float) -> None:
         answered(self, number, answer, now)
-        if isinstance(answer, Unanswered) and self._proposal is not None and self.lease:
-            self._settle(self.lease)
+        renewals = self._renewals
+        if isinstance(answer, Unanswered) and renewals._proposal is not None and self.lease:
+            renewals.settle(self.lease, self.in_sync)
 
     PATCH.setattr(LeaderElector, "lease_answered", hasty)
 

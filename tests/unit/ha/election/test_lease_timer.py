@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gantrymq.ha.election.in_sync_replicas import InSyncReplicas
-from gantrymq.ha.election.lease_timer import ASK_AFTER_SECONDS, LeaseTimer
+from gantrymq.ha.election.leading.lease_timer import ASK_AFTER_SECONDS, LeaseTimer
 from gantrymq.ha.lease.lease import LEASE_DEADLINE_SECONDS, Lease, OperatorRequests
 from gantrymq.ha.lease.member_id import MemberId
 

@@ -20,7 +20,7 @@ from gantrymq.fakes.groups.electors import (
 )
 from gantrymq.fakes.groups.lease_store import LeaseStore
 from gantrymq.ha.election import phase
-from gantrymq.ha.election.leader_elector import HANDOVER_SECONDS
+from gantrymq.ha.election.leading.handover import HANDOVER_SECONDS
 from gantrymq.ha.election.phase import PHASES, Phase
 
 HELD = replace(ALONE, holder=2, address="m2:10911", ha_address="m2:10912")

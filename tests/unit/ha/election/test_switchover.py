@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gantrymq.ha.election.switchover import SWITCH_SECONDS, Switchover
+from gantrymq.ha.election.leading.switchover import SWITCH_SECONDS, Switchover
 from gantrymq.ha.lease.lease import NO_MEMBER, Lease, OperatorRequests
 
 LEASE = Lease("1", holder=1, in_sync=frozenset({1, 2, 3}))

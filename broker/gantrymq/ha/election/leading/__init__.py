@@ -1,0 +1,1 @@
+"""Implements what the leader elector of a master does: renewals, deadlines, hand-overs."""
