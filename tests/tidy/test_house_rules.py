@@ -34,7 +34,7 @@ FULL_FOLDERS: Final = {
 
 # How many longer files each folder still has. A number may only go down.
 LONG_FILES: Final = {
-    "broker": 8,
+    "broker": 4,
     "common": 2,
 }
 LONG_FILE_LINES_MAX: Final = 600

@@ -1,1 +1,1 @@
-"""A member of a group that elects its master: links, followers, identity and state."""
+"""Implements a member of a group that elects its master: its role, state and links."""
