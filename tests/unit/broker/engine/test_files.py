@@ -21,7 +21,7 @@ def test_nothing_is_written_before_it_is_due() -> None:
     assert files.take_due(5.0) == [SaveFile(File.TOPICS, b"first")]
 
 
-def test_a_file_has_one_write_under_way_and_what_changed_meanwhile_goes_into_the_next() -> None:
+def test_change_during_a_write_is_saved_by_the_next_write() -> None:
     files, contents = kept()
     files.touch(File.TOPICS)
     assert files.take_due(0.0) == [SaveFile(File.TOPICS, b"first")]
@@ -42,7 +42,7 @@ def test_waiter_is_told_by_a_write_that_began_after_it() -> None:
     assert files.written(File.TOPICS, None) == [7]
 
 
-def test_a_write_that_failed_is_told_and_tried_again() -> None:
+def test_failed_write_is_reported_and_retried() -> None:
     files, _ = kept()
     files.wait(File.TOPICS, 7)
     files.take_due(10.0)
@@ -51,14 +51,14 @@ def test_a_write_that_failed_is_told_and_tried_again() -> None:
     assert files.take_due(10.0 + RETRY_SECONDS) == [SaveFile(File.TOPICS, b"first")]
 
 
-def test_a_stop_writes_what_is_not_due_yet_and_only_that() -> None:
+def test_stop_writes_changed_files_before_they_are_due() -> None:
     files, _ = kept()
     files.keep(File.GROUPS, lambda: b"groups")
     files.touch(File.TOPICS, 1000.0)
     assert files.take_due(0.0, all_touched=True) == [SaveFile(File.TOPICS, b"first")]
 
 
-def test_a_file_that_is_held_is_written_once_all_have_released_it() -> None:
+def test_held_file_is_written_when_all_holds_are_released() -> None:
     files, _ = kept()
     files.hold(File.TOPICS, File.GROUPS)
     files.hold(File.TOPICS, File.GROUPS)

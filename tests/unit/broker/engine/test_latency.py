@@ -17,7 +17,7 @@ def test_shares_are_at_most_a_quarter_too_high() -> None:
     assert latency.longest_ms == 100
 
 
-def test_the_last_full_minute_is_told() -> None:
+def test_share_is_of_the_last_full_minute() -> None:
     latency = Latency()
     latency.note(0.1, 1, 0.0)
     latency.note(0.001, 1, MINUTE)
@@ -26,7 +26,7 @@ def test_the_last_full_minute_is_told() -> None:
     assert latency.share(1.0, 9 * MINUTE) == 0
 
 
-def test_the_longest_is_that_since_the_start() -> None:
+def test_longest_latency_is_that_since_the_start() -> None:
     latency = Latency()
     latency.note(0.1, 1, 0.0)
     latency.note(0.099, 1, 5 * MINUTE)
@@ -50,14 +50,14 @@ def test_the_first_minute_begins_with_the_broker() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1e-9, 1e9])
-def test_extremes_count(seconds: float) -> None:
+def test_extreme_latencies_are_counted(seconds: float) -> None:
     latency = Latency()
     assert latency.share(1.0, 0.0) == 0
     latency.note(seconds, 1, 0.0)
     assert latency.share(1.0, 0.0) > 0
 
 
-def test_each_counts_in_its_own_class_whatever_was_counted_before() -> None:
+def test_latency_counts_in_its_class_after_any_other() -> None:
     def alone(seconds: float) -> float:
         latency = Latency()
         latency.note(seconds, 1, 0.0)

@@ -19,15 +19,15 @@ from gantrymq.wire.command import Command
 
 
 class Begun:
-    """A work, and what became of it."""
+    """A task that runs, with its results and failures."""
 
-    def __init__(self, broker: OpenedBroker, work: Task[object]) -> None:
+    def __init__(self, broker: OpenedBroker, task: Task[object]) -> None:
         self.results: list[object] = []
         self.failures: list[Exception] = []
-        broker.state.task_runner.start(work, self.results.append, self.failures.append)
+        broker.state.task_runner.start(task, self.results.append, self.failures.append)
 
 
-def test_a_put_is_answered_when_it_is_stored() -> None:
+def test_put_is_answered_when_it_is_stored() -> None:
     broker = OpenedBroker()
     begun = Begun(broker, tasks.put(message(1)))
     assert begun.results == []
@@ -37,7 +37,7 @@ def test_a_put_is_answered_when_it_is_stored() -> None:
     assert broker.bodies("T") == [b"body 1"]
 
 
-def test_a_put_that_is_refused_goes_on_at_once() -> None:
+def test_refused_put_is_answered_at_once() -> None:
     broker = OpenedBroker()
     illegal = message(1)
     illegal.body = b""
@@ -61,12 +61,12 @@ def test_several_steps_run_one_after_the_other() -> None:
     assert begun.results == [[0, 1]]
 
 
-def test_the_error_of_a_reading_is_raised_where_it_was_asked_for() -> None:
+def test_error_of_a_read_is_raised_in_the_task_that_asked() -> None:
     def broken() -> ReadTask[int]:
         yield None
         raise DiskError(DiskFailure.BROKEN, "read", "x", "worn out")
 
-    def work() -> Task[str]:
+    def reads() -> Task[str]:
         try:
             yield from tasks.read(broken())
         except DiskError as error:
@@ -74,12 +74,12 @@ def test_the_error_of_a_reading_is_raised_where_it_was_asked_for() -> None:
         return "nothing happened"
 
     broker = OpenedBroker()
-    begun = Begun(broker, work())
+    begun = Begun(broker, reads())
     broker.settle()
     assert begun.results == ["told: BROKEN"]
 
 
-def test_a_client_may_answer_or_not() -> None:
+def test_task_gets_the_answer_of_a_client_or_none() -> None:
     broker = OpenedBroker()
     channel = FakeChannel()
     answered = Begun(broker, tasks.ask(channel, Command(307), 3.0))
@@ -101,7 +101,7 @@ def test_task_that_saves_a_file_learns_why_the_write_failed() -> None:
     assert begun.results == ["no space"]
 
 
-def test_a_work_that_breaks_ends_alone() -> None:
+def test_task_that_raises_ends_alone() -> None:
     def broken() -> Task[None]:
         yield from tasks.wait()
         raise ZeroDivisionError
@@ -116,7 +116,7 @@ def test_a_work_that_breaks_ends_alone() -> None:
 
 
 def ending(broker: OpenedBroker, error: Exception) -> None:
-    """A work is due whose owner breaks when it hears that it ended."""
+    """Start a task whose callback raises `error` when the task ends."""
 
     def then(_: object) -> None:
         raise error
@@ -124,7 +124,7 @@ def ending(broker: OpenedBroker, error: Exception) -> None:
     broker.state.task_runner.start(tasks.wait(), then, lambda _: None)
 
 
-def test_an_owner_that_breaks_is_told_and_the_broker_goes_on() -> None:
+def test_callback_that_raises_is_logged_and_other_tasks_continue() -> None:
     broker = OpenedBroker()
     broker.settle()
     ending(broker, ValueError("a number of 5000 digits"))
@@ -139,7 +139,7 @@ def test_an_owner_that_breaks_is_told_and_the_broker_goes_on() -> None:
     "error",
     [AssertionError(), SyncFailedError(DiskError(DiskFailure.BROKEN, "sync", "x", "worn out"))],
 )
-def test_a_broken_invariant_or_a_failed_sync_still_ends_the_turn(error: Exception) -> None:
+def test_callback_that_breaks_an_invariant_or_fails_to_sync_ends_the_turn(error: Exception) -> None:
     broker = OpenedBroker()
     broker.settle()
     ending(broker, error)
@@ -147,7 +147,7 @@ def test_a_broken_invariant_or_a_failed_sync_still_ends_the_turn(error: Exceptio
         broker.broker.turn(broker.now, broker.wall_ms)
 
 
-def test_a_work_that_holds_the_loop_when_it_goes_on_is_counted_by_its_request() -> None:
+def test_step_that_blocks_the_loop_is_counted_by_its_request() -> None:
     broker = OpenedBroker()
     time = [0.0]
     broker.state.stalls.clock = lambda: time[0]

@@ -14,7 +14,7 @@ from gantrymq.wire.headers.offset import QueryConsumerOffsetRequest, UpdateConsu
 SEND = RequestCode.SEND_MESSAGE_V2
 
 
-def test_a_group_whose_messages_a_crash_took_gets_those_that_come_next() -> None:
+def test_group_ahead_of_a_log_lost_in_a_crash_gets_the_next_messages() -> None:
     first = OpenedBroker()
     add_topic(first)
     for number in range(10):
@@ -36,7 +36,7 @@ def test_a_group_whose_messages_a_crash_took_gets_those_that_come_next() -> None
     assert answer.ext == {"offset": "0"}
 
 
-def test_a_slave_that_becomes_master_gives_what_comes_next_to_groups_that_were_ahead() -> None:
+def test_group_ahead_of_a_promoted_slave_gets_the_next_messages() -> None:
     """By its settings, and without a crash: its log was behind the one that was read."""
     files = {File.OFFSETS: b'{"offsetTable":{"T@TOOLS_CONSUMER":{0:10}}}'}
     slave = OpenedBroker(files=files, identity=SLAVE)

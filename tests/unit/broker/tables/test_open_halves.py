@@ -21,7 +21,7 @@ def half(number: int, origin: int | None = None) -> Record:
     st.integers(0, 35),
     st.integers(0, 35),
 )
-def test_it_answers_as_a_plain_set_would(
+def test_table_answers_as_a_plain_set_does(
     first: int, numbers: list[int], asked: int, end: int
 ) -> None:
     halves = OpenHalves()
@@ -41,7 +41,7 @@ def test_it_answers_as_a_plain_set_would(
         assert found + run == end or not is_open[found + run]
 
 
-def test_there_is_room_for_so_many_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_copies_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_halves, "COPIED_MAX", 2)
     halves = OpenHalves()
     halves.begin(0)
@@ -54,7 +54,7 @@ def test_there_is_room_for_so_many_copies(monkeypatch: pytest.MonkeyPatch) -> No
     assert (halves.copied, halves.room) == (1, 1)
 
 
-def test_a_transaction_is_open_under_all_its_copies_or_under_none() -> None:
+def test_transaction_is_open_under_all_its_copies_or_none() -> None:
     halves = OpenHalves()
     halves.begin(0)
     copies = [half(0), half(3, 0), half(5, 0)]
@@ -67,7 +67,7 @@ def test_a_transaction_is_open_under_all_its_copies_or_under_none() -> None:
     assert halves.is_open(half(4))
 
 
-def test_a_claim_holds_for_all_copies_and_ends() -> None:
+def test_claim_covers_all_copies_until_it_ends() -> None:
     halves = OpenHalves()
     with halves.claim([half(0)]):
         assert halves.is_claimed(half(3, 0))
@@ -75,7 +75,7 @@ def test_a_claim_holds_for_all_copies_and_ends() -> None:
     assert not halves.is_claimed(half(0))
 
 
-def test_an_origin_that_cannot_be_one_is_not_believed() -> None:
+def test_impossible_origin_is_ignored() -> None:
     halves = OpenHalves()
     halves.begin(0)
     halves.done(9)
@@ -83,7 +83,7 @@ def test_an_origin_that_cannot_be_one_is_not_believed() -> None:
     assert halves.newest(half(4, -3)) == 4
 
 
-def test_what_was_given_up_is_resumed_once_unless_that_failed() -> None:
+def test_half_message_is_resumed_once_unless_the_attempt_failed() -> None:
     halves = OpenHalves()
     assert halves.resume(7)
     assert not halves.resume(7)
@@ -91,7 +91,7 @@ def test_what_was_given_up_is_resumed_once_unless_that_failed() -> None:
     assert halves.resume(7)
 
 
-def test_what_was_resumed_is_forgotten_after_many_others_and_when_another_log_begins(
+def test_resumed_half_messages_are_forgotten_after_many_more_and_with_a_new_log(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(open_halves, "RESUMED_MAX", 2)

@@ -36,11 +36,11 @@ def verdict(age_ms: int = 0, stored_ms: int = 60_000, lacks: str = "", **held: s
         (-1, Verdict.CHECK),  # the clock went back: its age is unknown
     ],
 )
-def test_age_is_that_in_the_store(stored_ms: int, expected: Verdict) -> None:
+def test_age_counts_from_the_store_time(stored_ms: int, expected: Verdict) -> None:
     assert verdict(stored_ms=stored_ms) is expected
 
 
-def test_a_producers_clock_does_not_make_it_old() -> None:
+def test_age_ignores_the_clock_of_the_producer() -> None:
     assert verdict(age_ms=HOUR, stored_ms=100) is Verdict.WAIT
     assert verdict(age_ms=-HOUR, stored_ms=60_000) is Verdict.CHECK
 
@@ -56,7 +56,9 @@ def test_a_producers_clock_does_not_make_it_old() -> None:
         ("soon", 0, Verdict.WAIT),
     ],
 )
-def test_a_producer_may_say_how_long_it_takes(text: str, age_ms: int, expected: Verdict) -> None:
+def test_producer_may_set_the_time_before_the_first_check(
+    text: str, age_ms: int, expected: Verdict
+) -> None:
     assert verdict(age_ms, 100, CHECK_IMMUNITY_TIME_IN_SECONDS=text) is expected
 
 
@@ -64,16 +66,16 @@ def test_a_producer_may_say_how_long_it_takes(text: str, age_ms: int, expected: 
     ("text", "expected"),
     [("14", Verdict.CHECK), ("15", Verdict.GIVE_UP), ("x", Verdict.CHECK), ("-9", Verdict.CHECK)],
 )
-def test_checks_are_counted(text: str, expected: Verdict) -> None:
+def test_half_message_is_given_up_after_fifteen_checks(text: str, expected: Verdict) -> None:
     assert verdict(TRANSACTION_CHECK_TIMES=text) is expected
 
 
-def test_it_is_not_kept_unasked_for_longer_than_files() -> None:
+def test_half_message_is_checked_at_the_latest_when_files_expire() -> None:
     assert verdict(72 * HOUR - 1, CHECK_IMMUNITY_TIME_IN_SECONDS="999999") is Verdict.KEEP
     assert verdict(72 * HOUR, CHECK_IMMUNITY_TIME_IN_SECONDS="999999") is Verdict.CHECK
 
 
-def test_a_clock_that_is_days_late_does_not_give_it_up() -> None:
+def test_producer_clock_that_is_days_late_does_not_expire_a_half_message() -> None:
     assert verdict(96 * HOUR) is Verdict.CHECK
     assert verdict(96 * HOUR, stored_ms=100) is Verdict.WAIT
     assert verdict(NOW, CHECK_IMMUNITY_TIME_IN_SECONDS="60") is Verdict.CHECK

@@ -30,7 +30,7 @@ def shown(transactions: Transactions, first: int = 0, count: int = 1000) -> Page
     return transactions.run(open_half_messages(transactions.broker.state, first, count))
 
 
-def test_it_shows_what_waits_for_a_decision() -> None:
+def test_list_shows_open_half_messages() -> None:
     transactions = opened()
     transactions.end(transactions.prepare(b"done"), COMMIT)
     half = transactions.prepare(b"pay")
@@ -44,7 +44,7 @@ def test_it_shows_what_waits_for_a_decision() -> None:
     assert (message.checks, message.unique_key, message.age_ms) == (2, "Upay", 62_000)
 
 
-def test_many_come_by_the_page() -> None:
+def test_many_half_messages_are_listed_in_pages() -> None:
     transactions = opened()
     for number in range(100):
         half = transactions.prepare(b"%d" % number)
@@ -60,11 +60,11 @@ def test_many_come_by_the_page() -> None:
     assert found == [number for number in range(100) if number % 10 != 3]
 
 
-def test_without_any_there_is_an_empty_page() -> None:
+def test_list_without_half_messages_is_an_empty_page() -> None:
     assert shown(opened()) == Page([], None)
 
 
-def test_a_decision_by_hand_is_the_last_one() -> None:
+def test_decision_of_an_administrator_is_final() -> None:
     transactions = opened()
     producer = transactions.connect()
     half = transactions.prepare(b"pay")

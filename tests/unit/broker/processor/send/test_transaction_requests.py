@@ -74,7 +74,7 @@ def test_an_unknown_state_is_not_answered_and_changes_nothing() -> None:
     assert transactions.code(half, COMMIT) == OK
 
 
-def test_the_first_decision_stays() -> None:
+def test_first_decision_is_final() -> None:
     transactions = opened()
     for first, second in ((ROLLBACK, COMMIT), (COMMIT, ROLLBACK), (COMMIT, COMMIT)):
         half = transactions.prepare(b"%d-%d" % (first, second))
@@ -84,7 +84,7 @@ def test_the_first_decision_stays() -> None:
     assert transactions.ops() == [0, 1, 2]
 
 
-def test_the_first_decision_stays_over_a_crash() -> None:
+def test_first_decision_is_final_after_a_crash() -> None:
     transactions = opened()
     half = transactions.prepare(b"pay")
     transactions.end(half, ROLLBACK)
@@ -93,7 +93,7 @@ def test_the_first_decision_stays_over_a_crash() -> None:
     assert not transactions.delivered()
 
 
-def test_of_two_decisions_at_once_one_is_carried_out() -> None:
+def test_first_of_two_concurrent_decisions_is_carried_out() -> None:
     transactions = Transactions(
         OpenedBroker(
             store_settings=StoreSettings(
@@ -120,7 +120,7 @@ def test_a_oneway_decision_is_carried_out() -> None:
     assert transactions.delivered() == [b"pay"]
 
 
-def test_a_decision_about_something_else_is_refused_with_javas_words() -> None:
+def test_decision_that_names_no_half_message_is_refused_with_javas_words() -> None:
     transactions = opened()
     half = transactions.prepare(b"pay")
     held = b"PGROUP\x01payers\x02REAL_TOPIC\x01Payments\x02REAL_QID\x012\x02"
@@ -143,7 +143,7 @@ def test_a_decision_about_something_else_is_refused_with_javas_words() -> None:
     assert not transactions.ops()
 
 
-def test_beyond_its_own_time_a_producer_speaks_only_when_asked() -> None:
+def test_decision_after_the_producers_own_time_is_accepted_only_as_an_answer_to_a_check() -> None:
     transactions = opened()
     half = transactions.prepare(b"pay", CHECK_IMMUNITY_TIME_IN_SECONDS="10")
     transactions.broker.pass_time(10.5)
@@ -151,7 +151,7 @@ def test_beyond_its_own_time_a_producer_speaks_only_when_asked() -> None:
     assert transactions.code(half, COMMIT, from_check=True) == OK
 
 
-def test_within_its_own_time_a_producer_may_speak() -> None:
+def test_decision_within_the_producers_own_time_is_accepted() -> None:
     transactions = opened()
     half = transactions.prepare(b"pay", CHECK_IMMUNITY_TIME_IN_SECONDS="10")
     transactions.broker.pass_time(9.5)
@@ -167,12 +167,12 @@ def test_a_commit_with_a_delay_waits_for_it() -> None:
     assert transactions.delivered() == [b"pay"]
 
 
-def test_a_slave_decides_nothing() -> None:
+def test_slave_refuses_decisions() -> None:
     slave = Transactions(OpenedBroker(identity=replace(IDENTITY, broker_id=1)))
     assert slave.code(Half(0, 0), COMMIT) == ResponseCode.SLAVE_NOT_AVAILABLE
 
 
-def test_what_a_full_disk_refuses_is_still_open() -> None:
+def test_half_message_stays_open_when_a_full_disk_refuses_its_decision() -> None:
     transactions = opened()
     halves = [transactions.prepare(b"%d" % number * 600_000) for number in range(4)]
     total_bytes = transactions.disk.total_bytes
@@ -197,7 +197,7 @@ def resume(transactions: Transactions, message_id: str) -> Command:
     return transactions.broker.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, header)
 
 
-def test_a_half_that_was_given_up_is_asked_after_anew() -> None:
+def test_resumed_half_message_is_checked_again() -> None:
     transactions = opened()
     transactions.prepare(b"pay")
     transactions.broker.pass_time(16 * 30.0)
@@ -219,7 +219,7 @@ def given_up(transactions: Transactions) -> str:
     return offset_id.encode(record.store_host, record.physical_offset)
 
 
-def test_a_half_that_was_given_up_is_resumed_once() -> None:
+def test_given_up_half_message_is_resumed_once() -> None:
     transactions = opened()
     message_id = given_up(transactions)
     producer = transactions.connect()
@@ -232,7 +232,7 @@ def test_a_half_that_was_given_up_is_resumed_once() -> None:
     assert transactions.delivered() == [b"pay"]
 
 
-def test_an_open_half_starts_over() -> None:
+def test_resume_restarts_the_checks_of_an_open_half_message() -> None:
     transactions = opened()
     half = transactions.prepare(b"pay")
     transactions.broker.pass_time(10 * 30.0)
@@ -243,14 +243,14 @@ def test_an_open_half_starts_over() -> None:
     assert transactions.delivered() == [b"pay"]
 
 
-def test_what_is_decided_is_not_resumed() -> None:
+def test_decided_half_message_is_not_resumed() -> None:
     transactions = opened()
     half = transactions.prepare(b"pay")
     transactions.end(half, ROLLBACK)
     assert resume(transactions, offset_id.encode(HOST, half.position)).code == NO
 
 
-def test_a_plain_message_does_not_become_a_half() -> None:
+def test_resume_refuses_a_plain_message() -> None:
     transactions = opened()
     plain = transactions.store(Record(b"Plain", b"x", born_host=HOST, store_host=HOST))
     assert resume(transactions, offset_id.encode(HOST, plain.position)).code == NO
@@ -267,7 +267,7 @@ def noted(transactions: Transactions) -> list[str]:
     return [text for text in texts if text.startswith("end transaction committed nothing")]
 
 
-def test_the_log_says_why_a_decision_was_refused() -> None:
+def test_refused_decision_is_logged_with_its_reason() -> None:
     transactions = opened()
     half = transactions.prepare(b"pay")
     transactions.end(half, COMMIT, group="another")
@@ -285,7 +285,7 @@ def test_the_log_says_why_a_decision_was_refused() -> None:
     assert "it is too late to commit" in late
 
 
-def test_the_log_says_that_a_producer_rolled_back_or_is_undecided() -> None:
+def test_rollback_and_undecided_state_are_logged() -> None:
     transactions = opened()
     half = transactions.prepare(b"pay")
     transactions.end(half, UNKNOWN)
@@ -296,7 +296,7 @@ def test_the_log_says_that_a_producer_rolled_back_or_is_undecided() -> None:
     assert "the producer rolled the message back" in rolled_back
 
 
-def test_the_log_gets_ten_lines_in_ten_seconds_whatever_producers_send() -> None:
+def test_log_lines_about_decisions_are_bounded() -> None:
     transactions = opened()
     half = transactions.prepare(b"pay")
     for _ in range(25):
@@ -308,7 +308,7 @@ def test_the_log_gets_ten_lines_in_ten_seconds_whatever_producers_send() -> None
     assert "skipped_lines=15" in noted(transactions)[-1]
 
 
-def test_a_commit_gets_no_line() -> None:
+def test_commit_is_not_logged() -> None:
     transactions = opened()
     transactions.end(transactions.prepare(b"pay"), COMMIT)
     assert not noted(transactions)
