@@ -39,3 +39,11 @@ def test_conflicts_are_reported_by_seat() -> None:
     for seat in (3, 1):
         refused_each_second(conflicts, seat, 0.0, LASTING_SECONDS)
     assert conflicts.lasting(LASTING_SECONDS) == ["seat 1", "seat 3"]
+
+
+def test_conflict_has_to_be_logged_once_while_it_lasts() -> None:
+    conflicts = SeatConflicts()
+    refused_each_second(conflicts, 2, 0.0, LASTING_SECONDS)
+    assert conflicts.unlogged(LASTING_SECONDS) == ["seat 2"]
+    refused_each_second(conflicts, 2, LASTING_SECONDS, 2 * LASTING_SECONDS)
+    assert conflicts.unlogged(2 * LASTING_SECONDS) == []
