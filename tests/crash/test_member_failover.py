@@ -102,7 +102,7 @@ def test_operator_chooses_the_master(group: MemberGroup, figures: list[str]) -> 
         work(group, sender)
         old, began = group.master, time.monotonic()
         chosen = old.number % 3 + 1
-        group.wish(switch_to=str(chosen), switch_number="1")
+        group.annotate_lease(switch_to=str(chosen), switch_number="1")
         group.wait(lambda: group.holder == chosen, "the chosen one is master")
         work(group, sender)
         group.wait_until_well()

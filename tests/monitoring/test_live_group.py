@@ -80,7 +80,7 @@ def test_a_lease_that_was_edited(group: MemberGroup, prometheus: Prometheus) -> 
     assert_quiet(prometheus, "GantryLeaseDoubted")
     for number in MEMBERS:
         group.control(number, fault="fail", methods=["PUT"])
-    group.wish(in_sync="1")
+    group.annotate_lease(in_sync="1")
     wait_until_firing(prometheus, "GantryLeaseDoubted")
     for number in MEMBERS:
         group.control(number, fault="none")

@@ -246,8 +246,8 @@ class MemberGroup:
         data = json.dumps(fault).encode() if fault else None
         return _asked(self._api_ports[number - 1], "/control", data, "POST" if fault else "GET")
 
-    def wish(self, **annotations: str) -> None:
-        """What an operator writes into the Lease: switch_to="2"."""
+    def annotate_lease(self, **annotations: str) -> None:
+        """Write requests of an operator into the Lease, such as switch_to="2"."""
         notes = {f"gantrymq.dev/{k.replace('_', '-')}": v for k, v in annotations.items()}
         data = json.dumps({"metadata": {"annotations": notes}}).encode()
         _asked(self._api_ports[0], LEASE_PATH, data, "PATCH")

@@ -18,7 +18,7 @@ from gantrymq.interop.servers import Broker
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 JAVA = [kind for kind in KINDS if kind.name.startswith("Java")]
-WISHES = {"tags": ("{tag}", False), "sql": ("TAGS = '{tag}'", True)}
+FILTERS = {"tags": ("{tag}", False), "sql": ("TAGS = '{tag}'", True)}
 
 # A pull waits from the arrival of the previous message on.
 CHANGES = ("B", "A", "B", "A")
@@ -31,12 +31,12 @@ def driver(request: pytest.FixtureRequest, folder: Callable[[str], Path]) -> Ite
         yield client
 
 
-@pytest.mark.parametrize("wish", WISHES)
+@pytest.mark.parametrize("filter_kind", FILTERS)
 def test_messages_sent_after_a_change_arrive(
-    driver: Client, brokers: Callable[[BrokerKind], Broker], wish: str
+    driver: Client, brokers: Callable[[BrokerKind], Broker], filter_kind: str
 ) -> None:
-    expression, is_sql = WISHES[wish]
-    name = f"changes-{wish}-{driver.name.rpartition(' ')[2].replace('.', '-')}"
+    expression, is_sql = FILTERS[filter_kind]
+    name = f"changes-{filter_kind}-{driver.name.rpartition(' ')[2].replace('.', '-')}"
     with Stage(driver, brokers(BrokerKind.GANTRY), name) as stage:
         topic = stage.topic(queues=1)
         producer = stage.producer()

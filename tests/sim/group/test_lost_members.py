@@ -50,7 +50,9 @@ def test_what_is_left_of_a_group_waits_for_an_operator_and_then_leads(
         group.leases.delete()
     run(group, ALLOWED_SECONDS)
     assert not is_led()
-    group.leases.wish(lambda operator_requests: replace(operator_requests, allows_unclean=True))
+    group.leases.change_requests(
+        lambda operator_requests: replace(operator_requests, allows_unclean=True)
+    )
     until(group, is_led, ALLOWED_SECONDS)
     assert leads(node)
     assert "acknowledged messages may be lost" in str(group.world.story)

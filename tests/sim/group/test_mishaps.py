@@ -119,7 +119,7 @@ def test_election_does_not_wait_for_an_equal_member_that_may_not_lead(
     """The master is started anew, and the only other one is fenced, or does not reach the lease."""
     group = well(seed, 2)
     if master(group).number == 1:
-        group.leases.wish(
+        group.leases.change_requests(
             lambda operator_requests: replace(operator_requests, switch_to=2, number=1)
         )
         until(group, is_led_on(group), ELECTED_SECONDS)
@@ -140,18 +140,18 @@ def test_election_does_not_wait_for_an_equal_member_that_may_not_lead(
 
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("wish", ["fence", "switch"])
-def test_an_operator_moves_no_role_while_the_lease_is_only_read(seed: int, wish: str) -> None:
+@pytest.mark.parametrize("action", ["fence", "switch"])
+def test_an_operator_moves_no_role_while_the_lease_is_only_read(seed: int, action: str) -> None:
     """No member could take it; once it can be written the role moves."""
     group = well(seed, 3)
     old, leases = master(group), group.leases
     other = min(group.nodes.keys() - {old.number})
     leases.api.health = Health.READ_ONLY
     run(group, 2.0)
-    if wish == "fence":
+    if action == "fence":
         leases.fence(frozenset({old.number}))
     else:
-        leases.wish(
+        leases.change_requests(
             lambda operator_requests: replace(
                 operator_requests, switch_to=other, number=operator_requests.number + 1
             )

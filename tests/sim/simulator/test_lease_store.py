@@ -127,7 +127,9 @@ def test_one_that_is_down_or_cut_off_is_not_reached() -> None:
 def test_the_operator_changes_nothing_but_his_part() -> None:
     lease_state = Desk()
     lease_state.write(MINE)
-    lease_state.store.wish(lambda operator_requests: replace(operator_requests, preferred=2))
+    lease_state.store.change_requests(
+        lambda operator_requests: replace(operator_requests, preferred=2)
+    )
     lease_state.store.fence(frozenset({3}))
     lease = lease_state.store.lease
     assert lease is not None

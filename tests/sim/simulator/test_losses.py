@@ -25,7 +25,7 @@ def with_a_loss_allowed() -> Scene:
     scene.acknowledge(0, 1)
     scene.log(2, b"a")
     scene.write(Lease(holder=1, epoch=1, in_sync=frozenset({1})))
-    scene.leases.wish(lambda operator_requests: OperatorRequests(allows_unclean=True))
+    scene.leases.change_requests(lambda operator_requests: OperatorRequests(allows_unclean=True))
     return scene
 
 

@@ -220,10 +220,10 @@ def _with_annotations(before: LeaseObject, owner: str, problems: Sequence[str]) 
     return replace(before, content=before.content | {"metadata": metadata})
 
 
-def api_of(lease_url: str, patience: AdaptiveTimeout | None = None) -> KubeApi:
+def api_of(lease_url: str, adaptive_timeout: AdaptiveTimeout | None = None) -> KubeApi:
     """The API at this address; "" stands for that of the cluster in which this pod runs."""
     place = ApiPlace(lease_url) if lease_url else _pods_api()
-    return KubeApi(place, OBJECT_BYTES_MAX, patience)
+    return KubeApi(place, OBJECT_BYTES_MAX, adaptive_timeout)
 
 
 def _pods_api() -> ApiPlace:

@@ -119,7 +119,7 @@ class MemberHost:
         # The Lease is accessed by one request at a time, over a connection of its own; other
         # requests to the API use the second one.
         first = api_of(group.lease_url)
-        self._apis = [first, api_of(group.lease_url, first.patience)]
+        self._apis = [first, api_of(group.lease_url, first.adaptive_timeout)]
         place, former = lease_name.places(self._disk, group.lease, group.former_lease)
         self._lease = LeaseClient(
             self._apis[0],

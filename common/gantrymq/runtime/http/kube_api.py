@@ -95,9 +95,12 @@ class KubeApi:
     """A client of one API. It is made on the event loop; `close` ends it."""
 
     def __init__(
-        self, place: ApiPlace, answer_bytes_max: int, patience: AdaptiveTimeout | None = None
+        self,
+        place: ApiPlace,
+        answer_bytes_max: int,
+        adaptive_timeout: AdaptiveTimeout | None = None,
     ) -> None:
-        """`patience` may come from another client of the same API, with the latency it has
+        """`adaptive_timeout` may come from another client of the same API, with the latency it has
         learned."""
         self._answer_bytes_max = answer_bytes_max
         self._authority: bytes | None = None
@@ -107,7 +110,7 @@ class KubeApi:
         trace.on_request_headers_sent.append(_count_sending)
         self._session = aiohttp.ClientSession(auto_decompress=False, trace_configs=[trace])
         longest = max(REQUEST_SECONDS, REQUEST_SECONDS_MAX)
-        self.patience = patience or AdaptiveTimeout(REQUEST_SECONDS, longest)
+        self.adaptive_timeout = adaptive_timeout or AdaptiveTimeout(REQUEST_SECONDS, longest)
 
     @property
     def url(self) -> str:
@@ -120,7 +123,7 @@ class KubeApi:
         self, method: str, path: str, body: bytes | None = None, *, accept: str = JSON
     ) -> ApiAnswer:
         """The API's response; UnansweredError if there is none."""
-        loop, seconds = asyncio.get_running_loop(), self.patience.seconds
+        loop, seconds = asyncio.get_running_loop(), self.adaptive_timeout.seconds
         sending, began = _Sending(), loop.time()
         try:
             async with self._session.request(
@@ -135,12 +138,12 @@ class KubeApi:
             ) as response:
                 answer = ApiAnswer(response.status, await self._read(response))
         except TimeoutError:
-            self.patience.expired()
+            self.adaptive_timeout.expired()
             raise self._unanswered(method, path, sending, f"in {seconds:.2g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             why = str(error) or "the connection ended"
             raise self._unanswered(method, path, sending, why) from None
-        self.patience.answered(loop.time() - began)
+        self.adaptive_timeout.answered(loop.time() - began)
         return answer
 
     def _unanswered(self, method: str, path: str, sending: _Sending, why: str) -> UnansweredError:

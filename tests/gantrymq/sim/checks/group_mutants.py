@@ -228,7 +228,9 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "processes of a seat are not told apart": Mutant(
         leases.processes_of_a_seat_are_not_told_apart, 16, scene="twins of a new group"
     ),
-    "wishes are strict": Mutant(leases.wishes_are_strict, 2, scene="successor with a typo"),
+    "operator requests are strict": Mutant(
+        leases.operator_requests_are_strict, 2, scene="successor with a typo"
+    ),
     "the opt-in is not consulted in the set": Mutant(
         leases.the_opt_in_is_not_consulted_in_the_set, 2, scene="allowed loss"
     ),

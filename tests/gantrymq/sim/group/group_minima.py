@@ -41,7 +41,7 @@ A_HUNDRED: Final = {
     "trouble: suspend": 8,
     "truncations": 2,
     "twins": 7,
-    "typos in wishes": 8,
+    "typos in operator requests": 8,
     "unknown outcomes, written": 80,
 }
 

@@ -213,8 +213,10 @@ class Group:
             self._help()
         self._run_to(CALM_SECONDS + LED_SECONDS)
         assert self._leaders(), f"no member leads {LED_SECONDS} s after all was calm"
-        self.leases.wish(lambda operator_requests: replace(operator_requests, allows_unclean=False))
-        self.leases.fence(frozenset())  # a master may have made a Lease anew with an older wish
+        self.leases.change_requests(
+            lambda operator_requests: replace(operator_requests, allows_unclean=False)
+        )
+        self.leases.fence(frozenset())  # a master may have made a Lease anew with older requests
         self._run_to(CALM_SECONDS + WHOLE_SECONDS)
         self._must_be_whole()
         ends = self._queue_ends()
@@ -239,7 +241,9 @@ class Group:
         waits."""
         self.world.tally["operators that had to allow a loss"] += 1
         self.leases.fence(frozenset())  # it may have been made anew since it was calm
-        self.leases.wish(lambda operator_requests: replace(operator_requests, allows_unclean=True))
+        self.leases.change_requests(
+            lambda operator_requests: replace(operator_requests, allows_unclean=True)
+        )
         self._delay = UNCLEAN_SECONDS + DURATION_SECONDS
 
     def _leaders(self) -> list[int]:

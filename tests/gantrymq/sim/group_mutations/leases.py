@@ -32,8 +32,8 @@ def processes_of_a_seat_are_not_told_apart() -> None:
     PATCH.setattr(Lease, "is_written_by", lambda self, place: self.holder == place.number)
 
 
-def wishes_are_strict() -> None:
-    """A wish that cannot be read makes the Lease one that is not believed."""
+def operator_requests_are_strict() -> None:
+    """A request that cannot be read makes the Lease untrusted."""
     read = lease_object.read
 
     def strict(data: bytes) -> LeaseObject:

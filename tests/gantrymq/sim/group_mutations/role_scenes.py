@@ -50,7 +50,7 @@ def address_published_late(seed: int) -> None:
     until(group, lambda: len(_in_sync(group)) > 1, WELL_SECONDS)
     (other,) = (number for number in _in_sync(group) if number != master(group).number)
     is_led = is_led_on(group)
-    group.leases.wish(
+    group.leases.change_requests(
         lambda operator_requests: replace(operator_requests, switch_to=other, number=1)
     )
     until(group, is_led, WELL_SECONDS)

@@ -49,7 +49,7 @@ def successor_while_touched(seed: int) -> None:
 
 
 def successor_with_a_typo(seed: int) -> None:
-    """A wish cannot be read, and the master ends."""
+    """A request of the operator cannot be read, and the master stops."""
     group = well(seed, 3)
     group.leases.annotate("an operator", {"preferred": "broker-2"})
     run(group, 2.0)
@@ -72,7 +72,9 @@ def allowed_loss(seed: int) -> None:
     old.restart_seconds, node.restart_seconds = NEVER_RESTARTS, (1.0, 1.0)
     for each in (old, node):
         each.cut("with all others")
-    group.leases.wish(lambda operator_requests: replace(operator_requests, allows_unclean=True))
+    group.leases.change_requests(
+        lambda operator_requests: replace(operator_requests, allows_unclean=True)
+    )
     until(group, is_led, 1.0 + DURATION_SECONDS + UNCLEAN_SECONDS + ELECTED_SECONDS)
 
 

@@ -90,9 +90,9 @@ class Troubles:
         self.api.health = Health.WELL
         self.api.latency = Latency()
         self.api.ambushes.clear()
-        if self.leases.lease is not None:  # an earlier copy of it may have had a wish
+        if self.leases.lease is not None:  # an earlier copy of it may have had requests
             self.leases.fence(frozenset())
-            self.leases.wish(
+            self.leases.change_requests(
                 lambda operator_requests: replace(operator_requests, allows_unclean=False)
             )
         for node in self.nodes.values():

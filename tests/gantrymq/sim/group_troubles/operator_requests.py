@@ -11,7 +11,7 @@ from gantrymq.sim.nodes.group_lease_store import LeaseStore
 
 def switch(troubles: Troubles) -> None:
     number = troubles.random.choice(sorted(troubles.nodes))
-    troubles.leases.wish(
+    troubles.leases.change_requests(
         lambda operator_requests: replace(
             operator_requests, switch_to=number, number=operator_requests.number + 1
         )
@@ -20,7 +20,9 @@ def switch(troubles: Troubles) -> None:
 
 def prefer(troubles: Troubles) -> None:
     number = troubles.random.choice(sorted(troubles.nodes))
-    troubles.leases.wish(lambda operator_requests: replace(operator_requests, preferred=number))
+    troubles.leases.change_requests(
+        lambda operator_requests: replace(operator_requests, preferred=number)
+    )
 
 
 def fence(troubles: Troubles) -> None:
@@ -31,13 +33,17 @@ def fence(troubles: Troubles) -> None:
 
 def allow_loss(troubles: Troubles) -> None:
     """For a while, or until all is calm: an unclean election takes longer than most troubles."""
-    troubles.leases.wish(lambda operator_requests: replace(operator_requests, allows_unclean=True))
+    troubles.leases.change_requests(
+        lambda operator_requests: replace(operator_requests, allows_unclean=True)
+    )
     if troubles.random.random() < 0.5:
         troubles.lasts("losses are allowed", partial(_forbid_loss, troubles.leases))
 
 
 def _forbid_loss(leases: LeaseStore) -> None:
-    leases.wish(lambda operator_requests: replace(operator_requests, allows_unclean=False))
+    leases.change_requests(
+        lambda operator_requests: replace(operator_requests, allows_unclean=False)
+    )
 
 
 def typo(troubles: Troubles) -> None:
@@ -52,9 +58,9 @@ def typo(troubles: Troubles) -> None:
             ("allow-unclean", "maybe"),
         ]
     )
-    troubles.world.tally["typos in wishes"] += 1
+    troubles.world.tally["typos in operator requests"] += 1
     troubles.leases.annotate("an operator", {name: text})
-    troubles.lasts(f"a wish says {name}={text}", partial(_correct, troubles.leases, name))
+    troubles.lasts(f"a request says {name}={text}", partial(_correct, troubles.leases, name))
 
 
 def _correct(leases: LeaseStore, name: str) -> None:

@@ -219,8 +219,8 @@ class LeaseStore:
 
     # ------------------------------------------------------------------ an operator
 
-    def wish(self, change: Callable[[OperatorRequests], OperatorRequests]) -> None:
-        """He changes his wishes, and nothing else."""
+    def change_requests(self, change: Callable[[OperatorRequests], OperatorRequests]) -> None:
+        """The operator changes its requests, and nothing else."""
         if self.lease is not None:
             operator_requests = change(self.lease.operator_requests)
             self.annotate(

@@ -30,8 +30,8 @@ WAIT_SECONDS = 30.0
 
 
 @pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The API of a busy machine answers late, and does answer."""
+def _long_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests to the API have long timeouts, because the API of a busy machine answers late."""
     monkeypatch.setattr(kube_api, "REQUEST_SECONDS", WAIT_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""Provides the patience with the API that tests of whole members need."""
+"""Provides long timeouts of API requests for tests of whole members."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from gantrymq.runtime.http import kube_api
 
 @pytest.fixture
 def patient_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests to the API wait long: that of a busy machine answers late, and does answer."""
+    """Requests to the API have long timeouts, because the API of a busy machine answers late."""
     monkeypatch.setattr(kube_api, "REQUEST_SECONDS", WAIT_SECONDS)

@@ -117,8 +117,8 @@ async def test_an_odd_count_of_transitions_is_written_anew(bench: Bench) -> None
 
 async def test_a_wish_of_an_operator_is_not_overwritten(bench: Bench) -> None:
     lease = await bench.begun()
-    wish = {"metadata": {"annotations": {"gantrymq.dev/preferred": "2"}}}
-    bench.api.objects.patch(KEY, wish)
+    requests = {"metadata": {"annotations": {"gantrymq.dev/preferred": "2"}}}
+    bench.api.objects.patch(KEY, requests)
     assert await bench.one.write(replace(lease, renewals=1)) == Conflict()
     found = await bench.one.read()
     assert isinstance(found, Found)
@@ -184,8 +184,8 @@ async def test_it_is_known_when_the_last_renewal_of_an_epoch_was_sent(bench: Ben
 async def test_wishes_that_were_left_out_are_known(bench: Bench) -> None:
     await bench.begun()
     assert not bench.one.ignored
-    wish = {"metadata": {"annotations": {"gantrymq.dev/preferred": "broker-2"}}}
-    bench.api.objects.patch(KEY, wish)
+    requests = {"metadata": {"annotations": {"gantrymq.dev/preferred": "broker-2"}}}
+    bench.api.objects.patch(KEY, requests)
     await bench.one.read()
     [ignored] = bench.one.ignored
     assert "gantrymq.dev/preferred is 'broker-2'" in ignored

@@ -56,8 +56,8 @@ async def name_server(folder: Path, tls: Mapping[str, str]) -> AsyncIterator[Nam
 
 
 @pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A start is over when it is known what became of the registration, on a slow machine too."""
+def _long_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a start wait for the outcome of its registration, on a slow machine too."""
     monkeypatch.setattr(registrar, "START_SECONDS", 60.0)
 
 

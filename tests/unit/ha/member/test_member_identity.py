@@ -58,8 +58,8 @@ def older_group(epochs: int) -> Group:
     """Which had so many masters, and messages of its own."""
     group = well(1, 2, 3, messages=0)
     for epoch in range(2, epochs + 1):
-        wish = OperatorRequests(switch_to=epoch % 3 + 1, number=epoch)
-        group.lease.edit(replace(lease_of(group), operator_requests=wish))
+        requests = OperatorRequests(switch_to=epoch % 3 + 1, number=epoch)
+        group.lease.edit(replace(lease_of(group), operator_requests=requests))
         group.run(3.0)
         group.until("well")
     for number in range(100, 105):
@@ -229,8 +229,8 @@ def test_unclean_elections_help_the_last_of_the_set(allows: bool) -> None:
     group = well(1, 2)
     for node in group.nodes.values():
         node.lose_power()
-    wish = OperatorRequests(allows_unclean=allows)
-    group.lease.edit(replace(lease_of(group), operator_requests=wish))
+    requests = OperatorRequests(allows_unclean=allows)
+    group.lease.edit(replace(lease_of(group), operator_requests=requests))
     group.nodes[2].start()
     group.run(40.0)
     assert (group.master is group.nodes[2]) == allows, group.story()

@@ -28,7 +28,7 @@ from gantrymq.runtime.http.kube_api import (
 
 
 @pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def _long_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Allow for a busy machine, which answers late."""
     monkeypatch.setattr(kube_api, "REQUEST_SECONDS", 60.0)
 

@@ -98,7 +98,7 @@ class Conflicts:
             if key in self._lasting:
                 self._ends(key)
         elif key not in self._lasting:
-            self._arises(key, _two_wishes(group, client), wall_ms)
+            self._arises(key, _two_subscriptions(group, client), wall_ms)
 
     def _arises(self, key: Key, text: str, wall_ms: int) -> None:
         kind, group, client_id = key
@@ -121,9 +121,9 @@ def _lasts(group: ConsumerGroup, conflict: Conflict) -> bool:
     return group.is_shared(conflict.client_id)
 
 
-def _two_wishes(group: ConsumerGroup, client: Client) -> str:
-    wishes = [(each, group.wants_of(each)) for each in (client, *group.clients.values())]
-    said = [(each, wants) for each, wants in wishes if wants is not None]
+def _two_subscriptions(group: ConsumerGroup, client: Client) -> str:
+    subscriptions = [(each, group.wants_of(each)) for each in (client, *group.clients.values())]
+    said = [(each, wants) for each, wants in subscriptions if wants is not None]
     one, wants = said[0]
     other, other_wants = next(each for each in said if each[1] != wants)
     return (

@@ -14,35 +14,35 @@ UNCLEAN = replace(Lease(), operator_requests=OperatorRequests(allows_unclean=Tru
 
 
 def test_it_counts_from_when_the_renewal_was_sent() -> None:
-    tenure = LeaseTimer(PLACE)
-    assert tenure.ends_at(None) == float("-inf")
-    tenure.renew(10.0)
-    assert tenure.ends_at(None) == 10.0 + LEASE_DEADLINE_SECONDS
-    assert tenure.asks_at == 10.0 + ASK_AFTER_SECONDS
-    tenure.end()
-    assert tenure.ends_at(None) == float("-inf")
+    lease_timer = LeaseTimer(PLACE)
+    assert lease_timer.ends_at(None) == float("-inf")
+    lease_timer.renew(10.0)
+    assert lease_timer.ends_at(None) == 10.0 + LEASE_DEADLINE_SECONDS
+    assert lease_timer.asks_at == 10.0 + ASK_AFTER_SECONDS
+    lease_timer.end()
+    assert lease_timer.ends_at(None) == float("-inf")
 
 
 def test_promises_make_it_longer_and_never_shorter() -> None:
-    tenure = LeaseTimer(PLACE)
-    tenure.renew(10.0)
-    assert tenure.ends_at(12.0) == 12.0 + LEASE_DEADLINE_SECONDS
-    assert tenure.ends_at(9.0) == 10.0 + LEASE_DEADLINE_SECONDS
+    lease_timer = LeaseTimer(PLACE)
+    lease_timer.renew(10.0)
+    assert lease_timer.ends_at(12.0) == 12.0 + LEASE_DEADLINE_SECONDS
+    assert lease_timer.ends_at(9.0) == 10.0 + LEASE_DEADLINE_SECONDS
 
 
 def test_all_in_sync_members_must_promise_and_all_configured_to_a_lone_master() -> None:
-    tenure = LeaseTimer(PLACE)
-    assert tenure.must_promise(Lease(), InSyncReplicas(1, {1, 2}, 0.0, flushes=False)) == frozenset(
-        {2}
-    )
-    assert tenure.must_promise(Lease(), InSyncReplicas(1, {1}, 0.0, flushes=False)) == frozenset(
-        {2, 3}
-    )
+    lease_timer = LeaseTimer(PLACE)
+    assert lease_timer.must_promise(
+        Lease(), InSyncReplicas(1, {1, 2}, 0.0, flushes=False)
+    ) == frozenset({2})
+    assert lease_timer.must_promise(
+        Lease(), InSyncReplicas(1, {1}, 0.0, flushes=False)
+    ) == frozenset({2, 3})
 
 
 def test_where_others_may_be_master_all_have_to_promise() -> None:
-    tenure = LeaseTimer(PLACE)
-    assert tenure.must_promise(UNCLEAN, InSyncReplicas(1, {1, 2}, 0.0, flushes=False)) == frozenset(
-        {2, 3}
-    )
-    assert tenure.must_promise(UNCLEAN, InSyncReplicas(1, {1}, 0.0, flushes=False)) is None
+    lease_timer = LeaseTimer(PLACE)
+    assert lease_timer.must_promise(
+        UNCLEAN, InSyncReplicas(1, {1, 2}, 0.0, flushes=False)
+    ) == frozenset({2, 3})
+    assert lease_timer.must_promise(UNCLEAN, InSyncReplicas(1, {1}, 0.0, flushes=False)) is None
