@@ -219,7 +219,7 @@ class MetadataReplication:
     def _store(self, name: str) -> None:
         self._unstored[name] = taken = object()
         self._state.task_runner.start_in_role(
-            self._stored(name, taken), partial(self._is_stored, name, taken), self._broke
+            self._stored(name, taken), partial(self._is_stored, name, taken), self._failed
         )
 
     def _stored(self, name: str, taken: object) -> Task[None]:
@@ -237,7 +237,7 @@ class MetadataReplication:
         if self._unstored.get(name) is taken:
             del self._unstored[name]
 
-    def _broke(self, error: Exception) -> None:
+    def _failed(self, error: Exception) -> None:
         self._state.effects.broken("storing a replicated table raised an exception", error)
 
     # ------------------------------------------------------------------ progress tables
@@ -300,7 +300,7 @@ class MetadataReplication:
         out, coming = consumption_table.decode(content)
         self._pops.take_table(out)
         self._coming = coming
-        self._state.task_runner.start_in_role(self._come_in(coming), lambda _: None, self._broke)
+        self._state.task_runner.start_in_role(self._come_in(coming), lambda _: None, self._failed)
 
     def _come_in(self, coming: Offsets) -> Task[None]:
         while (yield from tasks.saved(File.POPS)) is not None:
@@ -326,7 +326,7 @@ class MetadataReplication:
         state.task_runner.start(
             self._out_is_safe(),
             lambda _: state.files.release(File.OFFSETS, File.POPS),
-            self._broke,
+            self._failed,
         )
         self._replace_consumption(coming)
 

@@ -157,7 +157,7 @@ class SlaveSynchronizer:
             self._master = master
         self._is_busy = True
         self._due = now + ROUND_SECONDS
-        self._state.task_runner.start_in_role(self._round(), self._ended, self._broke)
+        self._state.task_runner.start_in_role(self._round(), self._ended, self._failed)
 
     def _look(self) -> None:
         try:
@@ -171,7 +171,7 @@ class SlaveSynchronizer:
     def _ended(self, _: object) -> None:
         self._is_busy = False
 
-    def _broke(self, error: Exception) -> None:
+    def _failed(self, error: Exception) -> None:
         self._is_busy = False
         self._state.effects.broken("copying tables from the master raised an exception", error)
 

@@ -64,7 +64,7 @@ class Delivery:
         self._state.task_runner.start_in_role(
             tasks.put_accepted(record, waits=False),
             lambda answer: self._answered(record, answer),
-            lambda error: self._broke(record, error),
+            lambda error: self._failed(record, error),
         )
 
     def _answered(self, record: Record, answer: object) -> None:
@@ -85,7 +85,7 @@ class Delivery:
                 self._count(record)
         self._one_less()
 
-    def _broke(self, record: Record, error: Exception) -> None:
+    def _failed(self, record: Record, error: Exception) -> None:
         self._state.effects.broken("storing a due message raised an exception", error)
         self._again.append(record)
         self._one_less()

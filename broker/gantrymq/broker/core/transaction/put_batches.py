@@ -21,7 +21,7 @@ def put_together(state: State, records: Sequence[Record], *, waits: bool) -> Tas
     *before, last = records
     answers: list[object] = []
     for number, record in enumerate(before):
-        state.task_runner.start(tasks.put_accepted(record, waits=waits), answers.append, _broke)
+        state.task_runner.start(tasks.put_accepted(record, waits=waits), answers.append, _failed)
         if answers:
             assert number == 0, "a message was taken and the next one of its group was not"
             refused = answers[0]
@@ -30,5 +30,5 @@ def put_together(state: State, records: Sequence[Record], *, waits: bool) -> Tas
     return (yield from tasks.put_accepted(last, waits=waits))
 
 
-def _broke(error: Exception) -> None:
+def _failed(error: Exception) -> None:
     raise error
