@@ -33,21 +33,21 @@ def told(broker: PoppedBroker, requests: list[Request]) -> list[bool | None]:
     return answers
 
 
-def test_one_message_is_told_to_the_request_that_came_last() -> None:
+def test_message_is_announced_to_the_latest_request() -> None:
     broker = PoppedBroker()
     requests = [notify(broker) for _ in range(3)]
     broker.store("a")
     assert told(broker, requests) == [None, None, True]
 
 
-def test_one_message_is_told_to_one_request_for_its_queue_and_one_for_all() -> None:
+def test_message_is_announced_to_one_request_for_its_queue_and_one_for_all_queues() -> None:
     broker = PoppedBroker()
     requests = [notify(broker, queue_id) for queue_id in (0, 0, -1, -1, 1)]
     broker.store("a")
     assert told(broker, requests) == [None, True, None, True, None]
 
 
-def test_each_message_is_told_to_one_request() -> None:
+def test_each_message_is_announced_to_one_request() -> None:
     broker = PoppedBroker()
     requests = [notify(broker) for _ in range(4)]
     broker.store("a", "b")
@@ -56,14 +56,14 @@ def test_each_message_is_told_to_one_request() -> None:
     assert told(broker, requests) == [None, True, True, True]
 
 
-def test_a_message_is_told_to_each_group() -> None:
+def test_message_is_announced_to_each_group() -> None:
     broker = PoppedBroker()
     requests = [notify(broker, group=group) for group in ("G", "H", "G", "H")]
     broker.store("a")
     assert told(broker, requests) == [None, None, True, True]
 
 
-def test_a_request_that_waits_on_is_told_when_its_time_is_up() -> None:
+def test_request_is_answered_when_its_time_is_up() -> None:
     broker = PoppedBroker()
     requests = [notify(broker, poll_ms=2_000) for _ in range(2)]
     broker.store("a")
@@ -72,7 +72,7 @@ def test_a_request_that_waits_on_is_told_when_its_time_is_up() -> None:
     assert told(broker, requests) == [True, True]
 
 
-def test_a_message_that_a_pop_took_is_told_to_no_notification() -> None:
+def test_message_that_a_pop_took_is_not_announced() -> None:
     broker = PoppedBroker()
     requests = [notify(broker), notify(broker)]
     pop = broker.pop(queue_id=-1)
@@ -90,7 +90,7 @@ def test_one_message_answers_one_pop_that_waits_for_all_queues() -> None:
     assert [broker.broker.is_held(each) for each in pops] == [False, True, True]
 
 
-def test_a_message_that_comes_back_is_told_to_one_request() -> None:
+def test_message_that_becomes_visible_again_is_announced_to_one_request() -> None:
     broker = PoppedBroker()
     broker.store("a")
     (message,) = broker.popped(invisible_time=1_000)
@@ -101,7 +101,7 @@ def test_a_message_that_comes_back_is_told_to_one_request() -> None:
     assert bodies(broker.popped()) == [message.body]
 
 
-def test_a_topic_that_was_created_again_is_told_from_its_first_message() -> None:
+def test_topic_that_was_created_again_is_announced_from_its_first_message() -> None:
     broker = PoppedBroker()
     requests = [notify(broker) for _ in range(3)]
     broker.store("a", "b")
@@ -111,7 +111,7 @@ def test_a_topic_that_was_created_again_is_told_from_its_first_message() -> None
     assert told(broker, requests) == [True, True, True]
 
 
-def test_one_turn_tells_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_turn_tries_a_limited_number_of_notifications(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "TRIES_A_TURN", 2)
     broker = PoppedBroker()
     requests = [notify(broker) for _ in range(5)]

@@ -74,7 +74,7 @@ def test_a_file_that_was_on_its_way_moves_no_offset_of_a_topic_made_anew() -> No
     assert broker.stored() is None
 
 
-def test_what_is_out_of_a_deleted_topic_is_in_no_file_when_that_is_answered() -> None:
+def test_deleted_topic_has_no_in_flight_messages_on_disk_when_the_deletion_is_answered() -> None:
     broker = PoppedBroker()
     broker.store("a", "b")
     broker.popped()
@@ -84,7 +84,7 @@ def test_what_is_out_of_a_deleted_topic_is_in_no_file_when_that_is_answered() ->
     assert b"T@G" not in broker.broker.saved[File.POPS]
 
 
-def test_what_a_pop_reads_while_its_topic_goes_is_not_out_of_the_new_one() -> None:
+def test_pop_that_reads_during_a_topic_deletion_takes_nothing_of_the_new_topic() -> None:
     disk = MemoryDisk()
     before = PoppedBroker(disk=disk)
     before.store("old", "older")
@@ -102,7 +102,7 @@ def test_what_a_pop_reads_while_its_topic_goes_is_not_out_of_the_new_one() -> No
     assert len(broker.state.in_flight) == 0
 
 
-def test_what_was_due_when_its_topic_went_does_not_come_again() -> None:
+def test_message_due_for_redelivery_is_dropped_with_its_topic() -> None:
     broker = PoppedBroker()
     broker.store("old")
     broker.popped()
@@ -169,7 +169,7 @@ def test_a_group_that_is_made_anew_at_once_begins_anew_too() -> None:
     assert bodies(messages(broker.answer(waiting))) == ["d"]
 
 
-def test_a_group_that_is_deleted_without_its_offsets_keeps_what_is_out() -> None:
+def test_group_deleted_without_its_offsets_keeps_its_in_flight_messages() -> None:
     broker = PoppedBroker()
     broker.store("a", "b")
     first, _ = broker.popped()

@@ -44,7 +44,7 @@ def test_a_message_is_out_until_its_copy_is_on_disk() -> None:
     assert len(broker.state.in_flight) == 0
 
 
-def test_what_cannot_be_copied_once_comes_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_copy_of_a_message_is_retried_later(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = PoppedBroker()
     broker.store("a")
     broker.popped(invisible_time=1_000)
@@ -73,7 +73,7 @@ def test_more_than_a_round_takes_come_again() -> None:
     assert sorted(found) == sorted(names)
 
 
-def test_a_group_with_too_much_out_waits_for_what_comes_back(
+def test_group_at_its_in_flight_limit_waits_for_an_acknowledgement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "GROUP_IN_FLIGHT_MAX", 2)
@@ -87,7 +87,7 @@ def test_a_group_with_too_much_out_waits_for_what_comes_back(
     assert bodies(messages(broker.answer(waiting))) == ["c"]
 
 
-def test_what_the_log_lost_is_said_and_dropped() -> None:
+def test_in_flight_message_that_the_log_lost_is_logged_and_dropped() -> None:
     broker = PoppedBroker()
     broker.store("a")
     broker.popped()
@@ -113,7 +113,7 @@ def test_a_message_whose_properties_are_full_comes_again_all_the_same(room_bytes
     assert broker.stored(RETRY) == 2
 
 
-def test_what_cannot_be_stored_again_stays_out_until_it_can() -> None:
+def test_message_whose_copy_is_refused_stays_in_flight_until_it_can_be_stored() -> None:
     broker = PoppedBroker()
     broker.store("a", "b" * 4000)
     broker.popped(invisible_time=1_000)

@@ -52,7 +52,7 @@ def test_consumer_that_reconnects_to_a_member_with_a_full_disk_is_closed_again()
     assert reader.close_reason is not None
 
 
-def test_what_is_there_can_be_read() -> None:
+def test_stored_messages_can_still_be_read() -> None:
     old, _ = old_and_new()
     fill(old)
     old.pass_time(2 * LOOK_SECONDS)

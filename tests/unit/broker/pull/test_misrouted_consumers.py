@@ -83,7 +83,7 @@ def offset_at(member: OpenedBroker) -> int | None:
     return member.state.offsets.find("G", "T", 0)
 
 
-def test_what_is_committed_here_the_master_knows() -> None:
+def test_commit_at_a_follower_is_forwarded_to_the_master() -> None:
     for have_one_address in (True, False):
         master, follower = members(have_one_address=have_one_address)
         assert Reader(follower).commit().code == ResponseCode.SUCCESS
@@ -105,7 +105,7 @@ def test_the_master_judges_a_commit() -> None:
     assert offset_at(master) == 1
 
 
-def test_a_master_that_cannot_be_reached_is_told_of() -> None:
+def test_commit_is_refused_as_busy_when_the_master_is_unreachable() -> None:
     _, follower = members()
     follower.reachable.clear()
     answer = Reader(follower).commit()
@@ -131,7 +131,7 @@ def test_a_slave_of_fixed_roles_keeps_it() -> None:
 
 
 @pytest.mark.parametrize("flag", [0, COMMITS])
-def test_consumer_that_knows_go_away_gets_it_after_a_while(flag: int) -> None:
+def test_consumer_that_supports_go_away_gets_it_after_a_while(flag: int) -> None:
     _, follower = members()
     reader = Reader(follower)
     if not flag:

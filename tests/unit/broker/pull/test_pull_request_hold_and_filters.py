@@ -73,7 +73,7 @@ def is_asked_anew_from(answer: Command, offset: int) -> bool:
 
 @pytest.mark.parametrize("then", KINDS)
 @pytest.mark.parametrize("first", KINDS)
-def test_what_only_the_new_filter_wants_comes_with_the_next_pull(
+def test_message_that_only_the_new_filter_matches_comes_with_the_next_pull(
     pulls: PulledBroker, first: str, then: str
 ) -> None:
     subscribe(pulls, "A", first, version=1)
@@ -85,7 +85,9 @@ def test_what_only_the_new_filter_wants_comes_with_the_next_pull(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_only_the_old_filter_wants_is_not_passed_by(pulls: PulledBroker, kind: str) -> None:
+def test_message_that_only_the_old_filter_matches_is_not_skipped(
+    pulls: PulledBroker, kind: str
+) -> None:
     subscribe(pulls, "A", kind, version=1)
     request = held(pulls, 1)
     subscribe(pulls, "B", kind, version=2, channel=FakeChannel())
@@ -103,7 +105,7 @@ def test_a_filter_by_tags_that_all_wanted_before_is_a_change_too(pulls: PulledBr
     assert is_asked_anew_from(pulls.answer(request), 0)
 
 
-def test_what_the_old_filter_held_back_is_found_by_the_new_one(pulls: PulledBroker) -> None:
+def test_message_that_the_old_filter_rejected_is_found_by_the_new_one(pulls: PulledBroker) -> None:
     subscribe(pulls, "A", version=1)
     request = held(pulls, 1)
     pulls.store("early", TAGS="B")

@@ -59,7 +59,7 @@ def test_a_message_that_failed_comes_again_soon() -> None:
     assert (again.body, again.times) == ("a", 1)
 
 
-def test_the_old_handle_is_worth_nothing() -> None:
+def test_old_handle_is_invalid_after_a_change_of_invisible_time() -> None:
     broker = PoppedBroker()
     broker.store("a")
     (message,) = broker.popped()
@@ -144,7 +144,7 @@ def test_the_long_names_and_javas_bytes_are_read_as_well() -> None:
 
 
 @pytest.mark.parametrize("acks", [[], [{"c": "G", "t": "T", "r": "0", "b": ""}]])
-def test_nothing_to_acknowledge_is_said(acks: list[JsonObject]) -> None:
+def test_batch_acknowledgement_without_a_known_message_is_refused(acks: list[JsonObject]) -> None:
     assert batch(PoppedBroker(), *acks).code == ResponseCode.NO_MESSAGE
 
 
@@ -165,7 +165,7 @@ def test_bits_without_end_are_refused() -> None:
 # ---------------------------------------------------------------------- what is refused
 
 
-def test_what_cannot_be_out_is_refused() -> None:
+def test_handle_that_no_pop_can_have_returned_is_refused() -> None:
     broker = PoppedBroker()
     broker.store("a")
     (message,) = broker.popped()
@@ -238,7 +238,7 @@ def test_the_same_attempt_gets_the_same_batch() -> None:
     assert broker.popped(**{**one, "attempt_id": "y"}) == []
 
 
-def test_a_message_in_order_that_failed_is_due_when_it_says() -> None:
+def test_failed_ordered_message_is_due_after_its_invisible_time() -> None:
     broker = PoppedBroker()
     broker.store("a", "b")
     first, _ = broker.popped(order="true", invisible_time=300_000)
@@ -268,7 +268,7 @@ def test_a_crash_brings_a_batch_in_order_back_at_once() -> None:
     assert bodies(again.popped(order="true")) == ["b"]
 
 
-def test_a_late_acknowledgement_in_order_skips_nothing_that_a_crash_brought_back() -> None:
+def test_late_ordered_acknowledgement_after_a_crash_skips_no_message() -> None:
     broker = PoppedBroker()
     broker.store(*"abcd")
     first, second, _, last = broker.popped(order="true")

@@ -83,7 +83,7 @@ def subscribe(broker: OpenedBroker, *topics: str) -> None:
     broker.state.clients.add_consumer(data, client)
 
 
-def test_a_topics_queues_are_told() -> None:
+def test_topic_statistics_list_the_queues() -> None:
     broker = opened()
     answer = broker.ask(RequestCode.GET_TOPIC_STATS_INFO, GetTopicStatsRequest(topic="T"))
     assert TopicStatsTable.from_json(loads(answer.body)).queues == {
@@ -131,7 +131,7 @@ def test_unknown_group_has_empty_figures() -> None:
     assert consume_stats(OpenedBroker()) == ConsumeStats()
 
 
-def test_all_groups_are_told_with_what_they_are_behind() -> None:
+def test_consume_statistics_of_all_groups_have_their_lag() -> None:
     broker = opened()
     state = broker.state
     state.topics.put(TopicConfig("O", 1, 1, order=True), 1)
@@ -161,7 +161,7 @@ def test_many_queues_let_others_go_first() -> None:
     assert len(ConsumeStats.from_json(loads(answer.body)).queues) == 1000
 
 
-def test_what_no_frame_can_carry_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statistics_that_no_frame_can_carry_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue_figures, "ENTRIES_BYTES_MAX", 150)
     broker = opened()
     broker.state.offsets.commit("g", "T", 0, 3)
@@ -181,7 +181,7 @@ def spans(broker: OpenedBroker) -> QueryConsumeTimeSpanBody:
     return QueryConsumeTimeSpanBody.from_json(loads(answer.body))
 
 
-def test_times_of_queues_are_told() -> None:
+def test_time_spans_of_queues_are_returned() -> None:
     broker = opened()
     first, last = stored_ms(broker, 0), stored_ms(broker, 4)
     broker.state.offsets.commit("g", "T", 0, 3)
@@ -210,7 +210,7 @@ def test_groups_of_a_topic_are_found_by_offsets_and_by_subscriptions() -> None:
     assert GroupList.from_json(loads(answer.body)).groups == ("g", "h")
 
 
-def test_a_groups_topics_and_subscriptions_are_told() -> None:
+def test_topics_and_subscriptions_of_a_group_are_returned() -> None:
     broker = opened()
     subscribe(broker, "T")
     broker.state.offsets.commit("g", "T", 0, 0)

@@ -63,7 +63,7 @@ def saved(broker: OpenedBroker, group: str = "g") -> int | None:
     return OpenedBroker(files=broker.saved, identity=SLAVE).state.offsets.find(group, "T", 0)
 
 
-def test_what_was_committed_is_answered() -> None:
+def test_query_returns_the_committed_offset() -> None:
     broker = opened()
     assert update(broker, 3).code == ResponseCode.SUCCESS
     answer = query(broker)
@@ -121,7 +121,7 @@ def test_a_commit_reaches_the_disk_in_time() -> None:
     assert saved(broker) == 3
 
 
-def test_a_commit_while_a_reset_is_pending_counts_for_nothing() -> None:
+def test_commit_while_a_reset_is_pending_is_ignored() -> None:
     broker = opened()
     broker.state.resets.assign("g", "T", 0, 1)
     answer = update(broker, 3)
@@ -129,7 +129,7 @@ def test_a_commit_while_a_reset_is_pending_counts_for_nothing() -> None:
     assert broker.state.offsets.find("g", "T", 0) is None
 
 
-def test_commits_of_nothing_are_refused() -> None:
+def test_commit_for_an_unknown_group_topic_or_queue_is_refused() -> None:
     broker = opened()
     answer = update(broker, 1, group="h")
     assert answer.code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST

@@ -22,7 +22,7 @@ def test_crash_makes_messages_visible_whose_pop_was_not_saved() -> None:
     assert bodies(again.popped()) == ["a", "b"]
 
 
-def test_a_crash_leaves_out_what_is_in_the_file() -> None:
+def test_messages_in_the_file_stay_in_flight_after_a_crash() -> None:
     broker = PoppedBroker()
     broker.store("a", "b", "c")
     first, second, _ = broker.popped()
@@ -81,7 +81,7 @@ def test_a_reset_is_not_undone_by_a_file_that_was_on_its_way() -> None:
     assert broker.stored() == 1
 
 
-def test_a_file_that_is_newer_than_the_offsets_counts_nothing_twice() -> None:
+def test_file_that_is_newer_than_the_offsets_counts_no_message_twice() -> None:
     broker = PoppedBroker()
     broker.store("a", "b")
     broker.popped()
@@ -97,7 +97,7 @@ def test_a_file_that_is_newer_than_the_offsets_counts_nothing_twice() -> None:
     assert again.popped() == []
 
 
-def test_a_stop_writes_down_what_is_out() -> None:
+def test_stop_saves_the_in_flight_messages() -> None:
     broker = PoppedBroker()
     broker.store("a", "b")
     waiting = broker.pop(queue_id=1)

@@ -19,7 +19,7 @@ def test_popped_messages_are_invisible_to_other_consumers() -> None:
     assert broker.popped() == []
 
 
-def test_an_answer_says_what_a_client_makes_handles_of() -> None:
+def test_answer_has_the_fields_from_which_clients_make_handles() -> None:
     broker = PoppedBroker()
     broker.store("a", "b")
     answer = broker.answer(broker.pop(max_msg_nums=1))
@@ -53,7 +53,7 @@ def test_acknowledged_messages_move_the_offset_and_never_come_again() -> None:
     assert broker.popped() == []
 
 
-def test_what_is_not_acknowledged_comes_again_from_the_retry_topic() -> None:
+def test_unacknowledged_message_comes_again_from_the_retry_topic() -> None:
     broker = PoppedBroker()
     broker.store("a", "b", KEYS="k")
     first, second = broker.popped()
@@ -72,7 +72,7 @@ def test_what_is_not_acknowledged_comes_again_from_the_retry_topic() -> None:
     assert (broker.stored(), broker.stored(RETRY)) == (2, 1)
 
 
-def test_it_comes_as_often_as_it_takes() -> None:
+def test_unacknowledged_message_comes_again_each_time() -> None:
     broker = PoppedBroker()
     broker.store("a")
     times = []
@@ -83,7 +83,7 @@ def test_it_comes_as_often_as_it_takes() -> None:
     assert times == [0, 1, 2, 3]
 
 
-def test_a_late_acknowledgement_is_taken_and_means_nothing() -> None:
+def test_late_acknowledgement_is_accepted_without_effect() -> None:
     broker = PoppedBroker()
     broker.store("a")
     (message,) = broker.popped()
@@ -100,14 +100,14 @@ def test_a_filter_lets_only_its_tags_out() -> None:
     assert broker.popped(exp="C", exp_type="TAG") == []
 
 
-def test_what_the_filter_passed_over_is_behind_the_group() -> None:
+def test_message_that_the_filter_rejects_counts_as_consumed() -> None:
     broker = PoppedBroker()
     broker.store("a", TAGS="A")
     assert broker.popped(exp="C", exp_type="TAG") == []
     assert broker.stored() == 1
 
 
-def test_sql92_chooses_by_properties_also_what_comes_again() -> None:
+def test_sql92_filter_applies_to_redelivered_messages() -> None:
     broker = PoppedBroker()
     broker.store("low", n="1")
     broker.store("high", n="9")
@@ -125,14 +125,14 @@ def test_a_pop_waits_until_something_arrives() -> None:
     assert bodies(messages(broker.answer(waiting))) == ["a"]
 
 
-def test_a_pop_of_another_queue_goes_on_waiting() -> None:
+def test_message_does_not_wake_a_pop_of_another_queue() -> None:
     broker = PoppedBroker()
     waiting = broker.pop(queue_id=1)
     broker.store("a", queue_id=2)
     assert broker.broker.is_held(waiting)
 
 
-def test_a_pop_that_waits_gets_what_comes_again() -> None:
+def test_waiting_pop_gets_a_message_that_becomes_visible_again() -> None:
     broker = PoppedBroker()
     broker.store("a")
     broker.popped(invisible_time=5_000)
@@ -162,7 +162,7 @@ def test_time_is_up() -> None:
     assert (answer.ext or {})["restNum"] == "0"
 
 
-def test_a_client_that_left_takes_nothing_with_it() -> None:
+def test_pop_of_a_closed_connection_takes_no_message() -> None:
     broker = PoppedBroker()
     channel = FakeChannel()
     waiting = broker.pop(channel=channel)
@@ -172,7 +172,7 @@ def test_a_client_that_left_takes_nothing_with_it() -> None:
     assert bodies(broker.popped()) == ["a"]
 
 
-def test_a_group_that_begins_at_the_end_gets_what_is_new() -> None:
+def test_group_that_begins_at_the_end_gets_the_newest_message() -> None:
     broker = PoppedBroker()
     broker.store("old", "newest")
     broker.state.memory_bytes = 0
@@ -192,7 +192,9 @@ def test_a_group_that_begins_at_the_end_gets_what_is_new() -> None:
         ({"attempt_id": "x" * 257}, ResponseCode.INVALID_PARAMETER, "attemptId has 257 characters"),
     ],
 )
-def test_what_may_not_be_is_refused(fields: dict[str, object], code: int, word: str) -> None:
+def test_invalid_pop_is_refused_with_its_reason(
+    fields: dict[str, object], code: int, word: str
+) -> None:
     broker = PoppedBroker()
     answer = broker.answer(broker.pop(channel=None, **fields))
     assert answer.code == code
@@ -221,7 +223,7 @@ def test_a_reset_has_the_group_go_on_there() -> None:
     assert sorted(bodies(broker.popped())) == ["a", "b", "c"]
 
 
-def test_an_offset_behind_the_queues_end_skips_nothing_to_come() -> None:
+def test_offset_behind_the_end_of_the_queue_skips_no_later_message() -> None:
     broker = PoppedBroker()
     broker.store("a")
     broker.state.offsets.commit("G", "T", 0, 99)
@@ -288,7 +290,7 @@ def test_waiting_pops_are_counted() -> None:
 
 
 @pytest.mark.parametrize("queue_id", [0, -1])
-def test_what_arrives_while_a_pop_reads_from_the_disk_is_not_missed(queue_id: int) -> None:
+def test_message_that_arrives_while_a_pop_reads_the_disk_is_not_missed(queue_id: int) -> None:
     disk = MemoryDisk()
     before = PoppedBroker(disk=disk)
     before.store("a", "b", TAGS="others")

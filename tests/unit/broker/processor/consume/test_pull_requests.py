@@ -30,7 +30,7 @@ def pulls() -> PulledBroker:
     return PulledBroker()
 
 
-def test_what_lies_in_the_queue_is_answered_as_it_lies_in_the_log(pulls: PulledBroker) -> None:
+def test_pull_returns_the_records_of_the_log_unchanged(pulls: PulledBroker) -> None:
     pulls.store("a", "b", "c")
     answer = pulls.ask(1)
     assert (answer.code, answer.remark) == (ResponseCode.SUCCESS, "FOUND")
@@ -68,7 +68,7 @@ def test_a_lite_pull_is_a_pull(pulls: PulledBroker) -> None:
         (1, 7, 21, "NO_MESSAGE_IN_QUEUE", 0),
     ],
 )
-def test_where_there_is_nothing_the_answer_says_where_to_go_on(
+def test_pull_that_finds_nothing_returns_the_next_offset(
     pulls: PulledBroker, queue_id: int, offset: int, code: int, remark: str, next_offset: int
 ) -> None:
     pulls.store("a", "b")
@@ -155,7 +155,7 @@ def test_a_queue_that_the_topic_does_not_have_is_refused(
         ("a", "XPATH", "XPATH filters are unknown"),
     ],
 )
-def test_a_subscription_that_means_nothing_is_refused(
+def test_subscription_that_cannot_be_parsed_is_refused(
     pulls: PulledBroker, text: str, kind: str, why: str
 ) -> None:
     answer = pulls.ask(subscription=text, expression_type=kind)
@@ -175,7 +175,7 @@ def test_filters_by_tag_are_read_up_to_a_length(pulls: PulledBroker) -> None:
     assert "32768 characters" in (answer.remark or "")
 
 
-def test_classes_do_not_filter_and_the_remark_names_what_does(pulls: PulledBroker) -> None:
+def test_class_filter_is_refused_with_a_hint_at_sql92(pulls: PulledBroker) -> None:
     answer = pulls.ask(sys_flag=SUBSCRIBES | CLASS_FILTER)
     assert answer.code == ResponseCode.SYSTEM_ERROR
     assert answer.remark is not None
@@ -252,12 +252,12 @@ def test_the_offset_that_comes_along_is_committed(pulls: PulledBroker) -> None:
     assert pulls.state.offsets.pulled("G", "T", 0) == 2
 
 
-def test_a_pull_that_is_refused_commits_nothing(pulls: PulledBroker) -> None:
+def test_refused_pull_commits_no_offset(pulls: PulledBroker) -> None:
     pulls.ask(1, sys_flag=COMMITS, commit_offset=0)
     assert pulls.state.offsets.find("G", "T", 0) is None
 
 
-def test_a_reset_is_told_once_and_not_undone_by_the_offset_that_comes_along(
+def test_reset_is_returned_once_and_overrides_the_commit_offset_of_the_pull(
     pulls: PulledBroker,
 ) -> None:
     pulls.store("a", "b", "c")
@@ -273,7 +273,7 @@ def test_a_reset_is_told_once_and_not_undone_by_the_offset_that_comes_along(
 # ---------------------------------------------------------------------- statistics
 
 
-def test_what_was_pulled_is_counted(pulls: PulledBroker) -> None:
+def test_pulled_messages_are_counted(pulls: PulledBroker) -> None:
     pulls.store("a", "b")
     pulls.ask()
     pulls.ask(2)

@@ -36,7 +36,7 @@ def suggested(answer: Command) -> str:
     return answer.ext["suggestWhichBrokerId"]
 
 
-def test_a_slave_serves_whatever_slave_read_enable_says() -> None:
+def test_slave_serves_pulls_without_slave_read_enable() -> None:
     answer = slave_with("a", "b").ask()
     assert (answer.code, bodies(answer)) == (ResponseCode.SUCCESS, ["a", "b"])
 
@@ -58,12 +58,12 @@ def test_a_slave_corrects_no_offset() -> None:
     assert (answer.code, place(answer)[0]) == (20, 9)
 
 
-def test_a_slave_may_be_told_to_correct_offsets() -> None:
+def test_slave_corrects_offsets_if_offset_check_in_slave_is_set() -> None:
     answer = slave_with("a", settings=BrokerSettings(offset_check_in_slave=True)).ask(9)
     assert (answer.code, place(answer)[0]) == (ResponseCode.PULL_OFFSET_MOVED, 1)
 
 
-def test_a_pull_waits_on_a_slave_for_what_it_lacks() -> None:
+def test_pull_waits_on_a_slave_for_messages_that_the_slave_lacks() -> None:
     """Rather than being asked again at once, for as long as the master is away."""
     pulls = slave_with("a")
     request = pulls.send(2, sys_flag=SUBSCRIBES | SUSPENDS, suspend_timeout_millis=15_000)
@@ -74,7 +74,7 @@ def test_a_pull_waits_on_a_slave_for_what_it_lacks() -> None:
     assert (answer.code, place(answer)[0], suggested(answer)) == (20, 2, "0")
 
 
-def test_a_pull_that_waits_on_a_slave_gets_what_arrives() -> None:
+def test_pull_held_by_a_slave_gets_the_next_message() -> None:
     pulls = slave_with("a")
     request = pulls.send(2, sys_flag=SUBSCRIBES | SUSPENDS, suspend_timeout_millis=15_000)
     pulls.state.identity = IDENTITY  # so that messages may be put: a slave's come by the log

@@ -94,7 +94,7 @@ def test_a_time_becomes_the_first_message_from_then_on() -> None:
         assert broker.state.resets.pending("g", "T", 0) == offset
 
 
-def test_it_is_in_the_file_and_in_the_log_when_it_is_answered() -> None:
+def test_reset_is_saved_and_logged_before_it_is_answered() -> None:
     broker = opened()
     broker.state.offsets.commit("g", "T", 0, 4, due=1000.0)
     reset(broker, START_MS + 2000)
@@ -105,7 +105,7 @@ def test_it_is_in_the_file_and_in_the_log_when_it_is_answered() -> None:
         assert part in line
 
 
-def test_consumers_cannot_undo_it_before_they_are_told() -> None:
+def test_commit_before_the_consumer_knows_of_the_reset_is_ignored() -> None:
     broker = opened()
     reset(broker, 0)
     commit = UpdateConsumerOffsetRequest(consumer_group="g", topic="T", queue_id=0, commit_offset=4)
@@ -126,11 +126,11 @@ def test_one_queue_is_reset_to_an_offset() -> None:
     assert answer.remark == "Target offset 6 not in consume queue range [0-5]"
 
 
-def test_an_offset_for_all_queues_counts_for_nothing() -> None:
+def test_offset_for_all_queues_is_ignored() -> None:
     assert offsets_in(reset(opened(), -1, queue_id=-1, offset=3)) == {0: 5, 1: 0}
 
 
-def test_resets_of_nothing_are_refused() -> None:
+def test_reset_of_an_unknown_topic_group_or_queue_is_refused() -> None:
     broker = opened()
     answer = reset(broker, 0, topic="U")
     assert (answer.code, answer.remark) == (17, "Topic U does not exist")
@@ -143,7 +143,7 @@ def test_resets_of_nothing_are_refused() -> None:
     assert not broker.state.offsets.topics_of("g")
 
 
-def test_older_clients_are_told_at_once_as_well() -> None:
+def test_older_clients_are_notified_at_once() -> None:
     broker = opened()
     newer, older, cpp = join(broker), join(broker, V4_9_8), join(broker, V4_9_8, LanguageCode.CPP)
     reset(broker, START_MS + 2000)
@@ -201,7 +201,7 @@ def test_4_9_tells_cpp_clients_in_their_form_when_the_tool_says_so() -> None:
     assert offsets_in(answer) == offsets_in(channel.told[0]) == {0: 5, 1: 0}
 
 
-def test_a_pull_that_waits_is_told_at_once() -> None:
+def test_held_pull_is_answered_at_once_after_a_reset() -> None:
     broker = opened()
     waiting = PulledBroker(broker).send(5, sys_flag=SUSPENDS | SUBSCRIBES, consumer_group="g")
     assert broker.is_held(waiting)
