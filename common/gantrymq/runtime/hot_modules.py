@@ -18,6 +18,7 @@ HOT_MODULES: Final = (
     "gantrymq.broker.core.engine.admission",
     "gantrymq.broker.core.engine.files",
     "gantrymq.broker.core.engine.latency",
+    "gantrymq.broker.core.engine.service_schedule",
     "gantrymq.broker.core.engine.table_texts",
     "gantrymq.broker.core.engine.task_runner",
     "gantrymq.broker.core.figures.messages",

@@ -21,15 +21,14 @@ the services.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final, final
 
-from gantrymq.base.bounds import NEVER
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core import startup
 from gantrymq.broker.core.acl import checks
-from gantrymq.broker.core.engine.periodic_service import ArrivalListener, PeriodicService
+from gantrymq.broker.core.engine.service_schedule import ServiceSchedule
 from gantrymq.broker.core.figures.requests import UNKNOWN_CODE, RequestFigures
 from gantrymq.broker.core.messages import (
     HELD,
@@ -44,7 +43,7 @@ from gantrymq.broker.core.messages import (
     Silent,
 )
 from gantrymq.broker.core.processor.handler import Handler
-from gantrymq.broker.core.processor.requests import handlers_by_code
+from gantrymq.broker.core.processor.requests import handlers_by_code, handlers_of_fast_listener
 from gantrymq.broker.core.replication import slave_refusals
 from gantrymq.broker.core.request_outcomes import RequestOutcomes
 from gantrymq.broker.core.send.send_forwarder import SENDS, SendForwarder
@@ -70,18 +69,8 @@ GROUP_BYTES_MAX: Final = 8 << 20
 # back at any time.
 CHECK_SECONDS: Final = 0.1
 
-# The listener two ports below the broker's refuses the request codes below, as in RocketMQ.
+# The listener two ports below the broker's, which refuses some requests.
 FAST_LISTENER: Final = "fast"
-_NOT_FAST: Final = frozenset(
-    {
-        RequestCode.PULL_MESSAGE,
-        RequestCode.LITE_PULL_MESSAGE,
-        RequestCode.POP_MESSAGE,
-        RequestCode.PEEK_MESSAGE,
-        RequestCode.NOTIFICATION,
-        RequestCode.POLLING_INFO,
-    }
-)
 
 
 @final
@@ -102,9 +91,9 @@ class Broker:
     """The core of one broker. It owns the state; the host owns sockets, files and the clock."""
 
     __slots__ = (
-        "_arrival_listeners",
         "_born_hosts",
         "_check_by",
+        "_fast_handlers",
         "_fed",
         "_figures",
         "_forwarder",
@@ -113,11 +102,10 @@ class Broker:
         "_is_settled",
         "_log_moves",
         "_outcomes",
-        "_periodic",
+        "_schedule",
         "_senders",
         "_services_due",
         "_store",
-        "_topic_listeners",
         "services",
         "state",
     )
@@ -127,11 +115,10 @@ class Broker:
         self.services: Services = Services(state)
         self._forwarder: SendForwarder = self.services.send_forwarder
         self._handlers: dict[int, Handler] = handlers_by_code(self.services)
+        self._fast_handlers: dict[int, Handler] = handlers_of_fast_listener(self._handlers)
         self._group_bytes_max: int = group_bytes_max
         self._figures: RequestFigures = state.request_figures
-        self._periodic: Sequence[PeriodicService] = self.services.periodic
-        self._arrival_listeners: Sequence[ArrivalListener] = self.services.arrival_listeners
-        self._topic_listeners: Mapping[str, ArrivalListener] = self.services.topic_listeners
+        self._schedule: ServiceSchedule = self.services.schedule()
         self._store: Store = state.store
         self._outcomes: RequestOutcomes = RequestOutcomes(state)
         self._fed: dict[int, _Sends] = {}
@@ -176,23 +163,14 @@ class Broker:
         self._begin_call(now, wall_ms)
         parked = self._forwarder.take_parked()
         self.services.role_controller.lead(epoch)
-        self._carry_out_parked(parked)
+        self._forwarder.carry_out(parked, self.handle)
 
     def pause(self, now: float, wall_ms: int, *, is_paused: bool) -> None:
         """Stop or resume taking sends. Sends taken before a pause are still acknowledged."""
         self._begin_call(now, wall_ms)
         self.services.role_controller.pause(is_paused=is_paused)
         if not is_paused:
-            self._carry_out_parked(self._forwarder.take_parked())
-
-    def _carry_out_parked(self, parked: Sequence[Request]) -> None:
-        state = self.state
-        for request in parked:
-            outcome = self.handle(request, state.now, state.wall_ms)
-            if isinstance(outcome, Reply):
-                state.effects.answer(request, outcome.command)
-            elif isinstance(outcome, Silent):
-                state.effects.release(request)
+            self._forwarder.carry_out(self._forwarder.take_parked(), self.handle)
 
     def follow(self, now: float, wall_ms: int) -> None:
         """Stop being the master: the broker appends nothing from this call on.
@@ -287,9 +265,9 @@ class Broker:
         state = self.state
         state.now, state.wall_ms = now, wall_ms
         code = request.command.code
-        handler = self._handlers.get(code)
         is_fast = request.channel.listener == FAST_LISTENER
-        if handler is None or (is_fast and code in _NOT_FAST):
+        handler = self._fast_handlers.get(code) if is_fast else self._handlers.get(code)
+        if handler is None:
             return self._outcomes.counted(request, Reply(not_supported(code)), UNKNOWN_CODE)
         refusal = checks.refuse(state, request) or slave_refusals.refuse(state, request)
         if refusal is not None:
@@ -332,42 +310,16 @@ class Broker:
         turn = self._store.turn(now, wall_ms)
         state.admission.appended(now, state.settings)
         self._take_answers(turn, now)
-        if turn.arrived:
-            self._arrived(turn.arrived)
+        if turn.arrived and self._schedule.arrived(turn.arrived):
+            self._is_settled = False
         if not self._is_settled or now >= self._check_by:
-            self._run_due(now)
+            self._run_services(now)
 
-    def _arrived(self, queues: Sequence[tuple[str, int]]) -> None:
-        """Notify the arrival listeners that consumers can read more of these queues."""
-        for listener in self._arrival_listeners:
-            if listener.arrived(queues):
-                self._is_settled = False
-        for queue in queues:
-            topic_listener = self._topic_listeners.get(queue[0])
-            if topic_listener is not None and topic_listener.arrived([queue]):
-                self._is_settled = False
-
-    def _run_due(self, now: float) -> None:
-        """Run the tasks and services that are due, and begin the file writes that are due."""
-        state = self.state
-        is_settled = state.task_runner.deadline() > now
-        state.task_runner.expire(now)
-        stalls, began = state.stalls, state.stalls.now()
-        due = NEVER
-        for service in self._periodic:
-            deadline = service.deadline()
-            if deadline <= now:
-                service.expire(now)
-                began = stalls.ended(began, type(service).__name__)
-                is_settled = False  # its work may have changed another service's deadline
-            elif deadline < due:
-                due = deadline
-        for save in state.files.take_due(now):
-            state.effects.add(save)
-        stalls.ended(began, "contents of files to save")
-        self._services_due = min(due, state.task_runner.deadline(), state.files.deadline())
+    def _run_services(self, now: float) -> None:
+        """Run everything that is due, and note when to run it next."""
+        self._is_settled = self._schedule.run(now)
+        self._services_due = self._schedule.due
         self._check_by = min(self._services_due, now + CHECK_SECONDS)
-        self._is_settled = is_settled
 
     def stored(self, turn: Turn, now: float, wall_ms: int) -> None:
         """What the store answered when it was closed."""
@@ -397,16 +349,12 @@ class Broker:
         """When `turn` has something to do, unless another call comes first."""
         if self._is_settled:
             return min(self._store.deadline(), self._services_due)
-        state = self.state
-        deadlines = [service.deadline() for service in self._periodic]
-        deadlines += (self._store.deadline(), state.task_runner.deadline(), state.files.deadline())
-        return min(deadlines)
+        return min(self._store.deadline(), self._schedule.deadline())
 
     def written(self, file: File, failure: str | None, now: float, wall_ms: int) -> None:
         """A file write ended; `failure` says why the file is unchanged, None if it succeeded."""
-        self._is_settled = False
+        self._begin_call(now, wall_ms)
         state = self.state
-        state.now, state.wall_ms = now, wall_ms
         if failure is not None:
             state.effects.warning(f"writing file failed file={file.value}: {failure}")
         state.task_runner.written(file, failure)
@@ -437,8 +385,7 @@ class Broker:
         self._senders.pop(channel, None)
         self.state.access.throttle.closed(channel)
         self.state.task_runner.closed(channel)
-        for service in self._periodic:
-            service.closed(channel)
+        self._schedule.closed(channel)
 
     def take_effects(self) -> list[Effect]:
         """The effects that are pending, in order; each is returned once."""

@@ -7,11 +7,12 @@ takes `Services`, so that its constructor says what it uses.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import final
 
 from gantrymq.broker.core.client.client_watch import ClientWatch
-from gantrymq.broker.core.engine.periodic_service import ArrivalListener, PeriodicService
+from gantrymq.broker.core.engine.periodic_service import PeriodicService
+from gantrymq.broker.core.engine.service_schedule import ServiceSchedule
 from gantrymq.broker.core.metadata.group_expiry import GroupExpiry
 from gantrymq.broker.core.metadata.routes import Routes
 from gantrymq.broker.core.monitoring.store_values import StoreValues
@@ -95,6 +96,19 @@ class Services:
         )
         state.stats.kernel_counts = self.kernel_eligibility.take_counts
 
+    def schedule(self) -> ServiceSchedule:
+        """A schedule of these services; the broker runs it."""
+        state = self._state
+        return ServiceSchedule(
+            state.task_runner,
+            state.files,
+            state.effects,
+            state.stalls,
+            periodic=self.periodic,
+            arrival_listeners=(self.pull_request_hold, self.pops),
+            topic_listeners={delays.TOPIC: self.delay_service, timers.TOPIC: self.timer_service},
+        )
+
     @property
     def periodic(self) -> Sequence[PeriodicService]:
         """The services that act at deadlines, in the order of a turn."""
@@ -119,13 +133,3 @@ class Services:
             self.consumer_eviction,
             self.misrouted_consumers,
         )
-
-    @property
-    def arrival_listeners(self) -> Sequence[ArrivalListener]:
-        """The listeners for messages of any topic."""
-        return self.pull_request_hold, self.pops
-
-    @property
-    def topic_listeners(self) -> Mapping[str, ArrivalListener]:
-        """The listeners for messages of one topic, by its name."""
-        return {delays.TOPIC: self.delay_service, timers.TOPIC: self.timer_service}

@@ -44,7 +44,7 @@ def opened() -> tuple[OpenedBroker, Asked]:
     add_topic(broker)
     broker.ask(SEND, message(), b"first")
     service = Asked()
-    broker.broker._periodic = [service]
+    broker.broker._schedule.periodic = [service]
     broker.settle()
     service.count = 0
     return broker, service

@@ -64,7 +64,7 @@ class AskedMachine:
 
     def __init__(self, core: Broker) -> None:
         self.count = 0
-        core._periodic = [*core._periodic, self]
+        core._schedule.periodic = [*core._schedule.periodic, self]
 
     def deadline(self) -> float:
         self.count += 1

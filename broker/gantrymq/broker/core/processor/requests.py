@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from gantrymq.broker.core.processor.access import acl_requests, policy_requests, user_requests
@@ -44,6 +44,7 @@ from gantrymq.broker.core.processor.send import (
     transaction_requests,
 )
 from gantrymq.broker.core.services import Services
+from gantrymq.wire.codes import RequestCode
 
 TABLES: Final[Iterable[Handlers]] = (
     acl_requests.HANDLERS,
@@ -91,9 +92,26 @@ BOUND_TABLES: Final[Iterable[BoundHandlers]] = (
 REQUEST_CODES: Final = frozenset(int(code) for table in (*TABLES, *BOUND_TABLES) for code in table)
 """The codes of all requests that have a handler, if only one that refuses them."""
 
+# The fast listener refuses these codes, as in RocketMQ.
+_NOT_FAST: Final = frozenset(
+    {
+        RequestCode.PULL_MESSAGE,
+        RequestCode.LITE_PULL_MESSAGE,
+        RequestCode.POP_MESSAGE,
+        RequestCode.PEEK_MESSAGE,
+        RequestCode.NOTIFICATION,
+        RequestCode.POLLING_INFO,
+    }
+)
+
 
 def handlers_by_code(services: Services) -> dict[int, Handler]:
     """The handler of each request code; those of audited requests leave a record."""
     found = {code: handler for table in TABLES for code, handler in table.items()}
     found |= {code: bind(services) for table in BOUND_TABLES for code, bind in table.items()}
     return {int(code): audited(code, handler) for code, handler in found.items()}
+
+
+def handlers_of_fast_listener(handlers: Mapping[int, Handler]) -> dict[int, Handler]:
+    """Those of the broker's handlers that also serve requests to its fast listener."""
+    return {code: handler for code, handler in handlers.items() if code not in _NOT_FAST}

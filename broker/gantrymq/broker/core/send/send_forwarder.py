@@ -23,7 +23,7 @@ its connection's time is over, closes the connection.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final, final
 
@@ -41,6 +41,7 @@ from gantrymq.broker.core.messages import (
     Replies,
     Reply,
     Request,
+    Silent,
 )
 from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.state import State
@@ -182,6 +183,18 @@ class SendForwarder:
             del self._parked[request]
             self._leave(request)
         return parked
+
+    def carry_out(
+        self, parked: Iterable[Request], handle: Callable[[Request, float, int], Outcome]
+    ) -> None:
+        """Let the broker handle sends that `take_parked` returned, and answer them."""
+        state = self._state
+        for request in parked:
+            outcome = handle(request, state.now, state.wall_ms)
+            if isinstance(outcome, Reply):
+                state.effects.answer(request, outcome.command)
+            elif isinstance(outcome, Silent):
+                state.effects.release(request)
 
     # ------------------------------------------------------------------ one send
 
