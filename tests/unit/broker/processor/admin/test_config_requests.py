@@ -83,7 +83,7 @@ def test_a_change_is_kept_and_counts_at_once() -> None:
     assert '"counter":1' in answer.ext["version"]
 
 
-def test_what_is_switched_on_has_its_topic() -> None:
+def test_setting_that_is_switched_on_creates_its_topic() -> None:
     broker = OpenedBroker()
     assert broker.state.topics.find("TBW102") is None
     update(broker, "autoCreateTopicEnable=true")
@@ -100,7 +100,7 @@ def test_a_longer_message_is_taken_at_once() -> None:
     assert not isinstance(broker.state.store.put(long), Refused)
 
 
-def test_retention_goes_by_what_was_changed() -> None:
+def test_retention_follows_changed_settings() -> None:
     broker = OpenedBroker(store_settings=replace(STORE_SETTINGS, mapped_file_size_commit_log=4096))
     for number in range(40):
         put(broker, number)
@@ -129,7 +129,7 @@ def test_hours_that_are_none_are_refused() -> None:
     assert File.SETTINGS not in broker.saved
 
 
-def test_nothing_at_all_is_no_change() -> None:
+def test_empty_change_succeeds_and_writes_nothing() -> None:
     broker = OpenedBroker()
     assert update(broker, "# nothing\n").code == ResponseCode.SUCCESS
     assert File.SETTINGS not in broker.saved
@@ -144,7 +144,7 @@ def test_the_name_servers_hear_of_another_permission() -> None:
     assert len(broker.registered) == before + 1
 
 
-def test_what_may_not_change_is_refused() -> None:
+def test_change_of_a_fixed_setting_is_refused() -> None:
     broker = OpenedBroker()
     answer = update(broker, "configBlackList=")
     assert answer.code == ResponseCode.NO_PERMISSION
@@ -155,7 +155,7 @@ def test_what_may_not_change_is_refused() -> None:
     assert File.SETTINGS not in broker.saved
 
 
-def test_what_is_no_properties_text_is_refused() -> None:
+def test_text_that_is_not_properties_is_refused() -> None:
     broker = OpenedBroker()
     assert (update(broker, "regionId=\\u12").remark or "").startswith("string2Properties error")
     answer = update(broker, "regionId=" + "x" * BODY_BYTES_MAX)
@@ -163,7 +163,7 @@ def test_what_is_no_properties_text_is_refused() -> None:
     assert broker.state.settings.region_id == "DefaultRegion"
 
 
-def test_what_the_environment_says_too_is_warned_of() -> None:
+def test_change_of_a_setting_from_the_environment_logs_a_warning() -> None:
     broker = OpenedBroker()
     broker.state.configuration.sources = {"traceOn": Source.ENVIRONMENT, "regionId": Source.FILE}
     update(broker, "traceOn=false\nregionId=r")

@@ -61,7 +61,7 @@ def test_a_group_is_made_changed_and_in_the_file() -> None:
     assert (config.retry_max_times, config.consume_broadcast_enable) == (3, False)
 
 
-def test_what_is_there_already_is_not_written_again() -> None:
+def test_unchanged_group_is_not_written_again() -> None:
     broker = OpenedBroker()
     create(broker)
     broker.saved.clear()
@@ -104,7 +104,7 @@ def test_there_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("field", ["cleanOffset", "removeOffset"])
-def test_a_deleted_groups_offsets_go_with_it_when_that_is_asked(field: str) -> None:
+def test_offsets_of_a_deleted_group_are_removed_on_request(field: str) -> None:
     broker = OpenedBroker()
     state = broker.state
     for cleans in ("false", "true"):
@@ -120,7 +120,7 @@ def test_a_deleted_groups_offsets_go_with_it_when_that_is_asked(field: str) -> N
     assert not made(OpenedBroker(files=broker.saved))
 
 
-def test_deleting_what_is_not_there_is_no_failure_and_system_groups_stay() -> None:
+def test_deletion_of_an_unknown_group_succeeds_and_of_a_system_group_fails() -> None:
     broker = OpenedBroker()
     for group, code in (("g", ResponseCode.SUCCESS), ("CID_RMQ_SYS_TRANS", 29)):
         header = DeleteSubscriptionGroupRequest(group_name=group, clean_offset=True)
@@ -156,7 +156,9 @@ def test_asking_for_a_group_creates_it_as_javas_broker_does() -> None:
         (True, "bad^name", "contains illegal characters"),
     ],
 )
-def test_a_group_that_may_not_be_created_is_told_so(creates: bool, group: str, cause: str) -> None:
+def test_query_of_a_group_that_may_not_be_created_is_refused(
+    creates: bool, group: str, cause: str
+) -> None:
     broker = OpenedBroker(BrokerSettings(auto_create_subscription_group=creates))
     answer = get(broker, group)
     assert answer.code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST

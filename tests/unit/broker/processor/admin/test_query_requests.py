@@ -160,7 +160,7 @@ def test_units_are_shown_as_they_are_stored(broker: OpenedBroker) -> None:
     assert (body.minimum, body.maximum, body.filter_data) == (0, 5, None)
 
 
-def test_units_say_what_an_online_groups_filter_lets_pass(broker: OpenedBroker) -> None:
+def test_units_show_whether_the_filter_of_an_online_group_matches(broker: OpenedBroker) -> None:
     body = units(broker.ask(RequestCode.QUERY_CONSUME_QUEUE, queue(0, 1, "G")))
     assert body.filter_data == "G@T is not online!"
     for sub_string, passes in (("*", True), ("A", True), ("B", False)):
@@ -171,7 +171,7 @@ def test_units_say_what_an_online_groups_filter_lets_pass(broker: OpenedBroker) 
         assert [unit.evaluates for unit in body.units] == [passes]
 
 
-def test_units_that_are_not_there_are_told(broker: OpenedBroker) -> None:
+def test_query_of_missing_units_says_so(broker: OpenedBroker) -> None:
     for index in (5, -1, 1 << 60):
         answer = broker.ask(RequestCode.QUERY_CONSUME_QUEUE, queue(index, 3))
         assert answer.code == ResponseCode.SUCCESS

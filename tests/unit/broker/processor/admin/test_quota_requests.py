@@ -27,7 +27,7 @@ def listed(broker: OpenedBroker) -> QuotaTableBody:
     return QuotaTableBody.from_json(javajson.loads(answer.body))
 
 
-def test_quota_that_is_set_is_listed_and_in_the_file_when_it_is_answered() -> None:
+def test_set_quota_is_listed_and_saved_before_the_answer() -> None:
     broker = OpenedBroker()
     assert set_quota(broker, requestsPerSecond="10").code == ResponseCode.SUCCESS
     expected = [quota(USER, "billing", {REQUESTS: 10})]
@@ -51,7 +51,7 @@ def test_limits_that_a_request_leaves_out_stay() -> None:
     "fields",
     [{"kind": "moon"}, {"name": "a b"}, {}, {"storageBytes": "5"}, {"requestsPerSecond": "-2"}],
 )
-def test_quota_that_makes_no_sense_changes_nothing(fields: dict[str, str]) -> None:
+def test_invalid_quota_is_refused_and_changes_nothing(fields: dict[str, str]) -> None:
     broker = OpenedBroker()
     answer = set_quota(broker, **fields)
     assert answer.code == ResponseCode.INVALID_PARAMETER

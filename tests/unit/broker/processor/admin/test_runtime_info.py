@@ -103,7 +103,7 @@ def test_figures_are_those_that_were_counted() -> None:
     assert ours["msgGetTotalTodayNow"] == "3"
 
 
-def test_sends_that_wait_are_told_with_how_long() -> None:
+def test_waiting_time_of_sends_is_reported() -> None:
     broker = OpenedBroker()
     admission = broker.state.admission
     admission.begin(0.0)
@@ -131,7 +131,7 @@ def test_the_longest_times_are_those_since_the_start() -> None:
     assert (ours["getMessageEntireTimeMax"], ours["putMessageEntireTimeMax"]) == ("12", "300")
 
 
-def test_sends_of_the_last_minute_are_told_by_how_long_they_took() -> None:
+def test_latencies_of_the_last_minute_are_reported_by_class() -> None:
     broker = OpenedBroker()
     broker.state.admission.latency.note(0.02, 7, 0.0)
     assert asked(broker)["putMessageDistributeTime"] == "null"

@@ -40,7 +40,9 @@ def broker() -> OpenedBroker:
         ("BROKER_GET_NUMS", "DefaultCluster", 2),
     ],
 )
-def test_what_was_counted_is_shown(broker: OpenedBroker, name: str, key: str, total: int) -> None:
+def test_counted_statistics_are_shown(
+    broker: OpenedBroker, name: str, key: str, total: int
+) -> None:
     answer = view(broker, name, key)
     assert answer.code == ResponseCode.SUCCESS
     data = BrokerStatsData.from_json(javajson.loads(answer.body))
@@ -57,7 +59,7 @@ def test_what_was_counted_is_shown(broker: OpenedBroker, name: str, key: str, to
         ("nothing of ours", "T"),
     ],
 )
-def test_what_was_not_counted_is_refused_in_javas_words(
+def test_unknown_statistics_are_refused_in_javas_words(
     broker: OpenedBroker, name: str, key: str
 ) -> None:
     answer = view(broker, name, key)

@@ -77,7 +77,7 @@ def create_list(broker: OpenedBroker, *topics: TopicConfig) -> Command:
     return broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, body=body)
 
 
-def test_a_created_topic_is_in_the_file_and_told_to_name_servers() -> None:
+def test_created_topic_is_saved_and_registered() -> None:
     broker = OpenedBroker()
     assert create(broker, order=True).code == ResponseCode.SUCCESS
     config = TopicConfig("T", 4, 4, order=True)
@@ -87,7 +87,7 @@ def test_a_created_topic_is_in_the_file_and_told_to_name_servers() -> None:
     assert again.state.topics.find("T") == config
 
 
-def test_it_is_answered_when_the_file_is_written() -> None:
+def test_creation_is_answered_when_the_file_is_written() -> None:
     broker = OpenedBroker()
     header = CreateTopicRequest(
         topic="T",
@@ -109,7 +109,7 @@ def test_it_is_answered_when_the_file_is_written() -> None:
     assert "T" not in broker.state.topics.unsaved
 
 
-def test_what_is_there_already_is_not_written_again() -> None:
+def test_unchanged_topic_is_not_written_again() -> None:
     broker = OpenedBroker()
     create(broker)
     broker.saved.clear()
@@ -212,7 +212,7 @@ def test_a_list_that_is_none_is_refused(body: bytes) -> None:
     assert answer.code == ResponseCode.SYSTEM_ERROR
 
 
-def test_a_deleted_topic_leaves_nothing() -> None:
+def test_deletion_removes_queues_offsets_resets_and_retry_topics() -> None:
     broker = OpenedBroker()
     state = broker.state
     for topic in ("T", "%RETRY%g_T", "%RETRY%h_T", "U"):
@@ -235,7 +235,7 @@ def test_a_deleted_topic_leaves_nothing() -> None:
     assert again.state.offsets.topics_of("g") == ["U"]
 
 
-def test_deleting_what_is_not_there_is_no_failure() -> None:
+def test_deletion_of_an_unknown_topic_succeeds() -> None:
     broker = OpenedBroker()
     assert delete(broker, "T").code == ResponseCode.SUCCESS
     assert delete(broker, " ").remark == "The specified topic is blank."
@@ -268,7 +268,7 @@ def test_slaves_get_all_topics_in_one_answer() -> None:
     assert table.keys() - {"T"} == SYSTEM
 
 
-def test_slaves_of_java5_are_told_attributes_as_changes() -> None:
+def test_slaves_of_java5_get_attributes_as_changes() -> None:
     """Slaves of Java 5 end their round of synchronization at attributes in another form."""
     broker = OpenedBroker()
     create(broker, attributes="+message.type=FIFO,+reserve.time=3")
@@ -310,7 +310,7 @@ def test_a_topic_whose_queues_would_be_too_many_in_all_is_refused_by_name_of_the
     assert create(broker, "B", queues=6).code == ResponseCode.SUCCESS
 
 
-def test_a_topic_keeps_its_queues_where_the_bound_was_lowered_below_what_there_is() -> None:
+def test_topic_keeps_its_queues_when_the_limit_is_lowered_below_their_number() -> None:
     broker = OpenedBroker()
     create(broker, "A", queues=10)
     broker.state.settings = BrokerSettings(max_queues_of_topics=1)

@@ -93,7 +93,7 @@ def test_a_list_of_topics_leaves_one_entry() -> None:
     assert all(made.new.values())
 
 
-def test_what_was_refused_says_why_and_changed_nothing() -> None:
+def test_entry_of_a_refused_change_has_the_reason() -> None:
     made = ask(OpenedBroker(), Code.UPDATE_AND_CREATE_TOPIC, {**TOPIC, "perm": "99"})
     assert made.outcome is AuditOutcome.FAILED
     assert "perm of topic[Orders] is 99" in made.reason
@@ -114,7 +114,7 @@ def test_groups_are_made_and_deleted() -> None:
     assert (deleted.old, deleted.new) == (made.new, {"G": None})
 
 
-def test_offsets_that_are_reset_are_told_by_queue() -> None:
+def test_entry_of_an_offset_reset_lists_the_queues() -> None:
     broker = OpenedBroker()
     ask(broker, Code.UPDATE_AND_CREATE_TOPIC, {**TOPIC, "readQueueNums": "1"})
     ask(broker, Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body={"groupName": "G"})
@@ -125,7 +125,7 @@ def test_offsets_that_are_reset_are_told_by_queue() -> None:
     assert (made.old, made.new) == ({"G@Orders": {"0": 7}}, {"G@Orders": {"0": 0}})
 
 
-def test_settings_are_told_by_key() -> None:
+def test_entry_of_changed_settings_lists_the_keys() -> None:
     broker = OpenedBroker()
     before = len(broker.audited)
     broker.ask(Code.UPDATE_BROKER_CONFIG, body=b"fileReservedTime=48\nbrokerPermission=4")
@@ -134,7 +134,7 @@ def test_settings_are_told_by_key() -> None:
     assert made.new == {"fileReservedTime": "48", "brokerPermission": "4"}
 
 
-def test_accounts_are_told_without_their_secrets() -> None:
+def test_entry_of_a_changed_account_hides_its_secret() -> None:
     broker = guarded()
     ext = {"accessKey": "billing", "secretKey": "a-new-secret", "admin": "false"}
     made = ask(broker, Code.UPDATE_AND_CREATE_ACL_CONFIG, ext, by=OPERATOR)
@@ -154,7 +154,7 @@ def test_a_refused_attempt_leaves_an_entry() -> None:
     assert "Need admin permission" in made.reason
 
 
-def test_a_wrong_signature_leaves_an_entry_whatever_was_asked() -> None:
+def test_wrong_signature_leaves_an_entry_for_any_request() -> None:
     wrong = Credentials("operator", "87654321")
     made = ask(guarded(), Code.GET_BROKER_CONFIG, by=wrong)
     assert (made.action, made.outcome) == ("authentication", AuditOutcome.REFUSED)
@@ -170,12 +170,12 @@ def test_refused_attempts_are_bounded_and_counted() -> None:
     assert made.left_out == 9
 
 
-def test_an_account_is_told_only_where_accounts_are_checked() -> None:
+def test_entry_has_an_account_only_if_accounts_are_checked() -> None:
     made = ask(OpenedBroker(), Code.UPDATE_AND_CREATE_TOPIC, TOPIC, by=OPERATOR)
     assert made.actor.account == ""
 
 
-def test_requests_that_change_nothing_leave_none() -> None:
+def test_requests_that_only_read_leave_no_entry() -> None:
     broker = OpenedBroker()
     for code in (Code.GET_BROKER_CONFIG, Code.GET_ALL_TOPIC_CONFIG):
         broker.ask(code)

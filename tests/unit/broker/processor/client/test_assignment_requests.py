@@ -129,7 +129,7 @@ def test_broadcasting_clients_have_all_of_them() -> None:
 
 
 @pytest.mark.parametrize("fields", [{"strategyName": "MINE"}, {"topic": "NONE"}])
-def test_what_is_not_known_leaves_clients_as_they_are(fields: dict[str, Json]) -> None:
+def test_unknown_topic_or_client_gets_no_assignment(fields: dict[str, Json]) -> None:
     assert assigned(opened().ask(RequestCode.QUERY_ASSIGNMENT, body=body(**fields))) is None
 
 
@@ -185,7 +185,7 @@ def test_queues_of_other_brokers_are_shared_out_too() -> None:
     assert len(broker.asked_name_servers) == 2
 
 
-def test_name_servers_that_are_gone_change_nothing() -> None:
+def test_unreachable_name_servers_lead_to_no_assignment() -> None:
     broker = opened(BrokerSettings(namesrv_addr="n:1"))
     request = broker.send(RequestCode.QUERY_ASSIGNMENT, body=body())
     broker.client_answers(broker.asked_name_servers[0], None)

@@ -55,7 +55,7 @@ def test_every_captured_heartbeat_is_answered_as_java_did() -> None:
 
 
 @pytest.mark.parametrize("padding", [0, 5_000])
-def test_a_heartbeat_that_is_said_again_counts_as_the_first_time(padding: int) -> None:
+def test_repeated_heartbeat_has_the_effect_of_the_first(padding: int) -> None:
     broker, channel, other = OpenedBroker(), FakeChannel(), FakeChannel()
     said = HeartbeatData(client_id="10.0.0.1@1", consumers=(consumer("G", "T"),))
     body = json.dumps(said.to_json()).encode() + b" " * padding
@@ -99,7 +99,9 @@ def known_by_turn(broker: OpenedBroker) -> list[int]:
     return [count for before, count in itertools.pairwise(counts) if count > before]
 
 
-def test_many_groups_are_registered_so_many_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_of_a_heartbeat_are_registered_over_several_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(client_requests, "GROUPS_A_TURN", 2)
     broker = OpenedBroker()
     request = begin_to_beat(broker, FakeChannel(), "A", "B", "C", "D", "E")
@@ -119,7 +121,9 @@ def test_one_such_client_is_registered_at_a_time(monkeypatch: pytest.MonkeyPatch
     assert known_by_turn(broker) == [4, 6, 8, 10, 12]
 
 
-def test_a_client_that_leaves_meanwhile_is_no_member(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_that_disconnects_during_its_registration_is_no_member(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(client_requests, "GROUPS_A_TURN", 2)
     broker, channel = OpenedBroker(), FakeChannel()
     request = begin_to_beat(broker, channel, "A", "B", "C", "D", "E")
@@ -173,7 +177,7 @@ def test_group_with_an_illegal_name_is_passed_over(name: str) -> None:
     assert broker.state.clients.consumers == {}
 
 
-def test_consumers_make_so_many_groups_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_groups_that_consumers_create_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = OpenedBroker()
     monkeypatch.setattr(group_creation, "CREATED_GROUPS_MAX", len(broker.state.groups) + 2)
     beat(broker, FakeChannel(), *(consumer(f"G{number}", "T") for number in range(3)))
@@ -182,7 +186,7 @@ def test_consumers_make_so_many_groups_only(monkeypatch: pytest.MonkeyPatch) -> 
     assert "updateSubGroup" in group_creation.why_no_group(broker.state, "G2")
 
 
-def test_refusal_of_a_group_says_what_to_do() -> None:
+def test_refusal_of_a_group_names_the_command_that_creates_it() -> None:
     broker = OpenedBroker(BrokerSettings(auto_create_subscription_group=False))
     remark = group_creation.why_no_group(broker.state, "G")
     assert remark.startswith("subscription group [G] does not exist, ")
@@ -192,7 +196,7 @@ def test_refusal_of_a_group_says_what_to_do() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{", b'{"clientID":"c","consumerDataSet":7}', b'{"consumerDataSet":[]}']
 )
-def test_nonsense_is_refused_and_nothing_is_taken_of_it(body: bytes) -> None:
+def test_malformed_heartbeat_is_refused_as_a_whole(body: bytes) -> None:
     broker = OpenedBroker()
     answer = broker.ask(RequestCode.HEART_BEAT, body=body)
     assert answer.code == ResponseCode.SYSTEM_ERROR
@@ -228,7 +232,7 @@ def test_bounds_hold_over_all_heartbeats_of_a_client(monkeypatch: pytest.MonkeyP
     assert beat(broker, channel, producers=("R",)).code == ResponseCode.SUCCESS
 
 
-def test_what_a_client_subscribes_has_a_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subscriptions_of_a_client_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_requests, "WEIGHT_MAX", 6_500)
     broker, channel = OpenedBroker(), FakeChannel()
     assert beat(broker, channel, consumer("G", "T", expression="a" * 900)).code == 0
@@ -252,7 +256,7 @@ def test_list_of_a_group_without_members_is_refused() -> None:
     assert answer.remark.startswith("no consumer for this group, G")
 
 
-def test_unregistered_client_is_gone_and_the_others_hear_of_it() -> None:
+def test_unregistered_client_is_removed_and_other_members_are_notified() -> None:
     broker = OpenedBroker()
     one, two = FakeChannel(), FakeChannel()
     beat(broker, one, consumer("G", "T"), producers=("G",))
@@ -265,7 +269,7 @@ def test_unregistered_client_is_gone_and_the_others_hear_of_it() -> None:
     assert len(two.told) == told + 1
 
 
-def test_unregistering_what_was_never_there_is_fine() -> None:
+def test_unregistration_of_an_unknown_client_succeeds() -> None:
     broker = OpenedBroker()
     unregister(broker, FakeChannel(), "G")
 

@@ -153,7 +153,7 @@ def test_codes_that_clients_make_up_are_counted_as_one() -> None:
     assert counted == {UNKNOWN_CODE: 2}
 
 
-def test_client_that_does_not_answer_in_time_is_told() -> None:
+def test_client_that_does_not_answer_in_time_is_reported() -> None:
     broker, channel = with_consumer()
     request = broker.send(RequestCode.GET_CONSUMER_RUNNING_INFO, RUNNING_INFO)
     broker.client_answers(channel.asked[0], None)

@@ -36,7 +36,7 @@ def locked(broker: OpenedBroker, client_id: str, queues: tuple[MessageQueue, ...
     return [queue["queueId"] for queue in json.loads(answer.body)["lockOKMQSet"]]
 
 
-def test_queues_are_one_clients_until_it_unlocks_them() -> None:
+def test_locked_queues_belong_to_one_client_until_it_unlocks_them() -> None:
     broker = broker_with_topic()
     assert locked(broker, "c", QUEUES) == [0, 1]
     assert locked(broker, "d", QUEUES) == []
@@ -68,7 +68,7 @@ def test_queues_that_are_not_here_are_not_locked() -> None:
     assert len(broker.state.locks) == 0
 
 
-def test_group_that_may_not_be_made_is_refused_with_what_to_do() -> None:
+def test_lock_for_a_group_that_may_not_be_created_is_refused_with_a_remedy() -> None:
     broker = OpenedBroker(BrokerSettings(auto_create_subscription_group=False))
     answer = ask(broker, RequestCode.LOCK_BATCH_MQ, "c", QUEUES)
     assert answer.code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
