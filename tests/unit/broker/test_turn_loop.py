@@ -9,7 +9,7 @@ import pytest
 
 from gantrymq.base.stalls import STALL_SECONDS
 from gantrymq.broker.core.engine.tasks import Task, wait
-from gantrymq.broker.core.messages import HELD, AskBroker, CloseChannel, Effect, Request
+from gantrymq.broker.core.messages import ANSWERED_LATER, AskBroker, CloseChannel, Effect, Request
 from gantrymq.broker.turn_loop import REPLICATION, TurnLoop
 from gantrymq.fakes.brokers.broker import START_MS, STORE_SETTINGS, FakeChannel, OpenedBroker
 from gantrymq.fakes.brokers.sends import add_topic, message
@@ -127,7 +127,7 @@ class Loop:
         assert self.is_general, "the kernel takes them all"
         for command in commands:
             outcome = self.opened_broker.broker.handle(Request(command, channel), now, START_MS)
-            assert outcome is HELD
+            assert outcome is ANSWERED_LATER
 
     def held(self, channel: Channel, more_bytes: int) -> None: ...
 

@@ -31,11 +31,11 @@ from gantrymq.broker.core.acl import checks
 from gantrymq.broker.core.engine.service_schedule import ServiceSchedule
 from gantrymq.broker.core.figures.requests import UNKNOWN_CODE, RequestFigures
 from gantrymq.broker.core.messages import (
-    HELD,
+    ANSWERED_LATER,
+    AnsweredLater,
     Channel,
     Effect,
     File,
-    Held,
     Outcome,
     Replies,
     Reply,
@@ -285,12 +285,12 @@ class Broker:
             outcome = admitted(state, request)
         except RemoteError as error:
             outcome = Reply(failed(str(error)))
-        if isinstance(outcome, (Reply, Held, Silent)):
+        if isinstance(outcome, (Reply, AnsweredLater, Silent)):
             return self._outcomes.counted(request, outcome, code)
         self._outcomes.start(request, outcome, now)
         if request.command.body:
             self._write_if_much(now, wall_ms)
-        return HELD
+        return ANSWERED_LATER
 
     # ------------------------------------------------------------------ time and answers
 

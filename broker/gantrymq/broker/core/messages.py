@@ -1,8 +1,8 @@
 """Defines the values that the broker core takes and returns: requests, outcomes and effects.
 
-The outcome of a request is a `Reply`; `Held` if the answer comes later as an `Answer` effect; or
-`Silent` if there is no answer. Everything else that has to happen is an effect: a value that the
-host carries out.
+The outcome of a request is a `Reply`; `AnsweredLater` if the answer comes later as an `Answer`
+effect; or `Silent` if there is no answer. Everything else that has to happen is an effect: a value
+that the host carries out.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Reply:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Held:
+class AnsweredLater:
     """The answer comes later, as an `Answer` effect of the service that holds the request."""
 
 
@@ -74,9 +74,9 @@ class Silent:
     """The request was carried out and must not be answered."""
 
 
-Outcome: TypeAlias = "Reply | Held | Silent"
+Outcome: TypeAlias = "Reply | AnsweredLater | Silent"
 
-HELD: Final = Held()
+ANSWERED_LATER: Final = AnsweredLater()
 SILENT: Final = Silent()
 
 

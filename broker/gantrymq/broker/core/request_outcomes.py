@@ -18,7 +18,7 @@ from gantrymq.base.memory_account import Kind, MemoryAccount
 from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.engine.tasks import Task
 from gantrymq.broker.core.figures.requests import ONEWAY, RequestFigures
-from gantrymq.broker.core.messages import HELD, SILENT, Outcome, Reply, Request
+from gantrymq.broker.core.messages import ANSWERED_LATER, SILENT, Outcome, Reply, Request
 from gantrymq.broker.core.processor.handler import Handler, carry_out_later
 from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import failed, overloaded
@@ -97,7 +97,7 @@ class RequestOutcomes:
         elif outcome is SILENT:
             self._state.effects.release(request)
         else:
-            assert outcome is HELD, f"{outcome!r} is no outcome"
+            assert outcome is ANSWERED_LATER, f"{outcome!r} is no outcome"
 
     def _failed(self, request: Request, error: Exception, began: float) -> None:
         """Answer a request whose task raised an exception."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gantrymq.broker.core.messages import HELD, Answer, Release, Reply, Request
+from gantrymq.broker.core.messages import ANSWERED_LATER, Answer, Release, Reply, Request
 from gantrymq.fakes.brokers.broker import FakeChannel
 from gantrymq.fakes.brokers.pulls import SUBSCRIBES, SUSPENDS, PulledBroker, bodies, place, pull
 from gantrymq.store.read.pull_batch import FILTERED_SECONDS
@@ -163,7 +163,7 @@ def test_a_held_pull_that_filters_ends_with_its_connection(pulls: PulledBroker) 
         sys_flag=SUBSCRIBES | SUSPENDS,
     )
     request = Request(Command(RequestCode.PULL_MESSAGE, ext=header.encode()), channel)
-    assert pulls.broker.broker.handle(request, 0.0, 0) is HELD
+    assert pulls.broker.broker.handle(request, 0.0, 0) is ANSWERED_LATER
     pulls.begin_to_store(*NAMES, color="red")
     for _ in range(3):
         turns.turn()

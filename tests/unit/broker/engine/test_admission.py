@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gantrymq.broker.core.messages import HELD, Answer, Reply, Request
+from gantrymq.broker.core.messages import ANSWERED_LATER, Answer, Reply, Request
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.brokers.broker import START_MS, OpenedBroker
 from gantrymq.fakes.brokers.sends import add_topic, message
@@ -26,7 +26,7 @@ class Busy:
         outcome = self.opened.broker.handle(request, self.now, START_MS)
         if isinstance(outcome, Reply):
             return outcome.command
-        assert outcome is HELD
+        assert outcome is ANSWERED_LATER
         return None
 
     def turn(self, seconds: float) -> int:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.broker.core.messages import HELD, File, Register, Request, SaveFile
+from gantrymq.broker.core.messages import ANSWERED_LATER, File, Register, Request, SaveFile
 from gantrymq.broker.core.metadata import topic_creation
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.brokers.broker import OpenedBroker
@@ -123,7 +123,7 @@ def begin(broker: OpenedBroker) -> tuple[Request, list[File]]:
     """A send to a new topic, and the files to write for it, which are not written yet."""
     header = message("new").encode()
     request = Request(Command(SEND, ext=header, body=b"x"), broker.channel)
-    assert broker.broker.handle(request, broker.now, broker.wall_ms) is HELD
+    assert broker.broker.handle(request, broker.now, broker.wall_ms) is ANSWERED_LATER
     broker.broker.turn(broker.now, broker.wall_ms)
     effects = broker.broker.take_effects()
     return request, [effect.file for effect in effects if isinstance(effect, SaveFile)]

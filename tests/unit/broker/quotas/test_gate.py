@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gantrymq.broker.core.messages import HELD, Request
+from gantrymq.broker.core.messages import ANSWERED_LATER, Request
 from gantrymq.broker.core.request_outcomes import TASKS_MAX
 from gantrymq.fakes.brokers.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.brokers.pulls import PulledBroker, bodies, pull
@@ -197,7 +197,7 @@ def test_long_header_of_a_pull_that_waits_counts_as_memory() -> None:
     channel = FakeChannel()
     core, memory = consumers.broker.broker, consumers.state.memory
     request = Request(command, channel)
-    assert core.handle(request, consumers.broker.now, consumers.broker.wall_ms) is HELD
+    assert core.handle(request, consumers.broker.now, consumers.broker.wall_ms) is ANSWERED_LATER
     assert memory.held_for(channel) == 1 << 20
     consumers.broker.pass_time(60.0)
     assert memory.held_for(channel) == 0

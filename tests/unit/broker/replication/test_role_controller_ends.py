@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.broker.core.messages import HELD, Answer, AskBroker, CloseChannel, Request
+from gantrymq.broker.core.messages import ANSWERED_LATER, Answer, AskBroker, CloseChannel, Request
 from gantrymq.broker.core.send.send_forwarder import STAY_SECONDS
 from gantrymq.fakes.brokers.broker import FakeChannel
 from gantrymq.fakes.brokers.heartbeats import beat
@@ -70,7 +70,7 @@ def test_senders_are_cut_off_before_they_are_told_anything() -> None:
 def handed_in(member: Member, channel: FakeChannel, body: bytes) -> Request:
     """A send before the turn that stores or relays it."""
     request = Request(Command(SEND, ext=message().encode(), body=body), channel)
-    assert member.broker.handle(request, member.now, member.wall_ms) is HELD
+    assert member.broker.handle(request, member.now, member.wall_ms) is ANSWERED_LATER
     return request
 
 

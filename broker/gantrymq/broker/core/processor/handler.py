@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.engine.tasks import Task
-from gantrymq.broker.core.messages import SILENT, Held, Outcome, Reply, Request, Silent
+from gantrymq.broker.core.messages import SILENT, AnsweredLater, Outcome, Reply, Request, Silent
 from gantrymq.broker.core.quotas.gate import QuotaWait
 from gantrymq.broker.core.services import Services
 from gantrymq.broker.core.state import State
@@ -35,6 +35,6 @@ def carry_out_later(
     if request.channel.is_closing:
         return SILENT
     outcome = handler(state, request)
-    if isinstance(outcome, (Reply, Held, Silent)):
+    if isinstance(outcome, (Reply, AnsweredLater, Silent)):
         return outcome
     return (yield from outcome)

@@ -31,7 +31,7 @@ from gantrymq.base.bounds import NEVER
 from gantrymq.broker.core.access import forward_proofs
 from gantrymq.broker.core.engine import tasks
 from gantrymq.broker.core.messages import (
-    HELD,
+    ANSWERED_LATER,
     SILENT,
     Answer,
     Channel,
@@ -166,7 +166,7 @@ class SendForwarder:
         self._parked[request] = state.now + PARK_SECONDS
         if self._master:
             self._forward(request)
-        return HELD
+        return ANSWERED_LATER
 
     def master_is(self, address: str) -> None:
         """Set the address of the master; "" when it is unknown."""

@@ -9,7 +9,7 @@ import pytest
 from gantrymq.base.configuration.properties import parse_properties
 from gantrymq.base.configuration.settings import Source
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.messages import Answer, Effect, File, Held, Request, SaveFile
+from gantrymq.broker.core.messages import Answer, AnsweredLater, Effect, File, Request, SaveFile
 from gantrymq.broker.core.processor.admin.config_requests import BODY_BYTES_MAX
 from gantrymq.fakes.brokers.broker import START_MS, STORE_SETTINGS, OpenedBroker
 from gantrymq.fakes.stores.store import message
@@ -177,7 +177,7 @@ def test_a_change_that_cannot_be_written_is_refused_and_does_not_count() -> None
     core = broker.broker
     command = Command(RequestCode.UPDATE_BROKER_CONFIG, body=b"regionId=r")
     outcome = core.handle(Request(command, broker.channel), 0.0, START_MS)
-    assert isinstance(outcome, Held)
+    assert isinstance(outcome, AnsweredLater)
     core.turn(0.0, START_MS)
     assert _saves(core.take_effects()) == [SaveFile(File.SETTINGS, b"regionId=r\n")]
     assert broker.state.settings.region_id == "DefaultRegion"

@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping
 import pytest
 
 from gantrymq.broker.core.engine import tasks
-from gantrymq.broker.core.messages import File, Held, Register, Request
+from gantrymq.broker.core.messages import AnsweredLater, File, Register, Request
 from gantrymq.broker.core.processor.admin import topic_requests
 from gantrymq.broker.core.replication.slave_synchronizer import OWN_MARK
 from gantrymq.broker.core.settings import BrokerSettings
@@ -101,7 +101,7 @@ def test_creation_is_answered_when_the_file_is_written() -> None:
     request = Request(
         Command(RequestCode.UPDATE_AND_CREATE_TOPIC, ext=header.encode()), broker.channel
     )
-    assert isinstance(broker.broker.handle(request, broker.now, broker.wall_ms), Held)
+    assert isinstance(broker.broker.handle(request, broker.now, broker.wall_ms), AnsweredLater)
     assert "T" in broker.state.topics.unsaved
     broker.settle()
     assert File.TOPICS in broker.saved

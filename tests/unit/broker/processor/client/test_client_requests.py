@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.broker.core.messages import Held, Request
+from gantrymq.broker.core.messages import AnsweredLater, Request
 from gantrymq.broker.core.metadata import group_creation
 from gantrymq.broker.core.processor.client import client_requests
 from gantrymq.broker.core.settings import BrokerSettings
@@ -85,7 +85,7 @@ def begin_to_beat(broker: OpenedBroker, channel: FakeChannel, *groups: str) -> R
     data = HeartbeatData(client_id="c", consumers=tuple(consumer(each, "T") for each in groups))
     body = javajson.dumps_fastjson(data.to_json())
     request = Request(Command(RequestCode.HEART_BEAT, ext={}, body=body), channel)
-    assert isinstance(broker.broker.handle(request, broker.now, broker.wall_ms), Held)
+    assert isinstance(broker.broker.handle(request, broker.now, broker.wall_ms), AnsweredLater)
     return request
 
 

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from gantrymq.broker.core.engine import waiting_request_memory
 from gantrymq.broker.core.engine.tasks import Task
-from gantrymq.broker.core.messages import HELD, Outcome, Reply, Request
+from gantrymq.broker.core.messages import ANSWERED_LATER, Outcome, Reply, Request
 from gantrymq.broker.core.metadata import topic_creation
 from gantrymq.broker.core.metadata.group_creation import ensure_group, why_no_group
 from gantrymq.broker.core.names import pop_handles
@@ -65,7 +65,7 @@ def _pop(pops: Pops, state: State, pop: Pop) -> Task[Outcome]:
     _hold(pops, pop.request, header, partial(_attempt, pops, state, pop))
     if state.now > began:  # messages that arrived during the disk read did not wake the pop
         pops.wake_soon((header.consumer_group, header.topic, header.queue_id))
-    return HELD
+    return ANSWERED_LATER
 
 
 def _attempt(pops: Pops, state: State, pop: Pop, is_end: bool) -> Task[Reply | None]:
@@ -231,7 +231,7 @@ def notification(pops: Pops, state: State, request: Request) -> Outcome:
     if too_long is not None:
         return Reply(too_long)
     _hold(pops, request, header, partial(_look_out, pops, state, request, header))
-    return HELD
+    return ANSWERED_LATER
 
 
 def _noticed(

@@ -8,7 +8,7 @@ from typing import Final
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError
 from gantrymq.broker.core.engine.tasks import Task
-from gantrymq.broker.core.messages import HELD, Outcome, Reply, Request
+from gantrymq.broker.core.messages import ANSWERED_LATER, Outcome, Reply, Request
 from gantrymq.broker.core.metadata.group_creation import ensure_group, why_no_group
 from gantrymq.broker.core.processor.handler import BoundHandlers, Handler, Handlers
 from gantrymq.broker.core.pull import pulls
@@ -94,7 +94,7 @@ def _answered(
     held = hold.add(pull)
     if not is_fresh:
         hold.read(held)
-    return HELD
+    return ANSWERED_LATER
 
 
 def check_client_config(state: State, request: Request) -> Reply:
