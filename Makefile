@@ -27,7 +27,7 @@ UNHURRIED := -o faulthandler_timeout=0 --timeout=900
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-run: .venv/ready ## start the product on loopback: name server, broker, console (ARGS="--help" for flags)
+run: .venv/ready ## start the product on loopback: name server and broker (ARGS="--help" for flags)
 	$(BIN)/gantry standalone $(ARGS)
 
 test: .venv/ready ## what every change has to pass, in eight minutes: lint, types, units, short sim, examples, wheel

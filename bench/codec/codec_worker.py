@@ -22,7 +22,7 @@ def main() -> None:
         order, path, *rest = line.split()
         data = Path(path).read_bytes()
         if order == "check":
-            print(_check(FrameReader().feed(data)), flush=True)
+            print(_check(FrameReader().decode(data)), flush=True)
         else:
             timed = _decode if order == "decode" else _encode
             print(*timed(data, float(rest[0])), flush=True)
@@ -40,12 +40,12 @@ def _decode(data: bytes, seconds: float) -> tuple[int, float]:
     end = time.perf_counter() + seconds
     began = time.process_time()
     while time.perf_counter() < end:
-        done += len(reader.feed(data))
+        done += len(reader.decode(data))
     return done, time.process_time() - began
 
 
 def _encode(data: bytes, seconds: float) -> tuple[int, float]:
-    commands = FrameReader().feed(data)
+    commands = FrameReader().decode(data)
     done = 0
     end = time.perf_counter() + seconds
     began = time.process_time()

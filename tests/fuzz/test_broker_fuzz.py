@@ -108,7 +108,7 @@ class Siege:
         if answer is None:
             assert hostile.is_oneway or hostile.code == RequestCode.END_TRANSACTION, hostile
             return
-        (read,) = frames.FrameReader().feed(frames.encode(answer))
+        (read,) = frames.FrameReader().decode(frames.encode(answer))
         assert read.code == answer.code
         if is_send(hostile.code) and answer.code in STORED:
             self.clients.stored(answer.ext or {})

@@ -56,7 +56,7 @@ class Pair:
         rest = _by_handlers(broker, data[at:])
         replies = b"".join(reply.frames for reply in broker.replies)
         broker.replies.clear()
-        return FrameReader().feed(replies) + rest
+        return FrameReader().decode(replies) + rest
 
 
 def _opened() -> OpenedBroker:
@@ -73,7 +73,7 @@ def _opened() -> OpenedBroker:
 def _by_handlers(broker: OpenedBroker, data: bytes) -> list[Command]:
     """The responses in the order of the requests, as clients read them."""
     answers = []
-    for command in FrameReader(frame_bytes_max=FUZZED_FRAME_BYTES_MAX).feed(data):
+    for command in FrameReader(frame_bytes_max=FUZZED_FRAME_BYTES_MAX).decode(data):
         if command.is_response or command.code not in SENDS:
             continue
         request = broker.send(
@@ -88,7 +88,7 @@ def _by_handlers(broker: OpenedBroker, data: bytes) -> list[Command]:
         if answer is not None:
             answer.opaque, answer.encoding = command.opaque, command.encoding
             answer.flag, answer.version = FLAG_RESPONSE, OWN_VERSION
-            answers += FrameReader().feed(frames.encode(answer))
+            answers += FrameReader().decode(frames.encode(answer))
     return answers
 
 

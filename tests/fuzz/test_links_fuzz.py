@@ -31,7 +31,7 @@ EMPTY = MemberReport(1, (), 0, 0)
 
 
 def frames(data: bytes) -> list[HandshakeFrame]:
-    return [each for each in MemberReader(*Kind).feed(data) if isinstance(each, HandshakeFrame)]
+    return [each for each in MemberReader(*Kind).decode(data) if isinstance(each, HandshakeFrame)]
 
 
 def peer_handshake() -> tuple[list[bytes], list[bytes]]:

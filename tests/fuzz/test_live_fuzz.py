@@ -155,7 +155,7 @@ def is_answered(site: Site) -> bool:
 def test_every_request_has_its_frame() -> None:
     codes = {int(code) for code in RequestCode} - LEFT_OUT
     rng = random.Random(1)
-    made = {frames.FrameReader().feed(any_frame(rng))[0].code for _ in range(20 * len(codes))}
+    made = {frames.FrameReader().decode(any_frame(rng))[0].code for _ in range(20 * len(codes))}
     assert made == codes
 
 

@@ -27,7 +27,7 @@ def read_all(stream: bytes, step: int) -> tuple[list[Command], str, int]:
     reader = frames.FrameReader(frame_bytes_max=1 << 16)
     commands = []
     for position in range(0, len(stream), step):
-        commands += reader.feed(stream[position : position + step])
+        commands += reader.decode(stream[position : position + step])
         assert reader.buffered_bytes <= min(len(stream), 1 << 16)
     return commands, str(reader.failure), reader.buffered_bytes
 
@@ -37,7 +37,7 @@ def test_frames(fuzz: Fuzz, golden_frames: list[bytes]) -> None:
         whole = read_all(stream, len(stream) + 1)
         assert read_all(stream, 1 + len(stream) % 97) == whole
         for command in whole[0]:
-            again = frames.FrameReader().feed(frames.encode(command))
+            again = frames.FrameReader().decode(frames.encode(command))
             assert again == [command]
 
     fuzz(golden_frames, check)

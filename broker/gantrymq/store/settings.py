@@ -120,7 +120,7 @@ class StoreSettings:
     )
     max_message_size: int = live_setting(
         4 << 20,
-        "the longest body of a message, or of a whole batch",
+        "the longest body of a message, or of a whole batch; no frame is larger than 16 MiB",
         unit="bytes",
         lowest=1,
         highest=1 << 30,

@@ -35,7 +35,7 @@ class ProxyHeader:
         self._buffer = b""
         self.source: str | None = None
 
-    def feed(self, data: bytes) -> bytes | None:
+    def decode(self, data: bytes) -> bytes | None:
         """Returns the data after the header; None while it is incomplete. Raises RemoteError."""
         data = self._buffer = self._buffer + data
         if data[:1] == _V1_START[:1]:

@@ -120,7 +120,7 @@ class Session:
         self._active_at = self._heard_at = now
         requests_before = self._requests_in
         if feed is None or self._draining:
-            commands = self._reader.feed(data)
+            commands = self._reader.decode(data)
         else:
             commands = self._feed(data, now, feed)
         events: list[Event] = []
@@ -149,11 +149,11 @@ class Session:
             whole = reader.fill(data)
             position = reader.filled
             if whole and feed(whole, 0, now) == 0:
-                commands = reader.feed(whole)
+                commands = reader.decode(whole)
         if not commands and reader.failure is None and position < len(data):
             position = feed(data, position, now)
         if position < len(data):
-            commands += reader.feed(data[position:] if position else data)
+            commands += reader.decode(data[position:] if position else data)
         return commands
 
     def taken(self, count: int, frames_bytes: int) -> None:

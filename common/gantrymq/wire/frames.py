@@ -74,10 +74,10 @@ class FrameReader:
     """Splits one connection's stream into commands.
 
     A caller that wants to see whole frames before they are decoded calls `fill` while a frame is
-    incomplete, and `feed` with the data that it does not handle itself.
+    incomplete, and `decode` with the data that it does not handle itself.
 
-    To detect a frame that never ends, the owner checks after each `feed`: while `is_mid_frame` is
-    true and `feed` returns nothing, it is still the same frame.
+    To detect a frame that never ends, the owner checks after each `decode`: while `is_mid_frame` is
+    true and `decode` returns nothing, it is still the same frame.
     """
 
     __slots__ = (
@@ -119,7 +119,7 @@ class FrameReader:
         """Whether a frame is incomplete."""
         return self._buffered > 0
 
-    def feed(self, data: bytes) -> list[Command]:
+    def decode(self, data: bytes) -> list[Command]:
         """The commands that these bytes complete; none once `failure` is set."""
         commands: list[Command] = []
         if self.failure is not None:

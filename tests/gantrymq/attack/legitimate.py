@@ -130,7 +130,7 @@ class Link:
             data = await reader.read(1 << 18)
             if not data:
                 raise ConnectionError("closed by the server")
-            for answer in self._reader.feed(data):
+            for answer in self._reader.decode(data):
                 if answer.is_response and answer.opaque == self._opaque:
                     return answer
 

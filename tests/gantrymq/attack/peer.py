@@ -129,7 +129,7 @@ class Peer:
             data = self.stream.recv(READ_BYTES)
             if not data:
                 raise ConnectionError("closed by the server")
-            self._read.extend(self._reader.feed(data))
+            self._read.extend(self._reader.decode(data))
         return self._read.popleft()
 
     def ask(self, code: int, ext: Mapping[str, str] | None = None, body: bytes = b"") -> Command:

@@ -80,7 +80,7 @@ class Client:
         while not self._commands:
             data = await self.reader.read(1 << 20)
             assert data, "the server closed the connection"
-            self._commands += self._frames.feed(data)
+            self._commands += self._frames.decode(data)
         return self._commands.pop(0)
 
     async def is_closed_by_server(self) -> bool:

@@ -122,7 +122,7 @@ class HostileClients:
         self._messages: deque[tuple[int, str]] = deque([(0, "0")], maxlen=MESSAGES_KEPT)
         self._handles: deque[str] = deque(["none"], maxlen=MESSAGES_KEPT)
         for exchange in json.loads(TRAFFIC.read_text()):
-            (command,) = FrameReader().feed(bytes.fromhex(exchange["request"]["frame"]))
+            (command,) = FrameReader().decode(bytes.fromhex(exchange["request"]["frame"]))
             self._asked.setdefault(command.code, set()).update(command.ext or {})
             self._golden.setdefault(command.code, []).append((command.ext or {}, command.body))
         for code, names in fields_asked().items():

@@ -67,7 +67,7 @@ class ScriptedServer:
         reader = FrameReader()
         with connection, suppress(ConnectionError):  # when the client leaves
             while data := connection.recv(1 << 16):
-                for request in reader.feed(data):
+                for request in reader.decode(data):
                     self.requests.append(request)
                     answer = self.answer(request)
                     if answer is None:

@@ -148,7 +148,7 @@ def frame(opaque: int, queue_id: int = 0) -> bytes:
 
 def answered(transport: Transport) -> list[int]:
     """The opaques of the answers, which all say that it is stored."""
-    answers = FrameReader().feed(b"".join(transport.writes))
+    answers = FrameReader().decode(b"".join(transport.writes))
     assert {answer.code for answer in answers} <= {ResponseCode.SUCCESS}
     return [answer.opaque for answer in answers]
 

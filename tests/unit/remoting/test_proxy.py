@@ -45,7 +45,7 @@ HEADERS = {
 def test_whole_header_is_removed(header: bytes, source: str | None) -> None:
     proxy = ProxyHeader()
 
-    assert proxy.feed(header + FRAME) == FRAME
+    assert proxy.decode(header + FRAME) == FRAME
     assert proxy.source == source
 
 
@@ -54,7 +54,7 @@ def test_header_that_arrives_byte_by_byte_is_removed(header: bytes, source: str 
     proxy = ProxyHeader()
     stream = header + FRAME
     for position in range(len(stream)):
-        rest = proxy.feed(stream[position : position + 1])
+        rest = proxy.decode(stream[position : position + 1])
         if rest is not None:
             assert rest + stream[position + 1 :] == FRAME
             break
@@ -79,7 +79,7 @@ def test_header_that_arrives_byte_by_byte_is_removed(header: bytes, source: str 
 )
 def test_malformed_header_is_refused(nonsense: bytes) -> None:
     with pytest.raises(RemoteError):
-        ProxyHeader().feed(nonsense)
+        ProxyHeader().decode(nonsense)
 
 
 @given(
@@ -94,7 +94,7 @@ def test_a_damaged_byte_is_refused_or_read_within_bounds(
     damaged[position % len(header)] ^= damage
     proxy = ProxyHeader()
     try:
-        rest = proxy.feed(bytes(damaged))
+        rest = proxy.decode(bytes(damaged))
     except RemoteError:
         return
     assert rest is None or len(rest) <= len(damaged)

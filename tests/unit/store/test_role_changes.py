@@ -174,7 +174,7 @@ def test_unwritten_fed_sends_are_dropped_when_the_store_follows() -> None:
     slave.store.follow(1)
     (answer,) = slave.turn().answers
     assert (answer.number, answer.status) == (number, PutStatus.SERVICE_NOT_AVAILABLE)
-    (reply,) = frames.FrameReader().feed(answer.replies)
+    (reply,) = frames.FrameReader().decode(answer.replies)
     assert reply.code == PutStatus.SERVICE_NOT_AVAILABLE.response_code
     assert slave.store.log.end == SIZE
     slave.store.lead(slave.now)
@@ -233,7 +233,7 @@ def test_fed_send_due_in_the_next_turn_is_not_answered_with_success() -> None:
     slave.store.waiters.replicated(1 << 40)
     slave.store.follow(1)
     (answer,) = slave.turn().answers
-    (reply,) = frames.FrameReader().feed(answer.replies)
+    (reply,) = frames.FrameReader().decode(answer.replies)
     assert reply.code == PutStatus.FLUSH_SLAVE_TIMEOUT.response_code
     assert "not the master any more" in (reply.remark or "")
 

@@ -39,7 +39,7 @@ def name_of(vector: Vector) -> str:
 
 def read_one(frame: bytes) -> Command:
     reader = FrameReader()
-    (command,) = reader.feed(frame)
+    (command,) = reader.decode(frame)
     assert reader.failure is None
     assert reader.buffered_bytes == 0
     return command
@@ -95,7 +95,7 @@ def test_commands_are_the_same_for_every_cut_of_the_stream(step: int) -> None:
     reader = FrameReader()
     commands = []
     for position in range(0, len(stream), step):
-        commands += reader.feed(stream[position : position + step])
+        commands += reader.decode(stream[position : position + step])
     assert commands == [read_one(frame) for frame in frames]
     assert not reader.is_mid_frame
 
@@ -103,14 +103,14 @@ def test_commands_are_the_same_for_every_cut_of_the_stream(step: int) -> None:
 @given(st.lists(st.integers(0, 600), max_size=30))
 def test_random_cuts_change_nothing(cuts: list[int]) -> None:
     stream = b"".join(bytes.fromhex(vector["frame"]) for vector in golden()[::5])
-    whole = FrameReader().feed(stream)
+    whole = FrameReader().decode(stream)
     reader = FrameReader()
     commands = []
     position = 0
     for cut in cuts:
-        commands += reader.feed(stream[position : position + cut])
+        commands += reader.decode(stream[position : position + cut])
         position = min(position + cut, len(stream))
-    commands += reader.feed(stream[position:])
+    commands += reader.decode(stream[position:])
     assert commands == whole
 
 
@@ -122,7 +122,7 @@ def test_each_damaged_byte_gives_a_command_or_a_failure(vector: Vector) -> None:
             damaged = bytearray(frame)
             damaged[position] ^= flipped
             reader = FrameReader()
-            commands = reader.feed(bytes(damaged))
+            commands = reader.decode(bytes(damaged))
             assert len(commands) <= 1
             assert commands or reader.failure is not None or reader.is_mid_frame
             for command in commands:
@@ -150,11 +150,11 @@ def test_wrong_length_fails_the_reader_after_the_commands_before_it(
 ) -> None:
     good = encode(Command(7))
     reader = FrameReader()
-    assert reader.feed(good + bytes.fromhex(prefix) + good) == [Command(7)]
+    assert reader.decode(good + bytes.fromhex(prefix) + good) == [Command(7)]
     assert isinstance(reader.failure, RemoteError)
     assert reason in str(reader.failure)
     failure = reader.failure
-    assert reader.feed(good) == []
+    assert reader.decode(good) == []
     assert reader.failure is failure
     assert reader.buffered_bytes == 0
 
@@ -164,24 +164,24 @@ def test_wrong_length_that_arrives_byte_by_byte_fails_the_reader(prefix: str, re
     reader = FrameReader()
     for byte in bytes.fromhex(prefix):
         assert reader.failure is None
-        assert reader.feed(bytes([byte])) == []
+        assert reader.decode(bytes([byte])) == []
     assert reason in str(reader.failure)
 
 
 def test_a_frame_of_exactly_the_allowed_size_passes() -> None:
     frame = encode(Command(7, body=bytes(100)))
-    assert FrameReader(frame_bytes_max=len(frame)).feed(frame) == [Command(7, body=bytes(100))]
+    assert FrameReader(frame_bytes_max=len(frame)).decode(frame) == [Command(7, body=bytes(100))]
     strict = FrameReader(frame_bytes_max=len(frame) - 1)
-    assert strict.feed(frame) == []
+    assert strict.decode(frame) == []
     assert strict.failure is not None
 
 
 def test_a_header_of_exactly_the_allowed_size_passes() -> None:
     frame = encode(Command(7))
     header_bytes = len(frame) - 8
-    assert FrameReader(header_bytes_max=header_bytes).feed(frame) == [Command(7)]
+    assert FrameReader(header_bytes_max=header_bytes).decode(frame) == [Command(7)]
     strict = FrameReader(header_bytes_max=header_bytes - 1)
-    assert strict.feed(frame[:8]) == []
+    assert strict.decode(frame[:8]) == []
     assert "header" in str(strict.failure)
 
 
@@ -189,17 +189,17 @@ def test_reader_reports_a_frame_that_has_begun() -> None:
     frame = encode(Command(7))
     reader = FrameReader()
     assert not reader.is_mid_frame
-    reader.feed(frame + frame[:3])
+    reader.decode(frame + frame[:3])
     assert (reader.is_mid_frame, reader.buffered_bytes) == (True, 3)
-    reader.feed(frame[3:-1])
+    reader.decode(frame[3:-1])
     assert (reader.is_mid_frame, reader.buffered_bytes) == (True, len(frame) - 1)
-    assert reader.feed(frame[-1:]) == [Command(7)]
+    assert reader.decode(frame[-1:]) == [Command(7)]
     assert (reader.is_mid_frame, reader.buffered_bytes) == (False, 0)
 
 
 def test_empty_input_begins_no_frame() -> None:
     reader = FrameReader()
-    assert reader.feed(b"") == []
+    assert reader.decode(b"") == []
     assert not reader.is_mid_frame
 
 
@@ -209,12 +209,12 @@ def test_chunks_of_a_large_frame_are_never_joined_again() -> None:
     reader = FrameReader()
     seen: list[bytes] = []
     for position in range(0, len(frame) - len(piece), len(piece)):
-        assert reader.feed(frame[position : position + len(piece)]) == []
+        assert reader.decode(frame[position : position + len(piece)]) == []
         assert all(old is kept for old, kept in zip(seen, reader._chunks, strict=False))
         seen = list(reader._chunks)
         assert len(reader._pieces) < 256
     assert sum(map(len, seen + reader._pieces)) == reader.buffered_bytes
-    (command,) = reader.feed(frame[position + len(piece) :])
+    (command,) = reader.decode(frame[position + len(piece) :])
     assert command.body == piece * 1000
 
 
@@ -222,9 +222,9 @@ def test_frame_in_tiny_pieces_keeps_few_objects() -> None:
     frame = encode(Command(7, body=bytes(20_000)))
     reader = FrameReader()
     for position in range(0, len(frame) - 2, 2):
-        reader.feed(frame[position : position + 2])
+        reader.decode(frame[position : position + 2])
     assert len(reader._chunks) + len(reader._pieces) < 256 + len(frame) // 512
-    assert reader.feed(frame[position + 2 :]) == [Command(7, body=bytes(20_000))]
+    assert reader.decode(frame[position + 2 :]) == [Command(7, body=bytes(20_000))]
 
 
 def test_parts_do_not_copy_the_body() -> None:

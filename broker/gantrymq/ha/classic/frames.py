@@ -41,7 +41,7 @@ class ReportReader:
     def __init__(self) -> None:
         self._rest = b""
 
-    def feed(self, data: bytes) -> Sequence[int]:
+    def decode(self, data: bytes) -> Sequence[int]:
         """The reports that are complete."""
         data = self._rest + data
         whole = len(data) - len(data) % _REPORT_BYTES
@@ -63,7 +63,7 @@ class FrameReader:
         self.failure = ""
         """Why decoding stopped; "" if there was no error."""
 
-    def feed(self, data: bytes) -> Sequence[tuple[int, bytes]]:
+    def decode(self, data: bytes) -> Sequence[tuple[int, bytes]]:
         """The received bytes with their positions; a heartbeat gives its position and no bytes."""
         pieces: list[tuple[int, bytes]] = []
         at = 0

@@ -60,7 +60,7 @@ class LogReceiver:
         events: list[LogReceiverEvent] = []
         pieces: list[bytes] = []
         begin = self._expected
-        for position, piece in self._frames.feed(data):
+        for position, piece in self._frames.decode(data):
             if self._expected is not None and position != self._expected:
                 events.append(self._diverged(position))
                 break

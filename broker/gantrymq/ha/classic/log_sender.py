@@ -92,7 +92,7 @@ class LogSender:
             return ()
         self._heard_at = now
         before = self.acknowledged
-        for position in self._reports.feed(data):
+        for position in self._reports.decode(data):
             ended = self._hear(position) if self.has_asked else self._begin(position, now)
             if ended is not None:
                 return [ended]

@@ -146,7 +146,7 @@ def _handshake_frames(reader: MemberReader, data: bytes) -> list[HandshakeFrame]
     """The received letters. At most one is expected at a time, and the next one only after an
     answer."""
     frames = []
-    for frame in reader.feed(data):
+    for frame in reader.decode(data):
         assert isinstance(frame, HandshakeFrame), "the reader expects nothing else"
         frames.append(frame)
         reader.expect()

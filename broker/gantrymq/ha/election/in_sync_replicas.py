@@ -62,9 +62,10 @@ class _Progress:
     at: float
     """When the member last advanced, or had the whole log."""
     goal: int = -1
-    """The end of the log when the member last reached its goal, and when that was; -1 for a member
-    that has just connected."""
+    """The position to reach within LAG_SECONDS: the end of the log when the member reached its last
+    goal. -1 for a member that has just connected."""
     goal_at: float = 0.0
+    """When the goal was set."""
     joins_at: int | None = None
     """The position that a joining member has to reach; the member counts from then on."""
     joins_by: float = 0.0
@@ -176,8 +177,8 @@ class InSyncReplicas:
         return frozenset(wanted) if wanted != self.persisted else None
 
     def _removal_at(self, member: int, progress: _Progress) -> float:
-        """When the member is removed unless it makes progress; a leaving or fenced member at
-        once."""
+        """When the member's removal is proposed, unless it makes progress and reaches its goal
+        before: at once if its process ends, or if an administrator has fenced it."""
         if progress.report.is_leaving or member in self.fenced:
             return -NEVER
         removal_at = progress.at + PROGRESS_SECONDS

@@ -241,13 +241,13 @@ class LeaderElector:
                 else (self._look_at(context), self._candidate_policy.again_at)
             )
         in_sync = self.in_sync
-        goes_at = NEVER if in_sync is None else in_sync.deadline()
+        removal_at = NEVER if in_sync is None else in_sync.deadline()
         member_late_at = NEVER if in_sync is None else in_sync.member_late_at()
         ends_at = self.lease_deadline(context, now)
         return (
             ends_at,
             self._lease_timer.asks_at,
-            goes_at,
+            removal_at,
             member_late_at,
             self._handover.by,
             self._switchover.by,

@@ -205,7 +205,7 @@ class MemberReader:
         """Accept only these kinds, from the next frame on."""
         self._expected = kinds
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
+    def decode(self, data: bytes) -> Iterator[Frame]:
         """The frames that are complete, and the log's bytes that have arrived. The caller iterates
         to the end, or until it closes the connection."""
         at = 0

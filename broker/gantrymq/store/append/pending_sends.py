@@ -40,7 +40,7 @@ class Sends:
 def told_anew(replies: bytes, status: PutStatus, remark: str) -> bytes:
     """The same replies, rewritten for another outcome."""
     told = []
-    for reply in FrameReader().feed(replies):
+    for reply in FrameReader().decode(replies):
         reply.code = int(status.response_code)
         reply.remark = remark or None
         if not status.is_stored:

@@ -1,4 +1,6 @@
-"""Writes the replies to stored sends, in the header encoding of the request.
+"""Encodes the replies to sends in advance, in the header encoding of the request.
+
+The kernel makes a reply when it takes the send; the reply leaves once the message is safe.
 
     msgId  queueId  queueOffset  transactionId  MSG_REGION  TRACE_ON     in this order, code 0
 

@@ -45,7 +45,8 @@ async def selected_brokers(
     cluster_option: str = "clusterName",
     with_slaves: bool = False,
 ) -> list[str]:
-    """Return the addresses that -b or -c select: one broker, or every master of a cluster.
+    """Return the addresses that -b or -c select: one broker, or every master of a cluster, with
+    its slaves if `with_slaves`.
 
     Raises UsageError if neither is given.
     """

@@ -190,7 +190,7 @@ class TlsTransport:
 
     def _take_proxy_header(self, proxy: ProxyHeader, data: bytes) -> bytes:
         try:
-            rest = proxy.feed(data)
+            rest = proxy.decode(data)
         except RemoteError as error:
             raise TlsTransportError(Reason.GARBAGE, str(error)) from error
         if rest is None:

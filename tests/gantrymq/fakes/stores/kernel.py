@@ -235,7 +235,7 @@ def assert_same(data: bytes, born_host: bytes = BORN_HOST) -> Fed:
     """Assert that the general path stores what the kernel accepted, with the same result."""
     mine = group()
     fed = kernel().feed(mine, data, 0, born_host)
-    commands = FrameReader().feed(data[: fed.at])
+    commands = FrameReader().decode(data[: fed.at])
     assert len(commands) == fed.count
     general = General(born_host)
     assert [general.take(request) for request in commands] == [True] * fed.count

@@ -281,7 +281,7 @@ class BrokerProcess:
             if self._has_no_authority:  # what was taken as a master's may be answered later
                 self._cut_off(channel)
                 return
-            for response in FrameReader(1 << 20, 1 << 16).feed(effect.frames):
+            for response in FrameReader(1 << 20, 1 << 16).decode(effect.frames):
                 self._send(channel, RequestCode.SEND_MESSAGE_V2, response.opaque, response)
         elif isinstance(effect, Answer):
             channel = _channel(effect.request.channel)

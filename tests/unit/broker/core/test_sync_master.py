@@ -137,7 +137,7 @@ def test_sends_of_the_kernel_wait_as_others_do() -> None:
     broker.pass_time(3.1)
     (replies,) = broker.replies
     assert isinstance(replies, Replies)
-    (reply,) = FrameReader().feed(replies.frames)
+    (reply,) = FrameReader().decode(replies.frames)
     assert reply.code == ResponseCode.FLUSH_SLAVE_TIMEOUT
     assert "slaveTimeout=3000 ms" in (reply.remark or "")
 

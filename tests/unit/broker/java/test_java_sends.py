@@ -33,7 +33,7 @@ def exchanges(*codes: int) -> list[Exchange]:
 
 
 def command_of(exchange: Exchange) -> Command:
-    (command,) = FrameReader().feed(bytes.fromhex(exchange["request"]["frame"]))
+    (command,) = FrameReader().decode(bytes.fromhex(exchange["request"]["frame"]))
     return command
 
 

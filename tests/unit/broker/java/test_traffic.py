@@ -88,7 +88,7 @@ def stored() -> dict[tuple[str, int, int], Exchange]:
 
 def command_of(exchange: Exchange) -> Command:
     part = exchange["request"]
-    (command,) = FrameReader().feed(bytes.fromhex(part["frame"]))
+    (command,) = FrameReader().decode(bytes.fromhex(part["frame"]))
     return command
 
 

@@ -28,7 +28,7 @@ def test_what_was_fed_when_it_ended_is_not_stored_and_its_sender_is_cut_off() ->
     assert channel.close_reason is not None
     assert member.bodies("T") == [b"first"]
     (replies,) = member.replies
-    (reply,) = frames.FrameReader().feed(replies.frames)
+    (reply,) = frames.FrameReader().decode(replies.frames)
     assert reply.code == ResponseCode.SERVICE_NOT_AVAILABLE
 
 

@@ -77,7 +77,7 @@ def test_both_ways_store_and_answer_the_same() -> None:
     def check(header: SendMessageV2Request, encoding: int, body: bytes) -> None:
         data = frame(header, body, encoding)
         assert fed(quick, data) == 1
-        (command,) = FrameReader().feed(data)
+        (command,) = FrameReader().decode(data)
         answer = general.ask(SEND, ext=dict(command.ext or {}), body=command.body)
         stored, expected = (each.opened.records("T", 0)[-1] for each in (quick, general))
         assert encode(stored) == encode(expected)

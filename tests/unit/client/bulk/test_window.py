@@ -57,7 +57,7 @@ class Server:
         reader, count = FrameReader(), 0
         with connection:
             while data := connection.recv(1 << 16):
-                for command in reader.feed(data):
+                for command in reader.decode(data):
                     count += 1
                     answer = self._answered(command)
                     if answer is None:

@@ -37,7 +37,7 @@ def read_frames(pieces: list[bytes]) -> tuple[list[tuple[int, int]], str]:
     reader = FrameReader()
     found: list[tuple[int, int]] = []
     for piece in pieces:
-        for position, data in reader.feed(piece):
+        for position, data in reader.decode(piece):
             if found and data and found[-1][1] and sum(found[-1]) == position:
                 found[-1] = (found[-1][0], found[-1][1] + len(data))
             else:
@@ -47,7 +47,7 @@ def read_frames(pieces: list[bytes]) -> tuple[list[tuple[int, int]], str]:
 
 def test_a_java_slaves_reports_are_read() -> None:
     reader = ReportReader()
-    positions = [position for data in said("slave->master") for position in reader.feed(data)]
+    positions = [position for data in said("slave->master") for position in reader.decode(data)]
     assert positions[:4] == [0, 0x1387F, 0x13A0F, 0x13A0F]
     assert positions == sorted(positions)
     assert b"".join(map(encode_report, positions)) == b"".join(said("slave->master"))
@@ -72,14 +72,14 @@ def test_frames_are_read_wherever_they_are_cut(sizes: list[int]) -> None:
 def test_reports_are_read_wherever_they_are_cut(positions: list[int], sizes: list[int]) -> None:
     data = b"".join(map(encode_report, positions))
     reader = ReportReader()
-    assert [each for piece in cut(data, sizes) for each in reader.feed(piece)] == positions
+    assert [each for piece in cut(data, sizes) for each in reader.decode(piece)] == positions
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**31), 2**31 - 1))
 def test_invalid_frame_ends_decoding(position: int, size: int) -> None:
     is_sound = position >= 0 and 0 <= size <= 4 << 20
     reader = FrameReader()
-    reader.feed(encode_head(position, size))
+    reader.decode(encode_head(position, size))
     assert bool(reader.failure) != is_sound
     if not is_sound:
-        assert not reader.feed(encode_head(0, 0))
+        assert not reader.decode(encode_head(0, 0))

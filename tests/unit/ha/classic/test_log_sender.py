@@ -206,7 +206,7 @@ def test_reports_may_be_cut_anywhere(sizes: list[int]) -> None:
     follower = master.connect(119)
     reader = FrameReader()
     reports = []
-    for position, data in reader.feed(master.send(follower)):
+    for position, data in reader.decode(master.send(follower)):
         reports.append(position + len(data))
     data = b"".join(position.to_bytes(8) for position in reports)
     for size in sizes:

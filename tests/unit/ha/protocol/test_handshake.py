@@ -31,7 +31,7 @@ SECRET = GroupSecret(b"secret")
 def frames(data: bytes) -> list[HandshakeFrame]:
     """The handshake frames in the bytes that one side has sent from the beginning."""
     reader = MemberReader(*Kind)
-    heard = list(reader.feed(data))
+    heard = list(reader.decode(data))
     assert not reader.failure
     return [each for each in heard if isinstance(each, HandshakeFrame)]
 

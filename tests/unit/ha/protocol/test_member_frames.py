@@ -65,7 +65,7 @@ def test_frames_are_decoded_from_any_pieces(said: list[Frame], sizes: list[int])
     reader = MemberReader(*Kind)
     heard: list[Frame] = []
     for size in [*sizes, len(data)]:
-        heard += reader.feed(data[:size])
+        heard += reader.decode(data[:size])
         data = data[size:]
     assert joined(heard) == joined(said)
     assert not reader.failure
@@ -101,16 +101,16 @@ def test_rocketmqs_brokers_cannot_say_the_opening() -> None:
 )
 def test_garbage_is_ignored_and_reported(garbage: bytes) -> None:
     reader = MemberReader(*Kind)
-    assert not list(reader.feed(garbage))
+    assert not list(reader.decode(garbage))
     assert reader.failure
-    assert not list(reader.feed(encode(Report(5, 5, 5))))
+    assert not list(reader.decode(encode(Report(5, 5, 5))))
 
 
 def test_what_is_not_expected_is_refused_by_its_head() -> None:
     for kind in set(Kind) - {Kind.HELLO}:
         reader = MemberReader(Kind.HELLO)
         size = {Kind.PROOF: 32, Kind.REPORT: 33, Kind.BEAT: 32}.get(kind, 1000)
-        assert not list(reader.feed(OPENING + kind.value + size.to_bytes(4)))
+        assert not list(reader.decode(OPENING + kind.value + size.to_bytes(4)))
         assert "unexpected frame" in reader.failure
 
 
@@ -118,7 +118,7 @@ def test_what_is_expected_changes_from_one_frame_to_the_next() -> None:
     reader = MemberReader(Kind.REPORT)
     heard = []
     report = encode(Report(5, 5, 5))
-    for frame in reader.feed(OPENING + report + report):
+    for frame in reader.decode(OPENING + report + report):
         heard.append(frame)
         reader.expect(Kind.BEAT)
     assert heard == [Report(5, 5, 5)]
@@ -127,5 +127,5 @@ def test_what_is_expected_changes_from_one_frame_to_the_next() -> None:
 
 @given(st.binary(max_size=80))
 def test_whatever_comes_no_frame_is_longer_than_it_may_be(data: bytes) -> None:
-    for each in MemberReader(*Kind).feed(OPENING + data):
+    for each in MemberReader(*Kind).decode(OPENING + data):
         assert not isinstance(each, Table) or each.name

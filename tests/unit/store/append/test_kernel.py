@@ -93,13 +93,13 @@ def test_records_of_many_frames_continue_in_the_next_file(encoding: int) -> None
 def test_a_oneway_send_has_no_reply(encoding: int) -> None:
     data = frame(encoding=encoding, flag=2) + frame(encoding=encoding, opaque=9)
     fed = assert_same(data)
-    (reply,) = FrameReader().feed(fed.replies)
+    (reply,) = FrameReader().decode(fed.replies)
     assert (fed.count, reply.opaque) == (2, 9)
 
 
 def test_both_encodings_may_share_a_connection() -> None:
     fed = assert_same(b"".join(frame(encoding=n % 2, opaque=n) for n in range(6)))
-    replies = FrameReader().feed(fed.replies)
+    replies = FrameReader().decode(fed.replies)
     assert [(reply.opaque, reply.encoding) for reply in replies] == [(n, n % 2) for n in range(6)]
 
 
@@ -113,8 +113,8 @@ def test_kernel_accepts_frames_of_a_java_client() -> None:
         fed = java.feed(group(), request, 0, BORN_HOST)
         taken += fed.count
         if fed.replies:
-            (reply,) = FrameReader().feed(fed.replies)
-            (answer,) = FrameReader().feed(bytes.fromhex(one["response"]["frame"]))
+            (reply,) = FrameReader().decode(fed.replies)
+            (answer,) = FrameReader().decode(bytes.fromhex(one["response"]["frame"]))
             assert reply.ext is not None
             assert answer.ext is not None
             assert reply.ext.keys() == answer.ext.keys()

@@ -120,7 +120,7 @@ def test_a_batch_stays_in_one_file() -> None:
 
 def test_a_oneway_batch_has_no_reply() -> None:
     fed = assert_same(batch_frame([part(), part()], flag=2) + batch_frame([part()], opaque=9))
-    (reply,) = FrameReader().feed(fed.replies)
+    (reply,) = FrameReader().decode(fed.replies)
     assert (fed.count, reply.opaque) == (2, 9)
 
 

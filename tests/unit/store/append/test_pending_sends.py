@@ -22,7 +22,7 @@ REPLIES = reply(7, 0) + reply(8, 1)
 def told(status: PutStatus) -> list[Command]:
     answer = Sends(3, REPLIES).answer(status, "no space")
     assert (answer.number, answer.status) == (3, status)
-    return FrameReader().feed(answer.replies)
+    return FrameReader().decode(answer.replies)
 
 
 def test_successful_sends_get_the_replies_of_the_kernel() -> None:

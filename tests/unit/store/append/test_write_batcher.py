@@ -72,7 +72,7 @@ def encoded(*numbers: int, topic: str = "T") -> bytes:
 
 def told(replies: bytes) -> list[tuple[int, int]]:
     """Opaque and code of each reply."""
-    return [(reply.opaque, reply.code) for reply in FrameReader().feed(replies)]
+    return [(reply.opaque, reply.code) for reply in FrameReader().decode(replies)]
 
 
 def test_fed_sends_are_answered_by_the_turn_that_writes_them() -> None:

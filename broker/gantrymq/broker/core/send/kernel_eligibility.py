@@ -1,6 +1,6 @@
-"""Decides which sends the compiled kernel takes directly from receive buffers.
+"""Decides of which topics the compiled kernel takes sends directly from receive buffers.
 
-    no access control, and sends are judged by their topic alone     -> there is a kernel
+    no access control, and no broker setting that affects each send   -> there is a kernel
     a topic whose messages need no rewriting, and that is persisted   -> the kernel serves it
 
 All other sends take the general path (`send_requests.py`), which checks and explains. Invariant:

@@ -167,7 +167,7 @@ class IncomingLink:
             self._heard_at = now
         events: list[IncomingLinkEvent] = []
         before = self.report
-        for frame in self._reader.feed(data):
+        for frame in self._reader.decode(data):
             if isinstance(frame, HandshakeFrame):
                 events += self._take_handshake(frame)
             else:

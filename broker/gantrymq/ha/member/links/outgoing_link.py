@@ -106,7 +106,7 @@ class OutgoingLink:
         if self.is_welcome:
             self._heard_at = now
         events: list[OutgoingLinkEvent] = []
-        for frame in self._reader.feed(data):
+        for frame in self._reader.decode(data):
             self._take(frame, events, now)
             if events and isinstance(events[-1], Ended | Refused):
                 return events

@@ -185,7 +185,7 @@ class Reflector:
         async with self._client.watch(path, parameters, self._pace.silence_seconds) as pieces:
             self._hear()
             async for piece in pieces:
-                for event in lines.feed(piece):
+                for event in lines.decode(piece):
                     self._hear()
                     self._apply(event)
                     self._version = event.version or self._version

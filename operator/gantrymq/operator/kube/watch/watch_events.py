@@ -38,7 +38,7 @@ class WatchLines:
     def __init__(self) -> None:
         self._rest = b""
 
-    def feed(self, piece: bytes) -> Iterator[WatchEvent]:
+    def decode(self, piece: bytes) -> Iterator[WatchEvent]:
         """Yield the events that this piece completes. Raises ExpiredError or UnavailableError if
         the API ends the watch."""
         *lines, self._rest = (self._rest + piece).split(b"\n")

@@ -58,7 +58,7 @@ class Met2:
 
     def frames(self) -> list[Frame]:
         """What it is sent."""
-        return list(self.reader.feed(b"".join(self.link.take_output())))
+        return list(self.reader.decode(b"".join(self.link.take_output())))
 
     def welcome(self) -> Met2:
         master = self.master

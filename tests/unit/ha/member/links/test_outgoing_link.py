@@ -71,7 +71,7 @@ class Dialed:
         return self
 
     def frames(self) -> Sequence[object]:
-        return list(self.reader.feed(b"".join(self.link.take_output())))
+        return list(self.reader.decode(b"".join(self.link.take_output())))
 
 
 def test_follower_learns_where_the_logs_diverge() -> None:

@@ -28,13 +28,13 @@ def test_events_are_the_same_wherever_the_network_cuts(cuts: list[int]) -> None:
     edges = [0, *cuts, len(BODY)]
     pieces = [BODY[start:end] for start, end in itertools.pairwise(edges)]
 
-    assert [event for piece in pieces for event in lines.feed(piece)] == EVENTS
+    assert [event for piece in pieces for event in lines.decode(piece)] == EVENTS
 
 
 def test_events_arrive_byte_by_byte() -> None:
     lines = WatchLines()
 
-    assert [event for byte in BODY for event in lines.feed(bytes([byte]))] == EVENTS
+    assert [event for byte in BODY for event in lines.decode(bytes([byte]))] == EVENTS
 
 
 def test_an_event_shows_the_version_to_go_on_from() -> None:
@@ -46,19 +46,19 @@ def test_an_expired_version_asks_for_a_new_list() -> None:
     line = json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"
 
     with pytest.raises(ExpiredError, match="too old resource version"):
-        list(WatchLines().feed(line))
+        list(WatchLines().decode(line))
 
 
 @pytest.mark.parametrize("line", [b"garbage\n", b"[]\n", b"{}\n", b'{"type":"ADDED"}\n'])
 def test_nonsense_ends_the_watch(line: bytes) -> None:
     with pytest.raises(UnavailableError, match="is not an event"):
-        list(WatchLines().feed(line))
+        list(WatchLines().decode(line))
 
 
 def test_a_line_without_end_is_not_collected_for_ever() -> None:
     lines = WatchLines()
     piece = b"x" * (LINE_BYTES_MAX // 2 + 1)
-    assert list(lines.feed(piece)) == []
+    assert list(lines.decode(piece)) == []
 
     with pytest.raises(UnavailableError, match="exceeds"):
-        list(lines.feed(piece))
+        list(lines.decode(piece))

@@ -60,7 +60,7 @@ def pull_message(
     except (CorruptionError, DiskError) as error:
         return Reply(failed(f"{type(error).__name__}: {error}"))
     if isinstance(found, Pulled):
-        return _answered(hold, state, pull, found, is_fresh=True)
+        return _answer_or_hold(hold, state, pull, found, is_fresh=True)
     return _read_from_disk(hold, state, pull, found)
 
 
@@ -76,10 +76,10 @@ def _read_from_disk(
     hold: PullRequestHold, state: State, pull: Pull, rest: ReadTask[Pulled]
 ) -> Task[Outcome]:
     found = yield from pulls.read_rest(state, rest)
-    return _answered(hold, state, pull, found, is_fresh=False)
+    return _answer_or_hold(hold, state, pull, found, is_fresh=False)
 
 
-def _answered(
+def _answer_or_hold(
     hold: PullRequestHold, state: State, pull: Pull, found: Pulled, *, is_fresh: bool
 ) -> Outcome:
     """Answer the pull or hold it; a result that is not fresh may have missed messages meanwhile."""
