@@ -56,7 +56,7 @@ def test_a_follower_with_another_disk_than_the_set_names_is_not_ready() -> None:
     assert "is not connected to the master" in str(reason(replace(view, disk="9" * 32)))
 
 
-def test_a_follower_that_the_master_refuses_says_what_the_master_said() -> None:
+def test_follower_refused_by_the_master_shows_the_masters_reason() -> None:
     view = replace(FOLLOWER, lease=in_sync(1), follows_master=False, refusal="two processes")
     assert reason(view) == "the master, member 1, refuses this member: two processes"
 
@@ -115,7 +115,7 @@ def test_a_member_that_is_not_ready_says_why(view: MemberView, told: str) -> Non
         (Lease("1"), "it has had no master yet"),
     ],
 )
-def test_a_group_without_a_master_says_what_its_members_wait_for(lease: Lease, told: str) -> None:
+def test_group_without_a_master_shows_its_reason_to_wait(lease: Lease, told: str) -> None:
     words = "not seeking lease reason=all members must report first, missing members 3"
     view = replace(
         FOLLOWER, lease=lease, is_lease_fresh=False, follows_master=False, last_log_line=words

@@ -121,7 +121,9 @@ def creating(topic: str) -> Command:
     return Command(RequestCode.UPDATE_AND_CREATE_TOPIC, ext=header.encode())
 
 
-async def test_what_a_client_is_asked_and_cannot_be_sent_is_answered(tmp_path: Path) -> None:
+async def test_request_to_a_client_that_cannot_be_sent_ends_without_an_answer(
+    tmp_path: Path,
+) -> None:
     async with running(setup(tmp_path)) as host:
         dialer = Dialer()
         connection = dialer.connection(port_of(host))
@@ -171,7 +173,9 @@ async def test_a_stop_answers_pulls_that_wait(tmp_path: Path) -> None:
     await dialer.close()
 
 
-def test_keys_of_java_are_told_in_one_line_and_typing_errors_one_by_one(tmp_path: Path) -> None:
+def test_unused_keys_of_java_are_logged_in_one_line_and_typing_errors_one_by_one(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "broker.conf"
     file.write_text("adminBrokerThreadPoolNums=3\nbrokerFastFailureEnable=true\nlistenPrt=1\n")
     first, second = load(file, {}, {}, tmp_path).warnings
@@ -232,7 +236,7 @@ async def test_a_broker_is_not_ready_while_its_disk_takes_no_messages(tmp_path: 
     assert "the disk accepts no messages" in text
 
 
-async def test_the_fingerprints_of_the_secrets_in_use_are_told(tmp_path: Path) -> None:
+async def test_page_shows_the_fingerprints_of_the_secrets_in_use(tmp_path: Path) -> None:
     port, secret = ports.free_port(), tmp_path / "secret"
     secret.write_bytes(b"0123456789abcdef")
     async with running(setup(tmp_path, metricsPort=str(port), groupSecretFile=str(secret))):

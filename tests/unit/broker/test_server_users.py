@@ -137,7 +137,7 @@ async def test_verified_certificate_stands_for_its_user(tmp_path: Path) -> None:
         ({"authKeyFile": "/nowhere"}, "authKeyFile"),
     ],
 )
-def test_setting_that_cannot_be_used_is_told_without_its_secret(
+def test_error_about_an_unusable_setting_hides_its_secret(
     tmp_path: Path, settings: dict[str, str], words: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=words) as raised:

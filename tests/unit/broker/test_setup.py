@@ -29,7 +29,7 @@ def test_a_slave_has_the_id_that_it_was_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("role", ["ASYNC_MASTER", "SYNC_MASTER"])
-def test_a_masters_id_is_zero_whatever_is_said(tmp_path: Path, role: str) -> None:
+def test_broker_id_of_a_master_is_zero_despite_the_setting(tmp_path: Path, role: str) -> None:
     chosen = setup(tmp_path, brokerRole=role, brokerId="3")
     assert (chosen.identity.broker_id, chosen.settings.broker_id) == (0, 0)
     assert chosen.warnings == (
@@ -45,7 +45,7 @@ def test_a_slave_holds_less_of_its_log_for_recent(tmp_path: Path) -> None:
     assert setup(tmp_path).store.access_message_in_memory_max_ratio == 40
 
 
-def test_slaves_are_told_the_next_port_unless_another_is_given(tmp_path: Path) -> None:
+def test_ha_port_is_the_next_port_unless_another_is_set(tmp_path: Path) -> None:
     plain = setup(tmp_path, listenPort="20911", brokerIP2="10.1.0.1")
     assert (plain.identity.ha_address, plain.settings.ha_listen_port) == ("10.1.0.1:20912", 20912)
     assert setup(tmp_path, haListenPort="7").identity.ha_address == "10.0.0.1:7"
@@ -73,7 +73,7 @@ def test_a_masters_address_has_a_port(tmp_path: Path) -> None:
         ("regionId", "r" * 128, "at most 127 printable characters"),
     ],
 )
-def test_a_text_that_cannot_be_used_is_told_with_its_key_and_line(
+def test_error_about_an_unusable_value_names_its_key_and_line(
     tmp_path: Path, key: str, value: str, told: str
 ) -> None:
     file = tmp_path / "broker.conf"
@@ -84,12 +84,12 @@ def test_a_text_that_cannot_be_used_is_told_with_its_key_and_line(
     assert told in str(caught.value)
 
 
-def test_an_address_of_either_kind_may_be_told_to_clients(tmp_path: Path) -> None:
+def test_broker_address_may_be_ipv4_or_ipv6(tmp_path: Path) -> None:
     for address in ("10.0.0.1", "::1", "fe80::1%eth0"):
         assert setup(tmp_path, brokerIP1=address).settings.broker_ip1 == address
 
 
-def test_clients_may_be_told_a_name(tmp_path: Path) -> None:
+def test_broker_address_may_be_a_name(tmp_path: Path) -> None:
     """Messages hold the address that it has here."""
     identity = setup(tmp_path, brokerIP1="localhost", listenPort="1234").identity
     assert identity.address == "localhost:1234"

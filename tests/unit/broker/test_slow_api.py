@@ -72,12 +72,12 @@ def must_lead_on(group: Group, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("latency", [0.02, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5])
-def test_a_living_master_goes_on(latency: float) -> None:
+def test_live_master_keeps_the_lease_with_a_slow_api(latency: float) -> None:
     must_lead_on(group_with(constant(latency)), 30)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_living_master_goes_on_where_one_answer_in_a_hundred_is_late(seed: int) -> None:
+def test_live_master_keeps_the_lease_when_one_answer_in_a_hundred_is_late(seed: int) -> None:
     must_lead_on(group_with(often_fast(seed)), 120)
 
 

@@ -155,7 +155,7 @@ async def test_the_lease_of_a_later_life_elsewhere_is_left_alone(client: LeaseCl
 
 
 @pytest.mark.parametrize("code", [0, 70])
-async def test_a_lease_that_was_not_handed_over_is_given_away_whatever_the_broker_ended_with(
+async def test_supervisor_releases_the_lease_for_any_exit_code_of_the_broker(
     client: LeaseClient, flags: dict[str, str], setup: Setup, tmp_path: Path, code: int
 ) -> None:
     await client.write(LEASE)

@@ -309,7 +309,7 @@ async def test_a_turn_that_holds_the_loop_is_counted_by_the_part_that_took_long(
     assert dict(stalls.counts) == {REPLICATION: 1}
 
 
-async def test_what_is_counted_by_its_own_name_is_not_counted_for_its_turn_too() -> None:
+async def test_stall_with_a_name_of_its_own_is_not_counted_for_its_turn_too() -> None:
     loop = Loop()
     stalls = loop.opened_broker.state.stalls
     stalls.clock = loop.clock.clock.monotonic

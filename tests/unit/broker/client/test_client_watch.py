@@ -22,7 +22,7 @@ def told(channel: FakeChannel) -> list[str]:
     return [(each.ext or {})["consumerGroup"] for each in channel.told]
 
 
-def test_newcomer_is_told_to_all_members_at_once() -> None:
+def test_all_members_are_notified_of_a_new_member_at_once() -> None:
     broker, one, two = OpenedBroker(), FakeChannel(), FakeChannel()
     beat(broker, one, consumer("G", "T"), client_id="c")
     assert told(one) == ["G"]
@@ -32,7 +32,7 @@ def test_newcomer_is_told_to_all_members_at_once() -> None:
     assert told(two) == ["G"]
 
 
-def test_nothing_is_told_when_nothing_changed() -> None:
+def test_members_are_not_notified_without_a_change() -> None:
     broker, one = OpenedBroker(), FakeChannel()
     for _ in range(3):
         beat(broker, one, consumer("G", "T"))
@@ -40,7 +40,7 @@ def test_nothing_is_told_when_nothing_changed() -> None:
     assert told(one) == ["G"]
 
 
-def test_new_topic_of_a_group_is_told() -> None:
+def test_members_are_notified_of_a_new_topic_of_their_group() -> None:
     broker, one = OpenedBroker(), FakeChannel()
     beat(broker, one, consumer("G", "T"))
     broker.pass_time(1.0)
@@ -48,7 +48,7 @@ def test_new_topic_of_a_group_is_told() -> None:
     assert told(one) == ["G", "G"]
 
 
-def test_many_newcomers_are_told_together() -> None:
+def test_members_are_notified_once_of_many_new_members() -> None:
     broker = OpenedBroker()
     channels = [FakeChannel() for _ in range(50)]
     for number, channel in enumerate(channels):
@@ -58,13 +58,13 @@ def test_many_newcomers_are_told_together() -> None:
     assert told(channels[-1]) == ["G"]
 
 
-def test_broadcasting_group_is_not_told() -> None:
+def test_members_of_a_broadcasting_group_are_not_notified() -> None:
     broker, one = OpenedBroker(), FakeChannel()
     beat(broker, one, consumer("G", "T", model=BROADCASTING))
     assert told(one) == []
 
 
-def test_group_whose_configuration_forbids_it_is_told_of_lost_members_only() -> None:
+def test_group_that_disables_notifications_is_notified_of_lost_members_only() -> None:
     broker, one, two, three = OpenedBroker(), FakeChannel(), FakeChannel(), FakeChannel()
     config = GroupConfig(group_name="G", notify_consumer_ids_changed_enable=False)
     broker.state.groups.put(config, 0)
@@ -85,7 +85,7 @@ def test_broker_notifies_no_consumer_when_its_configuration_forbids_it() -> None
     assert told(one) == []
 
 
-def test_closed_connection_leaves_at_once_and_the_others_are_told() -> None:
+def test_members_are_notified_at_once_of_a_closed_connection() -> None:
     broker, one, two = OpenedBroker(), FakeChannel(), FakeChannel()
     beat(broker, one, consumer("G", "T"), client_id="c")
     beat(broker, two, consumer("G", "T"), client_id="d")
@@ -96,7 +96,7 @@ def test_closed_connection_leaves_at_once_and_the_others_are_told() -> None:
     assert len(told(two)) == before + 1
 
 
-def test_connection_that_is_closing_is_told_nothing() -> None:
+def test_closing_connection_is_not_notified() -> None:
     broker, one, two = OpenedBroker(), FakeChannel(), FakeChannel()
     beat(broker, one, consumer("G", "T"), client_id="c")
     broker.pass_time(1.0)
@@ -117,7 +117,7 @@ def test_silent_clients_leave_and_their_connections_are_closed() -> None:
     assert producing.close_reason is not None
 
 
-def test_members_are_told_when_another_falls_silent() -> None:
+def test_members_are_notified_of_a_silent_member() -> None:
     broker, silent, alive = OpenedBroker(), FakeChannel(), FakeChannel()
     beat(broker, silent, consumer("G", "T"), client_id="c")
     for _ in range(5):

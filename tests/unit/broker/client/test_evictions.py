@@ -47,7 +47,7 @@ def full() -> tuple[OpenedBroker, list[FakeChannel]]:
     return broker, large
 
 
-def test_what_heartbeats_say_is_counted_until_the_connection_ends() -> None:
+def test_memory_of_heartbeats_is_counted_until_the_connection_ends() -> None:
     broker, channel = OpenedBroker(), FakeChannel()
     beat(broker, channel, "T", producers=("P", "Q"))
     beat(broker, channel, "T", producers=("P", "Q"))

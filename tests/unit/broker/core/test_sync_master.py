@@ -79,7 +79,7 @@ KINDS = pytest.mark.parametrize(("code", "header", "body"), kinds())
 
 
 @KINDS
-def test_no_slave_is_told_at_once(
+def test_send_without_a_connected_slave_is_answered_at_once(
     code: RequestCode, header: SendMessageV2Request, body: bytes
 ) -> None:
     answer = SyncMaster().broker.ask(code, header, body)
@@ -102,7 +102,7 @@ def test_an_answer_comes_when_the_slave_has_the_message(
 
 
 @KINDS
-def test_a_slave_that_takes_too_long_is_told(
+def test_send_is_answered_when_the_slave_times_out(
     code: RequestCode, header: SendMessageV2Request, body: bytes
 ) -> None:
     master = SyncMaster()
@@ -142,7 +142,7 @@ def test_sends_of_the_kernel_wait_as_others_do() -> None:
     assert "slaveTimeout=3000 ms" in (reply.remark or "")
 
 
-def test_of_two_failures_the_slaves_is_told() -> None:
+def test_timeout_of_the_slave_is_reported_before_that_of_the_disk() -> None:
     master = SyncMaster(
         StoreSettings(
             mapped_file_size_commit_log=1 << 20,
@@ -206,7 +206,7 @@ def test_slow_slave_does_not_block_other_clients() -> None:
     assert codes == {ResponseCode.SUCCESS}
 
 
-def test_what_consumers_send_back_does_not_wait() -> None:
+def test_sent_back_message_does_not_wait_for_slaves() -> None:
     master = SyncMaster()
     master.connect()
     position = master.broker.state.store.log.end

@@ -64,7 +64,7 @@ def test_a_batch_counts_all_messages_and_one_mean_size() -> None:
     assert (counts.sizes.counts[:2], counts.sizes.total) == ([0, 1], 2000)
 
 
-def test_what_the_kernel_took_is_added() -> None:
+def test_messages_of_the_kernel_are_added() -> None:
     figures = MessageFigures()
     taken = SizeCounts()
     taken.note(1, 300)
@@ -120,7 +120,7 @@ def test_open_transactions_are_not_forgotten_when_they_are_idle() -> None:
     assert figures.open_halves() == {"T": 1}
 
 
-def test_the_page_has_what_was_counted() -> None:
+def test_page_shows_the_counted_messages() -> None:
     broker = OpenedBroker()
     add_topic(broker)
     sent(broker)

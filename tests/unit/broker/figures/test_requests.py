@@ -32,7 +32,7 @@ def test_a_response_code_of_a_client_is_unknown() -> None:
     assert list(figures.counts()) == [(PULL, UNKNOWN_CODE)]
 
 
-def test_flow_control_is_counted_by_what_the_remark_begins_with() -> None:
+def test_flow_control_is_counted_by_the_prefix_of_the_remark() -> None:
     figures = RequestFigures()
     for remark in ("[OVERLOAD]system busy", "[TIMEOUT_CLEAN_QUEUE]broker busy", "[odd] one", None):
         figures.note_refusal(remark)
@@ -57,7 +57,7 @@ def test_a_broker_counts_its_requests_with_the_time_they_waited() -> None:
     assert page[f'{requests}{{code="SEND_MESSAGE_V2",outcome="TOPIC_NOT_EXIST"}}'] == 1
 
 
-def test_what_waits_is_accounted_for() -> None:
+def test_memory_of_waiting_requests_is_shown() -> None:
     broker = PoppedBroker()
     held = pull(sys_flag=SUBSCRIBES | SUSPENDS)
     broker.broker.send(RequestCode.PULL_MESSAGE, held)

@@ -58,7 +58,7 @@ def kernel_took(topic: str, count: int, size: int) -> KernelCounts:
     return KernelCounts(topic, counts, is_fifo=False)
 
 
-def test_what_the_kernel_took_is_asked_for_each_second() -> None:
+def test_counts_of_the_kernel_are_read_each_second() -> None:
     broker = OpenedBroker()
     stats = broker.state.stats
     taken = [[kernel_took("T", 2, 20), kernel_took("U", 1, 5)], [kernel_took("T", 1, 10)]]

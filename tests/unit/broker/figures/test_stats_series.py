@@ -17,7 +17,7 @@ def test_a_slot_counts_when_it_is_over() -> None:
     assert series.sizes(1010.0)[0].total == 30
 
 
-def test_what_was_before_the_window_does_not_count() -> None:
+def test_counts_before_the_window_are_left_out() -> None:
     series = Series(0.0)
     series.add(5.0, 100, 0)
     series.add(65.0, 1, 0)
@@ -68,7 +68,7 @@ def test_it_is_idle_from_the_end_of_its_last_slot_on() -> None:
 
 
 @given(st.lists(st.integers(0, 300), max_size=30), st.integers(0, 400))
-def test_windows_hold_what_was_counted_in_their_slots(steps: list[int], wait: int) -> None:
+def test_windows_contain_the_counts_of_their_slots(steps: list[int], wait: int) -> None:
     series = Series(0.0)
     moments = []
     now = 0

@@ -22,7 +22,7 @@ def test_keys_beyond_the_limit_are_not_counted() -> None:
     assert (len(table), table.left_out) == (1, 1)
 
 
-def test_what_is_gone_is_forgotten() -> None:
+def test_keys_that_no_longer_exist_are_removed() -> None:
     tally: Tally[str] = Tally()
     tally.add("a")
     tally.add("b")
@@ -32,7 +32,7 @@ def test_what_is_gone_is_forgotten() -> None:
     assert dict(tally.items()) == {}
 
 
-def test_what_is_idle_for_a_day_is_forgotten() -> None:
+def test_keys_idle_for_a_day_are_removed() -> None:
     tally: Tally[str] = Tally()
     tally.add("idle")
     for _ in range(IDLE_SWEEPS):
@@ -43,7 +43,7 @@ def test_what_is_idle_for_a_day_is_forgotten() -> None:
     assert list(dict(tally.items())) == ["busy"]
 
 
-def test_what_is_idle_may_be_kept_for_as_long_as_it_is_there() -> None:
+def test_idle_keys_are_kept_if_only_drop_is_called() -> None:
     tally: Tally[str] = Tally()
     tally.add("idle")
     for _ in range(IDLE_SWEEPS + 1):

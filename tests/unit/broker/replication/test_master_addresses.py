@@ -43,7 +43,7 @@ def test_a_master_that_one_name_server_knows_is_known() -> None:
     assert replication_of(slave).followed == [MASTER_HA, "10.0.0.9:10912"]
 
 
-def test_what_a_name_server_said_that_is_gone_does_not_count_for_ever() -> None:
+def test_answer_of_a_dead_name_server_expires() -> None:
     """It died while the old master lived; since then another slave was made master."""
     slave = opened_slave()
     replication_of(slave).heard(slave.wall_ms)
@@ -57,7 +57,7 @@ def test_what_a_name_server_said_that_is_gone_does_not_count_for_ever() -> None:
     assert replication_of(slave).followed == [MASTER_HA, "10.0.0.9:10912"]
 
 
-def test_a_master_that_is_heard_stays_whatever_others_are_told_of() -> None:
+def test_slave_keeps_a_master_that_it_hears_despite_other_answers() -> None:
     slave = opened_slave()
     registered(slave, name_server="gone:9876")
     for _ in range(12):

@@ -105,7 +105,7 @@ def test_services_end_with_the_reign_and_begin_anew_with_the_next() -> None:
     assert sorted(member.bodies("T")) == [b"delayed", b"first", b"timed"]
 
 
-def test_what_waited_is_known_to_masters_alone() -> None:
+def test_only_a_master_knows_waiting_timers_and_half_messages() -> None:
     member = led()
     timed(member, b"timed", 100)
     Transactions(member).prepare(b"pay")

@@ -93,7 +93,7 @@ def test_accounts_are_the_masters() -> None:
 
 @pytest.mark.parametrize("name", [*sorted(PROGRESS), TOPICS, LOCKS, ACCOUNTS, "of tomorrow"])
 @pytest.mark.parametrize("content", [b"", b"\0" * 8, b"\0" * 20, b"nonsense" * 3])
-def test_what_is_no_table_changes_nothing(name: str, content: bytes) -> None:
+def test_malformed_table_changes_nothing(name: str, content: bytes) -> None:
     follower = Member(2)
     topics, offsets = follower.state.topics.content(), follower.state.offsets.content()
     take(follower, name, content)
@@ -209,7 +209,7 @@ def test_new_master_has_waiting_offsets_that_lie_within_its_queues() -> None:
     assert follower.state.offsets.find("H", "T", 0) == 1
 
 
-def test_a_new_master_writes_offsets_behind_what_is_out_too() -> None:
+def test_new_master_saves_in_flight_messages_before_offsets() -> None:
     master, follower = pair()
     pops = PoppedBroker(broker=master)
     pops.store("a", "b")
@@ -274,7 +274,7 @@ def test_of_those_that_wait_the_first_and_the_last_are_kept() -> None:
     assert follower.services.delay_service.offset(1) == 4
 
 
-def test_what_another_master_gave_is_forgotten() -> None:
+def test_tables_of_an_earlier_master_are_dropped() -> None:
     master, follower = pair()
     add_topic(master)
     send_keyed(master, DELAY="1")
@@ -309,7 +309,7 @@ def test_a_table_that_says_nothing_new_is_the_same() -> None:
     assert master.broker.tables()[CONSUMPTION] != after[CONSUMPTION]
 
 
-def test_offsets_are_written_behind_what_is_out() -> None:
+def test_follower_saves_in_flight_messages_before_offsets() -> None:
     master, follower = pair()
     pops = PoppedBroker(broker=master)
     pops.store("a", "b")
@@ -326,7 +326,7 @@ def test_offsets_are_written_behind_what_is_out() -> None:
     assert follower.state.offsets.find("G", "T", 0) == 2
 
 
-def test_what_an_old_master_still_pops_moves_no_offset() -> None:
+def test_late_pop_at_the_old_master_moves_no_offset() -> None:
     master, follower = pair()
     pops = PoppedBroker(broker=master)
     pops.store("a")

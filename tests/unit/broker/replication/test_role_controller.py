@@ -79,7 +79,7 @@ def test_held_pull_outlives_a_change_of_master() -> None:
     assert answer.code == SUCCESS
 
 
-def test_a_pull_held_at_the_old_master_hears_of_what_it_copies() -> None:
+def test_pull_held_at_the_old_master_gets_messages_that_it_copies() -> None:
     master, follower = grouped()
     waits = master.send(RequestCode.PULL_MESSAGE, pull(1, sys_flag=WAITS))
     change_places(master, follower)
@@ -173,7 +173,7 @@ def test_former_master_checks_no_transaction() -> None:
 # ---------------------------------------------------------------------- pops
 
 
-def test_what_is_out_comes_back_at_the_new_master() -> None:
+def test_unacknowledged_message_becomes_visible_at_the_new_master() -> None:
     master, follower = pair()
     theirs, ours = PoppedBroker(broker=master), PoppedBroker(broker=follower)
     theirs.store("a", "b")
@@ -186,7 +186,7 @@ def test_what_is_out_comes_back_at_the_new_master() -> None:
     assert [each.body for each in ours.popped()] == [lost.body]
 
 
-def test_what_was_popped_is_acknowledged_at_the_new_master() -> None:
+def test_message_popped_at_the_old_master_is_acknowledged_at_the_new_one() -> None:
     master, follower = pair()
     theirs, ours = PoppedBroker(broker=master), PoppedBroker(broker=follower)
     theirs.store("a")
@@ -209,7 +209,7 @@ def test_a_pop_that_waits_is_answered_when_the_reign_ends() -> None:
     assert answer.code == ResponseCode.POLLING_TIMEOUT
 
 
-def test_what_was_out_at_the_old_master_is_not_given_out_by_it() -> None:
+def test_old_master_does_not_redeliver_its_in_flight_messages() -> None:
     master, follower = pair()
     theirs = PoppedBroker(broker=master)
     theirs.store("a")

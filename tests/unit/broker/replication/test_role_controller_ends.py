@@ -21,7 +21,9 @@ from gantrymq.wire.command import Command
 # ---------------------------------------------------------------------- sends in the middle
 
 
-def test_what_was_fed_when_it_ended_is_not_stored_and_its_sender_is_cut_off() -> None:
+def test_buffered_send_is_not_stored_and_its_sender_is_disconnected_at_the_end_of_an_epoch() -> (
+    None
+):
     member, channel = led(), FakeChannel()
     member.broker.feed(channel, fed(), 0, member.now, member.wall_ms)
     member.follow()
@@ -32,7 +34,7 @@ def test_what_was_fed_when_it_ended_is_not_stored_and_its_sender_is_cut_off() ->
     assert reply.code == ResponseCode.SERVICE_NOT_AVAILABLE
 
 
-def test_what_waits_for_the_disk_when_it_ended_is_not_acknowledged() -> None:
+def test_send_that_waits_for_the_disk_is_not_acknowledged_at_the_end_of_an_epoch() -> None:
     member = led(store_settings=SYNC)
     member.disk_is_stuck = True
     request = member.send(SEND, message(), b"late")
@@ -44,7 +46,7 @@ def test_what_waits_for_the_disk_when_it_ended_is_not_acknowledged() -> None:
     assert member.channel.close_reason is not None
 
 
-def test_what_waits_for_members_when_it_ended_is_not_acknowledged() -> None:
+def test_send_that_waits_for_members_is_not_acknowledged_at_the_end_of_an_epoch() -> None:
     member = led()
     member.state.store.waiters.for_members = True
     request = member.send(SEND, message(), b"late")
@@ -55,7 +57,7 @@ def test_what_waits_for_members_when_it_ended_is_not_acknowledged() -> None:
     assert answer.code == ResponseCode.FLUSH_SLAVE_TIMEOUT
 
 
-def test_senders_are_cut_off_before_they_are_told_anything() -> None:
+def test_senders_are_disconnected_before_any_answer() -> None:
     member = led()
     member.state.store.waiters.for_members = True
     member.send(SEND, message(), b"late")

@@ -107,7 +107,7 @@ def test_queries_are_served() -> None:
     assert broker.ask(RequestCode.GET_MAX_OFFSET, asked).ext == {"offset": "1"}
 
 
-def test_what_was_popped_rests_on_a_slave() -> None:
+def test_slave_does_not_redeliver_in_flight_messages() -> None:
     broker = PoppedBroker()
     broker.store("a")
     assert broker.popped(invisible_time=1_000)

@@ -96,7 +96,7 @@ def test_timers_that_were_rolled_come_once() -> None:
     assert after.bodies("T") == [b"timed"]
 
 
-def test_only_our_slaves_are_told_all_of_the_timers_place() -> None:
+def test_only_gantrys_slaves_get_the_whole_timer_progress() -> None:
     place = b'{"delivered":1700000050,"low":0,"taken":9,"earlier":[[7,1700000900]]}'
     master = OpenedBroker()
     master.broker.loaders[File.TIMERS](place)
@@ -126,7 +126,7 @@ def test_transactions_that_are_open_can_be_decided_and_others_not_once_more() ->
 
 
 @pytest.mark.parametrize("acknowledged", [0, 2])
-def test_what_pops_had_out_comes_again(acknowledged: int) -> None:
+def test_in_flight_messages_come_again_after_a_slave_becomes_master(acknowledged: int) -> None:
     master, slave = PoppedBroker(), opened_slave()
     master.store("a", "b", "c")
     popped = master.popped()
@@ -168,7 +168,7 @@ def test_a_slave_that_has_the_retry_copies_gives_out_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("has_copy", [False, True])
-def test_a_slave_of_javas_is_told_what_the_connected_slaves_have(*, has_copy: bool) -> None:
+def test_javas_slave_gets_offsets_that_all_connected_slaves_can_serve(*, has_copy: bool) -> None:
     master = PoppedBroker()
     master.store("a", "b", "c")
     first, *_ = master.popped(invisible_time=10_000)
@@ -185,7 +185,7 @@ def test_a_slave_of_javas_is_told_what_the_connected_slaves_have(*, has_copy: bo
     assert offset_table_of(told.body).offsets["T", "G"] == {0: offset}
 
 
-def test_a_slave_that_lags_behind_what_was_sent_back_goes_on_before_it() -> None:
+def test_slave_that_lacks_a_sent_back_message_keeps_an_offset_before_it() -> None:
     master, slave = PulledBroker(OpenedBroker()), opened_slave()
     add_topic(master.broker)
     position = master.state.store.log.end

@@ -241,7 +241,7 @@ def test_each_table_is_a_try_of_its_own(code: RequestCode, body: bytes, line: st
     assert (slave.state.offsets.find("G", "T", 0) is None) is offsets_failed
 
 
-def test_a_master_that_cannot_be_reached_is_told_of_once() -> None:
+def test_unreachable_master_is_logged_once() -> None:
     master, slave = pair()
     del slave.reachable[MASTER]
     slave.pass_time(10 * ROUND_SECONDS)

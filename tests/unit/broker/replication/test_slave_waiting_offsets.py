@@ -68,7 +68,7 @@ def test_a_slave_that_stays_behind_takes_offsets_as_old_as_its_log() -> None:
     assert slave.state.offsets.find("G", "T", 0) == 3
 
 
-def test_offsets_that_waited_leave_what_a_later_round_filled_in() -> None:
+def test_waiting_offsets_keep_those_of_a_later_round() -> None:
     master, slave = behind()
     master.state.offsets.commit("G", "T", 1, 8)
     slave.pass_time(ROUND_SECONDS)
@@ -103,7 +103,7 @@ def test_a_master_that_lost_the_end_of_its_log_tells_anew() -> None:
     assert slave.state.offsets.find("G", "T", 0) == 3
 
 
-def test_a_slave_without_the_second_copies_of_what_was_popped_gives_out_the_first() -> None:
+def test_slave_that_lacks_the_retry_copies_serves_the_first_ones() -> None:
     """The master has done with them once its own disk has the second ones."""
     popped, slave = PoppedBroker(), opened_slave()
     popped.store("a", "b")
@@ -121,7 +121,7 @@ def test_a_slave_without_the_second_copies_of_what_was_popped_gives_out_the_firs
     assert slave.state.offsets.find("G", "T", 0) == 2
 
 
-def test_more_offsets_than_are_kept_are_said_and_left() -> None:
+def test_offsets_beyond_the_limit_are_logged_and_dropped() -> None:
     master, slave = behind()
     slave.state.offsets.remove("G")
     slave.state.offsets.limit = 0

@@ -85,7 +85,7 @@ def test_a_batch_without_a_key_of_its_own_leaves_its_messages_theirs() -> None:
         ([part(b"x" * 60), part(b"x" * 60)], {}, 0, "body has 178 bytes, maxMessageSize is 100"),
     ],
 )
-def test_what_a_batch_cannot_do_is_refused_with_its_reason(
+def test_invalid_batch_is_refused_with_its_reason(
     parts: Sequence[BatchPart], said: dict[str, str], sys_flag: int, words: str
 ) -> None:
     broker = OpenedBroker(store_settings=replace(STORE_SETTINGS, max_message_size=100))

@@ -81,7 +81,7 @@ def test_a_member_that_uses_the_old_one_of_two_secrets_is_believed() -> None:
     assert record.born_host == hosts.parse(channel.peer)
 
 
-def test_what_was_relayed_is_left_to_the_general_path() -> None:
+def test_kernel_does_not_take_forwarded_sends() -> None:
     master, _ = grouped()
     master.ask(SEND, message(), b"first")
     for code in (SEND, RequestCode.SEND_MESSAGE):
@@ -162,7 +162,7 @@ def test_a_connection_is_closed_behind_the_last_of_its_sends() -> None:
     assert follower.channel.close_reason is not None
 
 
-def test_a_connection_that_goes_on_sending_is_closed_all_the_same() -> None:
+def test_connection_is_closed_although_it_keeps_sending() -> None:
     follower = Member(1)
     for _ in range(4):
         assert follower.channel.close_reason is None
@@ -179,13 +179,13 @@ def test_send_to_an_unreachable_master_is_not_answered() -> None:
     assert follower.channel.close_reason is not None
 
 
-def test_what_a_master_refuses_is_told() -> None:
+def test_refusal_of_the_master_is_returned_to_the_client() -> None:
     _, follower = grouped()
     answer = follower.ask(SEND, message("Nowhere"), b"a")
     assert answer.code == ResponseCode.TOPIC_NOT_EXIST
 
 
-def test_so_many_sends_are_parked_and_no_more() -> None:
+def test_number_of_parked_sends_is_bounded() -> None:
     follower = Member(1)
     channels = [FakeChannel() for _ in range(PARKED_MAX + 1)]
     for channel in channels:
@@ -195,7 +195,7 @@ def test_so_many_sends_are_parked_and_no_more() -> None:
     assert [channel.close_reason is None for channel in channels[-2:]] == [True, False]
 
 
-def test_so_many_bytes_are_parked_and_no_more() -> None:
+def test_bytes_of_parked_sends_are_bounded() -> None:
     follower = Member(1)
     body = bytes(PARKED_BYTES_MAX // 4)
     channels = [FakeChannel() for _ in range(5)]
@@ -262,7 +262,7 @@ def with_one_address() -> tuple[Member, Member]:
     return master, follower
 
 
-def test_client_that_knows_go_away_is_relayed_for_a_while_and_then_told() -> None:
+def test_sends_of_a_client_that_supports_go_away_are_forwarded_before_it_gets_it() -> None:
     _, follower = with_one_address()
     assert follower.ask(SEND, message(), b"a").code == SUCCESS
     follower.pass_time(STAY_SECONDS)

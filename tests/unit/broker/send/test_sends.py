@@ -68,7 +68,7 @@ def test_send_to_a_topic_of_the_broker_itself_is_refused(topic: str) -> None:
     assert_refused(asked(broker, message(topic)), ResponseCode.NO_PERMISSION, remark)
 
 
-def test_a_missing_topic_is_told_with_what_creates_it() -> None:
+def test_refusal_of_a_missing_topic_names_the_command_that_creates_it() -> None:
     answer = asked(OpenedBroker(), message("orders"))
     assert_refused(
         answer,
@@ -167,7 +167,7 @@ absurd = st.fixed_dictionaries(
 sane = {name: str(value) for name, value in message().encode().items()}
 
 
-def test_whatever_a_sender_says_is_answered() -> None:
+def test_any_malformed_send_is_answered() -> None:
     broker = OpenedBroker(BrokerSettings(auto_create_topic_enable=True))
     add_topic(broker)
 
@@ -213,7 +213,7 @@ def test_a_message_without_a_unique_key_gets_one() -> None:
     assert all(key.startswith("7F000001") and len(key) == 32 for key in keys)
 
 
-def test_what_only_brokers_say_is_not_believed() -> None:
+def test_properties_reserved_for_brokers_are_replaced() -> None:
     broker = OpenedBroker()
     add_topic(broker)
     said = {"POP_CK": "x", "CLUSTER": "mine", "MSG_REGION": "mine", "a": "b", "UNIQ_KEY": UNIQUE}

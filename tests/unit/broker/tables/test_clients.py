@@ -125,7 +125,7 @@ def test_members_that_want_other_tags_disagree_until_one_leaves() -> None:
     assert not clients.consumers["G"].disagrees
 
 
-def test_only_what_was_heard_of_too_long_ago_is_silent() -> None:
+def test_only_clients_without_a_recent_heartbeat_are_silent() -> None:
     clients = Clients(MemoryAccount(1 << 30))
     clients.add_consumer(consumer("G", "T"), client(ONE, heard_at=10.0))
     clients.add_producer("P", client(TWO, heard_at=11.0))

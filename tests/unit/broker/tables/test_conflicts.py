@@ -45,7 +45,7 @@ def test_warning_of_different_subscriptions_names_clients_and_remedy_once() -> N
     assert broker.state.conflicts.arisen[Kind.SUBSCRIPTIONS] == 1
 
 
-def test_what_a_conflict_quotes_is_cut() -> None:
+def test_long_quotes_of_a_conflict_are_cut() -> None:
     broker = OpenedBroker()
     for client_id in "cd":
         said = consumer("G", "T" * 1_000, expression=client_id * 100_000)
@@ -100,7 +100,7 @@ def test_client_that_connects_anew_is_no_duplicate() -> None:
     assert kinds(broker) == []
 
 
-def test_two_processes_with_one_client_id_are_said_once_with_what_to_do() -> None:
+def test_two_processes_with_one_client_id_are_logged_once_with_a_remedy() -> None:
     broker, one, two = OpenedBroker(), FakeChannel(), FakeChannel()
     for _ in range(3):
         beat(broker, one, consumer("G", "T", sub_version=1), client_id="c")
@@ -152,7 +152,7 @@ def test_processes_that_broke_unnoticed_one_after_the_other_are_no_duplicates() 
     assert len(broker.state.clients.consumers["G"].clients) == 3
 
 
-def test_one_process_on_two_connections_beside_what_broke_is_no_duplicate() -> None:
+def test_one_process_on_two_connections_beside_a_broken_one_is_no_duplicate() -> None:
     broker, broken, one, two = OpenedBroker(), FakeChannel(), FakeChannel(), FakeChannel()
     beat(broker, broken, consumer("G", "T", sub_version=1), client_id="c")
     for _ in range(3):
@@ -200,7 +200,7 @@ def test_long_lists_of_topics_are_cut() -> None:
     assert warning.count(" by TAG ") == module.WANTS_SHOWN_MAX
 
 
-def test_so_many_conflicts_are_kept_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_conflicts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CONFLICTS_MAX", 1)
     broker, one, two = OpenedBroker(), FakeChannel(), FakeChannel()
     for group in ("G", "H"):
@@ -210,7 +210,7 @@ def test_so_many_conflicts_are_kept_only(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(warnings(broker)) == 1
 
 
-def test_member_that_never_said_what_it_wants_is_no_conflict() -> None:
+def test_member_without_a_known_subscription_is_no_conflict() -> None:
     broker, one, two = OpenedBroker(), FakeChannel(), FakeChannel()
     beat(broker, one, consumer("G", "T"), client_id="c", fingerprint=7)
     beat(broker, two, consumer("G"), client_id="d", fingerprint=7, without_sub=True)

@@ -78,7 +78,7 @@ def test_a_group_goes_by_the_expression_it_said(pulls: PulledBroker) -> None:
     assert bodies(pulls.ask(sys_flag=0, sub_version=2)) == ["a"]
 
 
-def test_an_expression_that_means_nothing_is_told_with_its_place(pulls: PulledBroker) -> None:
+def test_invalid_expression_is_refused_with_the_position_of_the_error(pulls: PulledBroker) -> None:
     join(pulls.broker, sql("price >"))
     answer = pulls.ask(sys_flag=0)
     assert answer.code == 27
@@ -89,7 +89,7 @@ def test_an_expression_that_means_nothing_is_told_with_its_place(pulls: PulledBr
     assert len(pulls.state.filters) == 0
 
 
-def test_what_follows_an_expression_is_ignored_but_said(pulls: PulledBroker) -> None:
+def test_text_after_an_expression_is_ignored_and_logged(pulls: PulledBroker) -> None:
     join(pulls.broker, sql("a LIKE 'x%'"))
     pulls.ask(sys_flag=0)
     assert any("LIKE 'x%'" in line.text for line in pulls.broker.lines)

@@ -25,7 +25,7 @@ def test_the_file_is_javas() -> None:
     assert javajson.dumps_fastjson(javajson.loads(table.content())).decode() == text
 
 
-def test_what_is_forbidden_survives_the_file() -> None:
+def test_forbidden_topics_survive_a_restart() -> None:
     table = groups()
     table.put(GroupConfig(group_name="g"), 1)
     table.forbid("g", "T", READ_FORBIDDEN, 2)

@@ -67,7 +67,7 @@ def test_a_group_leaves_room_for_the_others(monkeypatch: pytest.MonkeyPatch) -> 
     assert in_flight.room("H") == 0
 
 
-def test_what_lies_from_a_move_on_is_out_no_more() -> None:
+def test_move_ends_the_flight_of_all_messages_from_its_offset_on() -> None:
     in_flight = InFlightMessages()
     out(in_flight, PLACE, 1, 2, 3, due_ms=10_000)
     assert in_flight.move(PLACE, 2)

@@ -49,7 +49,7 @@ def test_broadcasting_clients_are_no_group() -> None:
     assert set(table.topics_of("VecGroup")) == {"%RETRY%VecGroup", "VecTopic"}
 
 
-def test_a_commit_answers_what_was_there_and_counts_steps_back() -> None:
+def test_commit_returns_the_previous_offset_and_counts_backward_commits() -> None:
     table = offsets()
     assert table.commit("g", "T", 0, 5) is None
     assert table.commit("g", "T", 0, 9) == 5
@@ -77,7 +77,7 @@ def test_a_version_is_made_of_many_commits() -> None:
     assert table.data_version.counter == 1
 
 
-def test_what_was_pulled_is_known_of_groups_with_offsets() -> None:
+def test_pulled_offset_is_kept_for_groups_with_offsets() -> None:
     table = offsets()
     table.note_pull("g", "T", 0, 9)
     assert table.pulled("g", "T", 0) is None

@@ -17,7 +17,7 @@ def test_the_first_message_whose_copy_is_not_there_is_the_bound() -> None:
     assert copies.bounds([], 300) == {}
 
 
-def test_what_is_out_counts_where_it_comes_first() -> None:
+def test_earlier_in_flight_message_bounds_the_offset() -> None:
     copies = RetryCopies()
     copies.note(PLACE, 5, 100)
     assert copies.bounds([(PLACE, 3), (OTHER, 9)], 0) == {PLACE: 3, OTHER: 9}

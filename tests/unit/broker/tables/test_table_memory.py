@@ -83,7 +83,7 @@ def test_tables_are_counted_as_they_are(pulls: PulledBroker) -> None:
     assert held(pulls) == before
 
 
-def test_an_administrator_is_told_which_setting_bounds_topics_and_groups(
+def test_refusal_names_the_setting_that_bounds_topics_and_groups(
     pulls: PulledBroker,
 ) -> None:
     leave_room_for(pulls, TOPIC_BYTES + GROUP_BYTES)
@@ -125,7 +125,7 @@ def test_offsets_of_new_queues_are_refused_and_known_ones_go_on(pulls: PulledBro
     assert commit(pulls, "g").code == ResponseCode.SUCCESS
 
 
-def test_offsets_have_room_whatever_clients_hold(pulls: PulledBroker) -> None:
+def test_offsets_have_room_when_clients_use_all_memory(pulls: PulledBroker) -> None:
     create_group(pulls, "g")
     leave_room_for(pulls, PLACE_BYTES + OFFSET_BYTES)
     memory = pulls.state.memory

@@ -35,7 +35,7 @@ def test_all_come_out_by_second_and_offset(said: list[tuple[int, bool]]) -> None
 
 
 @given(entries, st.integers(0, 60), st.integers(0, 20_000))
-def test_what_is_taken_below_an_offset_does_not_come_out(
+def test_entries_taken_below_an_offset_are_removed(
     said: list[tuple[int, bool]], below: int, from_second: int
 ) -> None:
     calendar = TimerCalendar()

@@ -36,7 +36,7 @@ def test_the_file_is_javas(release: str) -> None:
         assert written.decode() == text
 
 
-def test_a_change_makes_a_new_version_and_is_told() -> None:
+def test_change_makes_a_new_version_and_calls_the_listeners() -> None:
     table, told = topics(), []
     table.put(TopicConfig("old"), 1)
     table.listen(lambda topic, config: told.append((topic, config)))

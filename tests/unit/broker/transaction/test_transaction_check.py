@@ -223,7 +223,7 @@ def test_half_message_without_a_producer_to_ask_is_given_up_at_once(missing: str
     assert any("does not say its topic, queue and producer group" in text for text in lines)
 
 
-def test_so_many_are_open_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_checked_open_transactions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_halves, "COPIED_MAX", 2)
     transactions = opened_transactions()
     for body in (b"1", b"2", b"3", b"4"):
@@ -263,7 +263,7 @@ def test_a_half_of_javas_without_room_for_a_copy_is_given_up() -> None:
 # ---------------------------------------------------------------------- offsets and bounds
 
 
-def test_offsets_follow_what_is_done_with() -> None:
+def test_offsets_follow_decided_half_messages() -> None:
     transactions = opened_transactions()
     for number in range(10):
         half = transactions.prepare(b"%d" % number)

@@ -15,7 +15,7 @@ from gantrymq.wire.message import properties
 from gantrymq.wire.message.record import decode
 
 
-def test_a_restart_goes_on_where_the_checks_were() -> None:
+def test_checks_continue_after_a_restart() -> None:
     transactions = opened_transactions()
     open_half = transactions.prepare(b"open")
     done_half = transactions.prepare(b"done")
@@ -31,7 +31,7 @@ def test_a_restart_goes_on_where_the_checks_were() -> None:
     assert transactions.delivered() == [b"done", b"open"]
 
 
-def test_without_any_offsets_the_queues_alone_say_what_is_open() -> None:
+def test_open_half_messages_are_found_from_the_queues_without_offsets() -> None:
     transactions = opened_transactions()
     halves = [transactions.prepare(b"%d" % number) for number in range(4)]
     transactions.end(halves[0], COMMIT)

@@ -77,7 +77,7 @@ def named(record: Record) -> dict[str, str]:
 # ---------------------------------------------------------------------- Java's records
 
 
-def test_a_half_is_what_java_stores(java_log: bytes) -> None:
+def test_half_message_equals_that_of_java(java_log: bytes) -> None:
     stored = decode(java_log, HALF)
     sent = decode(java_log, HALF)
     sent.topic, sent.queue_id, sent.sys_flag = b"VecTopic", 3, sys_flag.TRANSACTION_PREPARED
@@ -89,7 +89,7 @@ def test_a_half_is_what_java_stores(java_log: bytes) -> None:
     assert half.size == stored.size
 
 
-def test_a_final_message_is_what_java_stores(java_log: bytes) -> None:
+def test_committed_message_equals_that_of_java(java_log: bytes) -> None:
     half, stored = decode(java_log, HALF), decode(java_log, FINAL)
     place = place_of(half)
     assert place is not None
@@ -99,7 +99,9 @@ def test_a_final_message_is_what_java_stores(java_log: bytes) -> None:
     assert final == stored
 
 
-def test_a_copy_is_what_java_stores_and_knows_the_first_half(java_log: bytes) -> None:
+def test_copy_of_a_half_message_equals_that_of_java_and_names_the_first_one(
+    java_log: bytes,
+) -> None:
     half, stored = decode(java_log, UNKNOWN), decode(java_log, COPY)
     copy = copy_of(half, checks_of(half) + 1)
     assert named(copy) == {**named(stored), TRANSACTION_PREPARED_QUEUE_OFFSET: "2"}
@@ -152,7 +154,7 @@ def on_java_store(files: dict[File, bytes], disk: MemoryDisk) -> Transactions:
     return Transactions(broker)
 
 
-def test_a_store_of_javas_goes_on_where_java_was() -> None:
+def test_checks_continue_on_a_store_of_java() -> None:
     disk, files = java_disk()
     transactions = on_java_store(files, disk)
     # Java's vectors hold one open half, which has neither topic nor group.
@@ -224,7 +226,7 @@ def test_a_half_that_leaves_no_room_for_checks_is_refused() -> None:
         assert isinstance(taken, Record) is is_taken
 
 
-def test_what_a_producer_says_about_copies_is_not_believed() -> None:
+def test_producers_properties_about_copies_are_ignored() -> None:
     broker = OpenedBroker()
     message = prepared(broker, b"x", TRAN_PREPARED_QUEUE_OFFSET="1", TRANSACTION_CHECK_TIMES="15")
     half = half_of(message)

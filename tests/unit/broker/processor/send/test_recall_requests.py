@@ -62,7 +62,7 @@ def test_a_recall_is_stored_as_java_stores_it() -> None:
         (dataclasses.replace(HANDLE, timestamp="x"), "T", "recall failed, timestamp invalid"),
     ],
 )
-def test_what_the_handle_gets_wrong_is_said(
+def test_invalid_recall_handle_is_refused_with_its_error(
     handle: RecallHandle | str, topic: str, remark: str
 ) -> None:
     answer = recall(opened(), handle, topic)

@@ -94,7 +94,7 @@ def test_replies_are_not_stored_when_the_setting_is_off() -> None:
         ("1.2.3.4@rq", Command(1, remark="no"), "push reply message to 1.2.3.4@rq fail."),
     ],
 )
-def test_a_reply_that_did_not_arrive_is_told_and_kept(
+def test_undelivered_reply_is_reported_and_stored(
     to: str | None, response: Command | None, remark: str
 ) -> None:
     broker = opened()

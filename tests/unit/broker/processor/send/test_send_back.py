@@ -95,7 +95,7 @@ def test_each_try_waits_a_level_longer_and_keeps_the_first_origin() -> None:
     assert said["ORIGIN_MESSAGE_ID"] == offset_id.encode(IDENTITY.store_host, 0)
 
 
-def test_what_comes_back_is_counted_for_topics_only() -> None:
+def test_sent_back_messages_are_counted_by_topic() -> None:
     broker = opened()
     said = {"UNIQ_KEY": UNIQUE, "RETRY_TOPIC": "no topic at all"}
     broker.ask(SEND, message(properties=said), b"zip")
@@ -140,7 +140,7 @@ def test_a_group_says_how_often_it_tries() -> None:
     assert only(broker, "%DLQ%G").body == b"zip"
 
 
-def test_a_group_that_wants_nothing_again_is_told_that_all_is_well() -> None:
+def test_send_back_of_a_group_without_retry_queues_succeeds() -> None:
     broker = opened()
     broker.state.groups.put(GroupConfig(group_name="G", retry_queue_nums=0), broker.wall_ms)
     assert sent_back(broker).code == ResponseCode.SUCCESS
@@ -253,7 +253,7 @@ def test_beyond_its_tries_it_is_a_dead_letter(
         assert properties.parse(only(broker, "%DLQ%G").properties)["DELAY"] == "-1"
 
 
-def test_what_an_orderly_group_sends_it_has_given_up() -> None:
+def test_message_sent_back_by_an_orderly_group_becomes_a_dead_letter() -> None:
     broker = OpenedBroker()
     broker.state.locks.lock("G", [MessageQueue("T", "broker-a", 0)], "c", broker.now)
     retried(broker, 1)

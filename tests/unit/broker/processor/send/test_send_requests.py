@@ -68,7 +68,7 @@ def test_a_oneway_send_that_is_refused_is_not_answered_either() -> None:
     assert broker.answer(broker.send(SEND, message(), is_oneway=True)) is None
 
 
-def test_a_message_that_cannot_be_stored_is_told_which_limit_and_how_far() -> None:
+def test_refusal_of_an_oversized_message_names_the_limit_and_the_size() -> None:
     broker = OpenedBroker(store_settings=replace(STORE_SETTINGS, max_message_size=10))
     add_topic(broker)
     for header, body, words in (
@@ -99,7 +99,7 @@ def test_sync_flush_is_waited_for_unless_the_message_says_not_to() -> None:
     assert (late.ext or {})["queueOffset"] == "0"
 
 
-def test_a_region_and_traces_switched_off_are_told() -> None:
+def test_answer_has_the_region_and_the_trace_switch() -> None:
     broker = OpenedBroker(BrokerSettings(region_id="north", trace_on=False))
     add_topic(broker)
     ext = broker.ask(SEND, message(), b"x").ext or {}
@@ -119,7 +119,7 @@ def test_a_delayed_message_is_answered_with_the_queue_that_was_asked_for() -> No
     assert not broker.bodies("T", 3)
 
 
-def test_a_timer_message_is_answered_with_what_recalls_it() -> None:
+def test_answer_to_a_timer_message_has_its_recall_handle() -> None:
     broker = OpenedBroker()
     add_topic(broker)
     said = {"UNIQ_KEY": UNIQUE, "TIMER_DELAY_SEC": "60"}
@@ -130,7 +130,7 @@ def test_a_timer_message_is_answered_with_what_recalls_it() -> None:
     assert broker.bodies("rmq_sys_wheel_timer") == [b"later"]
 
 
-def test_what_cannot_wait_so_long_is_refused() -> None:
+def test_timer_message_with_too_long_a_delay_is_refused() -> None:
     broker = OpenedBroker()
     add_topic(broker)
     said = {"UNIQ_KEY": UNIQUE, "TIMER_DELAY_SEC": str(400 * 86_400)}
@@ -179,7 +179,7 @@ def test_transaction_bits_without_a_transaction_hide_no_message() -> None:
     assert broker.bodies("T") == [b"seen"]
 
 
-def test_what_is_stored_is_counted() -> None:
+def test_stored_and_refused_messages_are_counted() -> None:
     broker = OpenedBroker()
     add_topic(broker)
     broker.ask(SEND, message(), b"x")

@@ -61,7 +61,7 @@ def test_a_note_waits_for_its_topic_to_be_saved() -> None:
         ("s:1:0", bytes(NOTE_BYTES_MAX + 1), ResponseCode.MESSAGE_ILLEGAL),
     ],
 )
-def test_what_is_no_note_is_refused(session: str, body: bytes, code: ResponseCode) -> None:
+def test_malformed_session_note_is_refused(session: str, body: bytes, code: ResponseCode) -> None:
     assert note(OpenedBroker(), session, body).code == code
 
 
