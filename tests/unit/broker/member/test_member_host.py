@@ -116,7 +116,7 @@ async def test_members_are_ready_while_they_are_in_sync(tmp_path: Path) -> None:
         await until_told(group, master, 503, "too few members are in sync: 1")
 
 
-async def test_a_member_of_a_group_without_a_master_says_what_it_waits_for(tmp_path: Path) -> None:
+async def test_member_of_a_group_without_a_master_shows_its_reason_to_wait(tmp_path: Path) -> None:
     group = HostGroup(tmp_path, 1, 2)
     await group.begin()
     async with group.running(1):
@@ -232,7 +232,9 @@ async def test_former_master_forwards_sends_after_the_hand_over(
         monkeypatch.setattr(member_host, "FORWARD_SECONDS", 0.0)
 
 
-async def test_a_master_goes_on_without_the_api_while_the_other_promises(tmp_path: Path) -> None:
+async def test_master_continues_without_the_api_while_the_other_member_promises(
+    tmp_path: Path,
+) -> None:
     async with group_of(tmp_path, 1, 2) as group:
         master = group.hosts[group.holder]
         for port in group.api.ports:
@@ -255,7 +257,7 @@ async def test_outside_of_a_cluster_the_api_is_asked_for(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("command", ["archive", "adopt"])
-async def test_a_member_with_a_foreign_disk_does_what_was_decided_about_it(
+async def test_member_with_a_foreign_disk_carries_out_the_decision_about_it(
     tmp_path: Path, command: str
 ) -> None:
     async with group_of(tmp_path, 1, 2) as group:

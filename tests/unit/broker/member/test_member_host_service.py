@@ -43,7 +43,7 @@ async def test_a_slice_that_was_deleted_is_written_again(
         await until(lambda: SLICE in slices)
 
 
-async def test_a_service_with_the_wrong_ports_is_told_of_once(
+async def test_service_with_the_wrong_ports_is_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slice_keeper, "LOOK_SECONDS", 0.01)
@@ -79,7 +79,7 @@ async def test_a_new_master_takes_the_service_over_from_a_slice_of_a_higher_epoc
     assert caplog.text.count("publishing master address failed") == 1
 
 
-async def test_the_lease_says_what_the_master_has_to_report(
+async def test_lease_shows_the_problems_that_the_master_reports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slice_keeper, "LOOK_SECONDS", 0.05)

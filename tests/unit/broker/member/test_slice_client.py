@@ -157,7 +157,7 @@ async def test_slices_of_the_same_service_are_found_beside_the_masters(bench: Be
     )
 
 
-async def test_slices_that_may_not_be_listed_are_told_from_none(bench: Bench) -> None:
+async def test_forbidden_list_of_slices_differs_from_an_empty_one(bench: Bench) -> None:
     bench.fault(Fault.FORBID)
     survey = await bench.slices.survey(PORTS)
     assert survey.foreign is None

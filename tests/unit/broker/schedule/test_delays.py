@@ -50,7 +50,7 @@ def put(broker: OpenedBroker, record: Record) -> None:
     state.task_runner.start(tasks.put(record, waits=False), lambda _: None, lambda _: None)
 
 
-def test_what_comes_back_counts_as_sent_to_its_topic() -> None:
+def test_delivered_message_counts_as_sent_to_its_topic() -> None:
     broker = OpenedBroker()
     accept(broker, delayed(1))
     broker.pass_time(2)
@@ -58,7 +58,7 @@ def test_what_comes_back_counts_as_sent_to_its_topic() -> None:
     assert broker.state.stats.totals.plain_puts == 1
 
 
-def test_what_comes_back_is_a_rate_of_javas_group_and_no_pull() -> None:
+def test_deliveries_count_for_javas_group_and_not_as_pulls() -> None:
     broker = OpenedBroker()
     accept(broker, delayed(1, b"a"))
     accept(broker, delayed(1, b"b"))
@@ -69,7 +69,7 @@ def test_what_comes_back_is_a_rate_of_javas_group_and_no_pull() -> None:
     assert broker.state.stats.totals.transferred == 0
 
 
-def test_what_fails_once_behind_a_reading_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delivery_that_fails_after_its_read_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = OpenedBroker()
     accept(broker, delayed(1))
     with monkeypatch.context() as patched:
@@ -96,7 +96,7 @@ def test_a_level_waits_its_time_and_not_less() -> None:
         assert broker.bodies("T")[-1] == b"%d" % level
 
 
-def test_what_comes_back_is_the_message_with_all_its_properties() -> None:
+def test_delivered_message_has_all_its_properties() -> None:
     broker = OpenedBroker()
     accept(broker, delayed(1, b"body", queue_id=3, TAGS="A"))
     broker.pass_time(1.1)
@@ -200,7 +200,7 @@ def test_after_a_restart_the_rest_is_delivered_and_nothing_twice() -> None:
     assert again.bodies("T") == [*(b"%d" % number for number in range(10)), b"last"]
 
 
-def test_a_crash_repeats_only_what_was_delivered_since_the_last_write() -> None:
+def test_crash_repeats_only_deliveries_since_the_last_save() -> None:
     broker = OpenedBroker(BrokerSettings(flush_delay_offset_interval=10_000))
     accept(broker, delayed(1, b"old"))
     broker.pass_time(30)
@@ -256,7 +256,7 @@ def test_a_clock_that_went_back_lets_all_that_waits_go() -> None:
     assert len(broker.bodies("T")) == 2
 
 
-def test_a_clock_that_went_forward_lets_what_is_due_go() -> None:
+def test_clock_that_jumps_forward_delivers_due_messages() -> None:
     broker = OpenedBroker()
     accept(broker, delayed(5))
     broker.settle()
@@ -339,7 +339,7 @@ def test_offsets_of_unknown_levels_are_not_kept() -> None:
     assert broker.services.delay_service.table().endswith(b'"offsetTable":{2:7}}')
 
 
-def test_all_delay_offsets_are_told() -> None:
+def test_all_delay_offsets_are_returned() -> None:
     broker = OpenedBroker()
     accept(broker, delayed(2))
     accept(broker, delayed(2))

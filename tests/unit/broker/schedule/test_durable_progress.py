@@ -17,7 +17,7 @@ def test_a_place_is_safe_when_the_log_is_flushed_behind_its_messages() -> None:
     assert progress.is_safe
 
 
-def test_notes_are_bounded_and_none_is_told_too_early() -> None:
+def test_notes_are_bounded_and_never_ahead_of_the_disk() -> None:
     progress = DurableProgress(0)
     for number in range(1, 10 * NOTES_MAX):
         progress.note(number, number * 10)

@@ -51,7 +51,7 @@ def record_of(listed: dict[str, Any]) -> Record:
 
 
 @pytest.mark.parametrize("version", ["4.9.8", "5.3.3"])
-def test_what_java_delivered_is_what_we_deliver(version: str) -> None:
+def test_restored_message_equals_that_of_java(version: str) -> None:
     log = json.loads((VECTORS / f"store-{version}-clean.contents.json").read_text())["commitlog"]
     waited = [one for one in log if one["topic"] == "SCHEDULE_TOPIC_XXXX"]
     compared = 0
@@ -109,7 +109,7 @@ def filled(count: int, size: int = 10, settings: StoreSettings = ROOMY) -> Opene
     return opened
 
 
-def test_a_run_ends_where_it_is_full_and_goes_on_from_there() -> None:
+def test_full_run_ends_and_the_next_one_continues() -> None:
     opened = filled(COUNT_MAX + 5)
     first = run(run_of(opened.store, "T", 1, 0))
     assert (first.first, first.end, first.is_end) == (0, COUNT_MAX, False)
@@ -130,7 +130,7 @@ def test_an_offset_outside_the_queue_becomes_its_end() -> None:
     assert run(run_of(opened.store, "none", 1, 7)).first == 7
 
 
-def test_what_is_damaged_or_gone_is_none_and_the_others_are_read() -> None:
+def test_damaged_or_missing_messages_are_none_and_the_rest_is_read() -> None:
     opened = filled(3, settings=ROOMY)
     queue = opened.store.queues.find("T", 1)
     assert queue is not None

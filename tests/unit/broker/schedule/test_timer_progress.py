@@ -16,7 +16,7 @@ messages = [(offset, second) for offset in range(13) for second in range(13)]
 
 
 @given(marks)
-def test_what_was_delivered_once_stays_so_and_nothing_else_does(
+def test_only_delivered_messages_are_done(
     said: list[tuple[int, int]],
 ) -> None:
     place = TimerProgress(delivered=-1)
@@ -28,7 +28,7 @@ def test_what_was_delivered_once_stays_so_and_nothing_else_does(
 
 
 @given(marks)
-def test_what_was_rolled_stays_so_and_nothing_else_does(said: list[tuple[int, int]]) -> None:
+def test_only_rolled_messages_are_done(said: list[tuple[int, int]]) -> None:
     place = TimerProgress(delivered=-1)
     for below, start in said:
         place = place.rolled_below(below, start, second=-1)
@@ -55,7 +55,7 @@ def test_rolls_count_as_long_as_something_between_them_can_wait() -> None:
     assert place.rolled_below(30, 700, 460).rolled == ((20, 460), (30, 700))
 
 
-def test_marks_of_what_is_not_read_again_are_forgotten() -> None:
+def test_marks_below_the_low_offset_are_removed() -> None:
     place = TimerProgress(700, 0, 50, earlier=((40, 900),), rolled=((10, 400), (30, 460)))
     assert place.come_to(701, 10, 50).rolled == ((30, 460),)
     assert place.come_to(701, 40, 50) == TimerProgress(701, 40, 50)
@@ -70,7 +70,7 @@ def test_marks_beyond_the_queue_are_of_a_log_that_was_emptied() -> None:
     assert place.within(0, 0) == TimerProgress(700, 0, 0, earlier=((0, 900),))
 
 
-def test_what_waited_and_is_not_in_the_queue_any_more_is_missing() -> None:
+def test_waiting_messages_that_the_queue_lost_are_missing() -> None:
     place = TimerProgress(700, 5, 50)
     assert [place.missing(*queue) for queue in ((0, 60), (5, 50), (20, 60), (60, 60))] == [
         *(0, 0),
@@ -98,6 +98,6 @@ def test_it_is_read_as_it_is_written() -> None:
 @pytest.mark.parametrize(
     "text", ["[]", '{"rolled":7}', '{"rolled":[7]}', '{"rolled":[[1]]}', '{"earlier":[["a",1]]}']
 )
-def test_what_is_no_such_file_is_refused(text: str) -> None:
+def test_malformed_progress_file_is_refused(text: str) -> None:
     with pytest.raises(RemoteError):
         TimerProgress.decode(text.encode())

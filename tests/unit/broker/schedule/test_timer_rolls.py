@@ -77,7 +77,7 @@ def test_message_deleted_with_the_log_is_counted_and_logged() -> None:
 @pytest.mark.parametrize(
     ("said", "counted"), [("7", "8"), ("9" * 5000, "1"), ("9" * 10, "1"), ("-3", "1"), ("x", "1")]
 )
-def test_message_is_rolled_whatever_roll_count_its_producer_set(said: str, counted: str) -> None:
+def test_message_is_rolled_despite_the_roll_count_of_its_producer(said: str, counted: str) -> None:
     broker = OpenedBroker()
     accept(broker, 3 * 86_400, b"1", TIMER_ROLL_TIMES=said)
     broker.settle()

@@ -28,7 +28,7 @@ def test_nothing_waits_below_low() -> None:
     assert spans.low(300) == 300
 
 
-def test_what_is_old_is_rolled_once() -> None:
+def test_old_span_is_rolled_once() -> None:
     spans = filled(3)
     assert spans.next_roll(SPAN_MS_MIN * 10 - 1, 300) is None
     assert spans.next_roll(SPAN_MS_MIN * 10, 300) == 100

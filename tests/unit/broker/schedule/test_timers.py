@@ -63,7 +63,7 @@ def test_a_year_is_taken_and_a_second_more_is_not() -> None:
 
 
 @pytest.mark.parametrize("said", ["", "x", "1.5", "+", "-", "1" * 30, "9223372036854775808", "٣"])
-def test_what_is_no_number_is_refused(said: str) -> None:
+def test_delay_that_is_no_number_is_refused(said: str) -> None:
     refused = rewrite(OpenedBroker().state, timer(TIMER_DELAY_MS=said or " "))
     assert isinstance(refused, tuple)
     assert refused[0] == ResponseCode.MESSAGE_ILLEGAL
@@ -81,7 +81,7 @@ def test_what_is_no_number_is_refused(said: str) -> None:
         {"X_TIMER_DELAY_MS": "5000"},
     ],
 )
-def test_what_is_no_timer_is_left_alone(named: dict[str, str]) -> None:
+def test_message_without_a_timer_is_unchanged(named: dict[str, str]) -> None:
     record = timer(**named)
     assert rewrite(OpenedBroker().state, record) is record
     assert record.topic == b"T"
@@ -104,7 +104,7 @@ def test_a_message_of_one_topic_recalls_none_of_another(key: str) -> None:
     assert out_ms(TIMER_DEL_UNIQKEY="T+ID", TIMER_DELAY_SEC="9") == str(START_MS + 8000)
 
 
-def test_a_recall_of_what_is_past_is_refused() -> None:
+def test_recall_of_a_past_timer_is_refused() -> None:
     refused = rewrite(OpenedBroker().state, timer(TIMER_DEL_UNIQKEY="T+U", TIMER_DELAY_MS="0"))
     assert isinstance(refused, tuple)
     assert refused[0] == ResponseCode.MESSAGE_ILLEGAL
@@ -125,7 +125,7 @@ def test_more_than_fit_into_memory_are_refused(monkeypatch: pytest.MonkeyPatch) 
     assert refused[1].startswith("timer message is under flow control, max num limit is 0")
 
 
-def test_the_handle_says_what_java_says() -> None:
+def test_recall_handle_equals_that_of_java() -> None:
     broker = OpenedBroker()
     record = rewrite(broker.state, timer(TIMER_DELIVER_MS=str(START_MS + 60_000)))
     assert isinstance(record, Record)

@@ -76,7 +76,7 @@ def test_no_decision_is_no_event(caplog: pytest.LogCaptureFixture) -> None:
     assert (reasons, caplog.text) == ([], "")
 
 
-def test_a_disk_that_fails_is_told_once(watched: Watched, caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_disk_is_logged_once(watched: Watched, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     watch = DecisionWatch(watched.disk, Log("member"), watched.reasons.append)
     for _ in range(3):

@@ -122,7 +122,7 @@ def test_ids_and_masters_of_fixed_roles_are_warned_of(tmp_path: Path, secret: Pa
         ("minInSyncReplicas", "4", "set 1 to 3"),
     ],
 )
-def test_a_value_that_cannot_be_is_told_with_its_key_and_file(
+def test_error_about_an_invalid_value_names_its_key_and_file(
     tmp_path: Path, secret: Path, key: str, value: str, told: str
 ) -> None:
     role = {} if key == "brokerRole" else {"brokerRole": "SYNC_MASTER"}

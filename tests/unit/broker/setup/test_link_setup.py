@@ -46,7 +46,9 @@ def test_tls_that_is_not_enforced_asks_for_no_proof(tmp_path: Path, mode: str) -
 
 
 @pytest.mark.parametrize("keys", [{"aclEnable": "true"}, ENFORCING])
-def test_what_guards_other_ports_guards_this_one(tmp_path: Path, keys: dict[str, str]) -> None:
+def test_settings_that_protect_other_ports_protect_the_ha_port(
+    tmp_path: Path, keys: dict[str, str]
+) -> None:
     assert not links_of(tmp_path, **keys).takes_unproven
     assert links_of(tmp_path, **keys, **ALLOWED).takes_unproven
 
@@ -59,7 +61,7 @@ def warnings_of(tmp_path: Path, **keys: str) -> str:
     return "\n".join(setup_of(tmp_path, **keys).warnings)
 
 
-def test_what_is_open_is_told_with_what_it_undoes(tmp_path: Path) -> None:
+def test_warning_about_an_open_ha_port_names_the_settings_that_it_undoes(tmp_path: Path) -> None:
     told = warnings_of(tmp_path, aclEnable="true", **ENFORCING, **ALLOWED)
     assert "haAllowUnauthenticatedSlaves=true: any peer that reaches haListenPort may read" in told
     assert "although aclEnable=true and tls.server.mode=enforcing" in told
@@ -124,7 +126,7 @@ def test_tls_is_not_used_where_it_is_not_taken(tmp_path: Path) -> None:
         links_of(tmp_path, haTls="used", **{"tls.server.mode": "disabled"})
 
 
-def test_a_secret_that_is_not_there_is_told_with_its_key(tmp_path: Path) -> None:
+def test_error_about_a_missing_secret_names_its_key(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigurationError, match=r"^groupSecretFile=/none .*: the file cannot be read"
     ):

@@ -53,7 +53,7 @@ def test_each_step_of_a_change_counts_without_a_restart(tmp_path: Path) -> None:
         assert proves(file, *secrets), secrets
 
 
-def test_a_file_that_cannot_be_used_is_told_once_and_changes_nothing(tmp_path: Path) -> None:
+def test_unusable_secret_file_is_logged_once_and_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "secret"
     path.write_bytes(OLD)
     file, told = SecretFile(str(path)), list[str]()
@@ -95,7 +95,7 @@ def test_a_file_that_is_as_it_was_is_not_read_again(tmp_path: Path) -> None:
         (b"x" * (SECRET_BYTES_MAX + 1), "has 4097 bytes"),
     ],
 )
-def test_what_is_no_secret_is_refused(tmp_path: Path, content: bytes, told: str) -> None:
+def test_invalid_secret_is_refused(tmp_path: Path, content: bytes, told: str) -> None:
     path = tmp_path / "secret"
     path.write_bytes(content)
     with pytest.raises(ConfigurationError, match=told):
