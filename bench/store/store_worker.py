@@ -26,7 +26,7 @@ from gantrymq.store.read.pull import pull
 from gantrymq.store.read.pull_query import Pulled, PullQuery, PullStatus
 from gantrymq.store.record.put_status import PutStatus, Refused
 from gantrymq.store.settings import FlushDiskType, StoreSettings
-from gantrymq.store.turn import Turn
+from gantrymq.store.turn_result import TurnResult
 from gantrymq.wire.message import batch as batch_codec
 from gantrymq.wire.message.record import Record
 
@@ -99,7 +99,7 @@ class Driver:
             raise RefusedError(f"the kernel took {fed.at} of {len(requests)} bytes")
         self._unanswered += 1
 
-    def turn(self) -> Turn:
+    def turn(self) -> TurnResult:
         turn = self.store.turn(time.monotonic(), _wall_ms())
         for answer in turn.answers:
             if answer.status is not PutStatus.PUT_OK:

@@ -64,7 +64,7 @@ from gantrymq.store.sessions.refusals import NO_SESSIONS, session_refused
 from gantrymq.store.sessions.snapshot import SnapshotWriter
 from gantrymq.store.sessions.table import ProducerSessions, SessionSend
 from gantrymq.store.settings import FlushDiskType, StoreSettings
-from gantrymq.store.turn import NOTHING, Turn
+from gantrymq.store.turn_result import NOTHING, TurnResult
 from gantrymq.wire.message.record import Record
 
 # How long a stop waits for I/O before it checks again whether a sync is still under way.
@@ -395,7 +395,7 @@ class Store:
 
     # ------------------------------------------------------------------ the turn
 
-    def turn(self, now: float, wall_ms: int) -> Turn:
+    def turn(self, now: float, wall_ms: int) -> TurnResult:
         """Do everything that is due. Call it again at `deadline`, or when something happens."""
         try:
             return self._turn(now, wall_ms)
@@ -403,7 +403,7 @@ class Store:
             self._broken = error
             raise
 
-    def _turn(self, now: float, wall_ms: int) -> Turn:
+    def _turn(self, now: float, wall_ms: int) -> TurnResult:
         flushes, retention = self._opened()
         self._take_completions(now)
         if self._dispatcher.position < self.log.end:
@@ -532,12 +532,12 @@ class Store:
             if is_sync:
                 flushes.flusher.wait(number, end, now)
 
-    def _result(self) -> Turn:
+    def _result(self) -> TurnResult:
         waiters = self.waiters
         if not waiters.has_answers and self._notifier.is_empty and not self.reader.is_due:
             return NOTHING
         answers = waiters.take_answers()
-        return Turn(answers, self._notifier.take(self.readable), self.reader.take_finished())
+        return TurnResult(answers, self._notifier.take(self.readable), self.reader.take_finished())
 
     def _keep_from(self) -> int:
         """The log position from which on no file may be deleted: recovery or dispatch still needs
@@ -548,7 +548,7 @@ class Store:
 
     # ------------------------------------------------------------------ stop
 
-    def close(self, now: float, wall_ms: int) -> Turn:
+    def close(self, now: float, wall_ms: int) -> TurnResult:
         """Stop cleanly, waiting for the disk. Every waiting send is answered, everything is on
         disk, and the next start has nothing to recover."""
         turn = self.turn(now, wall_ms)
@@ -568,7 +568,7 @@ class Store:
             self._lock.leave()
         for part in (flushes, self.log, self.queues, self.index):
             part.close()
-        return Turn([*turn.answers, *rest.answers], turn.arrived, turn.finished_reads)
+        return TurnResult([*turn.answers, *rest.answers], turn.arrived, turn.finished_reads)
 
     def _drain(self, flushes: FlushCoordinator, now: float) -> None:
         """Wait for the syncs under way: if one fails, a later successful sync would hide that."""

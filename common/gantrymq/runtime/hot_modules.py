@@ -174,7 +174,7 @@ HOT_MODULES: Final = (
     "gantrymq.store.retention.retention",
     "gantrymq.store.retention.write_health",
     "gantrymq.store.sessions.table",
-    "gantrymq.store.turn",
+    "gantrymq.store.turn_result",
     "gantrymq.wire.command",
     "gantrymq.wire.frames",
     "gantrymq.wire.header_binary",

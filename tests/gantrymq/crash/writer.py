@@ -31,7 +31,7 @@ from gantrymq.store.files.segments import SyncFailedError
 from gantrymq.store.layout import StoreRefusedError
 from gantrymq.store.record.put_status import PutStatus, Refused
 from gantrymq.store.settings import FlushDiskType, StoreSettings
-from gantrymq.store.turn import Turn
+from gantrymq.store.turn_result import TurnResult
 
 CLOCK_SPEED: Final = 40.0
 SILENCE_SECONDS_MAX: Final = 60  # of a writer that hangs, or whose parent is gone
@@ -176,7 +176,7 @@ class Writer:
         else:
             self._unanswered[number] = put
 
-    def _tell_turn(self, turn: Turn) -> None:
+    def _tell_turn(self, turn: TurnResult) -> None:
         for answer in turn.answers:
             put = self._unanswered.pop(answer.number)
             if answer.status is PutStatus.PUT_OK:

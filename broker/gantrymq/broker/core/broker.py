@@ -52,7 +52,7 @@ from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import failed, not_supported
 from gantrymq.store.append.kernel import Fed
 from gantrymq.store.engine import Store
-from gantrymq.store.turn import Turn
+from gantrymq.store.turn_result import TurnResult
 from gantrymq.wire import hosts
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
@@ -321,12 +321,12 @@ class Broker:
         self._services_due = self._schedule.due
         self._check_by = min(self._services_due, now + CHECK_SECONDS)
 
-    def stored(self, turn: Turn, now: float, wall_ms: int) -> None:
+    def stored(self, turn: TurnResult, now: float, wall_ms: int) -> None:
         """What the store answered when it was closed."""
         self.state.now, self.state.wall_ms = now, wall_ms
         self._take_answers(turn, now)
 
-    def _take_answers(self, turn: Turn, now: float) -> None:
+    def _take_answers(self, turn: TurnResult, now: float) -> None:
         task_runner = self.state.task_runner
         for answer in turn.answers:
             sends = self._fed.pop(answer.number, None)

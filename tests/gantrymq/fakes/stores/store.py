@@ -8,7 +8,7 @@ from itertools import count
 from gantrymq.store.append.pending_put import PutAnswer
 from gantrymq.store.engine import Store
 from gantrymq.store.settings import FlushDiskType, StoreSettings
-from gantrymq.store.turn import Turn
+from gantrymq.store.turn_result import TurnResult
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
@@ -67,24 +67,24 @@ class OpenedStore:
         for _ in self.store.open(self.now):
             pass
 
-    def turn(self, seconds: float = 0.0) -> Turn:
+    def turn(self, seconds: float = 0.0) -> TurnResult:
         self.now += seconds
         return self.store.turn(self.now, int(1_700_000_000_000 + self.now * 1000))
 
-    def settle(self) -> Turn:
+    def settle(self) -> TurnResult:
         """Run turns until the disk has no work left."""
         answers: list[PutAnswer] = []
         while self.background.jobs:
             self.background.complete_all()
             answers += self.turn().answers
-        return Turn(answers, (), ())
+        return TurnResult(answers, (), ())
 
     def put(self, *numbers: int, topic: str = "T") -> list[int]:
         taken = [self.store.put(message(number, topic)) for number in numbers]
         assert all(isinstance(each, int) for each in taken)
         return [each for each in taken if isinstance(each, int)]
 
-    def close(self) -> Turn:
+    def close(self) -> TurnResult:
         return self.store.close(self.now, int(1_700_000_000_000 + self.now * 1000))
 
     def bodies(self, topic: str = "T") -> Sequence[bytes]:

@@ -11,9 +11,10 @@ from gantrymq.sim.nodes.group_volumes import Volume, foreign, log_of
 
 
 def foreign_disk(troubles: Troubles) -> None:
-    """A volume of another group with higher epochs is mounted, until an operator notices."""
+    """A volume of another group with higher epochs is mounted, until an operator notices. Not while
+    two machines claim the seat: the one that stays would keep the foreign volume."""
     node = troubles.any_node()
-    if node.volume.key != node.number:
+    if node.volume.key != node.number or node.number in troubles.directory.seats:
         return
     volume = foreign(node.seat, node.settings.store, node.choose, troubles.random)
     before = log_of(volume)

@@ -36,7 +36,7 @@ from gantrymq.store.read.pull import pull
 from gantrymq.store.read.pull_query import Pulled, PullQuery, PullStatus
 from gantrymq.store.record.put_status import PutStatus, Refused
 from gantrymq.store.settings import FlushDiskType
-from gantrymq.store.turn import Turn
+from gantrymq.store.turn_result import TurnResult
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_background import MemoryBackground
 
@@ -226,7 +226,7 @@ class Running:
     def note_start(self) -> None:
         self.ledger.deleted_below = max(self.ledger.deleted_below, self.store.log.start)
 
-    def take_group(self, turn: Turn, group: Sequence[Message]) -> None:
+    def take_group(self, turn: TurnResult, group: Sequence[Message]) -> None:
         first = next(
             number for number, each in self.waiting.items() if each.messages[0] is group[0]
         )
@@ -240,7 +240,7 @@ class Running:
             again = {each.sent[0].decode() for each in group} & self.ledger.deleted
             self.tally["messages of topics made again"] += bool(again)
 
-    def take(self, turn: Turn) -> None:
+    def take(self, turn: TurnResult) -> None:
         """Check the results of a turn: answers, arrivals and finished reads."""
         for answer in turn.answers:
             self.take_answer(answer)

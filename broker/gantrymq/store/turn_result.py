@@ -10,7 +10,7 @@ from gantrymq.store.read.read_result import Finished
 
 
 @final
-class Turn:
+class TurnResult:
     """The answers to sends, the queues with new messages, and the reads that ended.
 
     Created on the hot path, hence slotted rather than a frozen dataclass.
@@ -30,4 +30,4 @@ class Turn:
         self.finished_reads: Sequence[Finished] = finished_reads
 
 
-NOTHING: Final = Turn((), (), ())
+NOTHING: Final = TurnResult((), (), ())
