@@ -65,7 +65,8 @@ class Reply:
 @final
 @dataclass(frozen=True, slots=True)
 class AnsweredLater:
-    """The answer comes later, as an `Answer` effect of the service that holds the request."""
+    """The answer comes later, as an `Answer` effect of the service that holds the request, or
+    of the task that it became."""
 
 
 @final

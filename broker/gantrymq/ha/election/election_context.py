@@ -10,7 +10,7 @@ from gantrymq.ha.protocol.handshake import MemberReport
 
 
 class ElectionContext(Protocol):
-    """Implemented by the member. Each answer describes the current moment."""
+    """MemberContext implements it. Each answer describes the current moment."""
 
     def member_report(self) -> MemberReport:
         """This member's report about its own log."""

@@ -13,7 +13,7 @@ from gantrymq.store.engine import Store
 
 @final
 class SuccessorChoice:
-    """The state of a master's hand-over and its choice of a successor; the member owns it."""
+    """The state of a master's hand-over and its choice of a successor; MemberContext owns it."""
 
     __slots__ = ("_elector", "_incoming", "_me", "_store", "_tables", "_tables_by", "is_paused")
 

@@ -16,7 +16,7 @@ from gantrymq.store.consumequeue.queue_folder import QueueFolders
 @final
 class DeletedQueues:
     """The deleted queues whose folders are still on disk. `Queues` owns it and adds to it; the
-    flush of the queues removes the folders."""
+    flush of the queues removes most of the folders."""
 
     __slots__ = ("_folders", "_waiting", "removing")
 
@@ -24,7 +24,7 @@ class DeletedQueues:
         self._folders: QueueFolders = folders
         self._waiting: dict[tuple[str, int], None] = {}
         self.removing: str = ""
-        """The path of a queue file that is being removed in the background, or "". It is unknown
+        """The path of a file that is being removed in the background, or "". It is unknown
         whether the file still exists, so no new one may get this name before the removal has
         ended."""
 

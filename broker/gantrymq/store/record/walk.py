@@ -7,8 +7,8 @@ do, because the remains of an earlier write may look like a record.
 
 Above the flush position a power cut may also have torn a record whose body CRC is right: the end of
 its topic or properties is missing, or whole sectors of the properties. Zeros lie above our log's
-end, so the missing part reads as zeros. `has_hole` finds them, and `put.py` accepts no message that
-looks like that.
+end, so the missing part reads as zeros. `has_hole` finds them, and `message_checks.py` accepts no
+message that looks like that.
 """
 
 from __future__ import annotations

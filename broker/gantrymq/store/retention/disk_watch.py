@@ -7,7 +7,7 @@ resuming, which Java does not have, would refuse for ever where Java goes on. Me
 refused while the reserve is given up.
 
 If the use of the disk cannot be determined, nothing changes: the log itself reports a full disk
-(`put.py`).
+(`commitlog.py`).
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def remove(disk: Disk, paths: Sequence[str] = PATHS) -> None:
 
 @final
 class SnapshotWriter:
-    """Writes copies at intervals; the store's `FlushCoordinator` owns it."""
+    """Writes copies at intervals; the store owns it, and `FlushCoordinator` saves a last copy."""
 
     __slots__ = (
         "_background",

@@ -1,4 +1,6 @@
-"""Decides when a master hands the Lease over, and to which member.
+"""Decides when a master hands the Lease over, and when it gives the hand-over up.
+
+The member chooses the successor (successor_choice.py) unless an operator has.
 
 A master hands over if its process ends, if it cannot accept messages and another member can, or if
 an operator requests it (switchover.py). It first stops accepting requests, so that a successor can
@@ -59,7 +61,7 @@ class Handover:
         self._yields_at = -NEVER
         """When this member may try again to hand over because it cannot accept messages."""
         self.by = NEVER
-        """When the current hand-over is given up."""
+        """When the current hand-over is given up. A process that ends releases the Lease then."""
         self.is_disk_stalled = False
         """Whether this member hands over because its disk does not respond."""
 
@@ -111,7 +113,8 @@ class Handover:
     def outcome(
         self, context: ElectionContext, now: float, *, is_leaving: bool
     ) -> HandoverOutcome | None:
-        """Release the Lease once a successor has everything, or at the time limit; None before."""
+        """Decide how the hand-over ends: the caller releases the Lease, or gives up at the time
+        limit. None while it goes on."""
         lease_state, successor = self._lease_state, context.successor(self._chosen, now)
         is_over, is_stale = now >= self.by, lease_state.is_stale
         if lease_state.is_busy and not is_stale:

@@ -1,7 +1,7 @@
-"""Writes the Lease of a master: renewals, and renewals that change the in-sync set.
+"""Writes the Lease for a master, or for a member that may have won it.
 
-A write with another set is a proposal. Until its outcome is known the master repeats it: either
-another version of the Lease is read, or a write succeeds.
+A renewal may change the in-sync set. A write with another set is a proposal. Until its outcome is
+known the master repeats it: either another version of the Lease is read, or a write succeeds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gantrymq.ha.lease.member_id import MemberId
 
 @final
 class LeaseRenewals:
-    """The writes of one master; its leader elector owns them."""
+    """The writes of one member; its leader elector owns them."""
 
     __slots__ = ("_lease_state", "_log", "_member_id", "_proposal", "_switchover")
 

@@ -21,7 +21,7 @@ class Refusal:
     reason: str
     text: str
     newer_epoch: int | None = None
-    """An epoch of this group that the process knows and this member does not."""
+    """A newer epoch that the process knows, if both disks name the same group, or none."""
 
 
 def displaced(links: Collection[IncomingLink]) -> IncomingLink | None:
@@ -41,7 +41,7 @@ def displaced(links: Collection[IncomingLink]) -> IncomingLink | None:
 def refusal_by_any_member(
     settings: LinkSettings, number: int, theirs: MemberReport, ours: MemberReport
 ) -> Refusal | None:
-    """Why the process may not follow, whether this member is master or not; None if it may."""
+    """Why no member accepts the process as a follower, master or not; None if a master may."""
     if number not in settings.members:
         names = ", ".join(map(str, sorted(settings.members)))
         text = f"member {number} is not in groupMembers of this member, which has {names}"

@@ -16,7 +16,7 @@ from gantrymq.ha.protocol.handshake import MemberReport
 
 @final
 class ReceivedReports:
-    """The reports that one member has received; the member owns them."""
+    """The reports that one member has received; its outgoing links own them."""
 
     __slots__ = ("by_member",)
 

@@ -1,12 +1,14 @@
 """Computes up to where a master may acknowledge, and up to where consumers may read.
 
-The safe position is the one up to which all members have the log that may become master. This
-position, not a single report, completes the sends that wait.
+With `waits`, the safe position is the one up to which all members have the log that may become
+master. What they have in common, not a single report, completes the sends that wait. Without
+`waits`, sends wait for no member, and consumers may read what is dispatched (and, with `flushes`,
+flushed).
 
 Invariants. The safe position never decreases within an epoch: what was acknowledged or read stays
-safe. Below `min_in_sync` nothing is acknowledged, whatever the members report; once the Lease names
-a set that is too small, waiting sends are answered at once. A new master first lets them wait for a
-moment: its set often contains only itself until the others have connected.
+safe. With `waits`, nothing is acknowledged below `min_in_sync`, whatever the members report; once
+the Lease names a set that is too small, waiting sends are answered at once. A new master first lets
+them wait for a moment: its set often contains only itself until the others have connected.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ class SafePosition:
             self.returns_by = NEVER
 
     def update(self) -> None:
-        """Pass both positions to the store, which answers the waiting sends."""
+        """Compute both positions. With `waits`, the store gets them and answers the sends that
+        wait."""
         settings, store = self._settings, self._store
         acknowledged = self._in_sync.acknowledged(Report(store.log.end, store.flushed))
         self.held = max(self.held, acknowledged)

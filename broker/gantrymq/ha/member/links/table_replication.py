@@ -1,7 +1,8 @@
 """Numbers the changes of a master's tables, and tracks which followers have stored them.
 
 The tables are the metadata of a broker that is replicated together with the log. A change of a
-table is confirmed once all members that may become master have stored it.
+table is confirmed once all members that may become master have stored it. The tables with which an
+epoch begins count as confirmed at once.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from gantrymq.wire.message import record
 
 
 class Asked(Protocol):
-    """The consumer that answers the requests."""
+    """Answers the requests for one consumer."""
 
     def reset(self, topic: str, offsets: Mapping[MessageQueue, int]) -> None:
         """Continue at these offsets in those of the queues that this consumer owns."""

@@ -1,7 +1,7 @@
 """Computes which queues of a subscribed topic a pull consumer reads.
 
-Invariant: before the consumer computes its first share of a subscription, the brokers accepted the
-expression, and they know from a heartbeat that the consumer is a member of the group.
+Before the consumer computes its first share of a subscription, it has a broker check an SQL
+expression, and sends a heartbeat, so that the brokers know it as a member of the group.
 """
 
 from __future__ import annotations
