@@ -32,7 +32,7 @@ def cuts_at_the_wrong_place() -> None:
         return min(our_end, their_end)
 
     PATCH.setattr(outgoing_link, "divergence", divergence)
-    PATCH.setattr("gantrymq.ha.protocol.handshake.parting", divergence)
+    PATCH.setattr("gantrymq.ha.protocol.handshake.divergence", divergence)
 
 
 def acknowledges_before_the_sync() -> None:
