@@ -7,10 +7,18 @@ from typing import Final
 
 import pytest
 
-from gantrymq.client import Message, MessageQueue, PullConsumer, ReceivedMessage, StateError
+from gantrymq.client import (
+    BrokerError,
+    Message,
+    MessageQueue,
+    PullConsumer,
+    ReceivedMessage,
+    StateError,
+)
 from gantrymq.interop.own.own_row import OwnRows
 from gantrymq.interop.own.own_stage import OwnStage, bodies, by_queue, until
 from gantrymq.wire.bodies.shared import TopicConfig
+from gantrymq.wire.codes import ResponseCode
 
 ROWS: Final = OwnRows()
 
@@ -50,6 +58,17 @@ async def commits(stage: OwnStage) -> None:
     queues = reader.assignment
     await reader.commit({queues[0]: 7, queues[1]: 20})
     assert [await reader.committed(queue) for queue in queues] == [7, 20]
+
+    async def is_known() -> bool:
+        try:
+            await admin.groups.progress(group, topic)
+        except BrokerError as error:
+            if error.code != ResponseCode.TOPIC_NOT_EXIST:
+                raise
+            return False
+        return True
+
+    await until(is_known, "the broker has registered the retry topic of the group")
     progress = (await admin.groups.progress(group, topic)).queues
     assert {queue: each.consumer_offset for queue, each in progress.items()} == {
         queues[0]: 7,
